@@ -1,0 +1,4 @@
+//! Phalanx: shared-memory SPMD with zero-copy collectives.
+
+pub mod schedule;
+pub mod topology;

@@ -1,0 +1,114 @@
+//! What a collective starts with and what it must end with, in blocks.
+//!
+//! | operation | blocks | rank `r` starts with | rank `r` ends with |
+//! |---|---|---|---|
+//! | broadcast | parts of the vector | root: all | all |
+//! | reduce | parts of the vector | all (own contribution) | root: all |
+//! | all-reduce, barrier | parts of the vector | all | all |
+//! | all-gather | one per origin | `r` | all |
+//! | reduce-scatter | one per destination | all | `r` |
+//! | scatter | one per destination | root: all | `r` |
+//! | gather | one per origin | `r` | root: all |
+//! | all-to-all | `origin * p + destination` | origin `r` | destination `r` |
+//! | shift by `q` | one per origin | `r` | `r - q` |
+//! | scan | [`TOTAL`], [`RESULT`], [`OFFSET`] | total and result | result |
+//! | exclusive scan | the same | total | result (none at rank 0) |
+//!
+//! Every block of this table may be cut further into [`Contract::split`]
+//! sub-blocks (the split-message and all-port versions): sub-block `s` of
+//! block `b` has the number `b * split + s`. For the whole-vector operations
+//! the number of parts *is* `split`.
+
+use super::{Operation, Run};
+
+/// Scan: the block that holds the running total of a group of ranks.
+pub const TOTAL: usize = 0;
+/// Scan: the block that becomes the rank's result.
+pub const RESULT: usize = 1;
+/// Scan: a scratch block that carries the total of all groups before.
+pub const OFFSET: usize = 2;
+
+/// The meaning of a schedule's block numbers.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::{Contract, Operation, Run};
+/// let c = Contract { operation: Operation::AllGather, ranks: 4, root: 0, shift: 0, split: 1 };
+/// assert_eq!(c.blocks(), 4);
+/// assert_eq!(c.initial(2), [Run::one(2)]);
+/// assert_eq!(c.wanted(2), [Run { first: 0, count: 4 }]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Contract {
+    /// The operation.
+    pub operation: Operation,
+    /// The number of ranks, p.
+    pub ranks: usize,
+    /// The root of a rooted operation, else 0.
+    pub root: usize,
+    /// The distance of a shift, reduced mod p, else 0.
+    pub shift: usize,
+    /// Into how many sub-blocks every block is cut; at least 1.
+    pub split: usize,
+}
+
+impl Contract {
+    /// The number of block numbers in use.
+    pub fn blocks(&self) -> usize {
+        self.split * self.coarse_blocks()
+    }
+
+    fn coarse_blocks(&self) -> usize {
+        use Operation::*;
+        match self.operation {
+            Broadcast | Reduce | AllReduce | Barrier => 1,
+            AllGather | ReduceScatter | Scatter | Gather | Shift => self.ranks,
+            AllToAll => self.ranks * self.ranks,
+            Scan | ExclusiveScan => 3,
+        }
+    }
+
+    fn runs(&self, coarse: impl IntoIterator<Item = usize>) -> Vec<Run> {
+        let mut out: Vec<Run> = Vec::new();
+        for b in coarse {
+            match out.last_mut() {
+                Some(last) if last.first + last.count == b * self.split => last.count += self.split,
+                _ => out.push(Run { first: b * self.split, count: self.split }),
+            }
+        }
+        out
+    }
+
+    /// The blocks that `rank` holds before the first step.
+    pub fn initial(&self, rank: usize) -> Vec<Run> {
+        use Operation::*;
+        let p = self.ranks;
+        match self.operation {
+            Broadcast if rank != self.root => vec![],
+            Broadcast | Reduce | AllReduce | Barrier => self.runs([0]),
+            AllGather | Gather | Shift => self.runs([rank]),
+            ReduceScatter => self.runs(0..p),
+            Scatter if rank != self.root => vec![],
+            Scatter => self.runs(0..p),
+            AllToAll => self.runs(rank * p..(rank + 1) * p),
+            Scan => self.runs([TOTAL, RESULT]),
+            ExclusiveScan => self.runs([TOTAL]),
+        }
+    }
+
+    /// The blocks that `rank` must hold after the last step, complete.
+    pub fn wanted(&self, rank: usize) -> Vec<Run> {
+        use Operation::*;
+        let p = self.ranks;
+        match self.operation {
+            Reduce | Gather if rank != self.root => vec![],
+            Broadcast | Reduce | AllReduce | Barrier => self.runs([0]),
+            AllGather | Gather => self.runs(0..p),
+            ReduceScatter | Scatter => self.runs([rank]),
+            AllToAll => self.runs((0..p).map(|x| x * p + rank)),
+            Shift => self.runs([(rank + p - self.shift % p) % p]),
+            ExclusiveScan if rank == 0 => vec![],
+            Scan | ExclusiveScan => self.runs([RESULT]),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Collectives as data: for each rank the steps of an algorithm, as pure
+//! functions of the operation, the topology, the number of ranks and the root.
+//!
+//! A schedule speaks of *blocks* (see [`Contract`]), never of memory and never
+//! of threads. The engine walks a rank's steps over the mailboxes; `trace`,
+//! `cost` and `check` walk the same steps on paper.
+
+mod contract;
+mod operation;
+mod step;
+
+pub use contract::{Contract, OFFSET, RESULT, TOTAL};
+pub use operation::{Operation, UnknownOperation};
+pub use step::{Incoming, Mode, Outgoing, Run, Step};
+
+pub(crate) use step::{Chain, Reversed, Rule};
+
+use std::fmt;
+
+/// The steps of one algorithm for one call: who sends which blocks to whom.
+pub struct Schedule {
+    id: &'static str,
+    contract: Contract,
+    ordered: bool,
+    ports: usize,
+    rule: Box<dyn Rule>,
+}
+
+impl Schedule {
+    pub(crate) fn new(
+        id: &'static str,
+        contract: Contract,
+        ordered: bool,
+        rule: impl Rule + 'static,
+    ) -> Self {
+        Schedule { id, contract, ordered, ports: 1, rule: Box::new(rule) }
+    }
+
+    /// Declares that a rank may have `ports` messages under way in each
+    /// direction in one step.
+    pub(crate) fn with_ports(mut self, ports: usize) -> Self {
+        self.ports = ports;
+        self
+    }
+
+    /// The algorithm's id in the catalogue, such as `AG-RING`.
+    pub fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// What the block numbers mean.
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// Whether operands are combined in rank order, which an operator that is
+    /// not commutative needs.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// How many messages a rank may send, and receive, in one step.
+    pub fn ports(&self) -> usize {
+        self.ports
+    }
+
+    /// The number of steps.
+    pub fn steps(&self) -> usize {
+        self.rule.steps()
+    }
+
+    /// What `rank` does in step `step`, counted from 0.
+    pub fn step(&self, step: usize, rank: usize) -> Step {
+        self.rule.step(step, rank)
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule")
+            .field("id", &self.id)
+            .field("contract", &self.contract)
+            .field("steps", &self.steps())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! What one rank does in one step: which blocks it sends and what it does with
+//! those that it receives.
+//!
+//! A *block* is a numbered piece of the data of one collective call; what the
+//! numbers mean depends on the operation (see [`Contract`](super::Contract)).
+//! Blocks say nothing about memory: the engine's binder decides where each one
+//! lives, which is why a schedule cannot race.
+
+use std::ops::Range;
+
+/// `count` consecutive blocks, beginning with block `first`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Run {
+    /// The first block.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+}
+
+impl Run {
+    /// The run of the one block `block`.
+    pub const fn one(block: usize) -> Self {
+        Run { first: block, count: 1 }
+    }
+
+    /// The block numbers of the run.
+    pub const fn range(self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
+}
+
+impl From<Range<usize>> for Run {
+    fn from(r: Range<usize>) -> Self {
+        Run { first: r.start, count: r.end.saturating_sub(r.start) }
+    }
+}
+
+/// What becomes of a received block at its receiver.
+///
+/// Combining into a block that the receiver does not hold stores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The received block takes the place of the own one.
+    Store,
+    /// own = received (+) own: the received operand stands on the left.
+    Left,
+    /// own = own (+) received.
+    Right,
+}
+
+impl Mode {
+    /// The combination that keeps rank order when each partner's partial
+    /// result covers an interval of ranks on its own side: the lower rank's
+    /// operand stands on the left.
+    pub const fn combine(from: usize, rank: usize) -> Mode {
+        if from < rank { Mode::Left } else { Mode::Right }
+    }
+}
+
+/// A message as its sender sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The receiver.
+    pub to: usize,
+    /// The blocks, in the order in which they travel. Their content is the one
+    /// held when the step begins.
+    pub blocks: Vec<Run>,
+}
+
+/// A message as its receiver sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The sender.
+    pub from: usize,
+    /// The blocks, as in the sender's [`Outgoing::blocks`]; each lands in the
+    /// block of the same number.
+    pub blocks: Vec<Run>,
+    /// How they land there.
+    pub mode: Mode,
+    /// Further blocks into which the payload goes as well. Only for messages
+    /// of exactly one block (the scans, where one message changes both the
+    /// running total and the result).
+    pub also: Vec<(usize, Mode)>,
+}
+
+/// One rank's part of one step. Everything that is sent is sent from the
+/// state before the step; then the incoming messages are taken in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Messages that the rank sends.
+    pub sends: Vec<Outgoing>,
+    /// Messages that the rank receives.
+    pub recvs: Vec<Incoming>,
+}
+
+impl Step {
+    /// Adds a message to `to`; none if `blocks` is empty.
+    pub(crate) fn send(&mut self, to: usize, blocks: Vec<Run>) {
+        if blocks.iter().any(|b| b.count > 0) {
+            self.sends.push(Outgoing { to, blocks });
+        }
+    }
+
+    /// Adds a message from `from`; none if `blocks` is empty.
+    pub(crate) fn recv(&mut self, from: usize, blocks: Vec<Run>, mode: Mode) {
+        if blocks.iter().any(|b| b.count > 0) {
+            self.recvs.push(Incoming { from, blocks, mode, also: Vec::new() });
+        }
+    }
+}
+
+/// The pure function behind a schedule: what `rank` does in step `step`
+/// (counted from 0). Both ends of a message must describe it alike; the
+/// symbolic checker proves that they do.
+pub(crate) trait Rule: Send + Sync {
+    /// The number of steps.
+    fn steps(&self) -> usize;
+    /// The part of `rank` in `step < self.steps()`.
+    fn step(&self, step: usize, rank: usize) -> Step;
+}
+
+/// A schedule run backwards: its dual. Messages change direction, steps change
+/// order; `combine` says whether what was stored is now combined
+/// (broadcast to reduce) or still stored (scatter to gather).
+pub(crate) struct Reversed<R> {
+    pub(crate) rule: R,
+    pub(crate) combine: bool,
+}
+
+impl<R: Rule> Rule for Reversed<R> {
+    fn steps(&self) -> usize {
+        self.rule.steps()
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        let forward = self.rule.step(self.rule.steps() - 1 - step, rank);
+        let mode = |from| if self.combine { Mode::combine(from, rank) } else { Mode::Store };
+        Step {
+            sends: forward
+                .recvs
+                .into_iter()
+                .map(|r| Outgoing { to: r.from, blocks: r.blocks })
+                .collect(),
+            recvs: forward
+                .sends
+                .into_iter()
+                .map(|s| Incoming {
+                    from: s.to,
+                    blocks: s.blocks,
+                    mode: mode(s.to),
+                    also: Vec::new(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// One rule after the other.
+pub(crate) struct Chain(pub(crate) Vec<Box<dyn Rule>>);
+
+impl Rule for Chain {
+    fn steps(&self) -> usize {
+        self.0.iter().map(|r| r.steps()).sum()
+    }
+
+    fn step(&self, mut step: usize, rank: usize) -> Step {
+        for rule in &self.0 {
+            if step < rule.steps() {
+                return rule.step(step, rank);
+            }
+            step -= rule.steps();
+        }
+        Step::default()
+    }
+}
+
+impl<R: Rule + ?Sized> Rule for Box<R> {
+    fn steps(&self) -> usize {
+        (**self).steps()
+    }
+    fn step(&self, step: usize, rank: usize) -> Step {
+        (**self).step(step, rank)
+    }
+}

@@ -1,0 +1,2 @@
+//! Logical topologies: extents, coordinates, neighbours, Gray codes, trees.
+//! Pure arithmetic; the lowest room beside `sync`.
