@@ -1,0 +1,89 @@
+//! Barrier.
+
+use super::{Choice, Comm};
+use crate::engine::{Cut, Guard, Kernel};
+use crate::fabric::{Check, Params, Port, Sig, Stop};
+use crate::op::BitOr;
+use crate::schedule::{Algorithm, Operation};
+use std::panic::Location;
+
+impl Comm {
+    /// Returns when every rank has called it.
+    ///
+    /// Everything that any rank did before its call is visible to every rank
+    /// after its own: a release and acquire point for all.
+    ///
+    /// **Cost** `ceil(log2 p)` steps of an empty message, t_s each
+    /// (dissemination, `BAR-ANY`; Hensgen, Finkel, Manber 1988).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// let arrived = AtomicUsize::new(0);
+    /// let seen = phalanx::run(4, |comm| {
+    ///     arrived.fetch_add(1, Relaxed);
+    ///     comm.barrier();
+    ///     arrived.load(Relaxed)
+    /// })?;
+    /// assert_eq!(seen, [4, 4, 4, 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn barrier(&mut self) {
+        static SIG: Sig = Sig::of::<()>("barrier", "", "");
+        let at = Location::caller();
+        if self.choice != Choice::Auto && self.choice != Choice::Algorithm(Algorithm::BAR_ANY) {
+            return self.barrier_by_schedule(&SIG, at);
+        }
+        let algorithm = Algorithm::BAR_ANY.index();
+        self.enter(&SIG, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm });
+        if let Err(stop) = disseminate(&mut self.port) {
+            self.stop(stop);
+        }
+    }
+
+    /// As an all-reduce of one word, over the forced topology.
+    #[cold]
+    fn barrier_by_schedule(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+        let mut word = 0u8;
+        let task = super::perform::Task {
+            operation: Operation::Barrier,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut: Cut::Vector(1),
+            len: 0,
+            commutative: true,
+        };
+        // SAFETY: one element in place; peers compare the fingerprint of a
+        // barrier, whose only payload anywhere is one u8.
+        unsafe {
+            self.perform(
+                &task,
+                &Kernel::combiner::<u8, _>(&BitOr),
+                std::ptr::null(),
+                (&raw mut word).cast(),
+            );
+        }
+    }
+}
+
+/// In round `k` every rank signals rank `r + 2^k` and waits for `r - 2^k`:
+/// after it, it has heard, directly or not, of the `2^(k+1)` ranks before it.
+#[inline(always)]
+fn disseminate(port: &mut Port) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    let guard = Guard::new(port);
+    let mut distance = 1;
+    while distance < p {
+        let to = if rank + distance < p { rank + distance } else { rank + distance - p };
+        let from = if rank >= distance { rank - distance } else { rank + p - distance };
+        guard.port.post_inline(to, 0, |_| ())?;
+        guard.port.take(from, crate::fabric::Kind::inline(0), |_| ())?;
+        distance *= 2;
+    }
+    guard.disarm();
+    Ok(())
+}

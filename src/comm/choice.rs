@@ -1,0 +1,169 @@
+//! Which algorithm a collective uses: by default the library's choice, else
+//! one that is forced for the calls through a view.
+
+use super::Comm;
+use crate::schedule::Algorithm;
+use crate::topology::Extents;
+use std::ops::{Deref, DerefMut};
+
+/// How a communicator chooses algorithms.
+///
+/// # Examples
+/// ```
+/// assert_eq!(phalanx::Choice::default(), phalanx::Choice::Auto);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Choice {
+    /// By operation, length and number of ranks.
+    #[default]
+    Auto,
+    /// This one. Calling an operation that it is not for, or that it cannot
+    /// serve with this number of ranks, is an error.
+    Algorithm(Algorithm),
+    /// The ring's algorithm of each operation.
+    Ring,
+    /// The mesh's, for these extents.
+    Mesh(Extents),
+    /// The hypercube's; for a number of ranks that is no power of two, its
+    /// generalisation.
+    Hypercube,
+    /// The tree's.
+    Tree,
+}
+
+/// A communicator whose collectives use a forced algorithm; made by
+/// [`Comm::with`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
+/// [`Comm::tree`].
+///
+/// # Examples
+/// ```
+/// use phalanx::op;
+/// let sums = phalanx::run(4, |comm| {
+///     let mut x = [1.0, 2.0];
+///     comm.ring().all_reduce(&mut x, op::Sum);
+///     x
+/// })?;
+/// assert_eq!(sums[3], [4.0, 8.0]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct View<'a> {
+    comm: &'a mut Comm,
+    before: Choice,
+}
+
+impl Deref for View<'_> {
+    type Target = Comm;
+    fn deref(&self) -> &Comm {
+        self.comm
+    }
+}
+
+impl DerefMut for View<'_> {
+    fn deref_mut(&mut self) -> &mut Comm {
+        self.comm
+    }
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        self.comm.choice = std::mem::take(&mut self.before);
+    }
+}
+
+impl Comm {
+    fn choosing(&mut self, choice: Choice) -> View<'_> {
+        let before = std::mem::replace(&mut self.choice, choice);
+        View { comm: self, before }
+    }
+
+    /// This communicator with one algorithm forced for every collective
+    /// called through the result. All ranks must force the same one.
+    ///
+    /// A collective that the algorithm is not for, or cannot serve with this
+    /// number of ranks (or for a non-commutative operator), ends the run with
+    /// an error that says so.
+    ///
+    /// ```
+    /// use phalanx::Algorithm;
+    /// let all = phalanx::run(4, |comm| {
+    ///     let mut all = [0; 4];
+    ///     comm.with(Algorithm::AG_HCUBE).all_gather_into(&[comm.rank()], &mut all);
+    ///     all
+    /// });
+    /// # let all = all?;
+    /// assert_eq!(all[1], [0, 1, 2, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn with(&mut self, algorithm: Algorithm) -> View<'_> {
+        self.choosing(Choice::Algorithm(algorithm))
+    }
+
+    /// This communicator with the ring's algorithms: neighbours only.
+    ///
+    /// ```
+    /// let last = phalanx::run(3, |comm| {
+    ///     let mut x = [comm.rank()];
+    ///     comm.ring().broadcast(&mut x, 2);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(last, [2, 2, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn ring(&mut self) -> View<'_> {
+        self.choosing(Choice::Ring)
+    }
+
+    /// This communicator with the algorithms of a mesh (torus) of `rows` x
+    /// `cols` ranks, rank = row * cols + column. Extents that do not multiply
+    /// to the number of ranks end the run with an error.
+    ///
+    /// ```
+    /// let all = phalanx::run(6, |comm| {
+    ///     let mut all = [0; 6];
+    ///     let mine = [comm.rank() * 10];
+    ///     comm.mesh(2, 3).all_gather_into(&mine, &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[5], [0, 10, 20, 30, 40, 50]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn mesh(&mut self, rows: usize, cols: usize) -> View<'_> {
+        let choice = self.mesh_choice(rows, cols, std::panic::Location::caller());
+        self.choosing(choice)
+    }
+
+    /// This communicator with the hypercube's algorithms; where the number of
+    /// ranks is no power of two, with their generalisations.
+    ///
+    /// ```
+    /// let sums = phalanx::run(5, |comm| {
+    ///     let mut x = [1];
+    ///     comm.hypercube().scan(&mut x, phalanx::op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(sums, [1, 2, 3, 4, 5]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn hypercube(&mut self) -> View<'_> {
+        self.choosing(Choice::Hypercube)
+    }
+
+    /// This communicator with the algorithms of a balanced tree with the
+    /// ranks at its leaves.
+    ///
+    /// ```
+    /// let all = phalanx::run(4, |comm| {
+    ///     let mut all = if comm.rank() == 1 { vec![0; 4] } else { vec![] };
+    ///     comm.tree().gather_into(&[7], &mut all, 1);
+    ///     all.len()
+    /// })?;
+    /// assert_eq!(all, [0, 4, 0, 0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn tree(&mut self) -> View<'_> {
+        self.choosing(Choice::Tree)
+    }
+}

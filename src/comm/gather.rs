@@ -1,0 +1,206 @@
+//! Gathering blocks, at one rank or at all.
+
+use super::Comm;
+use super::perform::Task;
+use crate::element::Element;
+use crate::engine::{Cut, Kernel};
+use crate::fabric::Sig;
+use crate::schedule::Operation;
+use std::panic::Location;
+
+impl Comm {
+    /// Collects every rank's `mine`, in rank order, in everybody's `all`.
+    ///
+    /// **Must agree on all ranks:** the element type, the lengths
+    /// (`all.len() == p * mine.len()`).
+    ///
+    /// **Cost** `ceil(log2 p) t_s + t_w m (p-1)` for blocks of `m` elements
+    /// (`AG-ANY`, Bruck et al. 1997; as Equation 4.4). Every block is copied
+    /// once into each rank, straight from another rank's `all`. To look at the
+    /// other ranks' data without any copy: [`with_peers`](Comm::with_peers).
+    ///
+    /// # Errors
+    /// Lengths that do not fit end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut all = [0; 6];
+    ///     comm.all_gather_into(&[comm.rank(), 7], &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(out, [[0, 7, 1, 7, 2, 7]; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
+        let sig = const { &Sig::of::<T>("all_gather_into", "", "") };
+        let at = Location::caller();
+        let len = mine.len();
+        let wanted = len.checked_mul(self.size());
+        if !self.check_len("the output", all.len(), wanted, sig, at, len) {
+            return;
+        }
+        let operation = Operation::AllGather;
+        self.collect(operation, sig, at, 0, Cut::Equal(len), len, mine, all);
+    }
+
+    /// [`all_gather_into`](Comm::all_gather_into) with blocks of different
+    /// lengths: rank `r` contributes `counts[r]` elements.
+    ///
+    /// **Must agree on all ranks:** the element type, `counts` (one per rank,
+    /// summing to `all.len()`, `counts[rank] == mine.len()`).
+    ///
+    /// # Errors
+    /// Counts that do not fit end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mine = vec![comm.rank(); comm.rank()];
+    ///     let mut all = [9; 3];
+    ///     comm.all_gather_varied_into(&mine, &mut all, &[0, 1, 2]);
+    ///     all
+    /// })?;
+    /// assert_eq!(out, [[1, 2, 2]; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_varied_into<T: Element>(
+        &mut self,
+        mine: &[T],
+        all: &mut [T],
+        counts: &[usize],
+    ) {
+        let sig = const { &Sig::of::<T>("all_gather_varied_into", "", "") };
+        let at = Location::caller();
+        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
+            return;
+        }
+        let operation = Operation::AllGather;
+        self.collect(operation, sig, at, 0, Cut::Varied(counts), total, mine, all);
+    }
+
+    /// Collects every rank's `mine`, in rank order, in `root`'s `all`. On the
+    /// other ranks `all` is not looked at and may be empty.
+    ///
+    /// **Must agree on all ranks:** the element type, `mine.len()`, `root`;
+    /// there `all.len() == p * mine.len()`.
+    ///
+    /// **Cost** small blocks: `ceil(log2 p) t_s + t_w m (p-1)` (`GA-ANY`,
+    /// Equation 4.6); large ones: `p-1` reads by the root, each block copied
+    /// once (`GA-NAIVE`).
+    ///
+    /// # Errors
+    /// A `root` that is no rank, or a wrong length, ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut all = vec![0; if comm.rank() == 0 { 3 } else { 0 }];
+    ///     comm.gather_into(&[comm.rank() * 2], &mut all, 0);
+    ///     all
+    /// })?;
+    /// assert_eq!(out[0], [0, 2, 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
+        let sig = const { &Sig::of::<T>("gather_into", "", "to root") };
+        let at = Location::caller();
+        let len = mine.len();
+        if !self.check_rank("root", root, sig, at, len) {
+            return;
+        }
+        let wanted = len.checked_mul(self.size());
+        if self.rank() == root && !self.check_len("the output", all.len(), wanted, sig, at, len) {
+            return;
+        }
+        self.collect(Operation::Gather, sig, at, root, Cut::Equal(len), len, mine, all);
+    }
+
+    /// [`gather_into`](Comm::gather_into) with blocks of different lengths:
+    /// rank `r` contributes `counts[r]` elements.
+    ///
+    /// **Must agree on all ranks:** the element type, `root`, `counts` (one
+    /// per rank, `counts[rank] == mine.len()`, on the root summing to
+    /// `all.len()`).
+    ///
+    /// # Errors
+    /// Counts that do not fit end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let mine = vec![comm.rank(); comm.rank() + 1];
+    ///     let mut all = vec![9; if comm.rank() == 1 { 3 } else { 0 }];
+    ///     comm.gather_varied_into(&mine, &mut all, &[1, 2], 1);
+    ///     all
+    /// })?;
+    /// assert_eq!(out[1], [0, 1, 1]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_varied_into<T: Element>(
+        &mut self,
+        mine: &[T],
+        all: &mut [T],
+        counts: &[usize],
+        root: usize,
+    ) {
+        let sig = const { &Sig::of::<T>("gather_varied_into", "", "to root") };
+        let at = Location::caller();
+        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        let good = self.check_rank("root", root, sig, at, total)
+            && (self.rank() != root
+                || self.check_len("the output", all.len(), Some(total), sig, at, total));
+        if good {
+            self.collect(Operation::Gather, sig, at, root, Cut::Varied(counts), total, mine, all);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn collect<T: Element>(
+        &mut self,
+        operation: Operation,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        root: usize,
+        cut: Cut<'_>,
+        len: usize,
+        mine: &[T],
+        all: &mut [T],
+    ) {
+        let task = Task { operation, sig, at, root, shift: 0, cut, len, commutative: true };
+        // SAFETY: the callers have checked the lengths; the borrows last for
+        // the call.
+        unsafe {
+            let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+            self.perform(&task, &Kernel::mover::<T>(), from, to);
+        }
+    }
+
+    /// Checks one count per rank, the own one being `own`; returns their sum.
+    pub(super) fn check_counts(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+    ) -> Option<usize> {
+        let (rank, p) = (self.rank(), self.size());
+        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let what = if counts.len() != p {
+            format!("{} counts for {p} ranks", counts.len())
+        } else if counts[rank] != own {
+            format!("the own buffer has {own} elements, counts[{rank}] says {}", counts[rank])
+        } else if total.is_none() {
+            "the counts sum to more than memory can hold".to_string()
+        } else {
+            return total;
+        };
+        self.wrong(sig, at, own, what);
+        None
+    }
+}

@@ -1,0 +1,204 @@
+//! Point to point: send, receive, exchange.
+
+use super::Comm;
+use crate::element::Element;
+use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
+use crate::mailbox::INLINE;
+use std::panic::Location;
+
+impl Comm {
+    /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
+    /// between two ranks arrive in the order in which they were sent.
+    ///
+    /// Up to 40 bytes are gone when the call returns (two messages may be on
+    /// their way); more are read by the receiver straight from `data`, and the
+    /// call returns when it has done so.
+    ///
+    /// **Must agree:** the element type and the length, with the receiver's.
+    ///
+    /// **Cost** `t_s + t_w m`, one copy.
+    ///
+    /// # Errors
+    /// A rank that does not exist, or is this one, ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let mut x = [0.0; 3];
+    ///     if comm.rank() == 0 {
+    ///         comm.send(&[1.0, 2.0, 3.0], 1);
+    ///     } else {
+    ///         comm.recv(&mut x, 0);
+    ///     }
+    ///     x
+    /// })?;
+    /// assert_eq!(out[1], [1.0, 2.0, 3.0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn send<T: Element>(&mut self, data: &[T], to: usize) {
+        let sig = const { &Sig::of::<T>("send", "", "to rank") };
+        let wire = const { &Sig::of::<T>("message", "", "") };
+        let at = Location::caller();
+        if self.check_peer(to, sig, at, data.len()) {
+            self.enter_p2p(sig, wire, at, data.len(), to);
+            let result = post(&mut self.port, data, to).and_then(|()| self.port.settle_all());
+            self.conclude(result);
+        }
+    }
+
+    /// Receives from rank `from` what it [`send`](Comm::send)s, into `data`.
+    ///
+    /// **Must agree:** the element type and the length, with the sender's.
+    ///
+    /// **Cost** `t_s + t_w m`, one copy, by this rank.
+    ///
+    /// # Errors
+    /// A rank that does not exist, or is this one, ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     // A relay: 0 -> 1 -> 2.
+    ///     let mut x = [5u8; 100];
+    ///     if comm.rank() > 0 {
+    ///         comm.recv(&mut x, comm.rank() - 1);
+    ///         x[0] += 1;
+    ///     }
+    ///     if comm.rank() + 1 < comm.size() {
+    ///         comm.send(&x, comm.rank() + 1);
+    ///     }
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [5, 6, 7]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn recv<T: Element>(&mut self, data: &mut [T], from: usize) {
+        let sig = const { &Sig::of::<T>("recv", "", "from rank") };
+        let wire = const { &Sig::of::<T>("message", "", "") };
+        let at = Location::caller();
+        if self.check_peer(from, sig, at, data.len()) {
+            self.enter_p2p(sig, wire, at, data.len(), from);
+            let result = take(&mut self.port, data, from);
+            self.conclude(result);
+        }
+    }
+
+    /// Sends `send` to rank `to` and receives `recv` from rank `from`, both at
+    /// once: what neighbours in a ring do to each other without deadlock.
+    ///
+    /// **Must agree:** each message's element type and length, between its two
+    /// ends. The other end may use `send`, `recv` or `exchange`.
+    ///
+    /// **Cost** `t_s + t_w m`, one copy, by this rank.
+    ///
+    /// # Errors
+    /// A rank that does not exist ends the run, and so does an exchange with
+    /// this rank itself on one side only.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let (r, p) = (comm.rank(), comm.size());
+    ///     let mut got = [0; 10];
+    ///     comm.exchange(&[r; 10], (r + 1) % p, &mut got, (r + p - 1) % p);
+    ///     got[9]
+    /// })?;
+    /// assert_eq!(out, [2, 0, 1]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn exchange<T: Element>(&mut self, send: &[T], to: usize, recv: &mut [T], from: usize) {
+        let sig = const { &Sig::of::<T>("exchange", "", "to rank") };
+        let wire = const { &Sig::of::<T>("message", "", "") };
+        let at = Location::caller();
+        if to == self.rank() && from == to {
+            if self.check_len("the output", recv.len(), Some(send.len()), sig, at, send.len()) {
+                self.enter_p2p(sig, wire, at, send.len(), to);
+                recv.copy_from_slice(send);
+            }
+            return;
+        }
+        if self.check_peer(to, sig, at, send.len()) && self.check_peer(from, sig, at, recv.len()) {
+            self.enter_p2p(sig, wire, at, send.len(), to);
+            let result = post(&mut self.port, send, to)
+                .and_then(|()| take(&mut self.port, recv, from))
+                .and_then(|()| self.port.settle_all());
+            self.conclude(result);
+        }
+    }
+
+    #[inline(always)]
+    fn enter_p2p(
+        &mut self,
+        sig: &'static Sig,
+        wire: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+        peer: usize,
+    ) {
+        self.admit(sig, at);
+        self.port.enter_p2p(sig, wire, at, Params { len, parameter: peer, algorithm: 0 });
+    }
+
+    fn check_peer(
+        &mut self,
+        peer: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
+        if peer != self.rank() {
+            return self.check_rank("rank", peer, sig, at, len);
+        }
+        let what = format!("a message of rank {peer} to itself would never arrive");
+        self.wrong(sig, at, len, what);
+        false
+    }
+
+    /// Ends a call. No user code runs inside these calls, so only an error
+    /// can leave a message behind that describes our memory.
+    #[inline(always)]
+    fn conclude(&mut self, result: Result<(), Stop>) {
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+}
+
+#[inline(always)]
+fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> {
+    let bytes = size_of_val(data);
+    if bytes <= INLINE {
+        port.post_inline(to, bytes, |body| {
+            // SAFETY: `bytes <= INLINE`, the size of a body.
+            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, bytes) }
+        })
+    } else {
+        let words = Words { at: data.as_ptr().cast(), count: 1, len: data.len() };
+        port.post_words(to, Kind::SLICE, words)
+    }
+}
+
+#[inline(always)]
+fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), Stop> {
+    let bytes = size_of_val(data);
+    if bytes <= INLINE {
+        port.take(from, Kind::inline(bytes), |body| {
+            // SAFETY: the sender wrote `bytes` bytes of the same type
+            // (fingerprint and kind agree).
+            unsafe { std::ptr::copy_nonoverlapping(body, data.as_mut_ptr().cast(), bytes) }
+        })
+    } else {
+        port.take_words(from, data.len(), |_, words| {
+            // SAFETY: the sender posted a slice of as many elements of the
+            // same type (fingerprint and length agree), and keeps it until we
+            // consume; `post` sends no lists.
+            unsafe { std::ptr::copy_nonoverlapping(words.at.cast(), data.as_mut_ptr(), data.len()) }
+        })
+    }
+}

@@ -1,0 +1,374 @@
+//! Communicators: what a rank holds. One file per collective's public face;
+//! what they have in common is here and in `perform.rs`.
+
+mod all_to_all;
+mod barrier;
+mod broadcast;
+mod choice;
+mod gather;
+mod message;
+mod perform;
+mod reduce;
+mod scan;
+mod scatter;
+mod shift;
+mod split;
+mod views;
+
+pub use choice::{Choice, View};
+pub use views::Peers;
+
+use crate::engine::Scratch;
+use crate::error::{CallSite, Error, Waiting};
+use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::sync::Arc;
+use crate::team::{Quit, Roster};
+use crate::wait::Crowd;
+use perform::Plans;
+use std::fmt;
+use std::panic::Location;
+
+/// A rank's hold on a group of ranks: who it is, and the collectives.
+///
+/// Collectives must be called by all ranks of the communicator, in the same
+/// order, with arguments that agree as each method says. A disagreement is
+/// noticed before any memory is touched; it ends the run with an error that
+/// names both ranks and both source lines. They take `&mut self`, so the
+/// borrow checker rules out a second collective while one is under way.
+///
+/// **When something goes wrong** (a rank panics, leaves, or disagrees), the
+/// methods do not return: they unwind to the end of the rank's closure, and
+/// [`Team::run`](crate::Team::run) returns the first cause. Buffers may then
+/// hold anything of their type. A rank never unwinds while a peer can still
+/// reach its slices.
+///
+/// Every collective is a point of synchronisation only as far as its data
+/// flow; [`barrier`](Comm::barrier) is one for all ranks.
+///
+/// # Examples
+/// ```
+/// let out = phalanx::run(3, |comm| {
+///     let mut x = [comm.rank() as f64; 4];
+///     comm.all_reduce(&mut x, phalanx::op::Sum);
+///     x
+/// })?;
+/// assert_eq!(out[2], [3.0; 4]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub struct Comm {
+    port: Port,
+    /// The thread that the communicator belongs to; 0 for none yet.
+    thread: usize,
+    /// Whether a failure is thrown to `Team::run` (which has the cause), or to
+    /// a thread that is the user's own.
+    in_team: bool,
+    choice: Choice,
+    plans: Plans,
+    spans: Vec<Span>,
+    addresses: Vec<*mut u8>,
+    scratch: Scratch,
+    roster: Option<Arc<Roster>>,
+    /// For threads of the user's own, which no run counts.
+    _crowd: Option<Crowd>,
+}
+
+// SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
+// that have ended, and are never used again; everything else is `Send`. That a
+// team's communicators stay on their rank's thread is checked by `enter`.
+unsafe impl Send for Comm {}
+
+/// A number that no other live thread has.
+#[inline(always)]
+fn this_thread() -> usize {
+    std::thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| std::ptr::from_ref(mark).addr())
+}
+
+impl Comm {
+    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
+        let crowd = roster.is_none().then(|| Crowd::enter(1));
+        Comm {
+            port,
+            thread: 0,
+            in_team: roster.is_some(),
+            choice: Choice::default(),
+            plans: Plans::default(),
+            spans: Vec::new(),
+            addresses: Vec::new(),
+            scratch: Scratch::new(),
+            roster,
+            _crowd: crowd,
+        }
+    }
+
+    /// A sub-communicator of this one.
+    fn child(&self, port: Port) -> Self {
+        Comm {
+            port,
+            thread: self.thread,
+            in_team: self.in_team,
+            choice: Choice::default(),
+            plans: Plans::default(),
+            spans: Vec::new(),
+            addresses: Vec::new(),
+            scratch: Scratch::new(),
+            roster: self.roster.clone(),
+            _crowd: None,
+        }
+    }
+
+    /// This rank's number, `0..size()`.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::run(3, |comm| comm.rank())?, [0, 1, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn rank(&self) -> usize {
+        self.port.rank()
+    }
+
+    /// The number of ranks.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::run(3, |comm| comm.size())?, [3, 3, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.port.size()
+    }
+
+    /// Takes part in run `run`, on the calling thread.
+    pub(crate) fn join_run(&mut self, run: u64) {
+        self.thread = this_thread();
+        self.port.join_run(run);
+        self.choice = Choice::default();
+    }
+
+    pub(crate) fn fabric(&self) -> &Fabric {
+        self.port.fabric()
+    }
+
+    pub(crate) fn fabric_id(&self) -> u64 {
+        self.port.fabric().id()
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.port.is_dead()
+    }
+
+    pub(crate) fn balance(&self) -> u32 {
+        self.port.balance()
+    }
+
+    /// Runs `f` with this communicator on a thread of the caller's own
+    /// ([`Team::external`](crate::Team::external)) and returns as an error what
+    /// would otherwise be thrown through the thread: a failed collective, or a
+    /// panic of `f`, which is then passed on to the other ranks.
+    ///
+    /// # Errors
+    /// As [`Team::run`](crate::Team::run); ranks other than the one with the
+    /// first cause get [`Error::Dead`].
+    ///
+    /// # Examples
+    /// ```
+    /// let comms = phalanx::Team::external(2)?;
+    /// let errors: Vec<_> = std::thread::scope(|s| {
+    ///     let threads: Vec<_> = comms
+    ///         .into_iter()
+    ///         .map(|mut comm| s.spawn(move || {
+    ///             comm.protect(|comm| {
+    ///                 assert_eq!(comm.rank(), 0, "only rank 0 works");
+    ///                 comm.barrier();
+    ///             })
+    ///         }))
+    ///         .collect();
+    ///     threads.into_iter().map(|t| t.join().unwrap().unwrap_err()).collect()
+    /// });
+    /// assert!(errors.iter().any(|e| matches!(e, phalanx::Error::Panicked { rank: 1, .. })));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
+        let in_team = std::mem::replace(&mut self.in_team, true);
+        let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.rank());
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
+        self.in_team = in_team;
+        result.map_err(|payload| {
+            let world = fabric.world();
+            if !payload.is::<Quit>() {
+                world.poison(run, Some(Error::panicked(fabric.member(rank), payload)));
+                self.port.quiesce();
+            }
+            world.take_cause().unwrap_or(Error::Dead)
+        })
+    }
+
+    /// Starts a collective call.
+    #[inline(always)]
+    fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
+        self.admit(sig, at);
+        self.port.enter(sig, at, params);
+    }
+
+    /// Whether the communicator may be used, here and now.
+    #[inline(always)]
+    fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+        if self.thread != this_thread()
+            || self.port.run() != self.port.fabric().world().run()
+            || self.port.is_dead()
+        {
+            self.refuse(sig, at);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+        if self.port.run() != self.port.fabric().world().run() {
+            self.throw(Error::Stale { what: "the run that it belongs to is over" }, sig, at);
+        }
+        if self.thread == 0 {
+            self.thread = this_thread();
+        }
+        if self.thread != this_thread() {
+            let what = "it belongs to the thread that used it first (a team's: to its rank's thread)";
+            self.throw(Error::Stale { what }, sig, at);
+        }
+        if self.port.is_dead() {
+            self.throw(Error::Dead, sig, at);
+        }
+    }
+
+    /// Ends the run because of an argument of this rank's.
+    #[cold]
+    #[inline(never)]
+    fn wrong(&mut self, sig: &'static Sig, at: &'static Location<'static>, len: usize, what: String) {
+        self.admit(sig, at);
+        let site = CallSite { call: sig.words(len, None), at };
+        let rank = self.port.fabric().member(self.rank());
+        self.end_run(Error::Argument { rank, site, what });
+    }
+
+    /// Ends the run after a wait that ended badly.
+    #[cold]
+    #[inline(never)]
+    fn stop(&mut self, stop: Stop) {
+        let error = self.explain(stop);
+        match error {
+            Some(error) => self.end_run(error),
+            None => {
+                self.port.quiesce();
+                self.quit(&Error::Dead);
+            }
+        }
+    }
+
+    /// Records the cause, makes this rank's memory safe, and unwinds.
+    fn end_run(&mut self, error: Error) {
+        let message = error.to_string();
+        self.port.fabric().world().poison(self.port.run(), Some(error));
+        self.port.quiesce();
+        self.quit(&message);
+    }
+
+    /// Unwinds without touching anything shared.
+    fn throw(&mut self, error: Error, sig: &'static Sig, at: &'static Location<'static>) {
+        let message = format!("{} at {at}: {error}", sig.call);
+        if self.in_team {
+            // The run must not end well without this call.
+            let world = self.port.fabric().world();
+            world.poison(world.run(), Some(error));
+        }
+        self.quit(&message);
+    }
+
+    /// Leaves the closure. In a `Drop` that runs while a panic unwinds there
+    /// is nowhere to go (a second panic would abort), so the call returns,
+    /// having done nothing.
+    fn quit(&self, message: &dyn fmt::Display) {
+        if std::thread::panicking() {
+            return;
+        }
+        if self.in_team {
+            std::panic::resume_unwind(Box::new(Quit));
+        }
+        panic!("{message}");
+    }
+
+    /// The error that a stop stands for; none if another rank has one.
+    fn explain(&self, stop: Stop) -> Option<Error> {
+        let fabric = self.port.fabric();
+        let world = fabric.world();
+        let me = fabric.member(self.rank());
+        let site = |call: Call| CallSite { call: call.sig.words(call.len, call.parameter), at: call.at };
+        let latest = |rank: usize| world.records(rank).latest();
+        Some(match stop {
+            Stop::Poisoned => return None,
+            Stop::Left { peer } => {
+                Error::Left { rank: me, site: latest(me).map(site), peer: fabric.member(peer) }
+            }
+            Stop::Mismatch { peer, expected, got, lens } => {
+                let peer = fabric.member(peer);
+                let (expected, got) = (Check(expected.check), Check(got.check));
+                let there = world.records(peer).find(fabric.id(), got.record());
+                let there = there.or_else(|| latest(peer));
+                let what = match lens {
+                    Some((here, there)) => format!("message length: expected {here}, got {there}"),
+                    None if expected.agrees(got) => {
+                        "element type, operator or operation: expected and got as named".to_string()
+                    }
+                    None => expected.difference(got),
+                };
+                let here = latest(me).map(site)?;
+                Error::Mismatch { rank: me, here, peer, there: there.map(site), what }
+            }
+            Stop::Circle(circle) => {
+                let here = latest(me)?;
+                let odd = circle.iter().map(|&(rank, _)| rank).find(|&rank| {
+                    rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
+                });
+                match odd {
+                    Some(peer) => Error::Mismatch {
+                        rank: me,
+                        here: site(here),
+                        peer,
+                        there: latest(peer).map(site),
+                        what: "they wait for each other in different calls".to_string(),
+                    },
+                    None => Error::Deadlock {
+                        circle: circle
+                            .into_iter()
+                            .map(|(rank, peer)| Waiting { rank, peer, site: latest(rank).map(site) })
+                            .collect(),
+                    },
+                }
+            }
+        })
+    }
+}
+
+/// Whether two ranks' latest calls could be parts of one.
+fn alike(a: &Call, b: &Call) -> bool {
+    a.comm == b.comm
+        && a.sig.agrees(std::ptr::from_ref(b.sig).cast())
+        && a.len == b.len
+        && a.parameter == b.parameter
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        self.port.leave();
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Comm")
+            .field("rank", &self.rank())
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,331 @@
+//! What all collectives have in common: choose an algorithm, bind it (once per
+//! shape of call), walk it.
+
+use super::{Choice, Comm};
+use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
+use crate::fabric::{Check, Params, Sig, Stop};
+use crate::model::choice::auto;
+use crate::schedule::{Algorithm, Operation, Request, Unfit};
+use crate::topology::{Extents, Shape};
+use std::panic::Location;
+
+/// Plans kept per communicator. A program has few shapes of calls; what does
+/// not fit is bound anew (microseconds).
+const KEPT: usize = 64;
+
+/// A collective call, before an algorithm is chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) operation: Operation,
+    pub(super) sig: &'static Sig,
+    pub(super) at: &'static Location<'static>,
+    pub(super) root: usize,
+    pub(super) shift: usize,
+    pub(super) cut: Cut<'a>,
+    /// The length that goes into the fingerprint, in elements.
+    pub(super) len: usize,
+    pub(super) commutative: bool,
+}
+
+impl Task<'_> {
+    fn parameter(&self) -> usize {
+        match self.operation {
+            op if op.is_rooted() => self.root,
+            Operation::Shift => self.shift,
+            _ => Check::NO_PARAMETER,
+        }
+    }
+}
+
+/// What a plan depends on.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    algorithm: Algorithm,
+    operation: Operation,
+    parameter: usize,
+    vector: bool,
+    len: usize,
+    size: usize,
+    dims: Option<Extents>,
+}
+
+/// Bound schedules, the latest used first looked at.
+#[derive(Default)]
+pub(super) struct Plans {
+    kept: Vec<(Key, Plan)>,
+    latest: usize,
+    /// The plan of a call with varied lengths, which is not kept.
+    odd: Option<Plan>,
+}
+
+/// What carries a call out.
+enum Path {
+    /// A fused path (see `engine::fused`).
+    Fused,
+    /// A schedule.
+    Schedule,
+}
+
+impl Comm {
+    /// Checks a rank number; ends the run if there is no such rank.
+    #[inline(always)]
+    pub(super) fn check_rank(
+        &mut self,
+        what: &str,
+        rank: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
+        if rank < self.size() {
+            return true;
+        }
+        let p = self.size();
+        self.wrong(sig, at, len, format!("{what} {rank} is no rank of a communicator of {p}"));
+        false
+    }
+
+    /// Checks that a buffer has the length that it must have.
+    #[inline(always)]
+    pub(super) fn check_len(
+        &mut self,
+        what: &str,
+        got: usize,
+        wanted: Option<usize>,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
+        if wanted == Some(got) {
+            return true;
+        }
+        let wanted = wanted.map_or("more than memory can hold".to_string(), |w| w.to_string());
+        self.wrong(sig, at, len, format!("{what} has {got} elements, must have {wanted}"));
+        false
+    }
+
+    pub(super) fn mesh_choice(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        at: &'static Location<'static>,
+    ) -> Choice {
+        static SIG: Sig = Sig::of::<()>("mesh", "", "");
+        let p = self.size();
+        match Extents::mesh(rows, cols) {
+            Ok(extents) if extents.size() == p => Choice::Mesh(extents),
+            _ => {
+                self.wrong(&SIG, at, 0, format!("a mesh of {rows} x {cols} ranks does not have the communicator's {p}"));
+                Choice::Auto
+            }
+        }
+    }
+
+    /// The algorithm for a task of `bytes` bytes.
+    #[inline(always)]
+    fn algorithm(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
+        match &self.choice {
+            Choice::Auto => auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task)),
+            other => self.forced(other, task),
+        }
+    }
+
+    fn is_varied(&self, task: &Task<'_>) -> bool {
+        matches!(task.cut, Cut::Varied(_) | Cut::Pairs { .. })
+    }
+
+    #[cold]
+    fn forced(&self, choice: &Choice, task: &Task<'_>) -> Algorithm {
+        let shape = match choice {
+            Choice::Algorithm(algorithm) => return *algorithm,
+            Choice::Ring => Shape::Ring,
+            Choice::Mesh(extents) => Shape::Mesh(extents.clone()),
+            Choice::Hypercube => Shape::Hypercube,
+            Choice::Tree => Shape::Tree,
+            Choice::Auto => unreachable!("handled by the caller"),
+        };
+        Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
+    }
+
+    /// Carries out a collective call.
+    ///
+    /// # Safety
+    /// `input` and `output` are valid for what `task.cut` says of elements of
+    /// the kernel's type, exclusively borrowed (output) or shared (input) for
+    /// this call; `task.sig` was made for the same type.
+    pub(super) unsafe fn perform(
+        &mut self,
+        task: &Task<'_>,
+        kernel: &Kernel<'_>,
+        input: *const u8,
+        output: *mut u8,
+    ) {
+        let bytes = match task.cut {
+            Cut::Vector(n) | Cut::Equal(n) => n.saturating_mul(kernel.size()),
+            Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
+        };
+        let algorithm = self.algorithm(task, bytes);
+        let params =
+            Params { len: task.len, parameter: task.parameter(), algorithm: algorithm.index() };
+        let path = if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
+        let result = match path {
+            Path::Fused => {
+                if let Err(unfit) = self.fits(task, algorithm) {
+                    return self.wrong(task.sig, task.at, task.len, unfit.to_string());
+                }
+                self.enter(task.sig, task.at, params);
+                // SAFETY: passed on.
+                unsafe { self.fused(task, kernel, input, output) }
+            }
+            Path::Schedule => {
+                if let Err(unfit) = self.prepare(task, algorithm, kernel) {
+                    return self.wrong(task.sig, task.at, task.len, unfit.to_string());
+                }
+                self.enter(task.sig, task.at, params);
+                let plan = self.plans.odd.as_ref();
+                let plan = plan.unwrap_or_else(|| &self.plans.kept[self.plans.latest].1);
+                // Two more elements than needed, so that the size is not 0.
+                let scratch = self.scratch.reserve(plan.scratch * kernel.size(), kernel.align());
+                let buffers = Buffers { input, output, scratch };
+                // SAFETY: the caller's promise covers the plan's reach, which
+                // the binder derived from the same cut; the scratch memory is
+                // this communicator's own.
+                unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) }
+            }
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// Whether `algorithm` can serve the task.
+    fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), Unfit> {
+        if matches!(self.choice, Choice::Auto) {
+            return Ok(());
+        }
+        algorithm.schedule(&self.request(task)).map(drop)
+    }
+
+    fn request(&self, task: &Task<'_>) -> Request {
+        let mut request = Request::new(task.operation, self.size())
+            .root(task.root)
+            .shift(task.shift)
+            .commutative(task.commutative)
+            .varied(self.is_varied(task));
+        if let Choice::Mesh(extents) = &self.choice {
+            request = request.dims(extents.clone());
+        }
+        request
+    }
+
+    /// Makes `plans.latest` (or `plans.odd`) the plan for the task.
+    #[inline(always)]
+    fn prepare(
+        &mut self,
+        task: &Task<'_>,
+        algorithm: Algorithm,
+        kernel: &Kernel<'_>,
+    ) -> Result<(), Unfit> {
+        let (vector, len) = match task.cut {
+            Cut::Vector(n) => (true, n),
+            Cut::Equal(n) => (false, n),
+            Cut::Varied(_) | Cut::Pairs { .. } => return self.bind_odd(task, algorithm, kernel),
+        };
+        self.plans.odd = None;
+        let dims = match &self.choice {
+            Choice::Mesh(extents) => Some(extents),
+            _ => None,
+        };
+        let fits = |key: &Key| {
+            key.algorithm == algorithm
+                && key.len == len
+                && key.parameter == task.parameter()
+                && key.size == kernel.size()
+                && key.operation == task.operation
+                && key.vector == vector
+                && key.dims.as_ref() == dims
+        };
+        let plans = &mut self.plans;
+        if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
+            return Ok(());
+        }
+        if let Some(i) = plans.kept.iter().position(|(key, _)| fits(key)) {
+            plans.latest = i;
+            return Ok(());
+        }
+        let key = Key {
+            algorithm,
+            operation: task.operation,
+            parameter: task.parameter(),
+            vector,
+            len,
+            size: kernel.size(),
+            dims: dims.cloned(),
+        };
+        self.bind_new(key, task, kernel)
+    }
+
+    #[cold]
+    fn bind_new(&mut self, key: Key, task: &Task<'_>, kernel: &Kernel<'_>) -> Result<(), Unfit> {
+        let schedule = key.algorithm.schedule(&self.request(task))?;
+        let plan = bind(&schedule, self.rank(), task.cut, kernel.size());
+        let plans = &mut self.plans;
+        if plans.kept.len() < KEPT {
+            plans.kept.push((key, plan));
+            plans.latest = plans.kept.len() - 1;
+        } else {
+            plans.latest = (plans.latest + 1) % KEPT;
+            plans.kept[plans.latest] = (key, plan);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn bind_odd(
+        &mut self,
+        task: &Task<'_>,
+        algorithm: Algorithm,
+        kernel: &Kernel<'_>,
+    ) -> Result<(), Unfit> {
+        let schedule = algorithm.schedule(&self.request(task))?;
+        self.plans.odd = Some(bind(&schedule, self.rank(), task.cut, kernel.size()));
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`perform`](Comm::perform).
+    unsafe fn fused(
+        &mut self,
+        task: &Task<'_>,
+        kernel: &Kernel<'_>,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<(), Stop> {
+        let (port, all) = (&mut self.port, &mut self.addresses);
+        let (rank, p) = (port.rank(), port.size());
+        let (total, part) = match task.cut {
+            Cut::Vector(n) => (n, 0..n),
+            Cut::Equal(m) => (m * p, rank * m..(rank + 1) * m),
+            Cut::Varied(counts) => {
+                let start = counts[..rank].iter().sum::<usize>();
+                (counts.iter().sum(), start..start + counts[rank])
+            }
+            Cut::Pairs { .. } => unreachable!("no fused all-to-all"),
+        };
+        // SAFETY: the caller's promise, for the whole of the buffers.
+        unsafe {
+            match task.operation {
+                Operation::AllReduce => fused::all_reduce(port, output, total, kernel, all),
+                Operation::Reduce => {
+                    let scratch = self.scratch.reserve(fused::reduce_scratch(kernel), kernel.align());
+                    let buf = if rank == task.root { output } else { input.cast_mut() };
+                    fused::reduce(port, task.root, buf, total, kernel, scratch, all)
+                }
+                Operation::ReduceScatter => {
+                    fused::reduce_scatter(port, input, total, part, output, kernel, all)
+                }
+                other => unreachable!("no fused {other}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Reductions: to one rank, to all, scattered.
+
+use super::perform::Task;
+use super::{Choice, Comm};
+use crate::element::Element;
+use crate::engine::{Cut, Guard, Kernel};
+use crate::fabric::{Check, Kind, Params, Port, Sig, Stop};
+use crate::mailbox::INLINE;
+use crate::op::Operator;
+use crate::schedule::{Algorithm, Operation};
+use std::panic::Location;
+
+impl Comm {
+    /// Combines the ranks' buffers element by element into `root`'s:
+    /// `x0 (+) x1 (+) .. (+) x(p-1)`. The other ranks' buffers stay as they are.
+    ///
+    /// **Must agree on all ranks:** the element type, `buf.len()`, `root`, the
+    /// operator's kind.
+    ///
+    /// **Order.** Operands are combined in rank order, in an association that
+    /// is the same for the same p, length and choice of algorithm.
+    ///
+    /// **Cost** small: `ceil(log2 p) (t_s + (t_w + t_c) m)` (dual of
+    /// Equation 4.1, `RED-ANY`); large: every rank combines `m/p` elements of
+    /// all buffers into the root's (`RED-FUSED`).
+    ///
+    /// # Errors
+    /// A `root` that is no rank ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut x = [comm.rank() + 1, 10];
+    ///     comm.reduce(&mut x, phalanx::op::Sum, 1);
+    ///     x
+    /// })?;
+    /// assert_eq!(out, [[1, 10], [6, 30], [3, 10]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
+        let sig = const { &Sig::of::<T>("reduce", O::NAME, "to root") };
+        let at = Location::caller();
+        if !self.check_rank("root", root, sig, at, buf.len()) {
+            return;
+        }
+        let task = Task {
+            operation: Operation::Reduce,
+            sig,
+            at,
+            root,
+            shift: 0,
+            cut: Cut::Vector(buf.len()),
+            len: buf.len(),
+            commutative: O::COMMUTATIVE,
+        };
+        let at = buf.as_mut_ptr().cast();
+        // SAFETY: on the root in place, elsewhere only read; the slice is
+        // exclusively ours for the call.
+        unsafe { self.perform(&task, &Kernel::combiner(&op), at, at) };
+    }
+
+    /// Combines the ranks' buffers element by element, and leaves the result
+    /// in everybody's.
+    ///
+    /// **Must agree on all ranks:** the element type, `buf.len()`, the
+    /// operator's kind.
+    ///
+    /// **Order.** Operands are combined in rank order. Every rank gets the
+    /// same bits; so does every run with the same p, length and choice of
+    /// algorithm.
+    ///
+    /// **Cost** up to 40 bytes: `ceil(log2 p)` exchanges (+ 2 where p is no
+    /// power of two) with the values in the mailbox's cache line (`AR-ANY`,
+    /// Equation 4.5); more: rank `i` combines the `i`-th part of all buffers
+    /// and stores it to all, `m (t_c + t_w)` in all, each word read and
+    /// written once (`AR-FUSED`).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx::run(4, |comm| {
+    ///     let mut x = [(comm.rank() as f64 - 1.5).abs(), 1.0];
+    ///     comm.all_reduce(&mut x, op::Max);
+    ///     x
+    /// })?;
+    /// assert_eq!(out, [[1.5, 1.0]; 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        let sig = const { &Sig::of::<T>("all_reduce", O::NAME, "") };
+        let at = Location::caller();
+        let len = buf.len();
+        if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
+            let algorithm = Algorithm::AR_ANY.index();
+            self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm });
+            if let Err(stop) = fold_and_double(&mut self.port, buf, &op) {
+                self.stop(stop);
+            }
+            return;
+        }
+        let task = Task {
+            operation: Operation::AllReduce,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut: Cut::Vector(len),
+            len,
+            commutative: O::COMMUTATIVE,
+        };
+        // SAFETY: in place on a slice that is exclusively ours for the call.
+        unsafe {
+            let at = buf.as_mut_ptr().cast();
+            self.perform(&task, &Kernel::combiner(&op), std::ptr::null(), at);
+        }
+    }
+
+    /// Combines the ranks' `all` element by element, and leaves block `r` of
+    /// the result, `mine.len()` elements from `r * mine.len()` on, in rank
+    /// `r`'s `mine`.
+    ///
+    /// **Must agree on all ranks:** the element type, the lengths
+    /// (`all.len() == p * mine.len()`), the operator's kind.
+    ///
+    /// **Order.** As given by the algorithm for commutative operators, rank
+    /// order for others; the same for the same p, length and choice.
+    ///
+    /// **Cost** small blocks: `ceil(log2 p) t_s + t_w m (p-1)` for blocks of
+    /// `m` elements (`RS-ANY`, dual of Equation 4.4); else rank `r` reads block
+    /// `r` of every rank once, in rank order (`RS-FUSED`).
+    ///
+    /// # Errors
+    /// Lengths that do not fit end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let all = [1, 2, 3].map(|x| x * (comm.rank() + 1));
+    ///     let mut mine = [0];
+    ///     comm.reduce_scatter_into(&all, &mut mine, phalanx::op::Sum);
+    ///     mine[0]
+    /// })?;
+    /// assert_eq!(out, [6, 12, 18]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_scatter_into<T: Element, O: Operator<T>>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        op: O,
+    ) {
+        let sig = const { &Sig::of::<T>("reduce_scatter_into", O::NAME, "") };
+        let at = Location::caller();
+        let len = mine.len();
+        let wanted = len.checked_mul(self.size());
+        if !self.check_len("the input", all.len(), wanted, sig, at, len) {
+            return;
+        }
+        let task = Task {
+            operation: Operation::ReduceScatter,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut: Cut::Equal(len),
+            len,
+            commutative: O::COMMUTATIVE,
+        };
+        // SAFETY: the lengths are checked; the borrows last for the call.
+        unsafe {
+            let (from, to) = (all.as_ptr().cast(), mine.as_mut_ptr().cast());
+            self.perform(&task, &Kernel::combiner(&op), from, to);
+        }
+    }
+
+    /// [`reduce_scatter_into`](Comm::reduce_scatter_into) with blocks of
+    /// different lengths: rank `r` gets the `counts[r]` elements that follow
+    /// the blocks of the ranks before it.
+    ///
+    /// **Must agree on all ranks:** the element type, `counts` (one per rank,
+    /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
+    /// kind.
+    ///
+    /// **Order and cost** as `RS-FUSED` there.
+    ///
+    /// # Errors
+    /// Counts that do not fit end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let mut mine = vec![0; [1, 2][comm.rank()]];
+    ///     comm.reduce_scatter_varied_into(&[1, 2, 3], &mut mine, &[1, 2], phalanx::op::Sum);
+    ///     mine
+    /// })?;
+    /// assert_eq!(out, [vec![2], vec![4, 6]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_scatter_varied_into<T: Element, O: Operator<T>>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        counts: &[usize],
+        op: O,
+    ) {
+        let sig = const { &Sig::of::<T>("reduce_scatter_varied_into", O::NAME, "") };
+        let at = Location::caller();
+        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
+            return;
+        }
+        let task = Task {
+            operation: Operation::ReduceScatter,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut: Cut::Varied(counts),
+            len: total,
+            commutative: O::COMMUTATIVE,
+        };
+        // SAFETY: the lengths are checked; the borrows last for the call.
+        unsafe {
+            let (from, to) = (all.as_ptr().cast(), mine.as_mut_ptr().cast());
+            self.perform(&task, &Kernel::combiner(&op), from, to);
+        }
+    }
+}
+
+/// All-reduce of a value that fits the mailbox's line: recursive doubling
+/// (Figure 4.11 reread) between the ranks that remain after each of the first
+/// `p - 2^floor(log2 p)` odd ranks has taken in its even neighbour (rule G3).
+/// Neighbours are folded and the lower operand stands on the left, so operands
+/// are combined in rank order.
+#[inline(always)]
+fn fold_and_double<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    buf: &mut [T],
+    op: &O,
+) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    if p == 1 {
+        return Ok(());
+    }
+    let bytes = size_of_val(buf);
+    let guard = Guard::new(port);
+    let port = &mut *guard.port;
+    let send = |port: &mut Port, peer: usize, buf: &[T]| {
+        port.post_inline(peer, bytes, |body| {
+            // SAFETY: `bytes <= INLINE`, the size of a body.
+            unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
+        })
+    };
+    let join = |port: &mut Port, peer: usize, buf: &mut [T]| {
+        port.take(peer, Kind::inline(bytes), |body| {
+            for (i, own) in buf.iter_mut().enumerate() {
+                // SAFETY: the peer wrote as many elements of the same type
+                // (fingerprint and kind agree); the body's alignment may be
+                // less than theirs.
+                let got = unsafe { body.cast::<T>().add(i).read_unaligned() };
+                *own = if peer < rank { op.combine(got, *own) } else { op.combine(*own, got) };
+            }
+        })
+    };
+    let active = 1 << p.ilog2();
+    let folded = p - active;
+    let rank_of = |id: usize| if id < folded { 2 * id + 1 } else { id + folded };
+    if rank < 2 * folded && rank % 2 == 0 {
+        send(port, rank + 1, buf)?;
+        port.take(rank + 1, Kind::inline(bytes), |body| {
+            // SAFETY: as in `join`; the slice has `bytes` bytes.
+            unsafe { std::ptr::copy_nonoverlapping(body, buf.as_mut_ptr().cast(), bytes) }
+        })?;
+    } else {
+        if rank < 2 * folded {
+            join(port, rank - 1, buf)?;
+        }
+        let id = if rank < 2 * folded { rank / 2 } else { rank - folded };
+        let mut bit = 1;
+        while bit < active {
+            let peer = rank_of(id ^ bit);
+            send(port, peer, buf)?;
+            join(port, peer, buf)?;
+            bit *= 2;
+        }
+        if rank < 2 * folded {
+            send(port, rank - 1, buf)?;
+        }
+    }
+    guard.disarm();
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Prefix combinations.
+
+use super::Comm;
+use super::perform::Task;
+use crate::element::Element;
+use crate::engine::{Cut, Kernel};
+use crate::fabric::Sig;
+use crate::op::Operator;
+use crate::schedule::Operation;
+use std::panic::Location;
+
+impl Comm {
+    /// Inclusive prefix: afterwards rank `k`'s `buf` holds `x0 (+) .. (+) xk`,
+    /// element by element.
+    ///
+    /// **Must agree on all ranks:** the element type, `buf.len()`, the
+    /// operator's kind.
+    ///
+    /// **Order.** Rank order, always.
+    ///
+    /// **Cost** `ceil(log2 p) (t_s + (t_w + 2 t_c) m)` (`SCAN-HCUBE`, Algorithm
+    /// 4.9, clipped to any p).
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(5, |comm| {
+    ///     let mut x = [[3, 1, 4, 0, 2][comm.rank()]];
+    ///     comm.scan(&mut x, phalanx::op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [3, 4, 8, 8, 10]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        let sig = const { &Sig::of::<T>("scan", O::NAME, "") };
+        self.any_scan(Operation::Scan, sig, Location::caller(), buf, op);
+    }
+
+    /// Exclusive prefix: afterwards rank `k`'s `buf` holds `x0 (+) .. (+)
+    /// x(k-1)`. Rank 0 gets the operator's identity; if it has none, its
+    /// buffer stays as it is.
+    ///
+    /// **Must agree, order, cost:** as [`scan`](Comm::scan).
+    ///
+    /// # Examples
+    /// Where does my part begin?
+    /// ```
+    /// let offsets = phalanx::run(3, |comm| {
+    ///     let mut x = [[5, 0, 7][comm.rank()]];
+    ///     comm.exclusive_scan(&mut x, phalanx::op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(offsets, [0, 5, 5]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        let sig = const { &Sig::of::<T>("exclusive_scan", O::NAME, "") };
+        let identity = op.identity().filter(|_| self.rank() == 0);
+        self.any_scan(Operation::ExclusiveScan, sig, Location::caller(), buf, op);
+        if let Some(identity) = identity {
+            buf.fill(identity);
+        }
+    }
+
+    fn any_scan<T: Element, O: Operator<T>>(
+        &mut self,
+        operation: Operation,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        buf: &mut [T],
+        op: O,
+    ) {
+        let task = Task {
+            operation,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut: Cut::Vector(buf.len()),
+            len: buf.len(),
+            commutative: O::COMMUTATIVE,
+        };
+        // SAFETY: in place on a slice that is exclusively ours for the call.
+        unsafe {
+            let at = buf.as_mut_ptr().cast();
+            self.perform(&task, &Kernel::combiner(&op), std::ptr::null(), at);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! One-to-all personalised communication.
+
+use super::Comm;
+use super::perform::Task;
+use crate::element::Element;
+use crate::engine::{Cut, Kernel};
+use crate::fabric::Sig;
+use crate::schedule::Operation;
+use std::panic::Location;
+
+impl Comm {
+    /// Cuts `root`'s `all` into blocks of `mine.len()` elements and copies
+    /// block `r` to rank `r`'s `mine`. On the other ranks `all` is not looked
+    /// at and may be empty.
+    ///
+    /// **Must agree on all ranks:** the element type, `mine.len()`, `root`;
+    /// there `all.len() == p * mine.len()`.
+    ///
+    /// **Cost** small blocks: `ceil(log2 p) t_s + t_w m (p-1)` (`SC-ANY`,
+    /// Equation 4.6); large ones: every rank copies its block from the root's
+    /// buffer (`SC-NAIVE`).
+    ///
+    /// # Errors
+    /// A `root` that is no rank, or a wrong length, ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let all = if comm.rank() == 2 { vec![10, 11, 12] } else { vec![] };
+    ///     let mut mine = [0];
+    ///     comm.scatter_into(&all, &mut mine, 2);
+    ///     mine[0]
+    /// })?;
+    /// assert_eq!(out, [10, 11, 12]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_into<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
+        let sig = const { &Sig::of::<T>("scatter_into", "", "from root") };
+        let at = Location::caller();
+        let len = mine.len();
+        if !self.check_rank("root", root, sig, at, len) {
+            return;
+        }
+        let wanted = len.checked_mul(self.size());
+        if self.rank() == root && !self.check_len("the input", all.len(), wanted, sig, at, len) {
+            return;
+        }
+        self.deal(sig, at, root, Cut::Equal(len), len, all, mine);
+    }
+
+    /// [`scatter_into`](Comm::scatter_into) with blocks of different lengths:
+    /// rank `r` gets the `counts[r]` elements that follow the blocks of the
+    /// ranks before it.
+    ///
+    /// **Must agree on all ranks:** the element type, `root`, `counts` (one
+    /// per rank, `counts[rank] == mine.len()`, on the root summing to
+    /// `all.len()`).
+    ///
+    /// # Errors
+    /// Counts that do not fit end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let all = if comm.rank() == 0 { vec![1, 2, 3] } else { vec![] };
+    ///     let mut mine = vec![0; [1, 2][comm.rank()]];
+    ///     comm.scatter_varied_into(&all, &mut mine, &[1, 2], 0);
+    ///     mine
+    /// })?;
+    /// assert_eq!(out, [vec![1], vec![2, 3]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_varied_into<T: Element>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        counts: &[usize],
+        root: usize,
+    ) {
+        let sig = const { &Sig::of::<T>("scatter_varied_into", "", "from root") };
+        let at = Location::caller();
+        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        let good = self.check_rank("root", root, sig, at, total)
+            && (self.rank() != root
+                || self.check_len("the input", all.len(), Some(total), sig, at, total));
+        if good {
+            self.deal(sig, at, root, Cut::Varied(counts), total, all, mine);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn deal<T: Element>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        root: usize,
+        cut: Cut<'_>,
+        len: usize,
+        all: &[T],
+        mine: &mut [T],
+    ) {
+        let operation = Operation::Scatter;
+        let task = Task { operation, sig, at, root, shift: 0, cut, len, commutative: true };
+        // SAFETY: the callers have checked the lengths; the borrows last for
+        // the call.
+        unsafe {
+            let (from, to) = (all.as_ptr().cast(), mine.as_mut_ptr().cast());
+            self.perform(&task, &Kernel::mover::<T>(), from, to);
+        }
+    }
+}

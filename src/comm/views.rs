@@ -1,0 +1,236 @@
+//! Zero-copy views: looking at other ranks' slices where they are.
+//!
+//! A view is given to a closure and cannot leave it, so it ends before the
+//! owners get their slices back; nothing can be leaked past it.
+
+use super::Comm;
+use crate::element::Element;
+use crate::engine::Guard;
+use crate::fabric::{Check, Params, Sig, Span, Stop};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Index;
+use std::panic::Location;
+
+/// Every rank's slice, during [`Comm::with_peers`].
+///
+/// # Examples
+/// ```
+/// let longest = phalanx::run(3, |comm| {
+///     let mine = vec![1u8; comm.rank() * 2];
+///     comm.with_peers(&mine, |all| {
+///         assert_eq!(all.len(), 3);
+///         all.iter().map(<[u8]>::len).max()
+///     })
+/// })?;
+/// assert_eq!(longest, [Some(4); 3]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Peers<'a, T> {
+    spans: &'a [Span],
+    _slices: PhantomData<&'a [T]>,
+}
+
+impl<'a, T: Element> Peers<'a, T> {
+    /// The number of ranks.
+    ///
+    /// ```
+    /// phalanx::run(2, |comm| comm.with_peers(&[0], |all| assert_eq!(all.len(), 2)))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[allow(clippy::len_without_is_empty)] // There is always a rank: the own.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Rank `rank`'s slice, if there is such a rank.
+    ///
+    /// ```
+    /// phalanx::run(2, |comm| comm.with_peers(&[7], |all| {
+    ///     assert_eq!(all.get(1), Some(&[7][..]));
+    ///     assert_eq!(all.get(2), None);
+    /// }))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn get(&self, rank: usize) -> Option<&'a [T]> {
+        self.spans.get(rank).map(|span| {
+            // SAFETY: the owner shows `len` elements of type T (fingerprint)
+            // and keeps them, unwritten, until this rank has finished the
+            // call, which is after 'a.
+            unsafe { std::slice::from_raw_parts(span.at.cast(), span.len) }
+        })
+    }
+
+    /// The slices in rank order.
+    ///
+    /// ```
+    /// let sums = phalanx::run(3, |comm| {
+    ///     comm.with_peers(&[comm.rank()], |all| all.iter().flatten().sum::<usize>())
+    /// })?;
+    /// assert_eq!(sums, [3, 3, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + 'a {
+        let this = Peers { spans: self.spans, _slices: PhantomData };
+        (0..this.len()).map(move |rank| &this[rank])
+    }
+}
+
+impl<'a, T: Element> Index<usize> for Peers<'a, T> {
+    type Output = [T];
+
+    fn index(&self, rank: usize) -> &[T] {
+        let p = self.len();
+        self.get(rank).unwrap_or_else(|| panic!("rank {rank} of {p} ranks"))
+    }
+}
+
+impl<T> fmt::Debug for Peers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peers").field("ranks", &self.spans.len()).finish()
+    }
+}
+
+impl Comm {
+    /// Shows `mine` to all ranks and calls `f` with everybody's slices: an
+    /// all-gather that copies nothing. Returns when every rank's `f` has
+    /// returned.
+    ///
+    /// **Must agree on all ranks:** the element type. Lengths may differ.
+    ///
+    /// **Cost** two flags to and from every rank, `2 (p-1)` looks.
+    ///
+    /// If `f` panics, the rank unwinds once no other looks at its slice.
+    ///
+    /// # Examples
+    /// ```
+    /// let dots = phalanx::run(2, |comm| {
+    ///     let mine = [comm.rank() as f64 + 1.0; 100];
+    ///     comm.with_peers(&mine, |all| {
+    ///         all[0].iter().zip(&all[1]).map(|(a, b)| a * b).sum::<f64>()
+    ///     })
+    /// })?;
+    /// assert_eq!(dots, [200.0, 200.0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// Nothing can be kept from it, and no collective runs inside it:
+    /// ```compile_fail
+    /// phalanx::run(2, |comm| { let kept = comm.with_peers(&[1], |all| all); });
+    /// ```
+    /// ```compile_fail
+    /// phalanx::run(2, |comm| { comm.with_peers(&[1], |all| comm.barrier()); });
+    /// ```
+    #[track_caller]
+    pub fn with_peers<T: Element, R>(
+        &mut self,
+        mine: &[T],
+        f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
+    ) -> R {
+        let sig = const { &Sig::of::<T>("with_peers", "", "") };
+        let at = Location::caller();
+        self.enter(sig, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 });
+        let (rank, p) = (self.rank(), self.size());
+        let own = Span { at: mine.as_ptr().cast(), len: mine.len() };
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.clear();
+        spans.resize(p, own);
+        let guard = Guard::new(&mut self.port);
+        let result: Result<R, Stop> = (|| {
+            guard.port.show(own.at.cast_mut(), std::ptr::null_mut(), own.len);
+            for d in 1..p {
+                let peer = (rank + d) % p;
+                let notice = guard.port.notice(peer, None)?;
+                spans[peer] = Span { at: notice.a, len: notice.len };
+            }
+            let r = f(Peers { spans: &spans, _slices: PhantomData });
+            guard.port.finish();
+            guard.port.close()?;
+            Ok(r)
+        })();
+        match result {
+            Ok(r) => {
+                guard.disarm();
+                self.spans = spans;
+                r
+            }
+            Err(stop) => {
+                drop(guard);
+                self.stop_for_good(stop)
+            }
+        }
+    }
+
+    /// Shows `root`'s `data` to all ranks and calls `f` with it: a broadcast
+    /// that copies nothing. On the other ranks `data` is not looked at. The
+    /// root returns when every rank's `f` has returned; another rank when its
+    /// own has.
+    ///
+    /// **Must agree on all ranks:** the element type, `root`.
+    ///
+    /// **Cost** one flag from the root to every rank, and one back.
+    ///
+    /// # Errors
+    /// A `root` that is no rank ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let sums = phalanx::run(3, |comm| {
+    ///     let table: Vec<u64> = if comm.rank() == 0 { (0..1000).collect() } else { vec![] };
+    ///     comm.with_root(&table, 0, |table| table[comm_rank_of(table)])
+    /// });
+    /// fn comm_rank_of(t: &[u64]) -> usize { t.len() - 1 }
+    /// assert_eq!(sums?, [999, 999, 999]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_root<T: Element, R>(
+        &mut self,
+        data: &[T],
+        root: usize,
+        f: impl for<'a> FnOnce(&'a [T]) -> R,
+    ) -> R {
+        let sig = const { &Sig::of::<T>("with_root", "", "from root") };
+        let at = Location::caller();
+        if !self.check_rank("root", root, sig, at, data.len()) {
+            panic!("root {root} is no rank, while another panic unwinds");
+        }
+        self.enter(sig, at, Params { len: 0, parameter: root, algorithm: 0 });
+        let is_root = self.rank() == root;
+        let guard = Guard::new(&mut self.port);
+        let result: Result<R, Stop> = (|| {
+            if is_root {
+                guard.port.show(data.as_ptr().cast_mut().cast(), std::ptr::null_mut(), data.len());
+                let r = f(data);
+                guard.port.finish();
+                guard.port.close()?;
+                return Ok(r);
+            }
+            let notice = guard.port.notice(root, None)?;
+            // SAFETY: the root shows `len` elements of type T (fingerprint)
+            // and keeps them, unwritten, until this rank has finished.
+            let data = unsafe { std::slice::from_raw_parts(notice.a.cast::<T>(), notice.len) };
+            let r = f(data);
+            guard.port.finish();
+            Ok(r)
+        })();
+        match result {
+            Ok(r) => {
+                guard.disarm();
+                r
+            }
+            Err(stop) => {
+                drop(guard);
+                self.stop_for_good(stop)
+            }
+        }
+    }
+
+    /// As `stop`, for calls that have something to return: a failure while
+    /// another panic unwinds aborts here, as a second panic does.
+    #[cold]
+    pub(super) fn stop_for_good(&mut self, stop: Stop) -> ! {
+        self.stop(stop);
+        panic!("a collective that returns a value failed while another panic unwinds");
+    }
+}

@@ -1,0 +1,207 @@
+//! The executor: walks a plan over the mailboxes.
+
+use super::kernel::Kernel;
+use super::plan::{Action, Memory, Piece, Place, Plan, Target};
+use crate::fabric::{Kind, Port, Span, Stop, Words};
+use crate::mailbox::INLINE;
+use crate::schedule::Mode;
+
+/// The memories of one call.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffers {
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
+    pub(crate) scratch: *mut u8,
+}
+
+impl Buffers {
+    /// The address of an element of `size` bytes.
+    #[inline(always)]
+    fn at(&self, place: Place, size: usize) -> *mut u8 {
+        let base = match place.memory {
+            Memory::Input => self.input.cast_mut(),
+            Memory::Output => self.output,
+            Memory::Scratch => self.scratch,
+        };
+        base.wrapping_add(place.offset * size)
+    }
+}
+
+/// A port in a call that peers may reach this rank's memory through. Whatever
+/// ends the call without [`disarm`](Guard::disarm), an error or a panic in an
+/// operator, quiesces the port before the stack unwinds further.
+pub(crate) struct Guard<'a> {
+    pub(crate) port: &'a mut Port,
+}
+
+impl<'a> Guard<'a> {
+    #[inline(always)]
+    pub(crate) fn new(port: &'a mut Port) -> Self {
+        Guard { port }
+    }
+
+    /// The call has ended well: nobody reaches our memory any more.
+    #[inline(always)]
+    pub(crate) fn disarm(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.port.quiesce();
+    }
+}
+
+/// A payload aligned for any element that fits inline.
+#[repr(C, align(64))]
+struct Aligned([std::mem::MaybeUninit<u8>; INLINE]);
+
+/// Walks `plan`.
+///
+/// # Safety
+/// - The buffers are valid, and aligned for the kernel's element, for
+///   `plan.input`, `plan.output` and `plan.scratch` elements; input is
+///   initialised, and output where the plan reads it before it writes it.
+/// - Nobody else writes the input, or accesses output or scratch, except the
+///   peers through what the plan posts.
+/// - Every rank of the communicator walks its part of the same schedule over
+///   elements of the same type, or its fingerprint differs.
+pub(crate) unsafe fn execute(
+    port: &mut Port,
+    plan: &Plan,
+    buffers: &Buffers,
+    kernel: &Kernel<'_>,
+    spans: &mut Vec<Span>,
+) -> Result<(), Stop> {
+    let size = kernel.size();
+    spans.clear();
+    // Lists of spans are read by peers: they must not move during the call.
+    spans.reserve(plan.pieces.len());
+    let guard = Guard::new(port);
+    let port = &mut *guard.port;
+    for action in &plan.actions {
+        match action {
+            Action::Copy { from, to, len } => {
+                let (from, to) = (buffers.at(*from, size), buffers.at(*to, size));
+                // SAFETY: both are within their buffers (the plan's reach),
+                // and the binder copies between disjoint places only.
+                unsafe { kernel.copy(to, from, *len) };
+            }
+            Action::Post { peer, pieces, len } => {
+                let pieces = &plan.pieces[pieces.clone()];
+                if len * size <= INLINE {
+                    // SAFETY: the pieces are within the buffers, and `len`
+                    // elements of theirs fit the body.
+                    port.post_inline(*peer, len * size, |body| unsafe {
+                        gather(body, pieces, buffers, kernel);
+                    })?;
+                } else if let [piece] = pieces {
+                    let words = Words { at: buffers.at(piece.at, size), count: 1, len: *len };
+                    port.post_words(*peer, Kind::SLICE, words)?;
+                } else {
+                    let first = spans.len();
+                    spans.extend(
+                        pieces.iter().map(|p| Span { at: buffers.at(p.at, size), len: p.len }),
+                    );
+                    let at = spans[first..].as_ptr().cast();
+                    let words = Words { at, count: pieces.len(), len: *len };
+                    port.post_words(*peer, Kind::LIST, words)?;
+                }
+            }
+            Action::Take { peer, targets, len } => {
+                let targets = &plan.targets[targets.clone()];
+                if len * size <= INLINE {
+                    port.take(*peer, Kind::inline(len * size), |body| {
+                        let mut aligned = Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
+                        let at = aligned.0.as_mut_ptr().cast::<u8>();
+                        // SAFETY: the body has INLINE bytes; the sender wrote
+                        // `len` elements of the same type (fingerprint).
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(body, at, len * size);
+                            scatter(targets, &[Span { at, len: *len }], buffers, kernel);
+                        }
+                    })?;
+                } else {
+                    port.take_words(*peer, *len, |kind, words| {
+                        // SAFETY: the sender posted a slice of `len` elements
+                        // of the same type (fingerprint and length agree) and
+                        // keeps it, and its list, until we consume.
+                        unsafe {
+                            let slice = [Span { at: words.at, len: words.len }];
+                            let source = if kind == Kind::SLICE {
+                                &slice[..]
+                            } else {
+                                std::slice::from_raw_parts(words.at.cast::<Span>(), words.count)
+                            };
+                            scatter(targets, source, buffers, kernel);
+                        }
+                    })?;
+                }
+            }
+            Action::Settle { peer, back } => {
+                let n = port.posted(*peer).wrapping_sub(*back);
+                port.settle(*peer, n)?;
+            }
+        }
+    }
+    port.settle_all()?;
+    guard.disarm();
+    Ok(())
+}
+
+/// Copies pieces one after the other to `to`.
+///
+/// # Safety
+/// The pieces lie within the buffers; `to` has room for them.
+#[inline(always)]
+unsafe fn gather(mut to: *mut u8, pieces: &[Piece], buffers: &Buffers, kernel: &Kernel<'_>) {
+    for piece in pieces {
+        // SAFETY: by the contract; the slot is no buffer of ours.
+        unsafe { kernel.copy(to, buffers.at(piece.at, kernel.size()), piece.len) };
+        to = to.wrapping_add(piece.len * kernel.size());
+    }
+}
+
+/// Does with a payload, given as the spans that it consists of, what the
+/// targets say.
+///
+/// # Safety
+/// - The spans are valid for reads, aligned, and together at least as long as
+///   the targets' furthest end; nobody writes them meanwhile.
+/// - The targets lie within the buffers.
+#[inline(always)]
+unsafe fn scatter(targets: &[Target], source: &[Span], buffers: &Buffers, kernel: &Kernel<'_>) {
+    let size = kernel.size();
+    for t in targets {
+        let to = buffers.at(t.to, size);
+        let own = buffers.at(t.own, size);
+        let mut done = 0;
+        let mut begin = 0;
+        for span in source {
+            let end = begin + span.len;
+            let from = t.skip + done;
+            if from < end {
+                let n = (end - from).min(t.len - done);
+                let src = span.at.wrapping_add((from - begin) * size);
+                let (to, own) = (to.wrapping_add(done * size), own.wrapping_add(done * size));
+                // SAFETY: `n` elements are left in the span and in the target;
+                // the payload is a peer's memory or a copy on our stack, so
+                // it overlaps no place of ours; `own` is `to` or disjoint
+                // from it (binder).
+                unsafe {
+                    match t.mode {
+                        Mode::Store => kernel.copy(to, src, n),
+                        Mode::Left => kernel.combine(to, src, own, n),
+                        Mode::Right => kernel.combine(to, own, src, n),
+                    }
+                }
+                done += n;
+                if done == t.len {
+                    break;
+                }
+            }
+            begin = end;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The engine: one executor for all schedules.
+//!
+//! ```text
+//! Schedule (blocks) --bind--> Plan (places in memory, hazards settled) --execute--> mailboxes
+//! ```
+//!
+//! [`bind`](bind::bind) decides where every block lives and inserts the waits
+//! that keep a rank from writing what a peer may be reading; it is pure, and
+//! `verify` proves its result on paper. [`execute`](execute::execute) walks a
+//! plan. [`fused`] holds the paths that go round the schedules for speed.
+//! Nothing here is generic over element or operator: a [`Kernel`] is called
+//! once per slice.
+
+mod bind;
+mod execute;
+pub(crate) mod fused;
+mod kernel;
+mod plan;
+mod scratch;
+#[cfg(test)]
+mod verify;
+
+pub(crate) use bind::{Cut, bind};
+pub(crate) use execute::{Buffers, Guard, execute};
+pub(crate) use kernel::Kernel;
+pub(crate) use plan::Plan;
+pub(crate) use scratch::Scratch;

@@ -1,0 +1,245 @@
+//! What can go wrong, said once, with the ranks and the source lines.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Mutex;
+
+/// A call as it appears in an error: what was called with what, and where.
+///
+/// # Examples
+/// ```
+/// let err = phalanx::run(2, |comm| {
+///     let mut x = vec![0.0; 2 + comm.rank()];
+///     comm.broadcast(&mut x, 0);
+/// })
+/// .unwrap_err();
+/// let phalanx::Error::Mismatch { here, .. } = &err else { panic!("{err}") };
+/// assert!(here.call.starts_with("broadcast of"));
+/// assert!(here.at.file().ends_with(".rs"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// The call in words, such as `all_reduce of 8 f64 with sum`.
+    pub call: String,
+    /// Where the user's program made it.
+    pub at: &'static Location<'static>,
+}
+
+impl fmt::Display for CallSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.call, self.at)
+    }
+}
+
+/// One rank of a circle of waiting ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who waits.
+    pub rank: usize,
+    /// For whom.
+    pub peer: usize,
+    /// In which call.
+    pub site: Option<CallSite>,
+}
+
+/// Why a team could not be built, or a run did not succeed.
+///
+/// # Examples
+/// ```
+/// let err = phalanx::run(0, |_| ()).unwrap_err();
+/// assert_eq!(err.to_string(), "0 ranks asked for; a team has 1 to 1024");
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A team of this many ranks is not possible.
+    Ranks {
+        /// How many were asked for.
+        asked: usize,
+        /// How many are possible.
+        limit: usize,
+    },
+    /// The ranks could not be placed on cores.
+    Placement(crate::placement::PlacementError),
+    /// The machine could not be read.
+    Machine(crate::machine::MachineError),
+    /// A worker thread could not be started.
+    Spawn(std::io::Error),
+    /// The team is running a closure already: another thread called `run`, or
+    /// a rank called it from inside.
+    Busy,
+    /// The data to share out do not fit the number of ranks.
+    Parts {
+        /// What is wrong.
+        what: String,
+    },
+    /// A rank called a collective with arguments that cannot be right.
+    Argument {
+        /// The rank.
+        rank: usize,
+        /// The call.
+        site: CallSite,
+        /// What is wrong, and what is accepted.
+        what: String,
+    },
+    /// Two ranks disagree about what they are doing together.
+    Mismatch {
+        /// The rank that noticed.
+        rank: usize,
+        /// What it called, and so expected of its peer.
+        here: CallSite,
+        /// The peer.
+        peer: usize,
+        /// What the peer called, where that is still known.
+        there: Option<CallSite>,
+        /// What differs: expected and got.
+        what: String,
+    },
+    /// A rank panicked.
+    Panicked {
+        /// The rank.
+        rank: usize,
+        /// The panic's message.
+        message: String,
+        /// The panic's payload; see [`Error::into_panic`].
+        payload: Payload,
+    },
+    /// A rank returned while another waited for it.
+    Left {
+        /// The rank that waited.
+        rank: usize,
+        /// The call in which it waited.
+        site: Option<CallSite>,
+        /// The rank that had returned.
+        peer: usize,
+    },
+    /// Some ranks wait for each other in a circle.
+    Deadlock {
+        /// The circle.
+        circle: Vec<Waiting>,
+    },
+    /// A message was sent, and the run ended before anybody received it.
+    Unreceived {
+        /// The sender.
+        rank: usize,
+        /// The rank that did not receive it.
+        peer: usize,
+        /// How many messages it was.
+        messages: usize,
+    },
+    /// A communicator was used outside the run, or off the thread, that it
+    /// belongs to.
+    Stale {
+        /// What was wrong.
+        what: &'static str,
+    },
+    /// The team has failed before and its communicators are dead.
+    Dead,
+}
+
+impl Error {
+    /// The payload of the panic that ended the run, if it was one.
+    ///
+    /// # Examples
+    /// ```
+    /// let err = phalanx::run(2, |comm| {
+    ///     if comm.rank() == 1 {
+    ///         std::panic::resume_unwind(Box::new(42));
+    ///     }
+    ///     comm.barrier();
+    /// })
+    /// .unwrap_err();
+    /// let payload = err.into_panic().unwrap();
+    /// assert_eq!(payload.downcast_ref(), Some(&42));
+    /// ```
+    pub fn into_panic(self) -> Option<Box<dyn Any + Send>> {
+        match self {
+            Error::Panicked { payload, .. } => payload.0.into_inner().ok().flatten(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn panicked(rank: usize, payload: Box<dyn Any + Send>) -> Self {
+        let message = if let Some(s) = payload.downcast_ref::<&str>() {
+            (*s).to_string()
+        } else if let Some(s) = payload.downcast_ref::<String>() {
+            s.clone()
+        } else {
+            "(the payload is no text)".to_string()
+        };
+        Error::Panicked { rank, message, payload: Payload(Mutex::new(Some(payload))) }
+    }
+}
+
+/// A panic's payload, kept for whoever wants to resume it.
+pub struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Payload")
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Ranks { asked, limit } => {
+                write!(f, "{asked} ranks asked for; a team has 1 to {limit}")
+            }
+            Error::Placement(e) => write!(f, "ranks cannot be placed: {e}"),
+            Error::Machine(e) => write!(f, "the machine cannot be read: {e}"),
+            Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
+            Error::Busy => f.write_str(
+                "the team is running already (a team runs one closure at a time, \
+                 and a rank cannot start a run of its own team)",
+            ),
+            Error::Parts { what } => f.write_str(what),
+            Error::Argument { rank, site, what } => write!(f, "rank {rank}, {site}: {what}"),
+            Error::Mismatch { rank, here, peer, there, what } => {
+                write!(f, "ranks {rank} and {peer} disagree: rank {rank} called {here}; ")?;
+                match there {
+                    Some(there) => write!(f, "rank {peer} called {there}")?,
+                    None => write!(f, "rank {peer}'s call is no longer on record")?,
+                }
+                write!(f, " ({what})")
+            }
+            Error::Panicked { rank, message, .. } => write!(f, "rank {rank} panicked: {message}"),
+            Error::Left { rank, site, peer } => {
+                write!(f, "rank {peer} returned while rank {rank} waited for it")?;
+                match site {
+                    Some(site) => write!(f, " in {site}"),
+                    None => Ok(()),
+                }
+            }
+            Error::Deadlock { circle } => {
+                f.write_str("ranks wait for each other in a circle:")?;
+                for (i, w) in circle.iter().enumerate() {
+                    let sep = if i == 0 { "" } else { ";" };
+                    write!(f, "{sep} rank {} waits for rank {}", w.rank, w.peer)?;
+                    if let Some(site) = &w.site {
+                        write!(f, " in {site}")?;
+                    }
+                }
+                Ok(())
+            }
+            Error::Unreceived { rank, peer, messages } => write!(
+                f,
+                "rank {rank} sent {messages} message(s) to rank {peer} that were never received"
+            ),
+            Error::Stale { what } => write!(f, "communicator refused: {what}"),
+            Error::Dead => f.write_str("the communicator's team has failed before"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Placement(e) => Some(e),
+            Error::Machine(e) => Some(e),
+            Error::Spawn(e) => Some(e),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What the ranks of a run share, and one rank's hold on it.
+//!
+//! - [`World`]: one per team: the poison word, who has left, who waits for
+//!   whom, and the latest calls of every rank.
+//! - [`Fabric`]: one per communicator: its mailboxes and boards.
+//! - [`Port`]: one per rank and communicator: the private counters, and every
+//!   operation that may have to wait.
+//! - [`Sig`]: the fingerprint by which two ranks notice that they disagree.
+//!
+//! Protocols and their words are in `README.md` beside this file.
+
+mod port;
+mod record;
+mod sig;
+mod words;
+mod world;
+
+pub(crate) use port::{Params, Port, Span, Stop, Words};
+pub(crate) use record::{Call, Records};
+pub(crate) use sig::{Check, Kind, Sig};
+pub(crate) use words::Fabric;
+pub(crate) use world::World;
+
+/// The largest number of ranks in a team. Mailboxes for all pairs take 256
+/// bytes each of address space (256 MiB at this size), of memory only where
+/// they are used.
+pub const MAX_RANKS: usize = 1024;

@@ -1,0 +1,511 @@
+//! A rank's hold on a communicator: private counters, and every operation
+//! that may have to wait. One port per rank and communicator; it is used by
+//! one thread at a time (`&mut`), and in a team's run only by the rank's own.
+
+use super::sig::{Check, Kind, Sig};
+use super::words::Fabric;
+use crate::mailbox::{End, Header, Link, Notice};
+use crate::sync::Arc;
+use crate::wait::{Bed, Patience, Pause, Wait};
+use std::panic::Location;
+
+/// Looks at the awaited word before anything else is considered. All of it is
+/// free: nobody waits shorter than one line transfer.
+#[cfg(not(loom))]
+const FIRST_LOOKS: usize = 64;
+#[cfg(loom)]
+const FIRST_LOOKS: usize = 1;
+
+/// Why a wait ended without what it was for. The caller must quiesce.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Another rank has ended the run.
+    Poisoned,
+    /// The awaited rank has left.
+    Left { peer: usize },
+    /// Ranks (of the world) wait for each other, this one among them.
+    Circle(Vec<(usize, usize)>),
+    /// The peer's message belongs to another call than this rank's.
+    Mismatch { peer: usize, expected: Header, got: Header, lens: Option<(usize, usize)> },
+}
+
+/// The payload of a message that describes memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Words {
+    /// The slice ([`Kind::SLICE`]), or a list of [`Span`]s ([`Kind::LIST`]).
+    pub(crate) at: *const u8,
+    /// The number of spans of a list.
+    pub(crate) count: usize,
+    /// Elements in all.
+    pub(crate) len: usize,
+}
+
+/// A slice of `len` elements.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Span {
+    pub(crate) at: *const u8,
+    pub(crate) len: usize,
+}
+
+/// What a call is told apart by, beside its [`Sig`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params {
+    pub(crate) len: usize,
+    /// Root or distance, or [`Check::NO_PARAMETER`].
+    pub(crate) parameter: usize,
+    pub(crate) algorithm: u8,
+}
+
+/// See the module documentation.
+pub(crate) struct Port {
+    fabric: Arc<Fabric>,
+    rank: usize,
+    run: u64,
+    wait: Wait,
+    bed: Bed,
+    ends: Box<[End]>,
+    /// Pointers under way: peer and message number.
+    debts: Vec<(usize, u32)>,
+    /// Collective calls so far; equal on all ranks.
+    calls: u64,
+    /// The call that has a notice on this rank's board which peers may still
+    /// be using, or in which this rank may be using theirs.
+    open: Option<u64>,
+    sig: &'static Sig,
+    check: Check,
+    /// Set by `quiesce`: the port refuses everything from then on.
+    dead: bool,
+}
+
+static NO_CALL: Sig = Sig::of::<()>("no call", "", "");
+
+impl Port {
+    /// # Safety
+    /// This is the only port of `rank` on `fabric`, in the fabric's lifetime,
+    /// unless it is the continuation of one that [`Port::parts`] took apart.
+    pub(crate) unsafe fn new(fabric: Arc<Fabric>, rank: usize, bed: Bed, run: u64, wait: Wait) -> Self {
+        let ends = vec![End::default(); fabric.size()].into_boxed_slice();
+        Port {
+            fabric,
+            rank,
+            run,
+            wait,
+            bed,
+            ends,
+            debts: Vec::new(),
+            calls: 0,
+            open: None,
+            sig: &NO_CALL,
+            check: Check(0),
+            dead: false,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    #[inline(always)]
+    pub(crate) fn size(&self) -> usize {
+        self.fabric.size()
+    }
+
+    #[inline(always)]
+    pub(crate) fn fabric(&self) -> &Arc<Fabric> {
+        &self.fabric
+    }
+
+    #[inline(always)]
+    pub(crate) fn run(&self) -> u64 {
+        self.run
+    }
+
+    pub(crate) fn wait_policy(&self) -> Wait {
+        self.wait
+    }
+
+    /// Whether the port has given up its communicator.
+    #[inline(always)]
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// Takes part in run `run` from now on.
+    pub(crate) fn join_run(&mut self, run: u64) {
+        self.run = run;
+    }
+
+    /// Messages posted less messages taken, summed over the peers, modulo
+    /// 2^32: the sum over all ranks is 0 exactly if every message was received.
+    pub(crate) fn balance(&self) -> u32 {
+        self.ends.iter().fold(0, |sum, e| sum.wrapping_add(e.tx).wrapping_sub(e.rx))
+    }
+
+    /// The fingerprint of the call in progress.
+    pub(crate) fn call(&self) -> (&'static Sig, Check) {
+        (self.sig, self.check)
+    }
+
+    /// Starts a collective call.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
+        self.calls += 1;
+        self.begin(self.calls, sig, at, params);
+    }
+
+    /// Starts a point-to-point call, of which `sig` goes on record; what
+    /// travels is compared with `wire`, the same for send and receive.
+    #[inline(always)]
+    pub(crate) fn enter_p2p(
+        &mut self,
+        sig: &'static Sig,
+        wire: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) {
+        self.begin(0, sig, at, params);
+        self.sig = wire;
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, call: u64, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
+        let Params { len, parameter, algorithm } = params;
+        let records = self.fabric.world().records(self.fabric.member(self.rank));
+        let record = records.note(self.fabric.id(), sig, at, len, parameter);
+        self.sig = sig;
+        let (parameter, len) = if call == 0 { (Check::NO_PARAMETER, 0) } else { (parameter, len) };
+        self.check = Check::new(call, parameter, algorithm, len, record);
+    }
+
+    #[inline(always)]
+    fn header(&self, kind: Kind) -> Header {
+        Header { sig: std::ptr::from_ref(self.sig).cast(), check: self.check.with(kind).0 }
+    }
+
+    #[inline(always)]
+    fn link(&mut self, peer: usize) -> Link<'_> {
+        debug_assert_ne!(peer, self.rank);
+        let out = self.fabric.channel(self.rank, peer);
+        let inc = self.fabric.channel(peer, self.rank);
+        // SAFETY: this is the rank's only port (`Port::new`) and it is
+        // borrowed exclusively, so no other thread acts for this end; the
+        // counters are only used here and began with the channels.
+        unsafe { Link::new(out, inc, &mut self.ends[peer]) }
+    }
+
+    /// Posts a message of `kind` to `peer`; `fill` writes the payload.
+    #[inline(always)]
+    fn post(&mut self, peer: usize, kind: Kind, fill: impl FnOnce(*mut u8)) -> Result<u32, Stop> {
+        self.wait(peer, |port| port.link(peer).can_post().then_some(()))?;
+        let header = self.header(kind);
+        let n = self.link(peer).post(header, fill);
+        self.fabric.wake(peer);
+        Ok(n)
+    }
+
+    /// Posts `bytes <= INLINE` bytes, written by `fill`. They are gone; nothing
+    /// needs to be settled.
+    #[inline(always)]
+    pub(crate) fn post_inline(
+        &mut self,
+        peer: usize,
+        bytes: usize,
+        fill: impl FnOnce(*mut u8),
+    ) -> Result<(), Stop> {
+        self.post(peer, Kind::inline(bytes), fill).map(drop)
+    }
+
+    /// Posts words that describe memory of this rank (as [`Kind::SLICE`] or
+    /// [`Kind::LIST`]). That memory must stay as it is until
+    /// [`settle`](Port::settle) or [`settle_all`](Port::settle_all), and
+    /// [`quiesce`](Port::quiesce) must run before it is freed in any other way.
+    #[inline(always)]
+    pub(crate) fn post_words(&mut self, peer: usize, kind: Kind, words: Words) -> Result<(), Stop> {
+        let n = self.post(peer, kind, |body| {
+            // SAFETY: the body has INLINE = 40 bytes, aligned to 8.
+            unsafe { body.cast::<Words>().write(words) }
+        })?;
+        self.debts.push((peer, n));
+        Ok(())
+    }
+
+    /// Takes the next message from `peer`, which must be of the call in
+    /// progress and of `kind`; `take` gets its payload. Only after `take` is
+    /// the sender told that its memory is its own again.
+    #[inline(always)]
+    pub(crate) fn take<R>(
+        &mut self,
+        peer: usize,
+        kind: Kind,
+        take: impl FnOnce(*const u8) -> R,
+    ) -> Result<R, Stop> {
+        self.await_message(peer)?;
+        let expected = self.header(kind);
+        let sig = self.sig;
+        let mut link = self.link(peer);
+        let taken = link.read(|got, body| {
+            if Check(expected.check).agrees(Check(got.check)) && sig.agrees(got.sig) {
+                Ok(take(body))
+            } else {
+                Err(Stop::Mismatch { peer, expected, got, lens: None })
+            }
+        })?;
+        link.consume();
+        self.fabric.wake(peer);
+        Ok(taken)
+    }
+
+    /// The same for a message that describes memory of `len` elements: `take`
+    /// gets the three words once the length agrees.
+    #[inline(always)]
+    pub(crate) fn take_words<R>(
+        &mut self,
+        peer: usize,
+        len: usize,
+        take: impl FnOnce(Kind, Words) -> R,
+    ) -> Result<R, Stop> {
+        self.await_message(peer)?;
+        let (slice, list) = (self.header(Kind::SLICE), self.header(Kind::LIST));
+        let sig = self.sig;
+        let mut link = self.link(peer);
+        let taken = link.read(|got, body| {
+            let is_slice = Check(slice.check).agrees(Check(got.check));
+            let fits = is_slice || Check(list.check).agrees(Check(got.check));
+            if !(fits && sig.agrees(got.sig)) {
+                return Err(Stop::Mismatch { peer, expected: slice, got, lens: None });
+            }
+            // SAFETY: a message of these kinds was written by `post_words`.
+            let words = unsafe { body.cast::<Words>().read() };
+            if words.len != len {
+                let lens = Some((len, words.len));
+                return Err(Stop::Mismatch { peer, expected: slice, got, lens });
+            }
+            Ok(take(if is_slice { Kind::SLICE } else { Kind::LIST }, words))
+        })?;
+        link.consume();
+        self.fabric.wake(peer);
+        Ok(taken)
+    }
+
+    #[inline(always)]
+    fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
+        self.wait(peer, |port| port.link(peer).poll().then_some(()))
+    }
+
+    /// The last message posted to `peer`.
+    #[inline(always)]
+    pub(crate) fn posted(&self, peer: usize) -> u32 {
+        self.ends[peer].tx
+    }
+
+    /// Waits until `peer` is done with message `n`.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, peer: usize, n: u32) -> Result<(), Stop> {
+        self.wait(peer, |port| port.link(peer).is_settled(n).then_some(()))
+    }
+
+    /// Waits until no peer can reach this rank's memory by a message.
+    #[inline(always)]
+    pub(crate) fn settle_all(&mut self) -> Result<(), Stop> {
+        while let Some(&(peer, n)) = self.debts.last() {
+            self.settle(peer, n)?;
+            self.debts.pop();
+        }
+        Ok(())
+    }
+
+    /// Shows two places of `len` elements in this rank's memory to all peers,
+    /// until [`close`](Port::close).
+    #[inline(always)]
+    pub(crate) fn show(&mut self, a: *mut u8, b: *mut u8, len: usize) {
+        self.open = Some(self.calls);
+        let notice = Notice { header: self.header(Kind::SLICE), a, b, len };
+        // SAFETY: this is the owner; and `close` (or `quiesce`, after which
+        // the port is dead) has waited for everyone to be done with the
+        // notice before this one.
+        unsafe { self.fabric.board(self.rank).show(self.calls, notice) };
+        for peer in (0..self.size()).filter(|&q| q != self.rank) {
+            self.fabric.wake(peer);
+        }
+    }
+
+    /// Opens a call in which only others show something.
+    #[inline(always)]
+    pub(crate) fn open(&mut self) {
+        self.open = Some(self.calls);
+    }
+
+    /// Waits for `peer`'s notice of this call. `len` is compared unless `None`.
+    #[inline(always)]
+    pub(crate) fn notice(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
+        let call = self.calls;
+        // A peer that shows a *later* call never showed this one to us.
+        self.wait(peer, |port| (port.fabric.board(peer).look() >= call).then_some(()))?;
+        let expected = self.header(Kind::SLICE);
+        let board = self.fabric.board(peer);
+        if board.look() != call {
+            let got = Header { sig: expected.sig, check: Check::new(board.look(), 0, 0, 0, 0).0 };
+            return Err(Stop::Mismatch { peer, expected, got, lens: None });
+        }
+        // SAFETY: this rank is in call `call`, has seen that number, and
+        // finishes it only in `finish`.
+        let notice = unsafe { board.notice() };
+        let got = notice.header;
+        if !Check(expected.check).agrees(Check(got.check)) || !self.sig.agrees(got.sig) {
+            return Err(Stop::Mismatch { peer, expected, got, lens: None });
+        }
+        match len {
+            Some(len) if len != notice.len => {
+                Err(Stop::Mismatch { peer, expected, got, lens: Some((len, notice.len)) })
+            }
+            _ => Ok(notice),
+        }
+    }
+
+    /// Declares this rank done with all foreign memory of this call.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self) {
+        self.fabric.board(self.rank).finish(self.calls);
+        for peer in (0..self.size()).filter(|&q| q != self.rank) {
+            self.fabric.wake(peer);
+        }
+    }
+
+    /// Waits until `peer` has finished this call.
+    #[inline(always)]
+    pub(crate) fn await_finished(&mut self, peer: usize) -> Result<(), Stop> {
+        let call = self.calls;
+        self.wait(peer, |port| port.fabric.board(peer).has_finished(call).then_some(()))
+    }
+
+    /// Waits until all peers have finished this call: the board is free again.
+    #[inline(always)]
+    pub(crate) fn close(&mut self) -> Result<(), Stop> {
+        for d in 1..self.size() {
+            self.await_finished((self.rank + d) % self.size())?;
+        }
+        self.open = None;
+        Ok(())
+    }
+
+    /// Ends a call in which this rank has shown nothing.
+    #[inline(always)]
+    pub(crate) fn close_reader(&mut self) {
+        self.open = None;
+    }
+
+    /// Looks until `ready` gives something.
+    #[inline(always)]
+    fn wait<R>(&mut self, peer: usize, mut ready: impl FnMut(&mut Port) -> Option<R>) -> Result<R, Stop> {
+        for _ in 0..FIRST_LOOKS {
+            if let Some(r) = ready(self) {
+                return Ok(r);
+            }
+        }
+        let mut result = None;
+        self.wait_long(peer, &mut |port| {
+            result = ready(port);
+            result.is_some()
+        })?;
+        Ok(result.expect("the long wait ends well only when the word was seen"))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_long(&mut self, peer: usize, ready: &mut dyn FnMut(&mut Port) -> bool) -> Result<(), Stop> {
+        let fabric = self.fabric.clone();
+        let world = fabric.world();
+        let (me, it) = (fabric.member(self.rank), fabric.member(peer));
+        let number = world.begin_wait(me, it);
+        let mut patience = Patience::new(self.wait);
+        let result = loop {
+            // What would make waiting pointless is looked at first and the
+            // word once more after it: a message sent before leaving counts.
+            let poisoned = world.is_poisoned(self.run);
+            let left = fabric.has_left(peer, self.run);
+            let peer_wait = world.wait_of(it);
+            if ready(self) {
+                break Ok(());
+            }
+            // Poison is stored before a failing rank leaves: whoever saw it
+            // leave must see the poison.
+            if poisoned || world.is_poisoned(self.run) {
+                break Err(Stop::Poisoned);
+            }
+            if left {
+                break Err(Stop::Left { peer });
+            }
+            if let Some((peer_number, _)) = peer_wait {
+                world.confirm(me, number, peer_number);
+                if patience.is_long()
+                    && let Some(circle) = world.circle(me)
+                {
+                    break Err(Stop::Circle(circle));
+                }
+            }
+            if let Pause::Nap(longest) = patience.pause() {
+                fabric.set_asleep(self.rank, true);
+                if !ready(self) {
+                    self.bed.nap(longest);
+                    fabric.set_asleep(self.rank, false);
+                } else {
+                    fabric.set_asleep(self.rank, false);
+                    break Ok(());
+                }
+            }
+        };
+        world.end_wait(me);
+        result
+    }
+
+    /// Gives up: ends the run for everybody, declares this rank gone, and
+    /// returns when no peer can reach its memory any more. From then on the
+    /// port is dead.
+    ///
+    /// This is what makes unwinding safe while peers hold addresses of this
+    /// rank's slices. It waits for slow peers to reach a call or to return;
+    /// `run` has to wait for them anyway.
+    #[cold]
+    pub(crate) fn quiesce(&mut self) {
+        if self.dead {
+            return;
+        }
+        self.dead = true;
+        let fabric = self.fabric.clone();
+        fabric.world().poison(self.run, None);
+        fabric.leave(self.rank);
+        for peer in (0..self.size()).filter(|&q| q != self.rank) {
+            fabric.wake(peer);
+            let tx = self.ends[peer].tx;
+            let call = self.open;
+            let mut patience = Patience::new(self.wait);
+            loop {
+                // Left is looked at first: an acknowledgement given before
+                // leaving then counts as well.
+                let left = fabric.has_left(peer, self.run);
+                let settled = self.link(peer).is_settled(tx);
+                let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
+                if left || (settled && finished) {
+                    break;
+                }
+                if let Pause::Nap(longest) = patience.pause() {
+                    fabric.set_asleep(self.rank, true);
+                    self.bed.nap(longest);
+                    fabric.set_asleep(self.rank, false);
+                }
+            }
+        }
+        self.open = None;
+        self.debts.clear();
+    }
+
+    /// Declares the communicator given up, without ending the run: what
+    /// dropping a communicator does.
+    pub(crate) fn leave(&mut self) {
+        self.dead = true;
+        self.fabric.leave(self.rank);
+    }
+}

@@ -1,0 +1,160 @@
+//! Fingerprints: what a message says about the call that it belongs to.
+
+use std::any::TypeId;
+
+/// The part of a call's fingerprint that is known at compile time. One static
+/// per call, element type and operator, so that equal calls almost always have
+/// equal addresses; where the compiler made two copies, the contents decide.
+#[derive(Debug)]
+pub(crate) struct Sig {
+    /// The public method's name.
+    pub(crate) call: &'static str,
+    /// The element type, exactly: what a payload is read as depends on it.
+    pub(crate) element: TypeId,
+    /// For people.
+    pub(crate) element_name: fn() -> &'static str,
+    /// The operator's kind, empty where there is none.
+    pub(crate) operator: &'static str,
+    /// Whether the call's parameter is a root (or a distance, for `shift`).
+    pub(crate) parameter: &'static str,
+}
+
+impl Sig {
+    /// The fingerprint of `call` on elements `T` with the operator `operator`.
+    pub(crate) const fn of<T: 'static>(
+        call: &'static str,
+        operator: &'static str,
+        parameter: &'static str,
+    ) -> Self {
+        Sig {
+            call,
+            element: TypeId::of::<T>(),
+            element_name: std::any::type_name::<T>,
+            operator,
+            parameter,
+        }
+    }
+
+    /// Whether both describe the same call on the same element type.
+    #[inline(always)]
+    pub(crate) fn agrees(&'static self, other: *const ()) -> bool {
+        std::ptr::eq(std::ptr::from_ref(self).cast(), other) || self.agrees_in_content(other)
+    }
+
+    #[cold]
+    fn agrees_in_content(&self, other: *const ()) -> bool {
+        // SAFETY: every `sig` in a header or notice was made from a
+        // `&'static Sig` (by `Port`), and a null one is never looked at: a
+        // message has a header.
+        let other: &'static Sig = unsafe { &*other.cast::<Sig>() };
+        self.element == other.element
+            && self.call == other.call
+            && self.operator == other.operator
+    }
+
+    /// The call in words: `reduce of 8 f64 with sum to root 2`.
+    pub(crate) fn words(&self, len: usize, parameter: Option<usize>) -> String {
+        let mut s = self.call.to_string();
+        let element = (self.element_name)();
+        if element != "()" {
+            s += &format!(" of {len} {element}");
+        }
+        if !self.operator.is_empty() {
+            s += &format!(" with {}", self.operator);
+        }
+        if let Some(parameter) = parameter.filter(|_| !self.parameter.is_empty()) {
+            s += &format!(", {} {parameter}", self.parameter);
+        }
+        s
+    }
+}
+
+/// How a payload travels: a value of the check's `kind` field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind(u8);
+
+impl Kind {
+    /// The payload is the address of one slice and its length in elements.
+    pub(crate) const SLICE: Kind = Kind(62);
+    /// The payload is the address of a list of slices, their number, and the
+    /// sum of their lengths in elements.
+    pub(crate) const LIST: Kind = Kind(63);
+
+    /// The payload is `bytes <= INLINE` bytes in the slot.
+    #[inline(always)]
+    pub(crate) const fn inline(bytes: usize) -> Kind {
+        debug_assert!(bytes <= crate::mailbox::INLINE);
+        Kind(bytes as u8)
+    }
+}
+
+/// The part of a call's fingerprint that is known at run time, packed into a
+/// word so that one comparison settles it:
+///
+/// | bits | field |
+/// |---|---|
+/// | 0..20 | number of the collective call, modulo 2^20 (0 for point to point) |
+/// | 20..31 | root or distance, 2047 for none |
+/// | 31..38 | algorithm |
+/// | 38..44 | kind of payload |
+/// | 44..56 | length of the call in elements, modulo 2^12 |
+/// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
+///
+/// What memory safety depends on is compared in full elsewhere: the element
+/// type by [`Sig`], the number of elements behind a pointer in the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Check(pub(crate) u64);
+
+const COMPARED: u64 = (1 << 56) - 1;
+
+impl Check {
+    pub(crate) const NO_PARAMETER: usize = 2047;
+
+    #[inline(always)]
+    pub(crate) const fn new(call: u64, parameter: usize, algorithm: u8, len: usize, record: u64) -> Self {
+        Check(
+            (call & 0xf_ffff)
+                | ((parameter as u64) & 0x7ff) << 20
+                | ((algorithm as u64) & 0x7f) << 31
+                | ((len as u64) & 0xfff) << 44
+                | record << 56,
+        )
+    }
+
+    #[inline(always)]
+    pub(crate) const fn with(self, kind: Kind) -> Self {
+        Check(self.0 | (kind.0 as u64) << 38)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn agrees(self, other: Check) -> bool {
+        (self.0 ^ other.0) & COMPARED == 0
+    }
+
+    /// The low bits of the number of the sender's record.
+    pub(crate) const fn record(self) -> u64 {
+        self.0 >> 56
+    }
+
+    /// In words, which fields differ: "what was expected, what came".
+    pub(crate) fn difference(self, other: Check) -> String {
+        let field = |shift: u32, bits: u32| {
+            let get = |c: Check| (c.0 >> shift) & ((1 << bits) - 1);
+            (get(self), get(other))
+        };
+        let mut out = Vec::new();
+        let mut say = |name: &str, (a, b): (u64, u64)| {
+            if a != b {
+                out.push(format!("{name}: expected {a}, got {b}"));
+            }
+        };
+        say("number of the collective call", field(0, 20));
+        say("root or distance", field(20, 11));
+        say("algorithm", field(31, 7));
+        say("length (low 12 bits)", field(44, 12));
+        if out.is_empty() {
+            say("payload", field(38, 6));
+        }
+        out.join(", ")
+    }
+}

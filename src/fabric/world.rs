@@ -1,0 +1,170 @@
+//! The words that all communicators of a team share: poison, leaving, and who
+//! waits for whom. See `README.md` for the protocols.
+
+use super::record::Records;
+use crate::error::Error;
+use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
+use crossbeam_utils::CachePadded;
+
+/// One rank's words. Written by that rank only; looked at by others only when
+/// they have waited for a while.
+struct Line {
+    /// The number of the latest run that the rank has left for good.
+    left: AtomicU64,
+    /// High half: number of the rank's latest long wait. Low half: the rank it
+    /// waits for, plus 1; 0 when that wait is over.
+    wait: AtomicU64,
+    /// What the rank knows about its current wait. High half: its number. Low
+    /// half: the number of the wait in which it saw its peer *before* it
+    /// looked for what it awaits and did not find it.
+    edge: AtomicU64,
+}
+
+/// See the module documentation.
+pub(crate) struct World {
+    /// The number of the current run; written between runs.
+    run: AtomicU64,
+    /// The number of the latest run that was poisoned.
+    poison: AtomicU64,
+    cause: Mutex<Option<Error>>,
+    lines: Box<[CachePadded<Line>]>,
+    records: Box<[Records]>,
+}
+
+impl World {
+    pub(crate) fn new(ranks: usize) -> Self {
+        let line = || Line {
+            left: AtomicU64::new(0),
+            wait: AtomicU64::new(0),
+            edge: AtomicU64::new(0),
+        };
+        World {
+            run: AtomicU64::new(0),
+            poison: AtomicU64::new(0),
+            cause: Mutex::new(None),
+            lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
+            records: (0..ranks).map(|_| Records::default()).collect(),
+        }
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn records(&self, rank: usize) -> &Records {
+        &self.records[rank]
+    }
+
+    /// Begins the next run and returns its number. Only while no rank runs.
+    pub(crate) fn begin(&self) -> u64 {
+        // Relaxed: the dispatch of the run publishes it.
+        let run = self.run.load(Ordering::Relaxed) + 1;
+        self.run.store(run, Ordering::Relaxed);
+        run
+    }
+
+    /// The number of the current run.
+    #[inline(always)]
+    pub(crate) fn run(&self) -> u64 {
+        self.run.load(Ordering::Relaxed)
+    }
+
+    /// Ends run `run` for everybody. The first cause that is given stays.
+    pub(crate) fn poison(&self, run: u64, cause: Option<Error>) {
+        if let Some(cause) = cause {
+            let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+            slot.get_or_insert(cause);
+        }
+        // Ordering: pairs with the load in `is_poisoned`. Several ranks may
+        // store here, all of them the same value.
+        self.poison.store(run, publish(Site::Poison));
+    }
+
+    pub(crate) fn is_poisoned(&self, run: u64) -> bool {
+        // Ordering: pairs with the store in `poison`.
+        self.poison.load(Ordering::Acquire) == run
+    }
+
+    /// Takes the cause of the last poisoning.
+    pub(crate) fn take_cause(&self) -> Option<Error> {
+        self.cause.lock().unwrap_or_else(|e| e.into_inner()).take()
+    }
+
+    /// Declares that `rank` touches nobody's memory any more in run `run`.
+    pub(crate) fn leave(&self, rank: usize, run: u64) {
+        // Ordering: pairs with the load in `has_left`; all reads and writes of
+        // foreign memory come before.
+        self.lines[rank].left.store(run, publish(Site::Left));
+    }
+
+    pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
+        // Ordering: pairs with the store in `leave`.
+        self.lines[rank].left.load(Ordering::Acquire) == run
+    }
+
+    /// `rank` begins a long wait for `peer`; returns the wait's number.
+    pub(crate) fn begin_wait(&self, rank: usize, peer: usize) -> u32 {
+        let word = &self.lines[rank].wait;
+        let number = ((word.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
+        // Ordering: whoever sees this wait also sees everything that the rank
+        // sent before it; pairs with the load in `wait_of`.
+        word.store(u64::from(number) << 32 | (peer as u64 + 1), publish(Site::Waiting));
+        number
+    }
+
+    pub(crate) fn end_wait(&self, rank: usize) {
+        let word = &self.lines[rank].wait;
+        // Relaxed: the number stays, so that nobody takes an old edge for a
+        // new one; that the wait is over publishes nothing.
+        word.store(word.load(Ordering::Relaxed) >> 32 << 32, Ordering::Relaxed);
+    }
+
+    /// The number of `rank`'s current long wait and whom it is for.
+    pub(crate) fn wait_of(&self, rank: usize) -> Option<(u32, usize)> {
+        // Ordering: pairs with the store in `begin_wait`.
+        let word = self.lines[rank].wait.load(Ordering::Acquire);
+        match word as u32 {
+            0 => None,
+            peer => Some(((word >> 32) as u32, peer as usize - 1)),
+        }
+    }
+
+    /// `rank`, in its wait `number`, saw its peer in the peer's wait
+    /// `peer_number` and after that found nothing: as long as both waits last,
+    /// nothing will come.
+    pub(crate) fn confirm(&self, rank: usize, number: u32, peer_number: u32) {
+        let edge = u64::from(number) << 32 | u64::from(peer_number);
+        self.lines[rank].edge.store(edge, Ordering::Relaxed);
+    }
+
+    /// The circle of ranks waiting for each other that `rank` belongs to, if
+    /// every rank on it has confirmed its part.
+    pub(crate) fn circle(&self, rank: usize) -> Option<Vec<(usize, usize)>> {
+        let mut circle = Vec::new();
+        let (first, _) = self.wait_of(rank)?;
+        let mut at = rank;
+        let mut number = first;
+        loop {
+            let (n, peer) = self.wait_of(at)?;
+            // Relaxed: an edge is a statement about two numbered waits, true
+            // for as long as both last, whenever it is read.
+            let edge = self.lines[at].edge.load(Ordering::Relaxed);
+            let peer_number = edge as u32;
+            if n != number || (edge >> 32) as u32 != n {
+                return None;
+            }
+            let (peer_now, _) = self.wait_of(peer)?;
+            if peer_now != peer_number {
+                return None;
+            }
+            circle.push((at, peer));
+            if peer == rank {
+                return (peer_number == first).then_some(circle);
+            }
+            if circle.len() > self.lines.len() {
+                return None;
+            }
+            (at, number) = (peer, peer_number);
+        }
+    }
+}

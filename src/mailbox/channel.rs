@@ -1,0 +1,247 @@
+//! The channel: a one-way, single-producer, single-consumer mailbox of two
+//! slots, each one cache line.
+//!
+//! ```text
+//!  Channel (256 B, aligned to 128)
+//!  +--------------------- 64 B ----------------------+
+//!  | word: seq 32 | consumed 32 | sig | check | 40 B |  slot 0   written by the producer
+//!  +--------------------------------------------------+
+//!  | word: seq 32 | consumed 32 | sig | check | 40 B |  slot 1   written by the producer
+//!  +--------------------------------------------------+
+//!  | ack 32 |                                            written by the consumer
+//!  +--------------------------------------------------+
+//! ```
+//!
+//! Message `n` (counted from 1, wrapping) uses slot `n % 2`. The payload is up
+//! to [`INLINE`] bytes, or a description of memory that the consumer reads in
+//! place. See `README.md` for the protocol.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, publish};
+use std::mem::MaybeUninit;
+
+/// Payload bytes that travel in the slot's own cache line: 64 less the word
+/// and the header.
+pub(crate) const INLINE: usize = 40;
+
+/// Slots of a channel. Two let a producer run one message ahead; an exchange
+/// then never waits for an acknowledgement, because the answer carries it.
+const SLOTS: u32 = 2;
+
+/// What the producer says about a message; compared by the consumer before it
+/// looks at the payload. The mailbox itself does not interpret it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) sig: *const (),
+    pub(crate) check: u64,
+}
+
+#[repr(C)]
+struct Body {
+    header: Header,
+    bytes: [MaybeUninit<u8>; INLINE],
+}
+
+#[repr(C, align(64))]
+struct Slot {
+    /// Low half: number of the message in the slot. High half: how many
+    /// messages of the reverse channel the producer had consumed by then.
+    word: AtomicU64,
+    body: UnsafeCell<Body>,
+}
+
+#[repr(C, align(64))]
+struct Line<T>(T);
+
+/// See the module documentation.
+#[repr(C, align(128))]
+pub(crate) struct Channel {
+    slots: [Slot; SLOTS as usize],
+    /// The number of the last message that the consumer is done with.
+    ack: Line<AtomicU32>,
+}
+
+// SAFETY: the slots' cells are written only by the producer while the slot is
+// free and read only by the consumer while it is full; `word` and `ack` hand
+// them over (README.md, "Who may touch a slot"). That there is one producer
+// and one consumer is the contract of `Link::new`. The raw pointer in the
+// header is plain data here.
+unsafe impl Sync for Channel {}
+// SAFETY: as above; nothing in a channel is tied to a thread.
+unsafe impl Send for Channel {}
+
+/// `n` channels, empty, in memory that is not touched before it is used: a
+/// rank that never talks to another costs address space only.
+#[cfg(not(loom))]
+pub(crate) fn channels(n: usize) -> Box<[Channel]> {
+    let zeroed = Box::<[Channel]>::new_zeroed_slice(n);
+    // SAFETY: all-zero bytes are a valid `Channel`: atomics of zero, a null
+    // `sig`, a zero `check`, and bytes that are `MaybeUninit`.
+    unsafe { zeroed.assume_init() }
+}
+
+#[cfg(loom)]
+pub(crate) fn channels(n: usize) -> Box<[Channel]> {
+    let slot = || Slot {
+        word: AtomicU64::new(0),
+        body: UnsafeCell::new(Body {
+            header: Header { sig: std::ptr::null(), check: 0 },
+            bytes: [const { MaybeUninit::uninit() }; INLINE],
+        }),
+    };
+    (0..n)
+        .map(|_| Channel { slots: [slot(), slot()], ack: Line(AtomicU32::new(0)) })
+        .collect()
+}
+
+impl Channel {
+    /// Messages that were posted and not taken. Only while nobody posts or
+    /// takes.
+    pub(crate) fn untaken(&self) -> u32 {
+        let [a, b] = [0, 1].map(|i: usize| self.slots[i].word.load(Ordering::Acquire) as u32);
+        let newest = if (a.wrapping_sub(b) as i32) > 0 { a } else { b };
+        newest.wrapping_sub(self.ack.0.load(Ordering::Acquire))
+    }
+
+    fn slot(&self, n: u32) -> &Slot {
+        &self.slots[(n % SLOTS) as usize]
+    }
+}
+
+/// One rank's private counters for one peer. All wrap; they are compared for
+/// equality or by distance, never by size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Messages posted to the peer.
+    pub(crate) tx: u32,
+    /// Of those, how many the peer is known to be done with.
+    pub(crate) acked: u32,
+    /// Messages taken from the peer.
+    pub(crate) rx: u32,
+}
+
+impl End {
+    /// Learns that the peer is done with `consumed` messages, if that is news.
+    #[inline(always)]
+    fn learn(&mut self, consumed: u32) {
+        if (consumed.wrapping_sub(self.acked) as i32) > 0 {
+            self.acked = consumed;
+        }
+    }
+
+    /// Whether the peer is done with message `n`.
+    #[inline(always)]
+    pub(crate) fn has_acked(&self, n: u32) -> bool {
+        self.acked.wrapping_sub(n) as i32 >= 0
+    }
+}
+
+/// Both directions between this rank and one peer.
+pub(crate) struct Link<'a> {
+    out: &'a Channel,
+    inc: &'a Channel,
+    end: &'a mut End,
+}
+
+impl<'a> Link<'a> {
+    /// # Safety
+    /// - As long as the link lives, no other thread acts as producer of `out`
+    ///   or as consumer of `inc`.
+    /// - `end` is the one counter record ever used with this end of this pair
+    ///   of channels, and both it and they started from zero together (or
+    ///   equally far ahead).
+    #[inline(always)]
+    pub(crate) unsafe fn new(out: &'a Channel, inc: &'a Channel, end: &'a mut End) -> Self {
+        Link { out, inc, end }
+    }
+
+    /// Whether a slot is free for the next message.
+    #[inline(always)]
+    pub(crate) fn can_post(&mut self) -> bool {
+        // Message tx+1 overwrites message tx+1-SLOTS: the peer must be done
+        // with that one.
+        let needed = self.end.tx.wrapping_add(1).wrapping_sub(SLOTS);
+        self.end.has_acked(needed) || {
+            self.look_at_ack();
+            self.end.has_acked(needed)
+        }
+    }
+
+    #[cold]
+    fn look_at_ack(&mut self) {
+        // Ordering: pairs with the store in `consume`; what the peer read
+        // from the slot (or through its pointers) it has read before we write.
+        self.end.learn(self.out.ack.0.load(Ordering::Acquire));
+    }
+
+    /// Whether the peer is done with message `n` of ours.
+    #[inline(always)]
+    pub(crate) fn is_settled(&mut self, n: u32) -> bool {
+        self.end.has_acked(n) || {
+            self.look_at_ack();
+            self.end.has_acked(n)
+        }
+    }
+
+    /// Posts a message; `fill` writes the payload, up to [`INLINE`] bytes,
+    /// behind the pointer that it is given. Returns the message's number.
+    ///
+    /// The caller has seen [`can_post`](Link::can_post) return true.
+    #[inline(always)]
+    pub(crate) fn post(&mut self, header: Header, fill: impl FnOnce(*mut u8)) -> u32 {
+        let n = self.end.tx.wrapping_add(1);
+        debug_assert!(self.end.has_acked(n.wrapping_sub(SLOTS)), "posted into a full channel");
+        let slot = self.out.slot(n);
+        slot.body.with_mut(|body| {
+            // SAFETY: the slot is free (`can_post`), and this is the only
+            // producer (`Link::new`), so nobody else accesses the body.
+            unsafe {
+                (&raw mut (*body).header).write(header);
+                fill((&raw mut (*body).bytes).cast());
+            }
+        });
+        let word = u64::from(n) | u64::from(self.end.rx) << 32;
+        // Ordering: publishes the body and, through it, the memory it points
+        // to; pairs with the load in `poll`. The high half also publishes
+        // that we are done with `rx` messages (pairs there, too).
+        slot.word.store(word, publish(Site::Word));
+        self.end.tx = n;
+        n
+    }
+
+    /// Whether the next message has come.
+    #[inline(always)]
+    pub(crate) fn poll(&mut self) -> bool {
+        let n = self.end.rx.wrapping_add(1);
+        // Ordering: pairs with the store in the peer's `post`.
+        let word = self.inc.slot(n).word.load(Ordering::Acquire);
+        if word as u32 != n {
+            return false;
+        }
+        self.end.learn((word >> 32) as u32);
+        true
+    }
+
+    /// Reads the message that [`poll`](Link::poll) announced: its header and a
+    /// pointer to its [`INLINE`] payload bytes, aligned to 8.
+    #[inline(always)]
+    pub(crate) fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
+        self.inc.slot(self.end.rx.wrapping_add(1)).body.with(|body| {
+            // SAFETY: `poll` has seen the message's number, so the producer
+            // has written the body and does not touch it again before we
+            // `consume`; this is the only consumer (`Link::new`).
+            unsafe { f((&raw const (*body).header).read(), (&raw const (*body).bytes).cast()) }
+        })
+    }
+
+    /// Declares that this side is done with the message, and with all memory
+    /// that it describes.
+    #[inline(always)]
+    pub(crate) fn consume(&mut self) {
+        let n = self.end.rx.wrapping_add(1);
+        self.end.rx = n;
+        // Ordering: what we read is read before the producer writes again;
+        // pairs with the load in `look_at_ack`.
+        self.inc.ack.0.store(n, publish(Site::Ack));
+    }
+}

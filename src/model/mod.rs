@@ -1,0 +1,3 @@
+//! Models of cost, and the choices that follow from them.
+
+pub(crate) mod choice;

@@ -1,0 +1,420 @@
+//! Operators: how two elements become one.
+//!
+//! All operators must be associative. Whether one is commutative is part of
+//! its type; one that is not is always applied in rank order, `x0 (+) x1 (+)
+//! .. (+) x(p-1)`, whatever the algorithm.
+//!
+//! Integers wrap on overflow, as in MPI. `Min` and `Max` of floats ignore NaN
+//! where the other operand is a number.
+
+use crate::element::Element;
+
+/// An associative combination of two elements.
+///
+/// # Examples
+/// An operator of one's own, with a name for error messages and an identity:
+/// ```
+/// use phalanx::op::Operator;
+///
+/// #[derive(Clone, Copy)]
+/// struct Gcd;
+///
+/// impl Operator<u64> for Gcd {
+///     const NAME: &'static str = "gcd";
+///     const COMMUTATIVE: bool = true;
+///     fn combine(&self, mut a: u64, mut b: u64) -> u64 {
+///         while b != 0 {
+///             (a, b) = (b, a % b);
+///         }
+///         a
+///     }
+///     fn identity(&self) -> Option<u64> {
+///         Some(0)
+///     }
+/// }
+///
+/// let gcds = phalanx::run(3, |comm| {
+///     let mut x = [[12, 18, 30][comm.rank()]];
+///     comm.all_reduce(&mut x, Gcd);
+///     x[0]
+/// })?;
+/// assert_eq!(gcds, [6, 6, 6]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub trait Operator<T: Element> {
+    /// The operator's kind: compared between ranks, and shown in errors.
+    const NAME: &'static str;
+    /// Whether `combine(a, b)` always equals `combine(b, a)`.
+    const COMMUTATIVE: bool;
+
+    /// Combines `left` and `right`, in this order.
+    fn combine(&self, left: T, right: T) -> T;
+
+    /// The element that changes nothing when combined, if there is one. Used
+    /// by [`exclusive_scan`](crate::Comm::exclusive_scan) on rank 0.
+    fn identity(&self) -> Option<T> {
+        None
+    }
+}
+
+impl<T: Element, O: Operator<T>> Operator<T> for &O {
+    const NAME: &'static str = O::NAME;
+    const COMMUTATIVE: bool = O::COMMUTATIVE;
+
+    #[inline(always)]
+    fn combine(&self, left: T, right: T) -> T {
+        (**self).combine(left, right)
+    }
+
+    fn identity(&self) -> Option<T> {
+        (**self).identity()
+    }
+}
+
+macro_rules! operators {
+    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct $name;
+    )*};
+}
+
+operators! {
+    /// The sum. Identity 0.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::Sum.combine(2, 3), 5);
+    /// ```
+    Sum "sum";
+    /// The product. Identity 1.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::Prod.combine(2.0, 3.5), 7.0);
+    /// ```
+    Prod "prod";
+    /// The smaller. Identity: the largest value.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::Min.combine(2, 3), 2);
+    /// ```
+    Min "min";
+    /// The larger. Identity: the smallest value.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::Max.combine(2.0, f64::NAN), 2.0);
+    /// ```
+    Max "max";
+    /// Bitwise and. Identity: all ones.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::BitAnd.combine(6u8, 3), 2);
+    /// ```
+    BitAnd "bit-and";
+    /// Bitwise or. Identity 0.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::BitOr.combine(6u8, 3), 7);
+    /// ```
+    BitOr "bit-or";
+    /// Bitwise exclusive or. Identity 0.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::BitXor.combine(6u8, 3), 5);
+    /// ```
+    BitXor "bit-xor";
+    /// Logical and: of truth values, or of "is not 0" (the result is then 0 or 1).
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert!(!op::And.combine(true, false));
+    /// assert_eq!(op::And.combine(7, 2), 1);
+    /// ```
+    And "and";
+    /// Logical or, as [`And`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::Or.combine(7, 0), 1);
+    /// ```
+    Or "or";
+    /// Logical exclusive or, as [`And`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert!(op::Xor.combine(true, false));
+    /// ```
+    Xor "xor";
+    /// Of pairs `(value, index)`: the pair with the smaller value, and of
+    /// equal values the one with the lower index.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::MinLoc.combine((1.5, 7), (1.5, 3)), (1.5, 3));
+    /// ```
+    MinLoc "min-loc";
+    /// Of pairs `(value, index)`: the pair with the larger value, and of equal
+    /// values the one with the lower index.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx::op::{self, Operator};
+    /// assert_eq!(op::MaxLoc.combine((1.5, 7), (2.5, 3)), (2.5, 3));
+    /// ```
+    MaxLoc "max-loc";
+}
+
+macro_rules! implement {
+    ($op:ident $text:literal: $($t:ty),* => |$a:ident, $b:ident| $e:expr, $id:expr) => {$(
+        impl Operator<$t> for $op {
+            const NAME: &'static str = $text;
+            const COMMUTATIVE: bool = true;
+
+            #[inline(always)]
+            fn combine(&self, $a: $t, $b: $t) -> $t {
+                $e
+            }
+
+            fn identity(&self) -> Option<$t> {
+                type T = $t;
+                #[allow(clippy::unnecessary_cast)]
+                const fn identity() -> T {
+                    $id
+                }
+                Some(identity())
+            }
+        }
+    )*};
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        implement!(Sum "sum": $t => |a, b| a.wrapping_add(b), 0 as T);
+        implement!(Prod "prod": $t => |a, b| a.wrapping_mul(b), 1 as T);
+        implement!(Min "min": $t => |a, b| if b < a { b } else { a }, T::MAX);
+        implement!(Max "max": $t => |a, b| if b > a { b } else { a }, T::MIN);
+        implement!(BitAnd "bit-and": $t => |a, b| a & b, !(0 as T));
+        implement!(BitOr "bit-or": $t => |a, b| a | b, 0 as T);
+        implement!(BitXor "bit-xor": $t => |a, b| a ^ b, 0 as T);
+        implement!(And "and": $t => |a, b| (a != 0 && b != 0) as $t, 1 as T);
+        implement!(Or "or": $t => |a, b| (a != 0 || b != 0) as $t, 0 as T);
+        implement!(Xor "xor": $t => |a, b| ((a != 0) != (b != 0)) as $t, 0 as T);
+    )*};
+}
+
+macro_rules! floats {
+    ($($t:ty)*) => {$(
+        implement!(Sum "sum": $t => |a, b| a + b, 0.0 as T);
+        implement!(Prod "prod": $t => |a, b| a * b, 1.0 as T);
+        implement!(Min "min": $t => |a, b| a.min(b), T::INFINITY);
+        implement!(Max "max": $t => |a, b| a.max(b), T::NEG_INFINITY);
+    )*};
+}
+
+integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize }
+floats! { f32 f64 }
+implement!(And "and": bool => |a, b| a & b, true);
+implement!(Or "or": bool => |a, b| a | b, false);
+implement!(Xor "xor": bool => |a, b| a ^ b, false);
+implement!(BitAnd "bit-and": bool => |a, b| a & b, true);
+implement!(BitOr "bit-or": bool => |a, b| a | b, false);
+implement!(BitXor "bit-xor": bool => |a, b| a ^ b, false);
+
+impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MinLoc {
+    const NAME: &'static str = "min-loc";
+    const COMMUTATIVE: bool = true;
+
+    #[inline(always)]
+    fn combine(&self, left: (V, I), right: (V, I)) -> (V, I) {
+        if right.0 < left.0 || (right.0 == left.0 && right.1 < left.1) { right } else { left }
+    }
+}
+
+impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MaxLoc {
+    const NAME: &'static str = "max-loc";
+    const COMMUTATIVE: bool = true;
+
+    #[inline(always)]
+    fn combine(&self, left: (V, I), right: (V, I)) -> (V, I) {
+        if right.0 > left.0 || (right.0 == left.0 && right.1 < left.1) { right } else { left }
+    }
+}
+
+/// A closure as an operator; made by [`commutative`].
+#[derive(Clone, Copy, Debug)]
+pub struct Commutative<F>(F);
+
+/// A closure as an operator; made by [`ordered`].
+#[derive(Clone, Copy, Debug)]
+pub struct Ordered<F>(F);
+
+/// The operator that calls `f`, which must be associative and commutative. It
+/// may read what it captures; every rank calls its own closure.
+///
+/// # Examples
+/// ```
+/// use phalanx::op;
+/// let modulus = 10;
+/// let digits = phalanx::run(3, |comm| {
+///     let mut x = [comm.rank() as u32 + 7];
+///     comm.all_reduce(&mut x, op::commutative(|a, b| (a + b) % modulus));
+///     x[0]
+/// })?;
+/// assert_eq!(digits, [4, 4, 4]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub const fn commutative<F>(f: F) -> Commutative<F> {
+    Commutative(f)
+}
+
+/// The operator that calls `f(left, right)`, which must be associative but
+/// need not be commutative: operands are combined in rank order.
+///
+/// # Examples
+/// ```
+/// use phalanx::op;
+/// // Affine maps x -> a x + b compose, but not commutatively.
+/// let maps = phalanx::run(3, |comm| {
+///     let mut map = [(2.0, comm.rank() as f64)];
+///     comm.all_reduce(&mut map, op::ordered(|f: (f64, f64), g: (f64, f64)| (f.0 * g.0, f.1 * g.0 + g.1)));
+///     map[0]
+/// })?;
+/// assert_eq!(maps[0], (8.0, 4.0)); // first rank 0's, then rank 1's, then rank 2's
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub const fn ordered<F>(f: F) -> Ordered<F> {
+    Ordered(f)
+}
+
+impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Commutative<F> {
+    const NAME: &'static str = "a commutative closure";
+    const COMMUTATIVE: bool = true;
+
+    #[inline(always)]
+    fn combine(&self, left: T, right: T) -> T {
+        (self.0)(left, right)
+    }
+}
+
+impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Ordered<F> {
+    const NAME: &'static str = "an ordered closure";
+    const COMMUTATIVE: bool = false;
+
+    #[inline(always)]
+    fn combine(&self, left: T, right: T) -> T {
+        (self.0)(left, right)
+    }
+}
+
+/// An operator with an identity; made by [`with_identity`].
+#[derive(Clone, Copy, Debug)]
+pub struct WithIdentity<O, T>(O, T);
+
+/// `op`, with `identity` as its identity: rank 0's result of an exclusive scan.
+///
+/// # Examples
+/// ```
+/// use phalanx::op;
+/// let offsets = phalanx::run(3, |comm| {
+///     let mut x = [10];
+///     comm.exclusive_scan(&mut x, op::with_identity(op::commutative(|a, b| a + b), 0));
+///     x[0]
+/// })?;
+/// assert_eq!(offsets, [0, 10, 20]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub const fn with_identity<O, T>(op: O, identity: T) -> WithIdentity<O, T> {
+    WithIdentity(op, identity)
+}
+
+impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
+    const NAME: &'static str = O::NAME;
+    const COMMUTATIVE: bool = O::COMMUTATIVE;
+
+    #[inline(always)]
+    fn combine(&self, left: T, right: T) -> T {
+        self.0.combine(left, right)
+    }
+
+    fn identity(&self) -> Option<T> {
+        Some(self.1)
+    }
+}
+
+#[cfg(feature = "complex")]
+macro_rules! complex {
+    ($($t:ty)*) => {$(
+        impl Operator<num_complex::Complex<$t>> for Sum {
+            const NAME: &'static str = "sum";
+            const COMMUTATIVE: bool = true;
+
+            #[inline(always)]
+            fn combine(
+                &self,
+                left: num_complex::Complex<$t>,
+                right: num_complex::Complex<$t>,
+            ) -> num_complex::Complex<$t> {
+                left + right
+            }
+
+            fn identity(&self) -> Option<num_complex::Complex<$t>> {
+                Some(num_complex::Complex::new(0.0, 0.0))
+            }
+        }
+
+        impl Operator<num_complex::Complex<$t>> for Prod {
+            const NAME: &'static str = "prod";
+            const COMMUTATIVE: bool = true;
+
+            #[inline(always)]
+            fn combine(
+                &self,
+                left: num_complex::Complex<$t>,
+                right: num_complex::Complex<$t>,
+            ) -> num_complex::Complex<$t> {
+                left * right
+            }
+
+            fn identity(&self) -> Option<num_complex::Complex<$t>> {
+                Some(num_complex::Complex::new(1.0, 0.0))
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "complex")]
+complex! { f32 f64 }
+
+#[cfg(feature = "half")]
+mod half_precision {
+    use super::*;
+    use half::{bf16, f16};
+
+    macro_rules! half_floats {
+        ($($t:ty)*) => {$(
+            implement!(Sum "sum": $t => |a, b| a + b, T::ZERO);
+            implement!(Prod "prod": $t => |a, b| a * b, T::ONE);
+            implement!(Min "min": $t => |a, b| a.min(b), T::INFINITY);
+            implement!(Max "max": $t => |a, b| a.max(b), T::NEG_INFINITY);
+        )*};
+    }
+
+    half_floats! { f16 bf16 }
+}

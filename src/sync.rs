@@ -1,0 +1,117 @@
+//! The only door to atomics, cells and scheduling hints.
+//!
+//! In a normal build these are the standard library's; under `cfg(loom)` (the
+//! `loom-tests` workspace compiles these same sources with it) they are loom's,
+//! which explores every interleaving that the C11 memory model allows. Code
+//! elsewhere in the crate must not name `std::sync::atomic`,
+//! `std::cell::UnsafeCell` or `std::hint::spin_loop`: what bypasses this file
+//! escapes the models.
+//!
+//! # Orderings and their sites
+//! Every word that publishes something is stored with [`publish`], which is
+//! `Release` and takes the word's [`Site`]. Under loom a test can weaken one
+//! site to `Relaxed`; the model that uses the word must then fail. That is how
+//! we know that the models look.
+
+#[cfg(not(loom))]
+mod imp {
+    pub(crate) use std::hint::spin_loop;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::{Arc, Mutex};
+    pub(crate) use std::thread::yield_now;
+
+    /// `std::cell::UnsafeCell` behind loom's closure interface.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            UnsafeCell(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        #[inline(always)]
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+
+#[cfg(loom)]
+mod imp {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::hint::spin_loop;
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use loom::sync::{Arc, Mutex};
+    pub(crate) use loom::thread::yield_now;
+}
+
+pub(crate) use imp::*;
+
+/// Atomics that carry diagnostics only (who called what, from where). Nothing
+/// is ever published through them, so the models leave them out.
+pub(crate) mod diagnostic {
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+}
+
+/// A word whose store publishes something; see the protocol descriptions in
+/// `src/mailbox/README.md` and `src/fabric/README.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// A slot's word: the message is complete.
+    Word,
+    /// A channel's acknowledgement: the receiver is done with the message.
+    Ack,
+    /// A board's `entered`: the notice is complete.
+    Entered,
+    /// A board's `finished`: the rank no longer touches foreign memory.
+    Finished,
+    /// A rank's `left`: the same, for good.
+    Left,
+    /// The poison word: the cause is recorded.
+    Poison,
+    /// A rank's `wait` word: everything it sent before is visible.
+    Waiting,
+    /// The dispatch epoch: the job is in place.
+    Epoch,
+    /// A worker's done word: its result is in place.
+    Done,
+}
+
+/// The ordering of a publishing store: `Release`.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) const fn publish(_site: Site) -> Ordering {
+    Ordering::Release
+}
+
+#[cfg(loom)]
+pub(crate) fn publish(site: Site) -> Ordering {
+    if weaken::is(site) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+/// Weakening one site, for the models that must fail. Loom runs all threads
+/// of a model on the thread that called it, so a thread-local suffices.
+#[cfg(loom)]
+pub(crate) mod weaken {
+    use super::Site;
+    use std::cell::Cell;
+
+    std::thread_local! {
+        static WEAK: Cell<Option<Site>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn is(site: Site) -> bool {
+        WEAK.get() == Some(site)
+    }
+
+    /// From here on, on this thread, stores at `site` are relaxed.
+    pub(crate) fn set(site: Site) {
+        WEAK.set(Some(site));
+    }
+}

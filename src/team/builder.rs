@@ -1,0 +1,124 @@
+//! How a team is asked for.
+
+use super::crew::Team;
+use crate::error::Error;
+use crate::placement::Placement;
+use crate::wait::Wait;
+
+/// Settings of a team; made by [`Team::builder`].
+///
+/// # Examples
+/// ```
+/// use phalanx::{Team, Wait, placement::Placement};
+/// let team = Team::builder()
+///     .ranks(2)
+///     .placement(Placement::Compact)
+///     .wait(Wait::Auto)
+///     .build()?;
+/// assert_eq!(team.size(), 2);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct Builder {
+    pub(super) ranks: Option<usize>,
+    pub(super) placement: Placement,
+    pub(super) wait: Wait,
+    pub(super) pin_caller: bool,
+    pub(super) stack_size: Option<usize>,
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Builder {
+            ranks: None,
+            placement: Placement::default(),
+            wait: Wait::Auto,
+            pin_caller: true,
+            stack_size: None,
+        }
+    }
+
+    /// The number of ranks: 1 to [`MAX_RANKS`](crate::MAX_RANKS). Default: one
+    /// per physical core that this process may use.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::Team::builder().ranks(3).build()?.size(), 3);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn ranks(mut self, ranks: usize) -> Self {
+        self.ranks = Some(ranks);
+        self
+    }
+
+    /// Which rank runs on which core. Default: [`Placement::Auto`], within the
+    /// affinity mask that the calling thread has, one rank per physical core
+    /// before SMT siblings are used.
+    ///
+    /// ```
+    /// use phalanx::placement::Placement;
+    /// let team = phalanx::Team::builder().ranks(2).placement(Placement::Unpinned).build()?;
+    /// assert!(team.bindings().iter().all(|b| b.pu.is_none()));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// How ranks wait for each other. Default: [`Wait::Auto`].
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(4).wait(phalanx::Wait::Yield).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Whether the thread that calls `run`, which takes part as rank 0, is
+    /// bound to rank 0's core. Default: yes, from its first `run` until the
+    /// team is dropped on that thread; threads that it spawns meanwhile
+    /// inherit the binding.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).pin_caller(false).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn pin_caller(mut self, pin: bool) -> Self {
+        self.pin_caller = pin;
+        self
+    }
+
+    /// Bytes of stack for each worker. Default: the standard library's.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).stack_size(8 << 20).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Starts the workers and binds them to their cores.
+    ///
+    /// A core that cannot be bound is no error: see [`Team::bindings`].
+    ///
+    /// # Errors
+    /// - [`Error::Ranks`] for 0 ranks or too many.
+    /// - [`Error::Placement`] for a list of cores that cannot be had.
+    /// - [`Error::Spawn`] if the system refuses a thread.
+    ///
+    /// ```
+    /// let err = phalanx::Team::builder().ranks(5000).build().unwrap_err();
+    /// assert_eq!(err.to_string(), "5000 ranks asked for; a team has 1 to 1024");
+    /// ```
+    pub fn build(self) -> Result<Team, Error> {
+        Team::start(self)
+    }
+}

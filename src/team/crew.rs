@@ -1,0 +1,510 @@
+//! The team: its workers, and `run`.
+
+use super::builder::Builder;
+use super::dispatch::Dispatch;
+use super::parts::PerRank;
+use super::rank::{Roster, take_part};
+use crate::Comm;
+use crate::engine::fused::chunk;
+use crate::error::Error;
+use crate::fabric::{Fabric, MAX_RANKS, Port, World};
+use crate::machine::{Machine, affinity};
+use crate::placement::assign;
+use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::wait::{Bed, Crowd, Wait, know_cores};
+use crossbeam_utils::CachePadded;
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, TryLockError};
+use std::thread::JoinHandle;
+
+/// Where a rank runs.
+///
+/// # Examples
+/// ```
+/// let team = phalanx::Team::builder().ranks(2).build()?;
+/// for b in team.bindings() {
+///     match (&b.pu, &b.problem) {
+///         (Some(pu), None) => println!("rank {} on PU {pu}", b.rank),
+///         (_, Some(problem)) => println!("rank {} is not bound: {problem}", b.rank),
+///         (None, None) => println!("rank {} runs where the system likes", b.rank),
+///     }
+/// }
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The rank.
+    pub rank: usize,
+    /// The processing unit (by the system's number) that it is meant for.
+    pub pu: Option<usize>,
+    /// Why it is not bound to it: the binding was refused, or read back as
+    /// something else.
+    pub problem: Option<String>,
+}
+
+/// What the ranks run: the closure, and the number of the run.
+#[derive(Clone, Copy)]
+enum Job {
+    Idle,
+    Run(*const (dyn Fn(usize, &mut Comm) + Sync), u64),
+    Stop,
+}
+
+// SAFETY: the pointer is used only between `start` and `await_done` of one
+// run, while the closure is borrowed by `run`; the closure is `Sync`.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+/// What the workers and the team share.
+struct Shared {
+    world: Arc<World>,
+    dispatch: Dispatch<Job>,
+    roster: OnceLock<Arc<Roster>>,
+    /// The id of the fabric in use; a worker whose communicator is of another
+    /// one takes its new one from `fresh`.
+    fabric: AtomicU64,
+    fresh: Box<[Mutex<Option<Comm>>]>,
+    /// The number of the latest run in which a rank lost its communicator.
+    harmed: AtomicU64,
+    /// By rank: messages posted less messages taken ([`Port::balance`]).
+    balances: Box<[CachePadded<AtomicU64>]>,
+    problems: Box<[Mutex<Option<String>>]>,
+    wait: Wait,
+}
+
+/// Ranks on pinned threads that run closures together.
+///
+/// The thread that calls [`run`](Team::run) takes part as rank 0; the other
+/// ranks are threads that live as long as the team, spin for a moment after a
+/// run, then park. Dropping the team ends them.
+///
+/// # Examples
+/// ```
+/// use phalanx::{Team, op};
+/// let team = Team::builder().ranks(4).build()?;
+/// let norms = team.run(|comm| {
+///     let mut x = [(comm.rank() + 1) as f64];
+///     comm.all_reduce(&mut x, op::Sum);
+///     x[0].sqrt()
+/// })?;
+/// assert_eq!(norms, vec![10f64.sqrt(); 4]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub struct Team {
+    shared: Arc<Shared>,
+    /// Rank 0's communicator; the lock is what makes runs take turns.
+    caller: Mutex<Comm>,
+    workers: Vec<JoinHandle<()>>,
+    pin_caller: Option<usize>,
+}
+
+thread_local! {
+    /// The processing unit that this thread was last bound to as a caller.
+    static CALLER_ON: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+impl Team {
+    /// Settings for a new team.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Communicators for `ranks` threads that the caller already owns: one
+    /// communicator for each. They are [`Send`]; each belongs to the thread
+    /// that first uses it. Nothing is pinned.
+    ///
+    /// A failure makes the calls of all ranks panic with its message; wrap the
+    /// work in [`Comm::protect`] to get it as an [`Error`] instead.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for 0 ranks or too many.
+    ///
+    /// # Examples
+    /// ```
+    /// let comms = phalanx::Team::external(3)?;
+    /// let sums: Vec<usize> = std::thread::scope(|s| {
+    ///     let threads: Vec<_> = comms
+    ///         .into_iter()
+    ///         .map(|mut comm| s.spawn(move || {
+    ///             let mut x = [comm.rank()];
+    ///             comm.all_reduce(&mut x, phalanx::op::Sum);
+    ///             x[0]
+    ///         }))
+    ///         .collect();
+    ///     threads.into_iter().map(|t| t.join().unwrap()).collect()
+    /// });
+    /// assert_eq!(sums, [3, 3, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
+        super::external::external(ranks)
+    }
+
+    pub(super) fn start(builder: Builder) -> Result<Team, Error> {
+        let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
+        know_cores(machine.allowed_pus().len().max(1));
+        let ranks = match builder.ranks {
+            Some(ranks) => ranks,
+            None => {
+                let usable = |c: &&crate::machine::Core| c.pus.iter().any(|&pu| machine.is_allowed(pu));
+                machine.cores().iter().filter(usable).count().clamp(1, MAX_RANKS)
+            }
+        };
+        check_ranks(ranks)?;
+        let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
+        let pus = assignment.pus().to_vec();
+        let world = Arc::new(World::new(ranks));
+        let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
+        let roster = Arc::new(Roster { machine, pus: pus.clone() });
+        let shared = Arc::new(Shared {
+            world,
+            dispatch,
+            roster: OnceLock::from(roster),
+            fabric: AtomicU64::new(0),
+            fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
+            harmed: AtomicU64::new(0),
+            balances: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
+            problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
+            wait: builder.wait,
+        });
+        let caller = shared.renew();
+        let mut team = Team {
+            shared,
+            caller: Mutex::new(caller),
+            workers: Vec::with_capacity(ranks - 1),
+            pin_caller: pus[0].filter(|_| builder.pin_caller),
+        };
+        let (told, tell) = std::sync::mpsc::channel();
+        for (worker, bed) in beds.into_iter().enumerate() {
+            let (shared, told, pu) = (team.shared.clone(), told.clone(), pus[worker + 1]);
+            let mut thread = std::thread::Builder::new().name(format!("phalanx-{}", worker + 1));
+            if let Some(bytes) = builder.stack_size {
+                thread = thread.stack_size(bytes);
+            }
+            let spawned = thread.spawn(move || {
+                if let Some(pu) = pu {
+                    shared.bind(worker + 1, pu);
+                }
+                drop(told);
+                shared.work(worker, &bed);
+            });
+            // On an error the team is dropped, and with it the workers.
+            team.workers.push(spawned.map_err(Error::Spawn)?);
+        }
+        drop(told);
+        // Every worker is bound (or knows why not) once it has dropped its
+        // end.
+        let _: Result<(), _> = tell.recv();
+        Ok(team)
+    }
+
+    /// The number of ranks.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::Team::builder().ranks(2).build()?.size(), 2);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn size(&self) -> usize {
+        self.shared.world.ranks()
+    }
+
+    /// Where each rank runs, and for a rank that could not be bound to its
+    /// core, why. Rank 0 is bound by its first run.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// team.run(|_| ())?;
+    /// assert_eq!(team.bindings()[1].rank, 1);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn bindings(&self) -> Vec<Binding> {
+        let pus = &self.shared.roster().pus;
+        let problem = |rank: usize| {
+            self.shared.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone()
+        };
+        (0..self.size()).map(|rank| Binding { rank, pu: pus[rank], problem: problem(rank) }).collect()
+    }
+
+    /// The machine as it was read when the team was built.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(1).build()?;
+    /// println!("{}", team.machine().source());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn machine(&self) -> &Machine {
+        &self.shared.roster().machine
+    }
+
+    /// Runs `f` on every rank, on this thread as rank 0, and returns what each
+    /// rank returned, in rank order.
+    ///
+    /// # Errors
+    /// - [`Error::Busy`] if the team is running already.
+    /// - [`Error::Panicked`] if a rank panicked, [`Error::Left`] if one
+    ///   returned while another waited for it, [`Error::Mismatch`] or
+    ///   [`Error::Argument`] if a call was wrong, [`Error::Deadlock`] if ranks
+    ///   waited for each other in a circle, [`Error::Unreceived`] if a message
+    ///   was left over.
+    ///
+    /// The first cause ends the run for every rank: each leaves its next (or
+    /// current) collective by unwinding, without a message of its own.
+    /// Afterwards the team can be used again.
+    ///
+    /// # Examples
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let err = team.run(|comm| {
+    ///     if comm.rank() == 1 {
+    ///         return; // the others wait in vain
+    ///     }
+    ///     comm.barrier();
+    /// });
+    /// assert!(matches!(err, Err(phalanx::Error::Left { peer: 1, .. })));
+    /// assert!(team.run(|comm| comm.barrier()).is_ok());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+        let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
+        let slots = PerRank::new(&mut results);
+        self.dispatch(&|rank, comm| {
+            let result = f(comm);
+            // SAFETY: each rank runs this once, with its own number.
+            *unsafe { slots.get(rank) } = Some(result);
+        })?;
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.
+    ///
+    /// # Errors
+    /// [`Error::Parts`] if there are not exactly as many items as ranks; else
+    /// as [`run`](Team::run).
+    ///
+    /// # Examples
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let mut state = vec![String::new(); 3];
+    /// team.run_with(&mut state, |comm, mine| *mine += &format!("rank {}", comm.rank()))?;
+    /// assert_eq!(state[2], "rank 2");
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run_with<T: Send, R: Send>(
+        &self,
+        items: &mut [T],
+        f: impl Fn(&mut Comm, &mut T) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        if items.len() != self.size() {
+            let what = format!(
+                "{} items for {} ranks; run_with takes exactly one for each",
+                items.len(),
+                self.size()
+            );
+            return Err(Error::Parts { what });
+        }
+        let items = PerRank::new(items);
+        self.run(|comm| {
+            // SAFETY: each rank runs this once, and a communicator fresh from
+            // `run` has its rank's number.
+            let mine = unsafe { items.get(comm.rank()) };
+            f(comm, mine)
+        })
+    }
+
+    /// Runs `f` on every rank with its own part of `data`: the slice is cut
+    /// into consecutive parts whose lengths differ by at most one, rank `r`
+    /// getting elements `n*r/p .. n*(r+1)/p`. Parts are empty where there are
+    /// fewer elements than ranks.
+    ///
+    /// # Errors
+    /// As [`run`](Team::run).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::op;
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let mut x: Vec<f64> = (0..10).map(f64::from).collect();
+    /// team.run_chunks(&mut x, |comm, mine| {
+    ///     let mut sum = [mine.iter().sum::<f64>()];
+    ///     comm.all_reduce(&mut sum, op::Sum);
+    ///     mine.iter_mut().for_each(|x| *x /= sum[0]);
+    /// })?;
+    /// assert_eq!(x[9], 9.0 / 45.0);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run_chunks<T: Send, R: Send>(
+        &self,
+        data: &mut [T],
+        f: impl Fn(&mut Comm, &mut [T]) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let p = self.size();
+        let n = data.len();
+        let mut rest = data;
+        let mut parts: Vec<&mut [T]> = (0..p)
+            .map(|r| {
+                let (part, tail) = std::mem::take(&mut rest).split_at_mut(chunk(n, r, p).len());
+                rest = tail;
+                part
+            })
+            .collect();
+        self.run_with(&mut parts, |comm, part| f(comm, part))
+    }
+
+    fn dispatch(&self, body: &(dyn Fn(usize, &mut Comm) + Sync)) -> Result<(), Error> {
+        let mut comm = match self.caller.try_lock() {
+            Ok(comm) => comm,
+            Err(TryLockError::Poisoned(e)) => e.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
+        };
+        if let Some(pu) = self.pin_caller
+            && CALLER_ON.get() != Some(pu)
+        {
+            self.shared.bind(0, pu);
+            CALLER_ON.set(Some(pu));
+        }
+        let shared = &*self.shared;
+        let _crowd = Crowd::enter(self.size());
+        let run = shared.world.begin();
+        // SAFETY: only the type changes, by a lifetime; no worker uses the
+        // pointer after `await_done`, which comes before this frame ends
+        // (nothing in between unwinds: `take_part` catches).
+        let body: &(dyn Fn(usize, &mut Comm) + Sync + 'static) = unsafe { std::mem::transmute(body) };
+        // SAFETY: the lock makes this the only caller; `await_done` ended the
+        // job before.
+        unsafe { shared.dispatch.start(Job::Run(body, run)) };
+        shared.take_part(0, run, &mut comm, body);
+        shared.dispatch.await_done(shared.wait);
+        let result = shared.verdict(run, comm.fabric());
+        if result.is_err() || shared.harmed.load(Relaxed) == run {
+            *comm = shared.renew();
+        }
+        result
+    }
+}
+
+impl Shared {
+    fn roster(&self) -> &Arc<Roster> {
+        self.roster.get().expect("set when the team was built")
+    }
+
+    /// New words for everybody, rank 0's communicator returned, the others'
+    /// left for the workers. Only while no rank runs.
+    fn renew(&self) -> Comm {
+        let ranks = self.world.ranks();
+        let (fabric, beds) = Fabric::new(self.world.clone(), (0..ranks).collect());
+        let fabric = Arc::new(fabric);
+        self.fabric.store(fabric.id(), Relaxed);
+        let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
+            // SAFETY: one port for each rank of a fabric made just now.
+            let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
+            Comm::new(port, Some(self.roster().clone()))
+        });
+        let caller = comms.next().expect("a team has at least one rank");
+        for (slot, comm) in self.fresh[1..].iter().zip(comms) {
+            *slot.lock().unwrap_or_else(|e| e.into_inner()) = Some(comm);
+        }
+        caller
+    }
+
+    fn bind(&self, rank: usize, pu: usize) {
+        let problem = affinity::pin_current_thread(pu).err().map(|e| e.to_string());
+        *self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()) = problem;
+    }
+
+    fn take_part(
+        &self,
+        rank: usize,
+        run: u64,
+        comm: &mut Comm,
+        body: &(dyn Fn(usize, &mut Comm) + Sync),
+    ) {
+        // Relaxed: the end of the job publishes it.
+        if take_part(&self.world, rank, run, comm, body) {
+            self.balances[rank].store(u64::from(comm.balance()), Relaxed);
+        } else {
+            self.harmed.store(run, Relaxed);
+        }
+    }
+
+    /// A worker's life.
+    fn work(&self, worker: usize, bed: &Bed) {
+        let rank = worker + 1;
+        let mut seen = 0;
+        let mut comm: Option<Comm> = None;
+        loop {
+            let (epoch, job) = self.dispatch.next(worker, seen, bed, self.wait);
+            seen = epoch;
+            match job {
+                Job::Idle => {}
+                Job::Stop => return,
+                Job::Run(body, run) => {
+                    if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
+                        comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
+                    }
+                    let comm = comm.as_mut().expect("`renew` leaves one for every worker");
+                    // SAFETY: `dispatch` keeps the closure until this worker
+                    // is done.
+                    let body = unsafe { &*body };
+                    self.take_part(rank, run, comm, body);
+                }
+            }
+            self.dispatch.done(worker, epoch);
+        }
+    }
+
+    /// How run `run` went. Only while no rank runs.
+    fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
+        if self.world.is_poisoned(run) {
+            return Err(self.world.take_cause().unwrap_or(Error::Dead));
+        }
+        if self.harmed.load(Relaxed) == run {
+            return Ok(());
+        }
+        let sum = self.balances.iter().fold(0u32, |s, b| s.wrapping_add(b.load(Relaxed) as u32));
+        match sum {
+            0 => Ok(()),
+            _ => match fabric.unreceived() {
+                Some((rank, peer, messages)) => {
+                    Err(Error::Unreceived { rank, peer, messages: messages as usize })
+                }
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+pub(super) fn check_ranks(ranks: usize) -> Result<(), Error> {
+    if (1..=MAX_RANKS).contains(&ranks) {
+        Ok(())
+    } else {
+        Err(Error::Ranks { asked: ranks, limit: MAX_RANKS })
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: no run is under way, so all workers are done.
+        unsafe { self.shared.dispatch.start(Job::Stop) };
+        for worker in self.workers.drain(..) {
+            // A worker's closure cannot unwind out of `take_part`.
+            drop(worker.join());
+        }
+        if self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller {
+            CALLER_ON.set(None);
+            drop(affinity::unpin());
+        }
+    }
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Team").field("bindings", &self.bindings()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,147 @@
+//! Dispatch: how the caller of `run` starts the workers and learns that they
+//! are done.
+//!
+//! | word | writer | reader | meaning |
+//! |---|---|---|---|
+//! | `epoch` | caller | workers | number of the latest job |
+//! | `job` | caller, while all workers are done | workers in that epoch | what to run |
+//! | `done` (one a worker) | worker | caller | number of the last job it finished |
+//! | `bed` (one a worker) | both, by swap | both | whether the worker sleeps |
+//!
+//! `epoch` publishes the job, `done` publishes the worker's results; both are
+//! Release stores met by Acquire loads.
+//!
+//! **The one RMW.** A worker may sleep for hours, so unlike a rank in a
+//! collective it sleeps without a time limit, and a wake-up must not be lost.
+//! The worker swaps `bed` to `ASLEEP`, looks at `epoch` again, and parks; the
+//! caller stores `epoch`, then swaps `bed` to `AWAKE` and rings if it was
+//! `ASLEEP`. Both swaps are on one word, so one comes first: if it is the
+//! caller's, the worker's swap reads it, synchronises with it and sees the new
+//! epoch; if it is the worker's, the caller sees `ASLEEP` and rings. A plain
+//! store and load on each side would need a sequentially consistent fence.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, publish};
+use crate::wait::{Alarm, Bed, Patience, Pause, Wait, make_bed};
+use crossbeam_utils::CachePadded;
+use std::time::Duration;
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+struct Seat {
+    done: AtomicU64,
+    bed: AtomicU32,
+    alarm: Alarm,
+}
+
+/// See the module documentation. `J` is what a job is.
+pub(crate) struct Dispatch<J> {
+    epoch: CachePadded<AtomicU64>,
+    job: UnsafeCell<J>,
+    seats: Box<[CachePadded<Seat>]>,
+}
+
+// SAFETY: `job` is written by the caller only while every worker is done with
+// the epoch before, and read by workers only in their epoch (module
+// documentation).
+unsafe impl<J: Send + Sync> Sync for Dispatch<J> {}
+// SAFETY: nothing here is tied to a thread but the workers' own beds.
+unsafe impl<J: Send + Sync> Send for Dispatch<J> {}
+
+impl<J: Copy> Dispatch<J> {
+    /// For `workers` workers; `idle` fills the job's place until there is one.
+    pub(crate) fn new(workers: usize, idle: J) -> (Self, Vec<Bed>) {
+        let (beds, seats) = (0..workers)
+            .map(|_| {
+                let (bed, alarm) = make_bed();
+                let seat = Seat { done: AtomicU64::new(0), bed: AtomicU32::new(AWAKE), alarm };
+                (bed, CachePadded::new(seat))
+            })
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        let dispatch = Dispatch {
+            epoch: CachePadded::new(AtomicU64::new(0)),
+            job: UnsafeCell::new(idle),
+            seats: seats.into(),
+        };
+        (dispatch, beds)
+    }
+
+    /// Starts `job` on every worker.
+    ///
+    /// # Safety
+    /// - One thread at a time acts as the caller, and it has seen all workers
+    ///   done with the job before ([`await_done`](Dispatch::await_done)).
+    pub(crate) unsafe fn start(&self, job: J) {
+        // SAFETY: no worker reads the job between being done and the next
+        // epoch.
+        self.job.with_mut(|j| unsafe { *j = job });
+        let epoch = self.epoch.load(Ordering::Relaxed) + 1;
+        // Ordering: publishes the job; pairs with the loads in `next`.
+        self.epoch.store(epoch, publish(Site::Epoch));
+        for seat in &self.seats {
+            // See "The one RMW" above.
+            if seat.bed.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
+                seat.alarm.ring();
+            }
+        }
+    }
+
+    /// Waits, as worker `worker`, for the job after number `seen`.
+    pub(crate) fn next(&self, worker: usize, seen: u64, bed: &Bed, wait: Wait) -> (u64, J) {
+        let seat = &self.seats[worker];
+        let come = || {
+            // Ordering: pairs with the store in `start`.
+            let epoch = self.epoch.load(Ordering::Acquire);
+            (epoch != seen).then_some(epoch)
+        };
+        let mut patience = Patience::new(wait);
+        let epoch = loop {
+            if let Some(epoch) = come() {
+                break epoch;
+            }
+            if let Pause::Nap(_) = patience.pause() {
+                seat.bed.swap(ASLEEP, Ordering::AcqRel);
+                while come().is_none() {
+                    bed.nap(Duration::from_secs(3600));
+                }
+                seat.bed.swap(AWAKE, Ordering::AcqRel);
+            }
+        };
+        // SAFETY: the caller writes the job again only after this worker's
+        // `done`.
+        (epoch, self.job.with(|j| unsafe { *j }))
+    }
+
+    /// Declares worker `worker` done with job `epoch`.
+    pub(crate) fn done(&self, worker: usize, epoch: u64) {
+        // Ordering: publishes all that the worker did; pairs with the load in
+        // `await_done`.
+        self.seats[worker].done.store(epoch, publish(Site::Done));
+    }
+
+    /// Waits until every worker is done with the latest job.
+    pub(crate) fn await_done(&self, wait: Wait) {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        for seat in &self.seats {
+            let mut patience = Patience::new(wait);
+            // Ordering: pairs with the store in `done`.
+            while seat.done.load(Ordering::Acquire) != epoch {
+                if let Pause::Nap(nap) = patience.pause() {
+                    nap_for(nap);
+                }
+            }
+        }
+    }
+}
+
+/// The caller has no bed of its own (each run may come from another thread);
+/// it sleeps by the clock. Only runs that take long get here.
+#[cfg(not(loom))]
+fn nap_for(nap: Duration) {
+    std::thread::sleep(nap);
+}
+
+#[cfg(loom)]
+fn nap_for(_: Duration) {
+    crate::sync::yield_now();
+}

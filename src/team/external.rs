@@ -1,0 +1,26 @@
+//! Communicators for threads that the caller already owns.
+
+use super::crew::check_ranks;
+use crate::Comm;
+use crate::error::Error;
+use crate::fabric::{Fabric, Port, World};
+use crate::wait::{Wait, know_cores};
+use std::sync::Arc;
+
+pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
+    check_ranks(ranks)?;
+    know_cores(std::thread::available_parallelism().map_or(1, usize::from));
+    let world = Arc::new(World::new(ranks));
+    let run = world.begin();
+    let (fabric, beds) = Fabric::new(world, (0..ranks).collect());
+    let fabric = Arc::new(fabric);
+    Ok(beds
+        .into_iter()
+        .enumerate()
+        .map(|(rank, bed)| {
+            // SAFETY: one port for each rank of a fabric made just now.
+            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
+            Comm::new(port, None)
+        })
+        .collect())
+}

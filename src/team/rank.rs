@@ -1,0 +1,51 @@
+//! One rank's part of a run: call the closure, catch what it throws, leave.
+
+use crate::Comm;
+use crate::error::Error;
+use crate::fabric::World;
+use crate::machine::Machine;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What a rank throws to leave the closure when the run has ended for another
+/// reason than a panic of its own. Thrown without calling the panic hook.
+pub(crate) struct Quit;
+
+/// Where the ranks of a team are, for `split_by` and for reports.
+pub(crate) struct Roster {
+    pub(crate) machine: Arc<Machine>,
+    /// By rank; `None` for a rank that is not bound.
+    pub(crate) pus: Vec<Option<usize>>,
+}
+
+/// Calls `body` on rank `rank` and records how it went. Returns whether the
+/// communicator is as good as new.
+pub(crate) fn take_part(
+    world: &World,
+    rank: usize,
+    run: u64,
+    comm: &mut Comm,
+    body: &(dyn Fn(usize, &mut Comm) + Sync),
+) -> bool {
+    let fabric = comm.fabric_id();
+    comm.join_run(run);
+    let result = catch_unwind(AssertUnwindSafe(|| body(rank, comm)));
+    if let Err(payload) = result {
+        // The cause first: `poison` keeps the first one that is given.
+        let cause = (!payload.is::<Quit>()).then(|| payload);
+        world.poison(run, cause.map(|payload| Error::panicked(rank, payload)));
+    }
+    // The closure may have put another communicator in this one's place, or
+    // have lost it in a panic that it caught.
+    let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
+    world.leave(rank, run);
+    intact
+}
+
+/// Drops a panic's payload, whose own `Drop` may panic.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+}
