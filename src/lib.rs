@@ -2,3 +2,5 @@
 
 pub mod schedule;
 pub mod topology;
+pub mod machine;
+pub mod placement;

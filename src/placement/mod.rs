@@ -1,0 +1,1 @@
+//! The placement room: which rank runs on which processing unit.
