@@ -210,8 +210,7 @@ fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> V
         })
         .collect();
     // Outermost first: by the processing units in the largest group; equal ones in the usual order.
-    levels.sort_by_key(|l| {
-        (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level)
-    });
+    levels
+        .sort_by_key(|l| (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level));
     levels
 }
