@@ -11,8 +11,23 @@ fn main() {
     probe();
 }
 
+/// Where distributions put `hwloc.pc`: installing or removing it there is a reason to look again.
+#[cfg(feature = "hwloc")]
+fn watch() {
+    let target = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let multiarch = format!("/usr/lib/{target}-linux-gnu/pkgconfig");
+    let usual = ["/usr/lib/pkgconfig", "/usr/lib64/pkgconfig", "/usr/local/lib/pkgconfig"];
+    for dir in usual.into_iter().chain([multiarch.as_str()]) {
+        // Only what exists: Cargo takes a missing path as one that changed.
+        if std::path::Path::new(dir).is_dir() {
+            println!("cargo::rerun-if-changed={dir}");
+        }
+    }
+}
+
 #[cfg(feature = "hwloc")]
 fn probe() {
+    watch();
     // The same probe that the build of `hwloc2` makes, which leaves the linking to it; and not
     // hwloc 3, whose data layout and object types are others than the ones that it knows.
     let probe = pkg_config::Config::new()
