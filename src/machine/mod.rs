@@ -9,6 +9,8 @@
 //! |---|---|---|
 //! | hwloc | this computer | feature `hwloc`, and libhwloc was found when Phalanx was built |
 //! | sysfs | this computer, or a saved `/sys` | always |
+//! | synthetic | a line of text in hwloc's syntax | always |
+//! | XML | a file that hwloc 2 wrote | always |
 //!
 //! Memories, distances and kinds of cores always come from sysfs for this computer; the allowed
 //! processing units come from the affinity mask. [`Machine::source`] says which back end gave what.
@@ -24,8 +26,10 @@ mod level;
 mod live;
 mod mask;
 mod source;
+mod synthetic;
 mod sysfs;
 mod tree;
+mod xml;
 
 use std::path::Path;
 
@@ -93,6 +97,63 @@ impl Machine {
         let root = root.as_ref();
         let facts = sysfs::read_saved(root)?;
         build::build(facts, Source::all(&format!("sysfs {}", root.display())))
+    }
+
+    /// Builds a machine from hwloc's synthetic syntax: levels from the outside to the inside, each with
+    /// the number of objects under one object of the level before.
+    ///
+    /// # Errors
+    ///
+    /// [`MachineError::Malformed`] with the position of the first thing that is wrong.
+    ///
+    /// ```
+    /// use phalanx::machine::{Level, Machine};
+    ///
+    /// let machine = Machine::from_synthetic("pack:2 [numa] l3:4 core:8 pu:2")?;
+    /// assert_eq!(machine.cores().len(), 64);
+    /// assert_eq!(machine.groups(Level::L3).len(), 8);
+    ///
+    /// let error = Machine::from_synthetic("pack:2 cor3:4 pu:1").unwrap_err();
+    /// assert!(error.to_string().starts_with("malformed synthetic string at position 7"));
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
+    pub fn from_synthetic(text: &str) -> Result<Machine, MachineError> {
+        build::build(synthetic::read(text)?, Source::all(&format!("synthetic {text}")))
+    }
+
+    /// Reads a machine from XML that hwloc 2 wrote (`lstopo machine.xml`).
+    ///
+    /// # Errors
+    ///
+    /// [`MachineError::Unreadable`] when there is no such file, and as for [`Machine::from_xml_text`].
+    pub fn from_xml(path: impl AsRef<Path>) -> Result<Machine, MachineError> {
+        let path = path.as_ref();
+        let unreadable =
+            |reason: String| MachineError::Unreadable { path: path.to_owned(), reason };
+        let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
+        if size > xml::MAX_BYTES {
+            return Err(unreadable(format!("{size} bytes are more than any machine needs")));
+        }
+        let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        build::build(xml::read(&text)?, Source::all(&format!("hwloc XML {}", path.display())))
+    }
+
+    /// As [`Machine::from_xml`], from the text itself.
+    ///
+    /// # Errors
+    ///
+    /// [`MachineError::Malformed`] with the position of what is wrong, [`MachineError::Unsupported`] for
+    /// the formats of hwloc 1 and 3.
+    ///
+    /// ```
+    /// use phalanx::machine::{Machine, MachineError};
+    ///
+    /// let version_3 = Machine::from_xml_text(r#"<topology version="3.0"></topology>"#);
+    /// assert!(matches!(version_3, Err(MachineError::Unsupported { .. })));
+    /// ```
+    pub fn from_xml_text(text: &str) -> Result<Machine, MachineError> {
+        build::build(xml::read(text)?, Source::all("hwloc XML"))
     }
 
     /// The cores, in logical order: neighbours in this list share as much as possible.
