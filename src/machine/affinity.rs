@@ -1,0 +1,312 @@
+//! Where the calling thread may run, and binding it to one processing unit.
+//!
+//! Linux keeps an affinity mask per thread. Phalanx never leaves the mask that it was given: the
+//! mask that a thread had before Phalanx first bound it is remembered in that thread (written and
+//! read by that thread only), and [`allowed_pus`] answers from it, so that building a second team
+//! from inside a pinned rank sees the whole machine again.
+//!
+//! The only unsafe code of the machine room is here: the two system calls that `core_affinity`
+//! cannot make for more than 1024 processors.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use super::mask::{MAX_PU, format_list};
+
+thread_local! {
+    /// The mask that this thread had before Phalanx first bound it; `None` if it never did.
+    static INHERITED: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+}
+
+/// The number of processors that glibc's fixed `cpu_set_t`, and so `core_affinity`, can name:
+/// from here on `core_affinity` 0.8.3 aborts the process.
+#[cfg(target_os = "linux")]
+const FIXED_SET_BITS: usize = 1024;
+
+/// Why a thread could not be bound, or its mask not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PinError {
+    /// The system refused.
+    Refused {
+        /// The processing units that were asked for.
+        wanted: Vec<usize>,
+        /// What the system said.
+        reason: String,
+    },
+    /// The system agreed, and the mask read back is another one.
+    Different {
+        /// The processing units that were asked for.
+        wanted: Vec<usize>,
+        /// The mask that the thread has.
+        got: Vec<usize>,
+    },
+    /// The mask of the calling thread cannot be read.
+    Unreadable {
+        /// What the system said.
+        reason: String,
+    },
+    /// This platform offers no affinity masks that Phalanx knows how to set.
+    Unsupported,
+}
+
+impl fmt::Display for PinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PinError::Refused { wanted, reason } => {
+                write!(f, "cannot bind the thread to PU {}: {reason}", format_list(wanted))
+            }
+            PinError::Different { wanted, got } => write!(
+                f,
+                "the thread was to be bound to PU {} and runs on PU {}",
+                format_list(wanted),
+                format_list(got)
+            ),
+            PinError::Unreadable { reason } => {
+                write!(f, "cannot read the thread's affinity mask: {reason}")
+            }
+            PinError::Unsupported => f.write_str("binding threads is not supported here"),
+        }
+    }
+}
+
+impl std::error::Error for PinError {}
+
+/// The processing units that Phalanx may use from this thread, sorted.
+///
+/// This is the thread's affinity mask, which already honours cpusets and `taskset`; in a thread
+/// that Phalanx has bound, it is the mask from before. A thread *spawned by* a bound thread starts
+/// with the narrow mask of its parent, as everywhere on Linux.
+///
+/// # Errors
+///
+/// [`PinError::Unreadable`] when the system call fails, [`PinError::Unsupported`] on other systems
+/// than Linux.
+///
+/// ```
+/// use phalanx::machine::affinity;
+///
+/// if let Ok(pus) = affinity::allowed_pus() {
+///     assert!(!pus.is_empty());
+/// }
+/// ```
+pub fn allowed_pus() -> Result<Vec<usize>, PinError> {
+    match INHERITED.with_borrow(Clone::clone) {
+        Some(mask) => Ok(mask),
+        None => current_mask(),
+    }
+}
+
+/// The affinity mask that the calling thread has now, sorted.
+///
+/// # Errors
+///
+/// As for [`allowed_pus`].
+pub fn current_mask() -> Result<Vec<usize>, PinError> {
+    platform::get()
+}
+
+/// Binds the calling thread to one processing unit, and reads the mask back.
+///
+/// The first call in a thread remembers the mask from before, for [`allowed_pus`] and [`unpin`].
+///
+/// # Errors
+///
+/// [`PinError::Refused`] when the system says no (an absent unit, or one outside the cpuset),
+/// [`PinError::Different`] when it says yes and the mask is not the wanted one; both name the unit.
+/// After an error the thread is bound as before.
+///
+/// ```
+/// use phalanx::machine::affinity;
+///
+/// let Ok(before) = affinity::allowed_pus() else { return };
+/// affinity::pin_current_thread(before[0]).unwrap();
+/// assert_eq!(affinity::current_mask().unwrap(), [before[0]]);
+/// assert_eq!(affinity::allowed_pus().unwrap(), before);
+/// affinity::unpin().unwrap();
+/// assert_eq!(affinity::current_mask().unwrap(), before);
+/// ```
+pub fn pin_current_thread(pu: usize) -> Result<(), PinError> {
+    let before = current_mask()?;
+    let result = bind_one(pu).and_then(|()| read_back(&[pu]));
+    match result {
+        Ok(()) => INHERITED.with_borrow_mut(|mask| {
+            mask.get_or_insert(before);
+        }),
+        // The binding may have been changed half-way; the first error is the one to report.
+        Err(_) => drop(platform::set(&before)),
+    }
+    result
+}
+
+/// Gives the calling thread the mask `pus`, and forgets that Phalanx ever bound it.
+///
+/// # Errors
+///
+/// As for [`pin_current_thread`]. The order of `pus` does not matter; an empty list is refused.
+pub fn restore(pus: &[usize]) -> Result<(), PinError> {
+    let mut wanted = pus.to_vec();
+    wanted.sort_unstable();
+    wanted.dedup();
+    platform::set(&wanted)?;
+    read_back(&wanted)?;
+    INHERITED.set(None);
+    Ok(())
+}
+
+/// Gives the calling thread the mask back that it had before Phalanx first bound it; does nothing
+/// in a thread that was never bound.
+///
+/// # Errors
+///
+/// As for [`restore`].
+pub fn unpin() -> Result<(), PinError> {
+    match INHERITED.with_borrow(Clone::clone) {
+        Some(mask) => restore(&mask),
+        None => Ok(()),
+    }
+}
+
+/// `core_affinity` where it can name the unit, the system call beyond.
+#[cfg(target_os = "linux")]
+fn bind_one(pu: usize) -> Result<(), PinError> {
+    if pu >= FIXED_SET_BITS {
+        return platform::set(&[pu]);
+    }
+    if core_affinity::set_for_current(core_affinity::CoreId { id: pu }) {
+        return Ok(());
+    }
+    // `core_affinity` keeps the reason to itself; `errno` is still that of its system call.
+    let reason = std::io::Error::last_os_error().to_string();
+    Err(PinError::Refused { wanted: vec![pu], reason })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_one(_pu: usize) -> Result<(), PinError> {
+    Err(PinError::Unsupported)
+}
+
+/// Checks that the thread's mask is `wanted`, a sorted list.
+fn read_back(wanted: &[usize]) -> Result<(), PinError> {
+    let got = current_mask()?;
+    if got == wanted { Ok(()) } else { Err(PinError::Different { wanted: wanted.to_vec(), got }) }
+}
+
+#[cfg(target_os = "linux")]
+mod platform {
+    use std::io::{Error, ErrorKind};
+
+    use super::{MAX_PU, PinError};
+
+    const WORD_BITS: usize = usize::BITS as usize;
+
+    /// `sched_getaffinity` of the calling thread, with a mask that grows until the kernel's fits.
+    pub(super) fn get() -> Result<Vec<usize>, PinError> {
+        let mut words = vec![0_usize; 1024 / WORD_BITS];
+        loop {
+            let bytes = size_of_val(words.as_slice());
+            // SAFETY: the pointer is valid for `bytes` bytes of writes (the vector's own buffer,
+            // borrowed for the call only), and the kernel writes no more than that. Thread 0 means
+            // the calling one.
+            let status = unsafe { libc::sched_getaffinity(0, bytes, words.as_mut_ptr().cast()) };
+            if status == 0 {
+                break;
+            }
+            let error = Error::last_os_error();
+            // The kernel says EINVAL when its own masks are longer than ours.
+            if error.kind() != ErrorKind::InvalidInput || words.len() * WORD_BITS >= MAX_PU {
+                return Err(PinError::Unreadable { reason: error.to_string() });
+            }
+            words.resize(words.len() * 2, 0);
+        }
+        let is_set = |pu: &usize| words[pu / WORD_BITS] >> (pu % WORD_BITS) & 1 == 1;
+        Ok((0..words.len() * WORD_BITS).filter(is_set).collect())
+    }
+
+    /// `sched_setaffinity` of the calling thread, with a mask as long as the ids need.
+    pub(super) fn set(pus: &[usize]) -> Result<(), PinError> {
+        let refused = |reason: String| PinError::Refused { wanted: pus.to_vec(), reason };
+        let Some(&last) = pus.iter().max() else {
+            return Err(refused("the mask is empty".to_owned()));
+        };
+        if last >= MAX_PU {
+            return Err(refused(format!("PU {last} is beyond the limit of {MAX_PU}")));
+        }
+        let mut words = vec![0_usize; (last / WORD_BITS + 1).max(1024 / WORD_BITS)];
+        for pu in pus {
+            words[pu / WORD_BITS] |= 1 << (pu % WORD_BITS);
+        }
+        let bytes = size_of_val(words.as_slice());
+        // SAFETY: the pointer is valid for `bytes` bytes of reads for the length of the call, and
+        // the kernel takes any length and any bits. Thread 0 means the calling one.
+        let status = unsafe { libc::sched_setaffinity(0, bytes, words.as_ptr().cast()) };
+        if status == 0 { Ok(()) } else { Err(refused(Error::last_os_error().to_string())) }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod platform {
+    use super::{MAX_PU, PinError};
+
+    pub(super) fn get() -> Result<Vec<usize>, PinError> {
+        Err(PinError::Unsupported)
+    }
+
+    pub(super) fn set(pus: &[usize]) -> Result<(), PinError> {
+        debug_assert!(pus.iter().all(|&pu| pu < MAX_PU));
+        Err(PinError::Unsupported)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Each test runs in a thread of its own, so that no mask leaks into another test.
+    fn in_thread(test: impl FnOnce() + Send + 'static) {
+        std::thread::spawn(test).join().unwrap();
+    }
+
+    #[test]
+    fn a_bound_thread_remembers_the_mask_it_was_given() {
+        in_thread(|| {
+            let given = allowed_pus().unwrap();
+            for &pu in &given {
+                pin_current_thread(pu).unwrap();
+                assert_eq!(current_mask().unwrap(), [pu]);
+                assert_eq!(allowed_pus().unwrap(), given);
+            }
+            unpin().unwrap();
+            assert_eq!(current_mask().unwrap(), given);
+            unpin().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_restricted_mask_is_what_is_allowed() {
+        in_thread(|| {
+            let given = allowed_pus().unwrap();
+            let last = *given.last().unwrap();
+            restore(&[last]).unwrap();
+            assert_eq!(allowed_pus().unwrap(), [last]);
+            restore(&given).unwrap();
+        });
+    }
+
+    #[test]
+    fn an_absent_unit_is_refused_by_name_and_changes_nothing() {
+        in_thread(|| {
+            let given = current_mask().unwrap();
+            for absent in [1023, 1024, 5000, MAX_PU - 1, MAX_PU, usize::MAX] {
+                if given.contains(&absent) {
+                    continue;
+                }
+                let error = pin_current_thread(absent).unwrap_err();
+                assert!(error.to_string().contains(&absent.to_string()), "{error}");
+                assert_eq!(current_mask().unwrap(), given);
+            }
+            assert!(restore(&[]).is_err());
+            assert_eq!(current_mask().unwrap(), given);
+        });
+    }
+}

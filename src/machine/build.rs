@@ -1,0 +1,216 @@
+//! From the facts of a back end to a [`Machine`]: one place for the order and for the damage.
+//!
+//! The sets that hardware reports should nest. The tree is grown from the largest set to the
+//! smallest: a set whose cores all lie under the same innermost vertex becomes its child; one that
+//! cuts across an earlier set is kept in its level, left out of the tree, and mentioned in a warning.
+//! Children are then ordered by their smallest processing unit, which is the logical order that
+//! hwloc uses too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::core::{Core, Group, LevelGroups, NumaNode};
+use super::facts::{Facts, RawCore, RawGroup};
+use super::level::Level;
+use super::mask::format_list;
+use super::source::Source;
+use super::tree::Tree;
+use super::{Machine, MachineError};
+
+/// Sorted, without duplicates.
+fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Builds the machine, or says that there is nothing to build it from.
+pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineError> {
+    let Facts { cores, groups, nodes, distances, kinds, allowed, mut warnings } = facts;
+    let cores = disjoint_cores(cores, &mut warnings);
+    if cores.is_empty() {
+        return Err(MachineError::Empty { source: source.cores });
+    }
+    let core_of: BTreeMap<usize, usize> = cores
+        .iter()
+        .enumerate()
+        .flat_map(|(index, core)| core.iter().map(move |&pu| (pu, index)))
+        .collect();
+    let known = |pus: Vec<usize>| -> Vec<usize> {
+        sorted(pus).into_iter().filter(|pu| core_of.contains_key(pu)).collect()
+    };
+
+    let mut nodes: Vec<_> = nodes
+        .into_iter()
+        .map(|node| NumaNode {
+            os_id: node.os_id,
+            pus: known(node.pus),
+            cores: Vec::new(),
+            memory_bytes: node.memory_bytes,
+        })
+        .collect();
+    nodes.sort_by_key(|node| node.os_id);
+    nodes.dedup_by_key(|node| node.os_id);
+
+    let mut groups: Vec<RawGroup> =
+        groups.into_iter().map(|g| RawGroup { pus: known(g.pus), ..g }).collect();
+    groups.extend(nodes.iter().map(|node| RawGroup {
+        level: Level::Numa,
+        os_id: Some(node.os_id),
+        pus: node.pus.clone(),
+    }));
+    let groups = plausible_groups(groups);
+
+    // The tree, over the cores as found; then the logical order, and everything renumbered by it.
+    let sets: Vec<(Level, Vec<usize>)> = groups
+        .iter()
+        .map(|group| (group.level, sorted(group.pus.iter().map(|pu| core_of[pu]).collect())))
+        .collect();
+    let (tree, order) = Tree::grow(&cores, &sets, &mut warnings);
+    let mut logical = vec![0; cores.len()];
+    for (new, &old) in order.iter().enumerate() {
+        logical[old] = new;
+    }
+    let to_cores =
+        |pus: &[usize]| sorted(pus.iter().map(|pu| logical[core_of[pu]]).collect::<Vec<_>>());
+
+    for node in &mut nodes {
+        node.cores = to_cores(&node.pus);
+    }
+    // In logical order, memory-only nodes last.
+    nodes.sort_by_key(|node| (node.cores.first().copied().unwrap_or(usize::MAX), node.os_id));
+
+    let kind_of: BTreeMap<usize, usize> = kinds.into_iter().collect();
+    let levels = levels(groups, to_cores);
+    let first_with = |level: Level, pu: usize| {
+        let of_level = levels.iter().find(|l| l.level == level)?;
+        of_level.groups.iter().position(|g| g.pus.binary_search(&pu).is_ok())
+    };
+    let cores: Vec<Core> = order
+        .iter()
+        .enumerate()
+        .map(|(index, &old)| {
+            let pus = cores[old].clone();
+            let first = pus[0];
+            Core {
+                package: first_with(Level::Package, first),
+                numa: nodes.iter().position(|node| node.pus.binary_search(&first).is_ok()),
+                kind: kind_of.get(&first).copied().unwrap_or(0),
+                path: tree.path(index),
+                pus,
+            }
+        })
+        .collect();
+
+    let all = sorted(cores.iter().flat_map(|core| core.pus.iter().copied()).collect());
+    let allowed = match allowed {
+        None => all,
+        Some(list) => {
+            let kept = known(list);
+            if kept.is_empty() {
+                warnings.push("no processing unit is allowed: taking them all".to_owned());
+                all
+            } else {
+                kept
+            }
+        }
+    };
+
+    let distances = distances.and_then(|raw| {
+        let row_of = |os_id: usize| raw.nodes.iter().position(|&node| node == os_id);
+        let matrix: Option<Vec<Vec<u64>>> = nodes
+            .iter()
+            .map(|from| {
+                let row = raw.values.get(row_of(from.os_id)?)?;
+                nodes.iter().map(|to| row.get(row_of(to.os_id)?).copied()).collect()
+            })
+            .collect();
+        if matrix.is_none() {
+            warnings.push("the distance matrix does not cover all NUMA nodes: ignored".to_owned());
+        }
+        matrix
+    });
+
+    Ok(Machine { cores, levels, nodes, distances, allowed, tree, source, warnings })
+}
+
+/// Drops processing units that were seen before, and cores without any.
+fn disjoint_cores(found: Vec<RawCore>, warnings: &mut Vec<String>) -> Vec<Vec<usize>> {
+    let mut seen = BTreeSet::new();
+    let mut cores = Vec::new();
+    for core in found {
+        let pus = sorted(core.pus);
+        let (new, old): (Vec<usize>, Vec<usize>) = pus.into_iter().partition(|&pu| seen.insert(pu));
+        if !old.is_empty() {
+            warnings.push(format!("PU {} belong to several cores", format_list(&old)));
+        }
+        if !new.is_empty() {
+            cores.push(new);
+        }
+    }
+    // The order of discovery must not matter.
+    cores.sort();
+    cores
+}
+
+/// Drops empty sets, repetitions, and nameless sets that add nothing to a named one.
+fn plausible_groups(groups: Vec<RawGroup>) -> Vec<RawGroup> {
+    let named: BTreeSet<Vec<usize>> = groups
+        .iter()
+        .filter(|g| !matches!(g.level, Level::Group | Level::Die))
+        .map(|g| g.pus.clone())
+        .collect();
+    let mut seen = BTreeSet::new();
+    groups
+        .into_iter()
+        .filter(|g| !g.pus.is_empty())
+        .filter(|g| !matches!(g.level, Level::Group | Level::Die) || !named.contains(&g.pus))
+        .filter(|g| {
+            // Two memories may belong to the same cores; anything else may not be there twice.
+            let twice = if g.level == Level::Numa { g.os_id } else { None };
+            seen.insert((g.level, twice, g.pus.clone()))
+        })
+        .collect()
+}
+
+/// Sorts the groups into levels, outermost first; nested groups of one kind get a level each.
+fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> Vec<LevelGroups> {
+    let mut by_level: BTreeMap<(Level, usize), Vec<Group>> = BTreeMap::new();
+    let mut groups = groups;
+    groups.sort_by(|a, b| (a.level, b.pus.len(), &a.pus).cmp(&(b.level, a.pus.len(), &b.pus)));
+    let mut nesting: Vec<(Vec<usize>, usize)> = Vec::new();
+    for group in groups {
+        // Only nameless groups nest in others of their kind.
+        let depth = if group.level == Level::Group {
+            let outer = nesting
+                .iter()
+                .filter(|(pus, _)| group.pus.iter().all(|pu| pus.binary_search(pu).is_ok()))
+                .map(|(_, depth)| depth + 1)
+                .max()
+                .unwrap_or(0);
+            nesting.push((group.pus.clone(), outer));
+            outer
+        } else {
+            0
+        };
+        let cores = to_cores(&group.pus);
+        let RawGroup { os_id, pus, .. } = group;
+        by_level.entry((group.level, depth)).or_default().push(Group { os_id, pus, cores });
+    }
+    let mut levels: Vec<LevelGroups> = by_level
+        .into_iter()
+        .map(|((level, _), mut groups)| {
+            groups.sort_by(|a, b| {
+                (a.cores.first(), a.pus.first(), a.os_id).cmp(&(
+                    b.cores.first(),
+                    b.pus.first(),
+                    b.os_id,
+                ))
+            });
+            LevelGroups { level, groups }
+        })
+        .collect();
+    // Outermost first: by the processing units in the largest group; equal ones in the usual order.
+    levels
+        .sort_by_key(|l| (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level));
+    levels
+}

@@ -1,0 +1,55 @@
+//! The machine that this program runs on: which back end, and what to do when one fails.
+
+use std::num::NonZero;
+use std::path::Path;
+
+use super::facts::{Facts, RawCore};
+use super::source::Source;
+use super::{Machine, MachineError, affinity, build, sysfs};
+
+/// hwloc if it is there and makes sense, else sysfs, else a row of processing units.
+pub(super) fn this() -> Result<Machine, MachineError> {
+    let (allowed, allowed_source) = match affinity::allowed_pus() {
+        Ok(pus) => (Some(pus), "affinity mask"),
+        Err(_) => (None, "not known, all"),
+    };
+    let (mut facts, mut source) = match sysfs::read(Path::new("/")) {
+        Ok(facts) => (facts, Source::all("sysfs")),
+        Err(error) => flat(allowed.as_deref(), &error.to_string()),
+    };
+    allowed_source.clone_into(&mut source.allowed);
+    facts.allowed.clone_from(&allowed);
+    // A processing unit that we may run on exists, whatever the files say.
+    let missing: Vec<usize> = allowed
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|pu| !facts.cores.iter().any(|core| core.pus.contains(pu)))
+        .collect();
+    facts.cores.extend(missing.into_iter().map(|pu| RawCore { pus: vec![pu] }));
+
+    #[cfg(phalanx_hwloc)]
+    match super::hwloc::read(&facts) {
+        Ok(found) => {
+            facts.cores = found.cores;
+            facts.groups = found.groups;
+            source.cores = super::hwloc::source();
+        }
+        Err(reason) => facts.warnings.push(format!("not read through hwloc: {reason}")),
+    }
+    build::build(facts, source)
+}
+
+/// Processing units side by side, when nothing says what they share.
+fn flat(allowed: Option<&[usize]>, reason: &str) -> (Facts, Source) {
+    let pus = allowed.map_or_else(
+        || (0..std::thread::available_parallelism().map_or(1, NonZero::get)).collect(),
+        <[usize]>::to_vec,
+    );
+    let facts = Facts {
+        cores: pus.into_iter().map(|pu| RawCore { pus: vec![pu] }).collect(),
+        warnings: vec![format!("what the cores share is not known: {reason}")],
+        ..Facts::default()
+    };
+    (facts, Source::all("number of processors"))
+}

@@ -1,0 +1,295 @@
+//! The sysfs back end: the machine as Linux describes it under `/sys/devices/system/{cpu,node}`.
+//!
+//! Real machines, old kernels and saved trees differ in what they have: `core_cpus` or
+//! `thread_siblings`, lists or masks, files that end in NULs, masks that are all zero, no `online`
+//! file. So everything is optional here, except the processors themselves; whatever is missing is
+//! taken as "not shared". Offline processors are no part of the machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::MachineError;
+use super::facts::{Facts, RawCore, RawDistances, RawGroup, RawNode};
+use super::level::Level;
+use super::mask::{MAX_PU, clean, parse_list, parse_mask};
+
+/// Reads a saved tree, looking for where it begins.
+pub(super) fn read_saved(root: &Path) -> Result<Facts, MachineError> {
+    if let Err(error) = fs::read_dir(root) {
+        return Err(unreadable(root, &error.to_string()));
+    }
+    if has_cpus(&root.join("sys")) {
+        return read(root);
+    }
+    if has_cpus(root) {
+        return read_below(root, None);
+    }
+    let inner: Vec<PathBuf> =
+        entries(root).into_iter().filter(|dir| has_cpus(&dir.join("sys"))).collect();
+    match inner.as_slice() {
+        [only] => read(only),
+        [] => Err(unreadable(root, "there is no sys/devices/system/cpu in it")),
+        _ => Err(unreadable(root, "there are several machines in it")),
+    }
+}
+
+/// Reads the tree under a root that has `sys` and `proc`.
+pub(super) fn read(root: &Path) -> Result<Facts, MachineError> {
+    read_below(&root.join("sys"), Some(root))
+}
+
+fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
+    let cpu_dir = cpu_dir(sys);
+    let online = online(&cpu_dir)?;
+    let mut facts = Facts::default();
+    let mut groups: BTreeMap<(Level, Vec<usize>), Option<usize>> = BTreeMap::new();
+    let mut cores: BTreeMap<Vec<usize>, ()> = BTreeMap::new();
+    for &cpu in &online {
+        let dir = cpu_dir.join(format!("cpu{cpu}"));
+        let topology = dir.join("topology");
+        let set = |names: &[&str]| {
+            let mut set = read_set(&topology, names)?;
+            set.retain(|pu| online.binary_search(pu).is_ok());
+            set.contains(&cpu).then_some(set)
+        };
+        cores.insert(set(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]), ());
+        for (level, names, id) in [
+            (Level::Package, ["package_cpus", "core_siblings"].as_slice(), "physical_package_id"),
+            (Level::Die, &["die_cpus"], "die_id"),
+            (Level::Group, &["cluster_cpus"], "cluster_id"),
+            (Level::Group, &["book_cpus", "book_siblings"], "book_id"),
+            (Level::Group, &["drawer_cpus", "drawer_siblings"], "drawer_id"),
+        ] {
+            let os_id = read_number(&topology.join(id));
+            // A kernel that does not know the package says -1, and the set means nothing.
+            let known = level != Level::Package || os_id.is_some();
+            if let Some(set) = set(names).filter(|_| known) {
+                groups.entry((level, set)).or_insert(os_id);
+            }
+        }
+        for index in entries(&dir.join("cache")) {
+            let Some(level) = data_cache(&index) else { continue };
+            let set = read_set(&index, &["shared_cpu"]).map(|mut set| {
+                set.retain(|pu| online.binary_search(pu).is_ok());
+                set
+            });
+            // An empty mask, or one without the processor itself, is a private cache.
+            let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| vec![cpu]);
+            groups.entry((level, set)).or_insert(None);
+        }
+    }
+    facts.cores = cores.into_keys().map(|pus| RawCore { pus }).collect();
+    facts.groups = groups
+        .into_iter()
+        // A group of one core, or a die of the whole package, tells nothing.
+        .filter(|((level, set), _)| {
+            *level != Level::Group
+                || (set.len() > 1 && !facts.cores.iter().any(|core| core.pus == *set))
+        })
+        .map(|((level, pus), os_id)| RawGroup { level, os_id, pus })
+        .collect();
+    read_nodes(sys, &mut facts);
+    facts.kinds = kinds(sys, &cpu_dir, &online);
+    facts.allowed = root.and_then(cpuset);
+    Ok(facts)
+}
+
+fn unreadable(path: &Path, reason: &str) -> MachineError {
+    MachineError::Unreadable { path: path.to_owned(), reason: reason.to_owned() }
+}
+
+/// Some saved trees only hold the files behind `sys/bus/cpu`.
+fn cpu_dir(sys: &Path) -> PathBuf {
+    let usual = sys.join("devices/system/cpu");
+    if usual.is_dir() { usual } else { sys.join("bus/cpu/devices") }
+}
+
+fn has_cpus(sys: &Path) -> bool {
+    !numbered(&cpu_dir(sys), "cpu").is_empty()
+}
+
+/// The paths in a directory, sorted; none when it cannot be read.
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The numbers of the entries called `prefix` and a number, sorted.
+fn numbered(dir: &Path, prefix: &str) -> Vec<usize> {
+    let mut numbers: Vec<usize> = entries(dir)
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str()?.strip_prefix(prefix)?.parse().ok())
+        .filter(|&number| number < MAX_PU)
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    // Firmware strings need not be UTF-8; nothing here is longer than a page or two.
+    let bytes = fs::read(path).ok()?;
+    Some(clean(&String::from_utf8_lossy(&bytes)).to_owned())
+}
+
+fn read_number(path: &Path) -> Option<usize> {
+    read_text(path)?.parse().ok()
+}
+
+/// Reads the first file among `NAME_list`, `NAME`, `NAME_map` .. that holds a set with something in
+/// it.
+fn read_set(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
+    names.iter().find_map(|name| {
+        let mask = |suffix: &str| {
+            let text = read_text(&dir.join(format!("{name}{suffix}")))?;
+            parse_mask(&text).ok().filter(|set| !set.is_empty())
+        };
+        let list = || {
+            let text = read_text(&dir.join(format!("{name}_list")))?;
+            parse_list(&text).ok().filter(|set| !set.is_empty())
+        };
+        mask("").or_else(|| mask("_map")).or_else(list)
+    })
+}
+
+/// The online processors, sorted.
+fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
+    let present = numbered(cpu_dir, "cpu");
+    let listed = read_text(&cpu_dir.join("online")).and_then(|text| parse_list(&text).ok());
+    let online: Vec<usize> = match listed {
+        // Without a directory there is nothing to say about a processor, and it exists all the same.
+        Some(list) if !list.is_empty() => list,
+        _ => present
+            .into_iter()
+            .filter(|cpu| {
+                let file = cpu_dir.join(format!("cpu{cpu}/online"));
+                read_text(&file).is_none_or(|text| text != "0")
+            })
+            .collect(),
+    };
+    if online.is_empty() {
+        return Err(unreadable(cpu_dir, "it has neither a list of online processors nor any cpuN"));
+    }
+    Ok(online)
+}
+
+/// The level of a cache directory, if it holds data.
+fn data_cache(index: &Path) -> Option<Level> {
+    let name = index.file_name()?.to_str()?;
+    name.strip_prefix("index")?.parse::<usize>().ok()?;
+    if read_text(&index.join("type")).is_some_and(|kind| kind.starts_with("Instruction")) {
+        return None;
+    }
+    Level::cache(read_number(&index.join("level"))?)
+}
+
+/// NUMA nodes, with their memory and distances.
+fn read_nodes(sys: &Path, facts: &mut Facts) {
+    let usual = sys.join("devices/system/node");
+    let dir = if usual.is_dir() { usual } else { sys.join("bus/node/devices") };
+    let mut ids = numbered(&dir, "node");
+    if let Some(listed) = read_text(&dir.join("online")).and_then(|text| parse_list(&text).ok()) {
+        ids.retain(|id| listed.is_empty() || listed.contains(id));
+    }
+    let mut distances = RawDistances::default();
+    for &id in &ids {
+        let node = dir.join(format!("node{id}"));
+        // Here the names have no underscore: cpumap, cpulist.
+        let pus = read_text(&node.join("cpumap"))
+            .and_then(|text| parse_mask(&text).ok())
+            .or_else(|| parse_list(&read_text(&node.join("cpulist"))?).ok())
+            .unwrap_or_default();
+        let memory_bytes = read_text(&node.join("meminfo")).and_then(|text| memory_total(&text));
+        facts.nodes.push(RawNode { os_id: id, pus, memory_bytes });
+        let row: Option<Vec<u64>> = read_text(&node.join("distance"))
+            .and_then(|text| text.split_whitespace().map(|word| word.parse().ok()).collect());
+        distances.values.push(row.unwrap_or_default());
+    }
+    // The rows have one column per online node.
+    distances.nodes.clone_from(&ids);
+    if !ids.is_empty() && distances.values.iter().all(|row| row.len() == ids.len()) {
+        facts.distances = Some(distances);
+    } else if distances.values.iter().any(|row| !row.is_empty()) {
+        facts.warnings.push("the node distances are not a square matrix: ignored".to_owned());
+    }
+}
+
+/// `Node 0 MemTotal:  16298 kB`.
+fn memory_total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
+    let kilobytes: u64 = line.split("MemTotal:").nth(1)?.split_whitespace().next()?.parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// Efficiency classes, 0 the slowest, from what the system has: the capacity that the scheduler
+/// uses, Intel's two lists of performance and efficiency cores, or maximum frequencies.
+fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Vec<(usize, usize)> {
+    let of_file = |file: &str| -> Option<Vec<(usize, u64)>> {
+        online
+            .iter()
+            .map(|&cpu| {
+                let text = read_text(&cpu_dir.join(format!("cpu{cpu}")).join(file))?;
+                Some((cpu, text.parse().ok()?))
+            })
+            .collect()
+    };
+    let intel = || {
+        let list = |name: &str| parse_list(&read_text(&sys.join("devices").join(name))?).ok();
+        let (fast, slow) = (list("cpu_core/cpus")?, list("cpu_atom/cpus")?);
+        let value = |cpu: usize| match (fast.contains(&cpu), slow.contains(&cpu)) {
+            (true, false) => Some(1),
+            (false, true) => Some(0),
+            _ => None,
+        };
+        online.iter().map(|&cpu| Some((cpu, value(cpu)?))).collect::<Option<Vec<_>>>()
+    };
+    // Frequencies within a tenth are the same kind: single cores are allowed to boost higher.
+    let (values, tenth) = if let Some(values) = of_file("cpu_capacity") {
+        (values, false)
+    } else if let Some(values) = intel() {
+        (values, false)
+    } else if let Some(values) = of_file("cpufreq/cpuinfo_max_freq") {
+        (values, true)
+    } else {
+        return Vec::new();
+    };
+    let mut steps: Vec<u64> = values.iter().map(|&(_, value)| value).collect();
+    steps.sort_unstable();
+    steps.dedup_by(|next, kept| *next == *kept || (tenth && *next <= *kept + *kept / 10));
+    values
+        .into_iter()
+        .map(|(cpu, value)| (cpu, steps.partition_point(|&step| step <= value).saturating_sub(1)))
+        .collect()
+}
+
+/// The processors of the cpuset that a saved tree's process ran in.
+fn cpuset(root: &Path) -> Option<Vec<usize>> {
+    let mounts = read_text(&root.join("proc/mounts"))?;
+    let group = read_text(&root.join("proc/self/cpuset")).or_else(|| {
+        let text = read_text(&root.join("proc/self/cgroup"))?;
+        text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned))
+    })?;
+    // Whatever a damaged file says, stay below the root.
+    let group = group.trim_start_matches('/');
+    if group.split('/').any(|part| part == "..") {
+        return None;
+    }
+    mounts.lines().find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let point = fields.next()?.trim_start_matches('/');
+        let (kind, options) = (fields.next()?, fields.next()?);
+        let is_cpuset = kind == "cpuset"
+            || kind == "cgroup2"
+            || (kind == "cgroup" && options.split(',').any(|option| option == "cpuset"));
+        if !is_cpuset || point.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let dir = root.join(point).join(group);
+        ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"]
+            .iter()
+            .find_map(|name| parse_list(&read_text(&dir.join(name))?).ok())
+            .filter(|list| !list.is_empty())
+    })
+}

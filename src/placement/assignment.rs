@@ -1,0 +1,166 @@
+//! Who runs where.
+
+use std::collections::BTreeMap;
+
+use super::error::PlacementError;
+use super::order;
+use super::policy::Placement;
+use crate::machine::Machine;
+
+/// A processing unit for each rank.
+///
+/// ```
+/// use phalanx::machine::Machine;
+/// use phalanx::placement::{Placement, assign};
+///
+/// let machine = Machine::this()?;
+/// let assignment = assign(&Placement::Compact, &machine, 2)?;
+/// assert_eq!(assignment.ranks(), 2);
+/// assert!(machine.is_allowed(assignment.pu(0).unwrap()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// `None` = bound to nothing.
+    pus: Vec<Option<usize>>,
+    most_on_one_pu: usize,
+    most_on_one_core: usize,
+}
+
+impl Assignment {
+    /// Counts how crowded it gets. For unpinned ranks that is the best that the system can do.
+    fn new(machine: &Machine, pus: Vec<Option<usize>>) -> Assignment {
+        let mut on_pu: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut on_core: BTreeMap<usize, usize> = BTreeMap::new();
+        let core_of: BTreeMap<usize, usize> = machine
+            .cores()
+            .iter()
+            .enumerate()
+            .flat_map(|(index, core)| core.pus.iter().map(move |&pu| (pu, index)))
+            .collect();
+        for &pu in pus.iter().flatten() {
+            *on_pu.entry(pu).or_default() += 1;
+            *on_core.entry(core_of[&pu]).or_default() += 1;
+        }
+        let free = pus.iter().filter(|pu| pu.is_none()).count();
+        let most = |counts: &BTreeMap<usize, usize>, places: usize| {
+            counts.values().copied().max().unwrap_or(0).max(free.div_ceil(places.max(1)))
+        };
+        Assignment {
+            most_on_one_pu: most(&on_pu, machine.allowed_pus().len()),
+            most_on_one_core: most(&on_core, order::usable(machine).len()),
+            pus,
+        }
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.pus.len()
+    }
+
+    /// The processing unit of a rank; `None` for a rank that is not bound, or that does not exist.
+    #[must_use]
+    pub fn pu(&self, rank: usize) -> Option<usize> {
+        self.pus.get(rank).copied().flatten()
+    }
+
+    /// The processing units of all ranks; `None` = not bound.
+    #[must_use]
+    pub fn pus(&self) -> &[Option<usize>] {
+        &self.pus
+    }
+
+    /// Whether some ranks must take turns, as several share a processing unit (or, unpinned, there
+    /// are more ranks than units).
+    #[must_use]
+    pub fn oversubscribed(&self) -> bool {
+        self.most_on_one_pu > 1
+    }
+
+    /// The most ranks that share one processing unit.
+    #[must_use]
+    pub fn most_on_one_pu(&self) -> usize {
+        self.most_on_one_pu
+    }
+
+    /// The most ranks that share one physical core.
+    #[must_use]
+    pub fn most_on_one_core(&self) -> usize {
+        self.most_on_one_core
+    }
+}
+
+/// Places `ranks` ranks on the allowed processing units of `machine`.
+///
+/// Physical cores are used before second hardware threads, and when all units are taken the next rank
+/// starts over at the first.
+///
+/// # Errors
+///
+/// [`PlacementError`]: no ranks, a list that is too short or names a unit twice, one that is absent or
+/// disallowed, a topology whose extents do not match the number of ranks.
+///
+/// ```
+/// use phalanx::machine::Machine;
+/// use phalanx::placement::{Placement, PlacementError, assign};
+///
+/// let machine = Machine::this()?;
+/// let mesh = assign(&Placement::Mesh(2, 3), &machine, 5);
+/// assert_eq!(mesh.unwrap_err().to_string(), "5 ranks cannot be placed as mesh:2x3");
+/// let twice = assign(&Placement::List(vec![machine.allowed_pus()[0]; 2]), &machine, 2);
+/// assert!(matches!(twice, Err(PlacementError::Duplicate { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn assign(
+    placement: &Placement,
+    machine: &Machine,
+    ranks: usize,
+) -> Result<Assignment, PlacementError> {
+    if ranks == 0 {
+        return Err(PlacementError::NoRanks);
+    }
+    let shape = || PlacementError::Shape { topology: placement.to_string(), ranks };
+    let cores = match placement {
+        Placement::Unpinned => return Ok(Assignment::new(machine, vec![None; ranks])),
+        Placement::List(list) => return from_list(list, machine, ranks),
+        Placement::Mesh(rows, cols) if rows.checked_mul(*cols) != Some(ranks) => {
+            return Err(shape());
+        }
+        Placement::Hypercube if !ranks.is_power_of_two() => return Err(shape()),
+        Placement::Auto | Placement::Ring | Placement::Mesh(..) | Placement::Hypercube => {
+            order::fastest(machine, ranks)
+        }
+        Placement::Compact => order::usable(machine),
+        Placement::Scatter => order::scattered(machine),
+        Placement::Identity => order::by_number(machine),
+        Placement::Random(seed) => order::shuffled(machine, *seed),
+    };
+    let units = order::units(machine, &cores);
+    let pus = units.iter().copied().map(Some).cycle().take(ranks).collect();
+    Ok(Assignment::new(machine, pus))
+}
+
+/// Checks every entry of the list, also those that no rank needs.
+fn from_list(
+    list: &[usize],
+    machine: &Machine,
+    ranks: usize,
+) -> Result<Assignment, PlacementError> {
+    let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    for (rank, &pu) in list.iter().enumerate() {
+        if machine.core_of(pu).is_none() {
+            return Err(PlacementError::Absent { pu, rank });
+        }
+        if !machine.is_allowed(pu) {
+            return Err(PlacementError::Disallowed { pu, rank });
+        }
+        if let Some(first) = seen.insert(pu, rank) {
+            return Err(PlacementError::Duplicate { pu, ranks: [first, rank] });
+        }
+    }
+    if list.len() < ranks {
+        return Err(PlacementError::ListTooShort { entries: list.len(), ranks });
+    }
+    Ok(Assignment::new(machine, list[..ranks].iter().copied().map(Some).collect()))
+}

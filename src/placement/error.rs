@@ -1,0 +1,93 @@
+//! What can go wrong while ranks are placed.
+
+use std::fmt;
+
+/// Why ranks could not be placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// There is nothing to place.
+    NoRanks,
+    /// The list has fewer entries than there are ranks.
+    ListTooShort {
+        /// Entries in the list.
+        entries: usize,
+        /// Ranks to place.
+        ranks: usize,
+    },
+    /// The list has a processing unit twice.
+    Duplicate {
+        /// The unit.
+        pu: usize,
+        /// The two ranks.
+        ranks: [usize; 2],
+    },
+    /// The list has a processing unit that the machine does not have.
+    Absent {
+        /// The unit.
+        pu: usize,
+        /// The rank that it was meant for.
+        rank: usize,
+    },
+    /// The list has a processing unit that this program may not use.
+    Disallowed {
+        /// The unit.
+        pu: usize,
+        /// The rank that it was meant for.
+        rank: usize,
+    },
+    /// The extents of the topology do not multiply to the number of ranks, or the number of ranks
+    /// is no power of two for a hypercube.
+    Shape {
+        /// The topology.
+        topology: String,
+        /// Ranks to place.
+        ranks: usize,
+    },
+}
+
+impl fmt::Display for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlacementError::NoRanks => f.write_str("there are 0 ranks to place"),
+            PlacementError::ListTooShort { entries, ranks } => {
+                write!(f, "the placement list has {entries} entries for {ranks} ranks")
+            }
+            PlacementError::Duplicate { pu, ranks: [first, second] } => {
+                write!(f, "the placement list gives PU {pu} to rank {first} and to rank {second}")
+            }
+            PlacementError::Absent { pu, rank } => {
+                write!(f, "the placement list gives PU {pu} to rank {rank}: there is no such PU")
+            }
+            PlacementError::Disallowed { pu, rank } => write!(
+                f,
+                "the placement list gives PU {pu} to rank {rank}: \
+                 it is not among the PUs that this program may use"
+            ),
+            PlacementError::Shape { topology, ranks } => {
+                write!(f, "{ranks} ranks cannot be placed as {topology}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlacementError {}
+
+/// The error of reading a [`Placement`](super::Placement) from text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPlacement {
+    pub(super) text: String,
+}
+
+impl fmt::Display for UnknownPlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "unknown placement '{}': expected auto, compact, scatter, identity, random:SEED, \
+             list:PU,PU,.., unpinned, ring, mesh:ROWSxCOLUMNS or hypercube",
+            self.text
+        )
+    }
+}
+
+impl std::error::Error for UnknownPlacement {}

@@ -1,0 +1,95 @@
+//! Orders in which processing units are handed out.
+
+use crate::machine::{Core, Machine};
+
+/// The allowed processing units of a core, the primary thread first.
+fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
+    core.pus.iter().copied().filter(|&pu| machine.is_allowed(pu))
+}
+
+/// Turns an order of cores into one of processing units: the first allowed thread of each core, then the
+/// second of each, and so on.
+pub(super) fn units(machine: &Machine, cores: &[usize]) -> Vec<usize> {
+    let threads: Vec<Vec<usize>> =
+        cores.iter().map(|&core| threads(machine, &machine.cores()[core]).collect()).collect();
+    let most = threads.iter().map(Vec::len).max().unwrap_or(0);
+    (0..most)
+        .flat_map(|nth| threads.iter().filter_map(move |list| list.get(nth).copied()))
+        .collect()
+}
+
+/// The cores with something allowed on them, in logical order.
+pub(super) fn usable(machine: &Machine) -> Vec<usize> {
+    let cores = machine.cores();
+    (0..cores.len()).filter(|&core| threads(machine, &cores[core]).next().is_some()).collect()
+}
+
+/// The usable cores in logical order; when fewer than all are needed, those of the fastest kinds
+/// that are enough.
+pub(super) fn fastest(machine: &Machine, needed: usize) -> Vec<usize> {
+    let usable = usable(machine);
+    let kind = |core: usize| machine.cores()[core].kind;
+    let mut kinds: Vec<usize> = usable.iter().map(|&core| kind(core)).collect();
+    kinds.sort_unstable_by(|a, b| b.cmp(a));
+    let slowest = kinds.get(needed.clamp(1, kinds.len().max(1)) - 1).copied().unwrap_or(0);
+    usable.into_iter().filter(|&core| kind(core) >= slowest).collect()
+}
+
+/// The usable cores in the order of the operating system's numbers.
+pub(super) fn by_number(machine: &Machine) -> Vec<usize> {
+    let mut cores = usable(machine);
+    cores.sort_by_key(|&core| threads(machine, &machine.cores()[core]).next());
+    cores
+}
+
+/// The usable cores, each as far from the ones before as the tree allows: children of a vertex take
+/// turns, and so do theirs.
+pub(super) fn scattered(machine: &Machine) -> Vec<usize> {
+    let tree = machine.tree();
+    let mut orders: Vec<Vec<usize>> = vec![Vec::new(); tree.vertices().len()];
+    // Parents come before children, so backwards every vertex finds its children done.
+    for (index, vertex) in tree.vertices().iter().enumerate().rev() {
+        let mut parts: Vec<Vec<usize>> =
+            vertex.children.iter().map(|&child| std::mem::take(&mut orders[child])).collect();
+        let direct = vertex.cores.clone().filter(|&core| tree.above(core) == index);
+        parts.extend(direct.map(|core| vec![core]));
+        parts.sort_by_key(|part| part.iter().min().copied());
+        let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
+        orders[index] = (0..longest)
+            .flat_map(|nth| parts.iter().filter_map(move |part| part.get(nth).copied()))
+            .collect();
+    }
+    let usable = usable(machine);
+    let mut order = std::mem::take(&mut orders[0]);
+    order.retain(|core| usable.binary_search(core).is_ok());
+    order
+}
+
+/// The usable cores, shuffled.
+pub(super) fn shuffled(machine: &Machine, seed: u64) -> Vec<usize> {
+    let mut cores = usable(machine);
+    let mut random = SplitMix(seed);
+    for i in (1..cores.len()).rev() {
+        cores.swap(i, random.below(i + 1));
+    }
+    cores
+}
+
+/// The generator SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to shuffle.
+#[derive(Debug)]
+pub(super) struct SplitMix(pub(super) u64);
+
+impl SplitMix {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is at least 1. The bias is below 2^-40 for the bounds used here.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
