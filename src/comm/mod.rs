@@ -199,7 +199,7 @@ impl Comm {
         result.map_err(|payload| {
             let world = fabric.world();
             if !payload.is::<Quit>() {
-                world.poison(run, Some(Error::panicked(fabric.member(rank), payload)));
+                drop(world.poison(run, Some(Error::panicked(fabric.member(rank), payload))));
                 self.port.quiesce();
             }
             world.take_cause().unwrap_or(Error::Dead)
@@ -234,7 +234,8 @@ impl Comm {
             self.thread = this_thread();
         }
         if self.thread != this_thread() {
-            let what = "it belongs to the thread that used it first (a team's: to its rank's thread)";
+            let what =
+                "it belongs to the thread that used it first (a team's: to its rank's thread)";
             self.throw(Error::Stale { what }, sig, at);
         }
         if self.port.is_dead() {
@@ -245,7 +246,13 @@ impl Comm {
     /// Ends the run because of an argument of this rank's.
     #[cold]
     #[inline(never)]
-    fn wrong(&mut self, sig: &'static Sig, at: &'static Location<'static>, len: usize, what: String) {
+    fn wrong(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+        what: String,
+    ) {
         self.admit(sig, at);
         let site = CallSite { call: sig.words(len, None), at };
         let rank = self.port.fabric().member(self.rank());
@@ -269,7 +276,7 @@ impl Comm {
     /// Records the cause, makes this rank's memory safe, and unwinds.
     fn end_run(&mut self, error: Error) {
         let message = error.to_string();
-        self.port.fabric().world().poison(self.port.run(), Some(error));
+        drop(self.port.fabric().world().poison(self.port.run(), Some(error)));
         self.port.quiesce();
         self.quit(&message);
     }
@@ -280,7 +287,7 @@ impl Comm {
         if self.in_team {
             // The run must not end well without this call.
             let world = self.port.fabric().world();
-            world.poison(world.run(), Some(error));
+            drop(world.poison(world.run(), Some(error)));
         }
         self.quit(&message);
     }
@@ -303,7 +310,8 @@ impl Comm {
         let fabric = self.port.fabric();
         let world = fabric.world();
         let me = fabric.member(self.rank());
-        let site = |call: Call| CallSite { call: call.sig.words(call.len, call.parameter), at: call.at };
+        let site =
+            |call: Call| CallSite { call: call.sig.words(call.len, call.parameter), at: call.at };
         let latest = |rank: usize| world.records(rank).latest();
         Some(match stop {
             Stop::Poisoned => return None,
@@ -341,7 +349,11 @@ impl Comm {
                     None => Error::Deadlock {
                         circle: circle
                             .into_iter()
-                            .map(|(rank, peer)| Waiting { rank, peer, site: latest(rank).map(site) })
+                            .map(|(rank, peer)| Waiting {
+                                rank,
+                                peer,
+                                site: latest(rank).map(site),
+                            })
                             .collect(),
                     },
                 }

@@ -5,8 +5,8 @@ use super::{Choice, Comm};
 use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
 use crate::fabric::{Check, Params, Sig, Stop};
 use crate::model::choice::auto;
-use crate::schedule::{Algorithm, Operation, Request, Unfit};
-use crate::topology::{Extents, Shape};
+use crate::schedule::{Algorithm, Operation, Request, Schedule, Shape};
+use crate::topology::Extents;
 use std::panic::Location;
 
 /// Plans kept per communicator. A program has few shapes of calls; what does
@@ -112,10 +112,15 @@ impl Comm {
     ) -> Choice {
         static SIG: Sig = Sig::of::<()>("mesh", "", "");
         let p = self.size();
-        match Extents::mesh(rows, cols) {
-            Ok(extents) if extents.size() == p => Choice::Mesh(extents),
+        match rows.checked_mul(cols) {
+            Some(ranks) if ranks == p => Choice::Mesh(Extents::mesh(rows, cols)),
             _ => {
-                self.wrong(&SIG, at, 0, format!("a mesh of {rows} x {cols} ranks does not have the communicator's {p}"));
+                self.wrong(
+                    &SIG,
+                    at,
+                    0,
+                    format!("a mesh of {rows} x {cols} ranks does not have the communicator's {p}"),
+                );
                 Choice::Auto
             }
         }
@@ -125,7 +130,9 @@ impl Comm {
     #[inline(always)]
     fn algorithm(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
-            Choice::Auto => auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task)),
+            Choice::Auto => {
+                auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task))
+            }
             other => self.forced(other, task),
         }
     }
@@ -167,11 +174,12 @@ impl Comm {
         let algorithm = self.algorithm(task, bytes);
         let params =
             Params { len: task.len, parameter: task.parameter(), algorithm: algorithm.index() };
-        let path = if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
+        let path =
+            if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
         let result = match path {
             Path::Fused => {
                 if let Err(unfit) = self.fits(task, algorithm) {
-                    return self.wrong(task.sig, task.at, task.len, unfit.to_string());
+                    return self.wrong(task.sig, task.at, task.len, unfit);
                 }
                 self.enter(task.sig, task.at, params);
                 // SAFETY: passed on.
@@ -179,7 +187,7 @@ impl Comm {
             }
             Path::Schedule => {
                 if let Err(unfit) = self.prepare(task, algorithm, kernel) {
-                    return self.wrong(task.sig, task.at, task.len, unfit.to_string());
+                    return self.wrong(task.sig, task.at, task.len, unfit);
                 }
                 self.enter(task.sig, task.at, params);
                 let plan = self.plans.odd.as_ref();
@@ -199,19 +207,34 @@ impl Comm {
     }
 
     /// Whether `algorithm` can serve the task.
-    fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), Unfit> {
+    fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), String> {
         if matches!(self.choice, Choice::Auto) {
             return Ok(());
         }
-        algorithm.schedule(&self.request(task)).map(drop)
+        self.schedule(task, algorithm).map(drop)
+    }
+
+    /// The schedule of `algorithm` for the task, or why it cannot serve it.
+    fn schedule(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
+        let schedule =
+            algorithm.schedule(&self.request(task)).map_err(|unfit| unfit.to_string())?;
+        if !task.commutative && !schedule.is_ordered() {
+            return Err(format!(
+                "{algorithm} does not combine in rank order, which {} needs",
+                task.sig.operator
+            ));
+        }
+        if matches!(task.cut, Cut::Pairs { .. }) && forwards(&schedule, self.rank()) {
+            return Err(format!(
+                "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
+            ));
+        }
+        Ok(schedule)
     }
 
     fn request(&self, task: &Task<'_>) -> Request {
-        let mut request = Request::new(task.operation, self.size())
-            .root(task.root)
-            .shift(task.shift)
-            .commutative(task.commutative)
-            .varied(self.is_varied(task));
+        let mut request =
+            Request::new(task.operation, self.size()).root(task.root).shift(task.shift as isize);
         if let Choice::Mesh(extents) = &self.choice {
             request = request.dims(extents.clone());
         }
@@ -225,7 +248,7 @@ impl Comm {
         task: &Task<'_>,
         algorithm: Algorithm,
         kernel: &Kernel<'_>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), String> {
         let (vector, len) = match task.cut {
             Cut::Vector(n) => (true, n),
             Cut::Equal(n) => (false, n),
@@ -266,8 +289,8 @@ impl Comm {
     }
 
     #[cold]
-    fn bind_new(&mut self, key: Key, task: &Task<'_>, kernel: &Kernel<'_>) -> Result<(), Unfit> {
-        let schedule = key.algorithm.schedule(&self.request(task))?;
+    fn bind_new(&mut self, key: Key, task: &Task<'_>, kernel: &Kernel<'_>) -> Result<(), String> {
+        let schedule = self.schedule(task, key.algorithm)?;
         let plan = bind(&schedule, self.rank(), task.cut, kernel.size());
         let plans = &mut self.plans;
         if plans.kept.len() < KEPT {
@@ -286,8 +309,8 @@ impl Comm {
         task: &Task<'_>,
         algorithm: Algorithm,
         kernel: &Kernel<'_>,
-    ) -> Result<(), Unfit> {
-        let schedule = algorithm.schedule(&self.request(task))?;
+    ) -> Result<(), String> {
+        let schedule = self.schedule(task, algorithm)?;
         self.plans.odd = Some(bind(&schedule, self.rank(), task.cut, kernel.size()));
         Ok(())
     }
@@ -317,7 +340,8 @@ impl Comm {
             match task.operation {
                 Operation::AllReduce => fused::all_reduce(port, output, total, kernel, all),
                 Operation::Reduce => {
-                    let scratch = self.scratch.reserve(fused::reduce_scratch(kernel), kernel.align());
+                    let scratch =
+                        self.scratch.reserve(fused::reduce_scratch(kernel), kernel.align());
                     let buf = if rank == task.root { output } else { input.cast_mut() };
                     fused::reduce(port, task.root, buf, total, kernel, scratch, all)
                 }
@@ -328,4 +352,13 @@ impl Comm {
             }
         }
     }
+}
+
+/// Whether `rank` sends blocks of an all-to-all that are not its own.
+fn forwards(schedule: &Schedule, rank: usize) -> bool {
+    let p = schedule.contract().ranks;
+    (0..schedule.steps()).any(|k| {
+        let step = schedule.step(k, rank);
+        step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
+    })
 }

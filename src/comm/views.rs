@@ -73,7 +73,7 @@ impl<'a, T: Element> Peers<'a, T> {
     /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + 'a {
         let this = Peers { spans: self.spans, _slices: PhantomData };
-        (0..this.len()).map(move |rank| &this[rank])
+        (0..this.len()).map(move |rank| this.get(rank).expect("a rank of the communicator"))
     }
 }
 

@@ -174,10 +174,10 @@ impl Binder<'_> {
 
     /// Where block `b` belongs in the end, if the rank must end with it.
     fn home(&self, b: usize) -> Option<Place> {
-        self.future.get(&b).is_some_and(|f| f.wanted).then(|| Place {
-            memory: Memory::Output,
-            offset: self.extent(b, true).0,
-        })
+        self.future
+            .get(&b)
+            .is_some_and(|f| f.wanted)
+            .then(|| Place { memory: Memory::Output, offset: self.extent(b, true).0 })
     }
 
     /// Whether the operation works in place, so that blocks begin where others
@@ -324,7 +324,12 @@ impl Binder<'_> {
 
     /// Scratch memory for the blocks of a message that are only passed on, all
     /// in one piece.
-    fn room(&mut self, step: usize, recv: &crate::schedule::Incoming, total: usize) -> Option<usize> {
+    fn room(
+        &mut self,
+        step: usize,
+        recv: &crate::schedule::Incoming,
+        total: usize,
+    ) -> Option<usize> {
         let passing = recv.mode == Mode::Store
             && blocks(&recv.blocks).filter(|&b| self.home(b).is_none()).count() > 1;
         passing.then(|| self.allocate(step, total))
@@ -429,7 +434,9 @@ impl Binder<'_> {
             let f = self.future.get(&b).copied().unwrap_or_default();
             let to_send = f.last_send.is_some_and(|s| s > k);
             let to_combine = f.last_combine.is_some_and(|c| c > k || (sent && c == k));
-            if !f.wanted && !to_send && !to_combine
+            if !f.wanted
+                && !to_send
+                && !to_combine
                 && let Some(place) = self.held.remove(&b)
             {
                 self.release(place, self.len(b));

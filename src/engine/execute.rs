@@ -113,7 +113,8 @@ pub(crate) unsafe fn execute(
                 let targets = &plan.targets[targets.clone()];
                 if len * size <= INLINE {
                     port.take(*peer, Kind::inline(len * size), |body| {
-                        let mut aligned = Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
+                        let mut aligned =
+                            Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
                         let at = aligned.0.as_mut_ptr().cast::<u8>();
                         // SAFETY: the body has INLINE bytes; the sender wrote
                         // `len` elements of the same type (fingerprint).

@@ -155,7 +155,12 @@ pub(crate) unsafe fn reduce_scatter(
 }
 
 /// Collects everybody's buffer, in rank order.
-fn addresses(port: &mut Port, own: *mut u8, len: usize, all: &mut Vec<*mut u8>) -> Result<(), Stop> {
+fn addresses(
+    port: &mut Port,
+    own: *mut u8,
+    len: usize,
+    all: &mut Vec<*mut u8>,
+) -> Result<(), Stop> {
     let p = port.size();
     all.clear();
     all.resize(p, own);

@@ -16,7 +16,7 @@ mod words;
 mod world;
 
 pub(crate) use port::{Params, Port, Span, Stop, Words};
-pub(crate) use record::{Call, Records};
+pub(crate) use record::Call;
 pub(crate) use sig::{Check, Kind, Sig};
 pub(crate) use words::Fabric;
 pub(crate) use world::World;

@@ -85,7 +85,13 @@ impl Port {
     /// # Safety
     /// This is the only port of `rank` on `fabric`, in the fabric's lifetime,
     /// unless it is the continuation of one that [`Port::parts`] took apart.
-    pub(crate) unsafe fn new(fabric: Arc<Fabric>, rank: usize, bed: Bed, run: u64, wait: Wait) -> Self {
+    pub(crate) unsafe fn new(
+        fabric: Arc<Fabric>,
+        rank: usize,
+        bed: Bed,
+        run: u64,
+        wait: Wait,
+    ) -> Self {
         let ends = vec![End::default(); fabric.size()].into_boxed_slice();
         Port {
             fabric,
@@ -144,14 +150,14 @@ impl Port {
         self.ends.iter().fold(0, |sum, e| sum.wrapping_add(e.tx).wrapping_sub(e.rx))
     }
 
-    /// The fingerprint of the call in progress.
-    pub(crate) fn call(&self) -> (&'static Sig, Check) {
-        (self.sig, self.check)
-    }
-
     /// Starts a collective call.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
+    pub(crate) fn enter(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) {
         self.calls += 1;
         self.begin(self.calls, sig, at, params);
     }
@@ -171,7 +177,13 @@ impl Port {
     }
 
     #[inline(always)]
-    fn begin(&mut self, call: u64, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
+    fn begin(
+        &mut self,
+        call: u64,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) {
         let Params { len, parameter, algorithm } = params;
         let records = self.fabric.world().records(self.fabric.member(self.rank));
         let record = records.note(self.fabric.id(), sig, at, len, parameter);
@@ -332,12 +344,6 @@ impl Port {
         }
     }
 
-    /// Opens a call in which only others show something.
-    #[inline(always)]
-    pub(crate) fn open(&mut self) {
-        self.open = Some(self.calls);
-    }
-
     /// Waits for `peer`'s notice of this call. `len` is compared unless `None`.
     #[inline(always)]
     pub(crate) fn notice(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
@@ -391,15 +397,13 @@ impl Port {
         Ok(())
     }
 
-    /// Ends a call in which this rank has shown nothing.
-    #[inline(always)]
-    pub(crate) fn close_reader(&mut self) {
-        self.open = None;
-    }
-
     /// Looks until `ready` gives something.
     #[inline(always)]
-    fn wait<R>(&mut self, peer: usize, mut ready: impl FnMut(&mut Port) -> Option<R>) -> Result<R, Stop> {
+    fn wait<R>(
+        &mut self,
+        peer: usize,
+        mut ready: impl FnMut(&mut Port) -> Option<R>,
+    ) -> Result<R, Stop> {
         for _ in 0..FIRST_LOOKS {
             if let Some(r) = ready(self) {
                 return Ok(r);
@@ -415,7 +419,11 @@ impl Port {
 
     #[cold]
     #[inline(never)]
-    fn wait_long(&mut self, peer: usize, ready: &mut dyn FnMut(&mut Port) -> bool) -> Result<(), Stop> {
+    fn wait_long(
+        &mut self,
+        peer: usize,
+        ready: &mut dyn FnMut(&mut Port) -> bool,
+    ) -> Result<(), Stop> {
         let fabric = self.fabric.clone();
         let world = fabric.world();
         let (me, it) = (fabric.member(self.rank), fabric.member(peer));
@@ -475,9 +483,10 @@ impl Port {
         }
         self.dead = true;
         let fabric = self.fabric.clone();
-        fabric.world().poison(self.run, None);
+        drop(fabric.world().poison(self.run, None));
         fabric.leave(self.rank);
-        for peer in (0..self.size()).filter(|&q| q != self.rank) {
+        let me = self.rank;
+        for peer in (0..self.size()).filter(|&q| q != me) {
             fabric.wake(peer);
             let tx = self.ends[peer].tx;
             let call = self.open;

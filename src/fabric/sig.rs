@@ -47,9 +47,7 @@ impl Sig {
         // `&'static Sig` (by `Port`), and a null one is never looked at: a
         // message has a header.
         let other: &'static Sig = unsafe { &*other.cast::<Sig>() };
-        self.element == other.element
-            && self.call == other.call
-            && self.operator == other.operator
+        self.element == other.element && self.call == other.call && self.operator == other.operator
     }
 
     /// The call in words: `reduce of 8 f64 with sum to root 2`.
@@ -111,7 +109,13 @@ impl Check {
     pub(crate) const NO_PARAMETER: usize = 2047;
 
     #[inline(always)]
-    pub(crate) const fn new(call: u64, parameter: usize, algorithm: u8, len: usize, record: u64) -> Self {
+    pub(crate) const fn new(
+        call: u64,
+        parameter: usize,
+        algorithm: u8,
+        len: usize,
+        record: u64,
+    ) -> Self {
         Check(
             (call & 0xf_ffff)
                 | ((parameter as u64) & 0x7ff) << 20
@@ -142,19 +146,18 @@ impl Check {
             let get = |c: Check| (c.0 >> shift) & ((1 << bits) - 1);
             (get(self), get(other))
         };
-        let mut out = Vec::new();
-        let mut say = |name: &str, (a, b): (u64, u64)| {
-            if a != b {
-                out.push(format!("{name}: expected {a}, got {b}"));
-            }
-        };
-        say("number of the collective call", field(0, 20));
-        say("root or distance", field(20, 11));
-        say("algorithm", field(31, 7));
-        say("length (low 12 bits)", field(44, 12));
-        if out.is_empty() {
-            say("payload", field(38, 6));
-        }
-        out.join(", ")
+        let fields = [
+            ("number of the collective call", field(0, 20)),
+            ("root or distance", field(20, 11)),
+            ("algorithm", field(31, 7)),
+            ("length (low 12 bits)", field(44, 12)),
+            ("bytes of the message (62, 63: large)", field(38, 6)),
+        ];
+        let said: Vec<String> = fields
+            .iter()
+            .filter(|(_, (a, b))| a != b)
+            .map(|(name, (a, b))| format!("{name}: expected {a}, got {b}"))
+            .collect();
+        said.join(", ")
     }
 }

@@ -40,8 +40,9 @@ impl Fabric {
     pub(crate) fn new(world: Arc<World>, members: Box<[usize]>) -> (Self, Vec<Bed>) {
         let p = members.len();
         let (beds, alarms): (Vec<Bed>, Vec<Alarm>) = (0..p).map(|_| make_bed()).unzip();
-        let seat =
-            |alarm| CachePadded::new(Seat { asleep: PlainU64::new(0), alarm, left: AtomicU32::new(0) });
+        let seat = |alarm| {
+            CachePadded::new(Seat { asleep: PlainU64::new(0), alarm, left: AtomicU32::new(0) })
+        };
         let fabric = Fabric {
             id: NEXT_ID.fetch_add(1, Relaxed),
             world,

@@ -33,11 +33,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(ranks: usize) -> Self {
-        let line = || Line {
-            left: AtomicU64::new(0),
-            wait: AtomicU64::new(0),
-            edge: AtomicU64::new(0),
-        };
+        let line =
+            || Line { left: AtomicU64::new(0), wait: AtomicU64::new(0), edge: AtomicU64::new(0) };
         World {
             run: AtomicU64::new(0),
             poison: AtomicU64::new(0),
@@ -69,15 +66,19 @@ impl World {
         self.run.load(Ordering::Relaxed)
     }
 
-    /// Ends run `run` for everybody. The first cause that is given stays.
-    pub(crate) fn poison(&self, run: u64, cause: Option<Error>) {
-        if let Some(cause) = cause {
+    /// Ends run `run` for everybody. The first cause that is given stays; a
+    /// later one is given back (dropping it may run the user's code).
+    pub(crate) fn poison(&self, run: u64, mut cause: Option<Error>) -> Option<Error> {
+        if cause.is_some() {
             let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
-            slot.get_or_insert(cause);
+            if slot.is_none() {
+                *slot = cause.take();
+            }
         }
         // Ordering: pairs with the load in `is_poisoned`. Several ranks may
         // store here, all of them the same value.
         self.poison.store(run, publish(Site::Poison));
+        cause
     }
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {

@@ -89,9 +89,7 @@ pub(crate) fn channels(n: usize) -> Box<[Channel]> {
             bytes: [const { MaybeUninit::uninit() }; INLINE],
         }),
     };
-    (0..n)
-        .map(|_| Channel { slots: [slot(), slot()], ack: Line(AtomicU32::new(0)) })
-        .collect()
+    (0..n).map(|_| Channel { slots: [slot(), slot()], ack: Line(AtomicU32::new(0)) }).collect()
 }
 
 impl Channel {

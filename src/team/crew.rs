@@ -153,7 +153,8 @@ impl Team {
         let ranks = match builder.ranks {
             Some(ranks) => ranks,
             None => {
-                let usable = |c: &&crate::machine::Core| c.pus.iter().any(|&pu| machine.is_allowed(pu));
+                let usable =
+                    |c: &&crate::machine::Core| c.pus.iter().any(|&pu| machine.is_allowed(pu));
                 machine.cores().iter().filter(usable).count().clamp(1, MAX_RANKS)
             }
         };
@@ -229,7 +230,9 @@ impl Team {
         let problem = |rank: usize| {
             self.shared.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone()
         };
-        (0..self.size()).map(|rank| Binding { rank, pu: pus[rank], problem: problem(rank) }).collect()
+        (0..self.size())
+            .map(|rank| Binding { rank, pu: pus[rank], problem: problem(rank) })
+            .collect()
     }
 
     /// The machine as it was read when the team was built.
@@ -375,7 +378,8 @@ impl Team {
         // SAFETY: only the type changes, by a lifetime; no worker uses the
         // pointer after `await_done`, which comes before this frame ends
         // (nothing in between unwinds: `take_part` catches).
-        let body: &(dyn Fn(usize, &mut Comm) + Sync + 'static) = unsafe { std::mem::transmute(body) };
+        let body: &(dyn Fn(usize, &mut Comm) + Sync + 'static) =
+            unsafe { std::mem::transmute(body) };
         // SAFETY: the lock makes this the only caller; `await_done` ended the
         // job before.
         unsafe { shared.dispatch.start(Job::Run(body, run)) };

@@ -4,7 +4,6 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::World;
 use crate::machine::Machine;
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ pub(crate) fn take_part(
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
         let cause = (!payload.is::<Quit>()).then(|| payload);
-        world.poison(run, cause.map(|payload| Error::panicked(rank, payload)));
+        discard(world.poison(run, cause.map(|payload| Error::panicked(rank, payload))));
     }
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.
@@ -43,9 +42,10 @@ pub(crate) fn take_part(
     intact
 }
 
-/// Drops a panic's payload, whose own `Drop` may panic.
-pub(crate) fn discard(payload: Box<dyn Any + Send>) {
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+/// Drops a cause that came too late. It may hold a panic's payload, whose own
+/// `Drop` may panic.
+fn discard(cause: Option<Error>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
         std::mem::forget(second);
     }
 }
