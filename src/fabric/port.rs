@@ -6,15 +6,22 @@ use super::sig::{Check, Kind, Sig};
 use super::words::Fabric;
 use crate::mailbox::{End, Header, Link, Notice};
 use crate::sync::Arc;
-use crate::wait::{Bed, Patience, Pause, Wait};
+use crate::wait::{Bed, Patience, Pause, Wait, is_crowded};
 use std::panic::Location;
 
-/// Looks at the awaited word before anything else is considered. All of it is
-/// free: nobody waits shorter than one line transfer.
+/// Looks at the awaited word before anything else is considered; free, since
+/// nobody waits shorter than one line transfer. Then, unless ranks outnumber
+/// cores, some more (one to two microseconds) before the wait is announced: an
+/// announcement is a line that the awaited rank's own waits would read, and
+/// so costs transfers on exchanges between distant cores.
 #[cfg(not(loom))]
 const FIRST_LOOKS: usize = 64;
+#[cfg(not(loom))]
+const MORE_LOOKS: usize = 1000;
 #[cfg(loom)]
 const FIRST_LOOKS: usize = 1;
+#[cfg(loom)]
+const MORE_LOOKS: usize = 0;
 
 /// Why a wait ended without what it was for. The caller must quiesce.
 #[derive(Debug)]
@@ -199,19 +206,14 @@ impl Port {
 
     #[inline(always)]
     fn link(&mut self, peer: usize) -> Link<'_> {
-        debug_assert_ne!(peer, self.rank);
-        let out = self.fabric.channel(self.rank, peer);
-        let inc = self.fabric.channel(peer, self.rank);
-        // SAFETY: this is the rank's only port (`Port::new`) and it is
-        // borrowed exclusively, so no other thread acts for this end; the
-        // counters are only used here and began with the channels.
-        unsafe { Link::new(out, inc, &mut self.ends[peer]) }
+        link(&self.fabric, self.rank, peer, &mut self.ends[peer])
     }
 
     /// Posts a message of `kind` to `peer`; `fill` writes the payload.
     #[inline(always)]
     fn post(&mut self, peer: usize, kind: Kind, fill: impl FnOnce(*mut u8)) -> Result<u32, Stop> {
-        self.wait(peer, |port| port.link(peer).can_post().then_some(()))?;
+        let rank = self.rank;
+        self.wait(peer, |fabric, end| link(fabric, rank, peer, end).can_post())?;
         let header = self.header(kind);
         let n = self.link(peer).post(header, fill);
         self.fabric.wake(peer);
@@ -304,7 +306,8 @@ impl Port {
 
     #[inline(always)]
     fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
-        self.wait(peer, |port| port.link(peer).poll().then_some(()))
+        let rank = self.rank;
+        self.wait(peer, |fabric, end| link(fabric, rank, peer, end).poll())
     }
 
     /// The last message posted to `peer`.
@@ -316,7 +319,8 @@ impl Port {
     /// Waits until `peer` is done with message `n`.
     #[inline(always)]
     pub(crate) fn settle(&mut self, peer: usize, n: u32) -> Result<(), Stop> {
-        self.wait(peer, |port| port.link(peer).is_settled(n).then_some(()))
+        let rank = self.rank;
+        self.wait(peer, |fabric, end| link(fabric, rank, peer, end).is_settled(n))
     }
 
     /// Waits until no peer can reach this rank's memory by a message.
@@ -349,7 +353,7 @@ impl Port {
     pub(crate) fn notice(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
         let call = self.calls;
         // A peer that shows a *later* call never showed this one to us.
-        self.wait(peer, |port| (port.fabric.board(peer).look() >= call).then_some(()))?;
+        self.wait(peer, |fabric, _| fabric.board(peer).look() >= call)?;
         let expected = self.header(Kind::SLICE);
         let board = self.fabric.board(peer);
         if board.look() != call {
@@ -384,7 +388,7 @@ impl Port {
     #[inline(always)]
     pub(crate) fn await_finished(&mut self, peer: usize) -> Result<(), Stop> {
         let call = self.calls;
-        self.wait(peer, |port| port.fabric.board(peer).has_finished(call).then_some(()))
+        self.wait(peer, |fabric, _| fabric.board(peer).has_finished(call))
     }
 
     /// Waits until all peers have finished this call: the board is free again.
@@ -397,50 +401,53 @@ impl Port {
         Ok(())
     }
 
-    /// Looks until `ready` gives something.
+    /// Looks until `ready`, which gets the counters for `peer`.
     #[inline(always)]
-    fn wait<R>(
+    fn wait(
         &mut self,
         peer: usize,
-        mut ready: impl FnMut(&mut Port) -> Option<R>,
-    ) -> Result<R, Stop> {
+        mut ready: impl FnMut(&Fabric, &mut End) -> bool,
+    ) -> Result<(), Stop> {
+        let (fabric, end) = (&*self.fabric, &mut self.ends[peer]);
         for _ in 0..FIRST_LOOKS {
-            if let Some(r) = ready(self) {
-                return Ok(r);
+            if ready(fabric, end) {
+                return Ok(());
             }
         }
-        let mut result = None;
-        self.wait_long(peer, &mut |port| {
-            result = ready(port);
-            result.is_some()
-        })?;
-        Ok(result.expect("the long wait ends well only when the word was seen"))
+        self.wait_more(peer, &mut ready)
     }
 
-    #[cold]
     #[inline(never)]
-    fn wait_long(
+    fn wait_more(
         &mut self,
         peer: usize,
-        ready: &mut dyn FnMut(&mut Port) -> bool,
+        ready: &mut dyn FnMut(&Fabric, &mut End) -> bool,
     ) -> Result<(), Stop> {
-        let fabric = self.fabric.clone();
+        let Port { fabric, ends, rank, run, wait, bed, .. } = self;
+        let (fabric, end) = (&**fabric, &mut ends[peer]);
+        if matches!(wait, Wait::Spin) || (matches!(wait, Wait::Auto) && !is_crowded()) {
+            for _ in 0..MORE_LOOKS {
+                if ready(fabric, end) {
+                    return Ok(());
+                }
+            }
+        }
         let world = fabric.world();
-        let (me, it) = (fabric.member(self.rank), fabric.member(peer));
+        let (me, it) = (fabric.member(*rank), fabric.member(peer));
         let number = world.begin_wait(me, it);
-        let mut patience = Patience::new(self.wait);
+        let mut patience = Patience::new(*wait);
         let result = loop {
             // What would make waiting pointless is looked at first and the
             // word once more after it: a message sent before leaving counts.
-            let poisoned = world.is_poisoned(self.run);
-            let left = fabric.has_left(peer, self.run);
+            let poisoned = world.is_poisoned(*run);
+            let left = fabric.has_left(peer, *run);
             let peer_wait = world.wait_of(it);
-            if ready(self) {
+            if ready(fabric, end) {
                 break Ok(());
             }
             // Poison is stored before a failing rank leaves: whoever saw it
             // leave must see the poison.
-            if poisoned || world.is_poisoned(self.run) {
+            if poisoned || world.is_poisoned(*run) {
                 break Err(Stop::Poisoned);
             }
             if left {
@@ -455,12 +462,13 @@ impl Port {
                 }
             }
             if let Pause::Nap(longest) = patience.pause() {
-                fabric.set_asleep(self.rank, true);
-                if !ready(self) {
-                    self.bed.nap(longest);
-                    fabric.set_asleep(self.rank, false);
-                } else {
-                    fabric.set_asleep(self.rank, false);
+                fabric.set_asleep(*rank, true);
+                let come = ready(fabric, end);
+                if !come {
+                    bed.nap(longest);
+                }
+                fabric.set_asleep(*rank, false);
+                if come {
                     break Ok(());
                 }
             }
@@ -517,4 +525,14 @@ impl Port {
         self.dead = true;
         self.fabric.leave(self.rank);
     }
+}
+
+/// Both directions between `rank` and `peer`.
+#[inline(always)]
+fn link<'a>(fabric: &'a Fabric, rank: usize, peer: usize, end: &'a mut End) -> Link<'a> {
+    debug_assert_ne!(peer, rank);
+    // SAFETY: called by the rank's only port (`Port::new`), which is borrowed
+    // exclusively, so no other thread acts for this end; the counters are only
+    // used here and began with the channels.
+    unsafe { Link::new(fabric.channel(rank, peer), fabric.channel(peer, rank), end) }
 }

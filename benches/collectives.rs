@@ -1,0 +1,2 @@
+//! Criterion: every collective at a few sizes, one group a question.
+fn main() {}
