@@ -1,0 +1,219 @@
+//! The mixed-radix view of ring, mesh, torus and hypercube.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::squarest;
+
+/// The extents of a mesh of any number of dimensions, dimension 0 fastest:
+/// rank = c_0 + n_0 (c_1 + n_1 (c_2 + ..)).
+///
+/// In text the *last* extent is the fastest, as in "rows x columns": `3x4` is
+/// a mesh of three rows and four columns with rank = row * 4 + column.
+///
+/// # Examples
+/// ```
+/// use phalanx::topology::Extents;
+/// let mesh: Extents = "3x4".parse()?;
+/// assert_eq!(mesh, Extents::mesh(3, 4));
+/// assert_eq!((mesh.extent(0), mesh.extent(1)), (4, 3));
+/// assert_eq!(mesh.coordinates(6), [2, 1]); // column 2 of row 1
+/// assert_eq!(mesh.neighbour(7, 0, 1), 4); // the row's wrap-around
+/// assert_eq!(mesh.to_string(), "3x4");
+/// # Ok::<(), phalanx::topology::BadExtents>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Extents {
+    extents: Vec<usize>,
+    /// `strides[j]` ranks lie between neighbours along dimension `j`; the last
+    /// entry, one more than there are dimensions, is the number of ranks.
+    strides: Vec<usize>,
+}
+
+impl Extents {
+    /// The extents in the order of the dimensions, dimension 0 (the fastest)
+    /// first.
+    pub fn new(extents: impl Into<Vec<usize>>) -> Result<Self, BadExtents> {
+        let extents = extents.into();
+        if extents.is_empty() || extents.contains(&0) {
+            return Err(BadExtents::Empty);
+        }
+        let mut strides = vec![1usize];
+        for &n in &extents {
+            let last = strides[strides.len() - 1];
+            strides.push(last.checked_mul(n).ok_or(BadExtents::TooLarge)?);
+        }
+        Ok(Extents { extents, strides })
+    }
+
+    fn known(extents: Vec<usize>) -> Self {
+        let mut strides = vec![1];
+        for &n in &extents {
+            strides.push(strides[strides.len() - 1] * n);
+        }
+        Extents { extents, strides }
+    }
+
+    /// A ring (or linear array) of `ranks` ranks; of one if `ranks` is 0.
+    pub fn ring(ranks: usize) -> Self {
+        Extents::known(vec![ranks.max(1)])
+    }
+
+    /// A mesh of `rows` times `columns` ranks, rank = row * columns + column.
+    ///
+    /// # Panics
+    /// If there are more ranks than `usize` can count.
+    pub fn mesh(rows: usize, columns: usize) -> Self {
+        Extents::known(vec![columns.max(1), rows.max(1)])
+    }
+
+    /// The mesh of `ranks` ranks nearest to a square.
+    pub fn squarest(ranks: usize) -> Self {
+        let (rows, columns) = squarest(ranks.max(1));
+        Extents::mesh(rows, columns)
+    }
+
+    /// The hypercube of `dimensions` dimensions; a single rank has none of
+    /// extent 2, and one of extent 1.
+    ///
+    /// # Panics
+    /// If `2^dimensions` is more than `usize` can count.
+    pub fn hypercube(dimensions: usize) -> Self {
+        if dimensions == 0 { Extents::ring(1) } else { Extents::known(vec![2; dimensions]) }
+    }
+
+    /// The number of dimensions.
+    pub fn dimensions(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// The number of ranks: the product of the extents.
+    pub fn ranks(&self) -> usize {
+        self.strides[self.extents.len()]
+    }
+
+    /// The extent of dimension `dim`.
+    pub fn extent(&self, dim: usize) -> usize {
+        self.extents[dim]
+    }
+
+    /// The difference of rank between neighbours along dimension `dim`.
+    pub fn stride(&self, dim: usize) -> usize {
+        self.strides[dim]
+    }
+
+    /// The coordinate of `rank` in dimension `dim`.
+    pub fn coordinate(&self, rank: usize, dim: usize) -> usize {
+        rank / self.strides[dim] % self.extents[dim]
+    }
+
+    /// All coordinates of `rank`, dimension 0 first.
+    pub fn coordinates(&self, rank: usize) -> Vec<usize> {
+        (0..self.dimensions()).map(|j| self.coordinate(rank, j)).collect()
+    }
+
+    /// The rank with these coordinates, or none if one is out of range.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::topology::Extents;
+    /// assert_eq!(Extents::mesh(3, 4).rank(&[2, 1]), Some(6));
+    /// assert_eq!(Extents::mesh(3, 4).rank(&[4, 1]), None);
+    /// ```
+    pub fn rank(&self, coordinates: &[usize]) -> Option<usize> {
+        let fits = coordinates.len() == self.dimensions()
+            && coordinates.iter().zip(&self.extents).all(|(c, n)| c < n);
+        fits.then(|| coordinates.iter().zip(&self.strides).map(|(c, s)| c * s).sum())
+    }
+
+    /// The rank on the line of `rank` along `dim` whose coordinate is `at`.
+    pub fn on_line(&self, rank: usize, dim: usize, at: usize) -> usize {
+        rank - self.coordinate(rank, dim) * self.strides[dim] + at * self.strides[dim]
+    }
+
+    /// The rank `by` positions further along dimension `dim`, round the torus.
+    pub fn neighbour(&self, rank: usize, dim: usize, by: isize) -> usize {
+        let n = self.extents[dim];
+        let step = by.rem_euclid(n as isize) as usize;
+        self.on_line(rank, dim, (self.coordinate(rank, dim) + step) % n)
+    }
+}
+
+impl fmt::Display for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.extents.iter().rev().map(usize::to_string).collect();
+        f.pad(&parts.join("x"))
+    }
+}
+
+impl fmt::Debug for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Extents({self})")
+    }
+}
+
+impl FromStr for Extents {
+    type Err = BadExtents;
+
+    fn from_str(s: &str) -> Result<Self, BadExtents> {
+        let mut extents = Vec::new();
+        for part in s.split(['x', 'X']) {
+            let n = part.trim().parse().map_err(|_| BadExtents::Syntax(s.to_string()))?;
+            extents.push(n);
+        }
+        extents.reverse();
+        Extents::new(extents)
+    }
+}
+
+/// Extents that describe no mesh.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadExtents {
+    /// Not numbers joined by `x`.
+    Syntax(String),
+    /// No dimension, or an extent of 0.
+    Empty,
+    /// The product is more than a `usize`.
+    TooLarge,
+}
+
+impl fmt::Display for BadExtents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadExtents::Syntax(s) => {
+                write!(f, "'{s}' is not a mesh; write rows x columns, such as 3x4 or 2x3x4")
+            }
+            BadExtents::Empty => f.write_str("every extent of a mesh must be at least 1"),
+            BadExtents::TooLarge => f.write_str("the mesh has too many ranks"),
+        }
+    }
+}
+
+impl std::error::Error for BadExtents {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_and_rank_are_inverse() {
+        let e: Extents = "2x3x4".parse().unwrap();
+        assert_eq!(e.ranks(), 24);
+        for r in 0..24 {
+            assert_eq!(e.rank(&e.coordinates(r)), Some(r));
+            for j in 0..3 {
+                assert_eq!(e.neighbour(e.neighbour(r, j, 1), j, -1), r);
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for s in ["", "x", "3x", "axb", "-1x2"] {
+            assert!(matches!(s.parse::<Extents>(), Err(BadExtents::Syntax(_))), "{s}");
+        }
+        assert_eq!("0x4".parse::<Extents>(), Err(BadExtents::Empty));
+        assert_eq!(Extents::new([usize::MAX, 2]), Err(BadExtents::TooLarge));
+    }
+}
