@@ -5,12 +5,35 @@
 //! of threads. The engine walks a rank's steps over the mailboxes; `trace`,
 //! `cost` and `check` walk the same steps on paper.
 
+mod all_port;
+mod all_reduce;
+mod broadcast;
+mod catalogue;
+mod check;
+mod combine;
 mod contract;
+mod exchange;
+mod gather;
+mod grid;
 mod operation;
+mod request;
+mod scan;
+mod scatter;
+mod shape;
+mod shift;
 mod step;
+mod table;
+mod tree;
 
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::{Algorithm, UnknownAlgorithm};
+pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
 pub use operation::{Operation, UnknownOperation};
+pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
+pub use shape::Shape;
 pub use step::{Incoming, Mode, Outgoing, Run, Step};
 
 pub(crate) use step::{Chain, Reversed, Rule};

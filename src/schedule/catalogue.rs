@@ -1,0 +1,331 @@
+//! The registry of algorithms: names, preconditions, and how a schedule is
+//! made. The rows are in `table.rs`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::combine::Boxed;
+use super::request::{MOST_RANKS, MOST_SEGMENTS};
+use super::table::ROWS;
+use super::{Contract, Operation, Request, Schedule, Unfit};
+use crate::topology::Extents;
+
+/// An algorithm of the catalogue, such as `AG-RING`.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::{Algorithm, Operation, Request};
+/// let ring: Algorithm = "AG-RING".parse().unwrap();
+/// assert_eq!(ring, Algorithm::AG_RING);
+/// let schedule = ring.schedule(&Request::new(Operation::AllGather, 8))?;
+/// assert_eq!(schedule.steps(), 7);
+/// // Rank 0 sends its own block to rank 1 and receives block 7 from rank 7.
+/// let first = schedule.step(0, 0);
+/// assert_eq!((first.sends[0].to, first.sends[0].blocks[0].first), (1, 0));
+/// assert_eq!((first.recvs[0].from, first.recvs[0].blocks[0].first), (7, 7));
+/// # Ok::<(), phalanx::schedule::Unfit>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Algorithm(pub(super) u8);
+
+/// What an algorithm asks of the number of ranks and their layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Any number of ranks.
+    Any,
+    /// A power of two; otherwise the algorithm named serves.
+    Cube(Algorithm),
+    /// A power of two and root 0; for any root and any number take these.
+    CubeRootZero { any_root: Algorithm, any_ranks: Algorithm },
+    /// Rows x columns, any; of more dimensions take the algorithm named.
+    Mesh(Algorithm),
+    /// Any extents.
+    Grid,
+}
+
+/// One row of the table.
+pub(super) struct Row {
+    pub(super) id: &'static str,
+    pub(super) operations: &'static [Operation],
+    pub(super) needs: Needs,
+    pub(super) about: &'static str,
+    pub(super) source: &'static str,
+    pub(super) build: fn(&Plan) -> Built,
+}
+
+/// A validated request.
+pub(super) struct Plan {
+    pub(super) operation: Operation,
+    pub(super) p: usize,
+    pub(super) root: usize,
+    pub(super) shift: usize,
+    /// The mesh; for a cube algorithm `2,2,..`.
+    pub(super) dims: Extents,
+    pub(super) segments: usize,
+}
+
+impl Plan {
+    /// Whether the scan leaves out a rank's own value.
+    pub(super) fn exclusive(&self) -> bool {
+        self.operation == Operation::ExclusiveScan
+    }
+
+    /// The number of dimensions of extent above 1, at least 1.
+    pub(super) fn d(&self) -> usize {
+        self.dims.dimensions()
+    }
+}
+
+/// The steps, and what the schedule must say of them.
+pub(super) struct Built {
+    rule: Boxed,
+    split: usize,
+    ports: usize,
+    ordered: bool,
+}
+
+impl Built {
+    /// Combines in rank order (or moves only).
+    pub(super) fn ordered(rule: Boxed) -> Self {
+        Built { rule, split: 1, ports: 1, ordered: true }
+    }
+
+    /// Needs an operator that is commutative.
+    pub(super) fn commutative(rule: Boxed) -> Self {
+        Built { ordered: false, ..Built::ordered(rule) }
+    }
+
+    pub(super) fn split(self, split: usize) -> Self {
+        Built { split, ..self }
+    }
+
+    pub(super) fn ports(self, ports: usize) -> Self {
+        Built { ports, ..self }
+    }
+
+    /// Rank order holds only if `ordered`.
+    pub(super) fn ordered_if(self, ordered: bool) -> Self {
+        Built { ordered, ..self }
+    }
+}
+
+impl Algorithm {
+    fn row(self) -> &'static Row {
+        &ROWS[self.0 as usize]
+    }
+
+    /// The id, such as `AG-RING`.
+    pub fn id(self) -> &'static str {
+        self.row().id
+    }
+
+    /// The position in [`Algorithm::ALL`]; stable within one build only.
+    pub fn index(self) -> u8 {
+        self.0
+    }
+
+    /// The algorithm at a position of [`Algorithm::ALL`].
+    pub fn from_index(index: u8) -> Option<Self> {
+        Algorithm::ALL.get(usize::from(index)).copied()
+    }
+
+    /// The operations that the algorithm carries out.
+    pub fn operations(self) -> &'static [Operation] {
+        self.row().operations
+    }
+
+    /// One line on how it works.
+    pub fn about(self) -> &'static str {
+        self.row().about
+    }
+
+    /// The algorithm, figure, equation or rule of the catalogue it comes from.
+    pub fn source(self) -> &'static str {
+        self.row().source
+    }
+
+    /// What it asks of the ranks, in words.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::Algorithm;
+    /// assert_eq!(Algorithm::AG_RING.precondition(), "any p");
+    /// assert_eq!(Algorithm::AG_HCUBE.precondition(), "p a power of two");
+    /// ```
+    pub fn precondition(self) -> &'static str {
+        match self.row().needs {
+            Needs::Any => "any p",
+            Needs::Cube(_) => "p a power of two",
+            Needs::CubeRootZero { .. } => "p a power of two, root 0",
+            Needs::Mesh(_) => "any rows x columns = p",
+            Needs::Grid => "any extents with product p",
+        }
+    }
+
+    /// Whether the extents of a request make a difference.
+    pub fn uses_dims(self) -> bool {
+        matches!(self.row().needs, Needs::Mesh(_) | Needs::Grid)
+    }
+
+    /// All algorithms that carry out `operation`.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{Algorithm, Operation};
+    /// assert!(Algorithm::for_operation(Operation::Barrier).any(|a| a == Algorithm::BAR_ANY));
+    /// ```
+    pub fn for_operation(operation: Operation) -> impl Iterator<Item = Algorithm> {
+        let serves = move |a: &Algorithm| a.operations().contains(&operation);
+        Algorithm::ALL.iter().copied().filter(serves)
+    }
+
+    /// The schedule for a request, or the rule that the request breaks.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{Algorithm, Operation, Request};
+    /// let six = Request::new(Operation::AllGather, 6);
+    /// let error = Algorithm::AG_HCUBE.schedule(&six).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "AG-HCUBE needs a power of two of ranks, and 6 is none; AG-ANY serves any number"
+    /// );
+    /// ```
+    pub fn schedule(self, request: &Request) -> Result<Schedule, Unfit> {
+        let plan = self.plan(request)?;
+        let built = (self.row().build)(&plan);
+        let contract = Contract {
+            operation: plan.operation,
+            ranks: plan.p,
+            root: plan.root,
+            shift: plan.shift,
+            split: built.split,
+        };
+        let ordered = built.ordered || !plan.operation.combines();
+        Ok(Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports))
+    }
+
+    fn plan(self, request: &Request) -> Result<Plan, Unfit> {
+        let Request { operation, ranks: p, .. } = *request;
+        if !self.operations().contains(&operation) {
+            return Err(Unfit::Operation { algorithm: self, asked: operation });
+        }
+        if p == 0 || p > MOST_RANKS {
+            return Err(Unfit::Ranks(p));
+        }
+        let root = if operation.is_rooted() { request.root } else { 0 };
+        if root >= p {
+            return Err(Unfit::Root { root, ranks: p });
+        }
+        let segments = request.segments.unwrap_or(p);
+        if segments == 0 || segments > MOST_SEGMENTS {
+            return Err(Unfit::Segments(segments));
+        }
+        let dims = self.dims(request)?;
+        if let Needs::CubeRootZero { any_root, .. } = self.row().needs
+            && root != 0
+        {
+            return Err(Unfit::RootZero { algorithm: self, instead: any_root });
+        }
+        let shift = match operation {
+            Operation::Shift => request.shift.rem_euclid(p as isize) as usize,
+            _ => 0,
+        };
+        Ok(Plan { operation, p, root, shift, dims, segments })
+    }
+
+    fn dims(self, request: &Request) -> Result<Extents, Unfit> {
+        let p = request.ranks;
+        match self.row().needs {
+            Needs::Any => Ok(Extents::ring(p)),
+            Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. } => {
+                if p.is_power_of_two() {
+                    Ok(Extents::hypercube(p.trailing_zeros() as usize))
+                } else {
+                    Err(Unfit::PowerOfTwo { algorithm: self, ranks: p, instead })
+                }
+            }
+            Needs::Mesh(_) | Needs::Grid => {
+                let dims = request.dims.clone().unwrap_or_else(|| Extents::squarest(p));
+                match self.row().needs {
+                    _ if dims.ranks() != p => Err(Unfit::Extents { dims, ranks: p }),
+                    Needs::Mesh(instead) if dims.dimensions() > 2 => {
+                        Err(Unfit::Dimensions { algorithm: self, dims, instead })
+                    }
+                    _ => Ok(dims),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// The text is no algorithm's id.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::Algorithm;
+/// let error = "AG-RNG".parse::<Algorithm>().unwrap_err();
+/// assert_eq!(error.to_string(), "unknown algorithm 'AG-RNG'; did you mean AG-RING?");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm {
+    /// The text.
+    pub text: String,
+    /// The id nearest to it.
+    pub nearest: Algorithm,
+}
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown algorithm '{}'; did you mean {}?", self.text, self.nearest)
+    }
+}
+
+impl std::error::Error for UnknownAlgorithm {}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    /// Case does not matter, and `_` may stand for `-`.
+    fn from_str(s: &str) -> Result<Self, UnknownAlgorithm> {
+        let name = s.to_ascii_uppercase().replace('_', "-");
+        let known = Algorithm::ALL.iter().find(|a| a.id() == name);
+        known.copied().ok_or_else(|| {
+            let distance = |a: &&Algorithm| edits(&name, a.id());
+            let nearest = Algorithm::ALL.iter().min_by_key(distance);
+            UnknownAlgorithm {
+                text: s.to_string(),
+                nearest: nearest.copied().unwrap_or(Algorithm(0)),
+            }
+        })
+    }
+}
+
+/// The edit distance (Levenshtein) between two names. A long text is cut: it
+/// is far from every id anyway.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let swap = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = swap.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,134 @@
+//! Small tools from which the operations' rules are put together.
+
+use super::{Incoming, Outgoing, Rule, Run, Step};
+
+pub(crate) type Boxed = Box<dyn Rule>;
+
+/// A rule of `steps` steps given by a function of step and rank.
+pub(crate) fn rule(
+    steps: usize,
+    part: impl Fn(usize, usize) -> Step + Send + Sync + 'static,
+) -> Boxed {
+    struct FromFn<F>(usize, F);
+    impl<F: Fn(usize, usize) -> Step + Send + Sync> Rule for FromFn<F> {
+        fn steps(&self) -> usize {
+            self.0
+        }
+        fn step(&self, step: usize, rank: usize) -> Step {
+            (self.1)(step, rank)
+        }
+    }
+    Box::new(FromFn(steps, part))
+}
+
+/// The number of doublings from one to at least `n`.
+pub(crate) fn ceil_log(n: usize) -> usize {
+    n.next_power_of_two().trailing_zeros() as usize
+}
+
+/// A list of runs that merges what touches.
+#[derive(Default)]
+pub(crate) struct Runs(pub(crate) Vec<Run>);
+
+impl Runs {
+    pub(crate) fn push(&mut self, first: usize, count: usize) {
+        match self.0.last_mut() {
+            _ if count == 0 => {}
+            Some(last) if last.first + last.count == first => last.count += count,
+            _ => self.0.push(Run { first, count }),
+        }
+    }
+}
+
+/// The `count <= n` numbers from `first` on, cyclic mod `n`: one run or two,
+/// ascending.
+pub(crate) fn cyclic(first: usize, count: usize, n: usize) -> Vec<Run> {
+    let first = first % n;
+    let wrapped = (first + count).saturating_sub(n);
+    let mut runs = Runs::default();
+    runs.push(0, wrapped);
+    runs.push(first, count - wrapped);
+    runs.0
+}
+
+/// Several rules at the same time: the all-port algorithms. The shorter ones
+/// idle at the end.
+pub(crate) struct Together(pub(crate) Vec<Boxed>);
+
+impl Rule for Together {
+    fn steps(&self) -> usize {
+        self.0.iter().map(|r| r.steps()).max().unwrap_or(0)
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        let mut all = Step::default();
+        for rule in self.0.iter().filter(|r| step < r.steps()) {
+            let part = rule.step(step, rank);
+            all.sends.extend(part.sends);
+            all.recvs.extend(part.recvs);
+        }
+        all
+    }
+}
+
+/// A rule for sub-block `part` of every block cut into `split`.
+pub(crate) struct Sliced {
+    pub(crate) rule: Boxed,
+    pub(crate) part: usize,
+    pub(crate) split: usize,
+}
+
+impl Sliced {
+    fn runs(&self, runs: &[Run]) -> Vec<Run> {
+        let mut out = Runs::default();
+        for b in runs.iter().flat_map(|r| r.range()) {
+            out.push(b * self.split + self.part, 1);
+        }
+        out.0
+    }
+}
+
+impl Rule for Sliced {
+    fn steps(&self) -> usize {
+        self.rule.steps()
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        let whole = self.rule.step(step, rank);
+        let send = |s: Outgoing| Outgoing { blocks: self.runs(&s.blocks), ..s };
+        let recv = |r: Incoming| Incoming { blocks: self.runs(&r.blocks), ..r };
+        Step {
+            sends: whole.sends.into_iter().map(send).collect(),
+            recvs: whole.recvs.into_iter().map(recv).collect(),
+        }
+    }
+}
+
+/// A rule followed by idle steps, up to `steps` in all.
+pub(crate) struct Padded {
+    pub(crate) rule: Boxed,
+    pub(crate) steps: usize,
+}
+
+impl Rule for Padded {
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        if step < self.rule.steps() { self.rule.step(step, rank) } else { Step::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cyclic_ranges_ascend_and_merge() {
+        assert_eq!(cyclic(2, 3, 8), [Run { first: 2, count: 3 }]);
+        assert_eq!(cyclic(6, 4, 8), [Run { first: 0, count: 2 }, Run { first: 6, count: 2 }]);
+        assert_eq!(cyclic(3, 8, 8), [Run { first: 0, count: 8 }]);
+        assert_eq!(cyclic(3, 0, 8), []);
+    }
+}

@@ -1,0 +1,111 @@
+//! All-gather; run backwards, reduce-scatter (sections 1.3, 1.4).
+
+use super::combine::{Boxed, Padded, ceil_log, cyclic, rule};
+use super::grid::{Pick, pick};
+use super::{Chain, Mode, Reversed, Run, Step, broadcast};
+use crate::topology::Extents;
+
+/// AG-RING, -MESH, -MESHD, -HCUBE: the ring rule (Alg. 4.4) once per
+/// dimension, in the order `order`, with everything gathered so far as the
+/// block. Sum of (n_j - 1) steps, t_w m (p-1) (Eq. 4.2, 4.3, 4.4). Extents
+/// `2,2,..` give the messages of Alg. 4.7; the reverse those of Alg. 4.5, 4.8.
+pub(crate) fn by_dimension(extents: &Extents, order: &[usize]) -> Boxed {
+    Box::new(Chain(phases(extents, order)))
+}
+
+fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
+    let phase = |(t, &dim): (usize, &usize)| {
+        let (e, done) = (extents.clone(), order[..t].to_vec());
+        let n = e.extent(dim);
+        rule(n - 1, move |s, rank| {
+            let c = e.coordinate(rank, dim);
+            let at = |x| {
+                pick(&e, |j| match j {
+                    _ if j == dim => Pick::One(x),
+                    _ if done.contains(&j) => Pick::All,
+                    _ => Pick::One(e.coordinate(rank, j)),
+                })
+            };
+            let mut step = Step::default();
+            step.send(e.neighbour(rank, dim, 1), at((c + n - s) % n));
+            step.recv(e.neighbour(rank, dim, -1), at((c + n - s - 1) % n), Mode::Store);
+            step
+        })
+    };
+    order.iter().enumerate().map(phase).collect()
+}
+
+/// The phases of [`by_dimension`], each padded to the longest extent, so that
+/// halves with different orders never meet on a port (AG-AP-MESH).
+pub(crate) fn in_lockstep(extents: &Extents, order: &[usize]) -> Boxed {
+    let steps = (0..extents.dimensions()).map(|j| extents.extent(j) - 1).max().unwrap_or(0);
+    let pad = |rule| Box::new(Padded { rule, steps }) as Boxed;
+    Box::new(Chain(phases(extents, order).into_iter().map(pad).collect()))
+}
+
+/// AG-LINEAR-NN: nearest neighbours on a linear array, both directions at
+/// once. p-1 steps and two ports. Reversed it combines in rank order: from the
+/// left comes an interval that ends before the rank, from the right one that
+/// begins after it.
+pub(crate) fn nearest(p: usize) -> Boxed {
+    rule(p - 1, move |s, rank| {
+        let below = rank.checked_sub(s).map(Run::one);
+        let above = Some(rank + s).filter(|&b| b < p).map(Run::one);
+        let mut step = Step::default();
+        if rank + 1 < p {
+            step.send(rank + 1, below.into_iter().collect());
+            let theirs = Some(rank + 1 + s).filter(|&b| b < p).map(Run::one);
+            step.recv(rank + 1, theirs.into_iter().collect(), Mode::Store);
+        }
+        if rank > 0 {
+            step.send(rank - 1, above.into_iter().collect());
+            let theirs = (rank - 1).checked_sub(s).map(Run::one);
+            step.recv(rank - 1, theirs.into_iter().collect(), Mode::Store);
+        }
+        step
+    })
+}
+
+/// AG-ANY: Bruck's rule (G4), ceil(log p) steps and t_w m (p-1) for any p. The
+/// blocks travel to their own places, so nothing is rotated at the end.
+pub(crate) fn bruck(p: usize) -> Boxed {
+    rule(ceil_log(p), move |k, rank| {
+        let h = 1 << k;
+        let count = h.min(p - h);
+        let mut step = Step::default();
+        step.send((rank + p - h) % p, cyclic(rank, count, p));
+        step.recv((rank + h) % p, cyclic(rank + h, count, p), Mode::Store);
+        step
+    })
+}
+
+/// AG-NAIVE: p broadcasts one after the other, p ceil(log p) steps.
+pub(crate) fn naive(p: usize) -> Boxed {
+    Box::new(Chain((0..p).map(|root| broadcast::line(p, root, Run::one(root))).collect()))
+}
+
+/// AG-AP-RING: both directions of the ring at once, floor(p/2) steps; if p is
+/// even the last step needs one direction only.
+pub(crate) fn both_ways(p: usize) -> Boxed {
+    rule(p / 2, move |s, rank| {
+        let (right, left) = ((rank + 1) % p, (rank + p - 1) % p);
+        let mut step = Step::default();
+        step.send(right, vec![Run::one((rank + p - s) % p)]);
+        step.recv(left, vec![Run::one((left + p - s) % p)], Mode::Store);
+        if 2 * (s + 1) < p {
+            step.send(left, vec![Run::one((rank + s) % p)]);
+            step.recv(right, vec![Run::one((right + s) % p)], Mode::Store);
+        }
+        step
+    })
+}
+
+/// The reduce-scatter that is the dual of an all-gather.
+pub(crate) fn reduction(all_gather: Boxed) -> Boxed {
+    Box::new(Reversed { rule: all_gather, combine: true })
+}
+
+/// All blocks of `0..n`, as one run.
+pub(crate) fn all(n: usize) -> Run {
+    Run { first: 0, count: n }
+}

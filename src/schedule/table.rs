@@ -1,0 +1,487 @@
+//! The rows of the catalogue: one per algorithm, in the order of the operations.
+//!
+//! To add an algorithm, write its rule in the operation's file and add a row:
+//! constant, id, operations, what it needs, one line on it, its source, and the
+//! function that makes it. Sections, G1..G8 and figures are those of
+//! Grama, Gupta, Karypis and Kumar, chapter 4, and of DESIGN.md; ids marked
+//! "ours" are not in the book.
+
+use super::catalogue::{Algorithm, Built, Needs, Row};
+use super::combine::Boxed;
+use super::gather::all;
+use super::grid::{ascending, descending};
+use super::tree::Tree;
+use super::{Chain, Operation, Run};
+use super::{all_port, all_reduce, broadcast, exchange, gather, scan, scatter, shift};
+use crate::topology::Extents;
+
+use Needs::{Any, Cube, CubeRootZero, Grid, Mesh};
+use Operation::*;
+
+macro_rules! catalogue {
+    ($($name:ident $id:literal [$($op:ident),+] $needs:expr, $about:literal, $source:literal,
+       $build:expr;)+) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Index { $($name),+ }
+
+        impl Algorithm {
+            $(
+                #[doc = concat!("`", $id, "`: ", $about, " (", $source, ").")]
+                pub const $name: Algorithm = Algorithm(Index::$name as u8);
+            )+
+
+            /// Every algorithm, in the order of the operations.
+            pub const ALL: &[Algorithm] = &[$(Algorithm::$name),+];
+        }
+
+        pub(super) static ROWS: &[Row] = &[$(Row {
+            id: $id,
+            operations: &[$($op),+],
+            needs: $needs,
+            about: $about,
+            source: $source,
+            build: $build,
+        }),+];
+    };
+}
+
+const BC_CUBE: Needs = Cube(Algorithm::BC_ANY);
+const AG_CUBE: Needs = Cube(Algorithm::AG_ANY);
+const RS_CUBE: Needs = Cube(Algorithm::RS_ANY);
+
+/// The whole vector of an operation that is not split.
+const WHOLE: Run = Run::one(0);
+
+fn then(first: Boxed, second: Boxed) -> Boxed {
+    Box::new(Chain(vec![first, second]))
+}
+
+fn bc_line(p: usize, root: usize) -> Boxed {
+    broadcast::line(p, root, WHOLE)
+}
+
+fn red_line(p: usize, root: usize) -> Boxed {
+    broadcast::reduction(bc_line(p, root))
+}
+
+fn bc_grid(dims: &Extents, root: usize) -> Boxed {
+    broadcast::by_dimension(dims, &ascending(dims), root, WHOLE)
+}
+
+/// Whether columns first, then rows still combines in rank order.
+fn is_line(dims: &Extents) -> bool {
+    (0..dims.dimensions()).filter(|&j| dims.extent(j) > 1).count() <= 1
+}
+
+fn ag_ring(p: usize) -> Boxed {
+    ag_grid(&Extents::ring(p))
+}
+
+fn ag_grid(dims: &Extents) -> Boxed {
+    gather::by_dimension(dims, &ascending(dims))
+}
+
+fn rs_ring(p: usize) -> Boxed {
+    gather::reduction(ag_ring(p))
+}
+
+fn rs_grid(dims: &Extents) -> Boxed {
+    gather::reduction(ag_grid(dims))
+}
+
+fn rs_any(p: usize) -> Boxed {
+    gather::reduction(gather::bruck(p))
+}
+
+fn sc_line(p: usize, root: usize) -> Boxed {
+    scatter::line(p, Tree::for_scatter(p, root))
+}
+
+fn sc_any(p: usize, root: usize) -> Boxed {
+    scatter::line(p, Tree::Clipped { n: p, root })
+}
+
+fn sc_grid(dims: &Extents, root: usize) -> Boxed {
+    scatter::by_dimension(dims, &ascending(dims), root)
+}
+
+fn ga(scatter: Boxed) -> Boxed {
+    scatter::gather(scatter)
+}
+
+/// A reduce-scatter from a reduction of everything to rank 0 and a scatter.
+fn through_root(reduced: Boxed, scattered: Boxed) -> Built {
+    Built::ordered(then(reduced, scattered))
+}
+
+fn rows_first(dims: &Extents, root: usize, blocks: Run) -> Boxed {
+    broadcast::reduction(broadcast::by_dimension(dims, &descending(dims), root, blocks))
+}
+
+catalogue! {
+    // Broadcast, section 1.1 and 1.2.
+    BC_NAIVE "BC-NAIVE" [Broadcast] Any,
+        "the root sends to one rank after the other", "section 1.1",
+        |c| Built::ordered(broadcast::naive(c.p, c.root, WHOLE));
+    BC_RING "BC-RING" [Broadcast] Any,
+        "ring: recursive doubling, far half first", "Fig. 4.2, Eq. 4.1; any p by G1",
+        |c| Built::ordered(bc_line(c.p, c.root));
+    BC_LINEAR "BC-LINEAR" [Broadcast] Any,
+        "linear array: recursive doubling that never needs the wrap-around link", "section 1.1; G1",
+        |c| Built::ordered(bc_line(c.p, c.root));
+    BC_LOOP "BC-LOOP" [Broadcast]
+        CubeRootZero { any_root: Algorithm::BC_HCUBE_SRC, any_ranks: Algorithm::BC_ANY },
+        "the from/to loop, messages of Alg. 4.1", "section 1.1",
+        |c| Built::ordered(broadcast::from_to_loop(c.p, WHOLE));
+    BC_MESH "BC-MESH" [Broadcast] Mesh(Algorithm::BC_MESHD),
+        "mesh: the root's row, then all columns at once", "Fig. 4.5",
+        |c| Built::ordered(bc_grid(&c.dims, c.root));
+    BC_MESHD "BC-MESHD" [Broadcast] Grid,
+        "mesh of any dimensions: one line broadcast per dimension", "section 1.1",
+        |c| Built::ordered(bc_grid(&c.dims, c.root));
+    BC_HCUBE "BC-HCUBE" [Broadcast]
+        CubeRootZero { any_root: Algorithm::BC_HCUBE_SRC, any_ranks: Algorithm::BC_ANY },
+        "hypercube from rank 0, highest dimension first", "Alg. 4.1, Fig. 4.6, Eq. 4.1",
+        |c| Built::ordered(bc_line(c.p, c.root));
+    BC_HCUBE_SRC "BC-HCUBE-SRC" [Broadcast] BC_CUBE,
+        "hypercube from any rank, ids relative to the root by XOR", "Alg. 4.2",
+        |c| Built::ordered(bc_line(c.p, c.root));
+    BC_TREE_LEAF "BC-TREE-LEAF" [Broadcast] Any,
+        "ranks at the leaves of a tree of switches: farthest leaf first", "Fig. 4.7; any p by G1",
+        |c| Built::ordered(bc_line(c.p, c.root));
+    BC_TREE_NODE "BC-TREE-NODE" [Broadcast] Any,
+        "a rank at every node of a binary tree: left child, then right child", "section 1.1, T6b",
+        |c| Built::ordered(broadcast::heap(c.p, c.root, WHOLE, false));
+    BC_ANY "BC-ANY" [Broadcast] Any,
+        "interval halving for any p", "rule G1",
+        |c| Built::ordered(bc_line(c.p, c.root));
+    BC_CHAIN "BC-CHAIN" [Broadcast] Any,
+        "pipeline of segments along the ring", "section 1.2, ours",
+        |c| Built::ordered(broadcast::chain(c.p, c.root, c.segments)).split(c.segments);
+    BC_SPLIT_RING "BC-SPLIT-RING" [Broadcast] Any,
+        "scatter of p parts, then ring all-gather", "section 1.2",
+        |c| Built::ordered(then(sc_line(c.p, c.root), ag_ring(c.p))).split(c.p);
+    BC_SPLIT_MESH "BC-SPLIT-MESH" [Broadcast] Grid,
+        "scatter of p parts, then mesh all-gather", "section 1.2",
+        |c| Built::ordered(then(sc_grid(&c.dims, c.root), ag_grid(&c.dims))).split(c.p);
+    BC_SPLIT_HCUBE "BC-SPLIT-HCUBE" [Broadcast] Cube(Algorithm::BC_SPLIT_ANY),
+        "scatter of p parts, then hypercube all-gather", "Eq. 4.13",
+        |c| Built::ordered(then(sc_line(c.p, c.root), ag_grid(&c.dims))).split(c.p);
+    BC_SPLIT_ANY "BC-SPLIT-ANY" [Broadcast] Any,
+        "scatter of p parts, then Bruck all-gather", "rules G2, G4",
+        |c| Built::ordered(then(sc_any(c.p, c.root), gather::bruck(c.p))).split(c.p);
+    BC_AP_HCUBE "BC-AP-HCUBE" [Broadcast] Cube(Algorithm::BC_SPLIT_ANY),
+        "all ports: rotated scatter trees, then rotated all-gathers", "section 1.10",
+        |c| {
+            let rule = then(all_port::scatter(&c.dims, c.root), all_port::all_gather(&c.dims));
+            Built::ordered(rule).split(c.p * c.d()).ports(c.d())
+        };
+    BC_AP_TREE_NODE "BC-AP-TREE-NODE" [Broadcast] Any,
+        "a rank at every node of a binary tree: both children at once", "section 1.10",
+        |c| Built::ordered(broadcast::heap(c.p, c.root, WHOLE, true)).ports(2);
+
+    // Reduction: the broadcasts run backwards.
+    RED_NAIVE "RED-NAIVE" [Reduce] Any,
+        "one rank after the other sends to the root, those above it first", "section 1.1",
+        |c| Built::ordered(broadcast::naive_reduction(c.p, c.root, WHOLE));
+    RED_RING "RED-RING" [Reduce] Any,
+        "ring: recursive halving, neighbours first", "Fig. 4.3; any p by G1",
+        |c| Built::ordered(red_line(c.p, c.root));
+    RED_LINEAR "RED-LINEAR" [Reduce] Any,
+        "linear array: recursive halving, neighbours first", "section 1.1; G1",
+        |c| Built::ordered(red_line(c.p, c.root));
+    RED_MESH "RED-MESH" [Reduce] Mesh(Algorithm::RED_MESHD),
+        "mesh: all columns at once, then the root's row", "section 1.1",
+        |c| Built::commutative(broadcast::reduction(bc_grid(&c.dims, c.root)))
+            .ordered_if(is_line(&c.dims));
+    RED_MESHD "RED-MESHD" [Reduce] Grid,
+        "mesh of any dimensions: one line reduction per dimension, the last first", "section 1.1",
+        |c| Built::commutative(broadcast::reduction(bc_grid(&c.dims, c.root)))
+            .ordered_if(is_line(&c.dims));
+    RED_MESH_ROWS "RED-MESH-ROWS" [Reduce] Grid,
+        "mesh: all rows at once, then the root's column, which keeps rank order", "section 1.1, ours",
+        |c| Built::ordered(rows_first(&c.dims, c.root, WHOLE));
+    RED_HCUBE "RED-HCUBE" [Reduce] Cube(Algorithm::RED_ANY),
+        "hypercube to any rank, lowest dimension first", "Alg. 4.3",
+        |c| Built::ordered(red_line(c.p, c.root));
+    RED_TREE_LEAF "RED-TREE-LEAF" [Reduce] Any,
+        "ranks at the leaves of a tree of switches: nearest leaf first", "section 1.1; any p by G1",
+        |c| Built::ordered(red_line(c.p, c.root));
+    RED_TREE_NODE "RED-TREE-NODE" [Reduce] Any,
+        "a rank at every node of a binary tree: right child, then left child", "section 1.1",
+        |c| Built::commutative(broadcast::reduction(broadcast::heap(c.p, c.root, WHOLE, false)));
+    RED_ANY "RED-ANY" [Reduce] Any,
+        "interval halving for any p, backwards", "rule G1",
+        |c| Built::ordered(red_line(c.p, c.root));
+    RED_CHAIN "RED-CHAIN" [Reduce] Any,
+        "pipeline of segments along the ring towards the root", "section 1.2, ours",
+        |c| Built::commutative(broadcast::reduction(broadcast::chain(c.p, c.root, c.segments)))
+            .split(c.segments)
+            .ordered_if(c.root == 0);
+    RED_SPLIT_RING "RED-SPLIT-RING" [Reduce] Any,
+        "ring reduce-scatter of p parts, then gather", "section 1.2",
+        |c| Built::commutative(then(rs_ring(c.p), ga(sc_line(c.p, c.root)))).split(c.p);
+    RED_SPLIT_MESH "RED-SPLIT-MESH" [Reduce] Grid,
+        "mesh reduce-scatter of p parts, then gather", "section 1.2",
+        |c| Built::commutative(then(rs_grid(&c.dims), ga(sc_grid(&c.dims, c.root)))).split(c.p);
+    RED_SPLIT_HCUBE "RED-SPLIT-HCUBE" [Reduce] Cube(Algorithm::RED_SPLIT_ANY),
+        "hypercube reduce-scatter of p parts, then gather", "section 1.2",
+        |c| Built::commutative(then(rs_grid(&c.dims), ga(sc_line(c.p, c.root)))).split(c.p);
+    RED_SPLIT_ANY "RED-SPLIT-ANY" [Reduce] Any,
+        "Bruck reduce-scatter of p parts, then gather", "rules G2, G4",
+        |c| Built::commutative(then(rs_any(c.p), ga(sc_any(c.p, c.root)))).split(c.p);
+    RED_AP_HCUBE "RED-AP-HCUBE" [Reduce] Cube(Algorithm::RED_SPLIT_ANY),
+        "all ports: rotated reduce-scatters, then rotated gather trees", "section 1.10",
+        |c| {
+            let collected = ga(all_port::scatter(&c.dims, c.root));
+            let rule = then(gather::reduction(all_port::all_gather(&c.dims)), collected);
+            Built::commutative(rule).split(c.p * c.d()).ports(c.d())
+        };
+
+    // All-gather, section 1.3.
+    AG_NAIVE "AG-NAIVE" [AllGather] Any,
+        "p broadcasts one after the other", "section 1.3",
+        |c| Built::ordered(gather::naive(c.p));
+    AG_RING "AG-RING" [AllGather] Any,
+        "ring: the block just received is passed on", "Alg. 4.4, Fig. 4.9, Eq. 4.2",
+        |c| Built::ordered(ag_ring(c.p));
+    AG_LINEAR "AG-LINEAR" [AllGather] Any,
+        "linear array: the ring rule, its wrap-around on the idle backward links", "Eq. 4.2",
+        |c| Built::ordered(ag_ring(c.p));
+    AG_LINEAR_NN "AG-LINEAR-NN" [AllGather] Any,
+        "linear array: both neighbours at once, no long way back", "section 1.3 (b), ours",
+        |c| Built::ordered(gather::nearest(c.p)).ports(2);
+    AG_MESH "AG-MESH" [AllGather] Mesh(Algorithm::AG_MESHD),
+        "mesh: ring rule in the rows, then with whole rows in the columns",
+        "Alg. 4.6, Fig. 4.10, Eq. 4.3",
+        |c| Built::ordered(ag_grid(&c.dims));
+    AG_MESHD "AG-MESHD" [AllGather] Grid,
+        "mesh of any dimensions: ring rule per dimension", "section 1.3",
+        |c| Built::ordered(ag_grid(&c.dims));
+    AG_HCUBE "AG-HCUBE" [AllGather] AG_CUBE,
+        "hypercube: ranges double, lowest dimension first", "Alg. 4.7, Fig. 4.11, Eq. 4.4",
+        |c| Built::ordered(ag_grid(&c.dims));
+    AG_HCUBE_DESC "AG-HCUBE-DESC" [AllGather] AG_CUBE,
+        "hypercube: highest dimension first, so the long way carries least", "section 2, ours",
+        |c| Built::ordered(gather::by_dimension(&c.dims, &descending(&c.dims)));
+    AG_PIPE "AG-PIPE" [AllGather] Any,
+        "pipelined broadcasts from all ranks, the data movement of AG-RING", "text after Eq. 4.4",
+        |c| Built::ordered(ag_ring(c.p));
+    AG_ANY "AG-ANY" [AllGather] Any,
+        "Bruck's rule for any p", "rule G4",
+        |c| Built::ordered(gather::bruck(c.p));
+    AG_AP_HCUBE "AG-AP-HCUBE" [AllGather] AG_CUBE,
+        "all ports: every part of a block takes the dimensions in another order", "section 1.10",
+        |c| Built::ordered(all_port::all_gather(&c.dims)).split(c.d()).ports(c.d());
+    AG_AP_RING "AG-AP-RING" [AllGather] Any,
+        "both directions of the ring at once", "section 1.10",
+        |c| Built::ordered(gather::both_ways(c.p)).ports(2);
+    AG_AP_MESH "AG-AP-MESH" [AllGather] Mesh(Algorithm::AG_MESHD),
+        "half of every block rows first, half columns first", "section 1.10",
+        |c| Built::ordered(all_port::all_gather_mesh(&c.dims)).split(2).ports(2);
+
+    // Reduce-scatter, section 1.4: the all-gathers run backwards.
+    RS_RING "RS-RING" [ReduceScatter] Any,
+        "ring: partial results travel to their owner", "Alg. 4.5",
+        |c| Built::commutative(rs_ring(c.p)).ordered_if(c.p <= 2);
+    RS_LINEAR "RS-LINEAR" [ReduceScatter] Any,
+        "linear array: AG-LINEAR backwards", "section 1.4",
+        |c| Built::commutative(rs_ring(c.p)).ordered_if(c.p <= 2);
+    RS_LINEAR_NN "RS-LINEAR-NN" [ReduceScatter] Any,
+        "linear array: partial results from both sides meet at their owner, in rank order",
+        "section 1.4, ours",
+        |c| Built::ordered(gather::reduction(gather::nearest(c.p))).ports(2);
+    RS_MESH "RS-MESH" [ReduceScatter] Mesh(Algorithm::RS_MESHD),
+        "mesh: whole rows along the columns, then blocks along the rows", "book Problem 4.4",
+        |c| Built::commutative(rs_grid(&c.dims)).ordered_if(c.p <= 2);
+    RS_MESHD "RS-MESHD" [ReduceScatter] Grid,
+        "mesh of any dimensions: AG-MESHD backwards", "section 1.4",
+        |c| Built::commutative(rs_grid(&c.dims)).ordered_if(c.p <= 2);
+    RS_HCUBE "RS-HCUBE" [ReduceScatter] RS_CUBE,
+        "hypercube: ranges halve, highest dimension first", "Alg. 4.8",
+        |c| Built::commutative(rs_grid(&c.dims)).ordered_if(c.p <= 2);
+    RS_HCUBE_ASC "RS-HCUBE-ASC" [ReduceScatter] Cube(Algorithm::RS_RED_SC),
+        "hypercube: lowest dimension first, which keeps rank order", "section 1.4, ours",
+        |c| Built::ordered(gather::reduction(
+            gather::by_dimension(&c.dims, &descending(&c.dims))));
+    RS_ANY "RS-ANY" [ReduceScatter] Any,
+        "Bruck's rule for any p, backwards", "rule G4",
+        |c| Built::commutative(rs_any(c.p)).ordered_if(c.p <= 2);
+    RS_RED_SC "RS-RED-SC" [ReduceScatter] Any,
+        "everything reduced to rank 0 in rank order, then scattered", "section 1.4, ours; G1, G2",
+        |c| through_root(broadcast::reduction(broadcast::line(c.p, 0, all(c.p))), sc_any(c.p, 0));
+    RS_MESH_RED_SC "RS-MESH-RED-SC" [ReduceScatter] Grid,
+        "mesh: everything reduced to rank 0 in rank order, rows first, then scattered",
+        "section 1.4, ours",
+        |c| through_root(rows_first(&c.dims, 0, all(c.p)), sc_grid(&c.dims, 0));
+    RS_AP_HCUBE "RS-AP-HCUBE" [ReduceScatter] RS_CUBE,
+        "all ports: AG-AP-HCUBE backwards", "section 1.10",
+        |c| Built::commutative(gather::reduction(all_port::all_gather(&c.dims)))
+            .split(c.d()).ports(c.d()).ordered_if(c.p <= 2);
+
+    // All-reduce and barrier, section 1.5.
+    AR_NAIVE "AR-NAIVE" [AllReduce] Any,
+        "reduction to rank 0, then broadcast", "section 1.5",
+        |c| Built::ordered(then(red_line(c.p, 0), bc_line(c.p, 0)));
+    AR_RING "AR-RING" [AllReduce] Any,
+        "ring: reduction to rank 0, then broadcast, without congestion", "section 1.5",
+        |c| Built::ordered(then(red_line(c.p, 0), bc_line(c.p, 0)));
+    AR_MESH "AR-MESH" [AllReduce] Grid,
+        "mesh: recursive doubling in the rows, then in the columns", "section 1.5; G3",
+        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+    AR_HCUBE "AR-HCUBE" [AllReduce] Cube(Algorithm::AR_ANY),
+        "hypercube: exchange and combine along every dimension", "Fig. 4.11 reread, Eq. 4.5",
+        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+    AR_ANY "AR-ANY" [AllReduce] Any,
+        "recursive doubling for any p: neighbours fold, exchange, unfold", "rule G3",
+        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+    AR_SPLIT_RING "AR-SPLIT-RING" [AllReduce] Any,
+        "ring reduce-scatter of p parts, then ring all-gather", "section 1.2",
+        |c| Built::commutative(then(rs_ring(c.p), ag_ring(c.p))).split(c.p).ordered_if(c.p <= 2);
+    AR_SPLIT_MESH "AR-SPLIT-MESH" [AllReduce] Grid,
+        "mesh reduce-scatter of p parts, then mesh all-gather", "section 1.2",
+        |c| Built::commutative(then(rs_grid(&c.dims), ag_grid(&c.dims)))
+            .split(c.p).ordered_if(c.p <= 2);
+    AR_SPLIT_HCUBE "AR-SPLIT-HCUBE" [AllReduce] Cube(Algorithm::AR_SPLIT_ANY),
+        "hypercube reduce-scatter of p parts, then hypercube all-gather", "section 1.2",
+        |c| Built::commutative(then(rs_grid(&c.dims), ag_grid(&c.dims)))
+            .split(c.p).ordered_if(c.p <= 2);
+    AR_SPLIT_ANY "AR-SPLIT-ANY" [AllReduce] Any,
+        "Bruck reduce-scatter of p parts, then Bruck all-gather", "rule G4",
+        |c| Built::commutative(then(rs_any(c.p), gather::bruck(c.p)))
+            .split(c.p).ordered_if(c.p <= 2);
+    AR_AP_HCUBE "AR-AP-HCUBE" [AllReduce] Cube(Algorithm::AR_SPLIT_ANY),
+        "all ports: rotated reduce-scatters, then rotated all-gathers", "section 1.10",
+        |c| {
+            let gathered = all_port::all_gather(&c.dims);
+            let rule = then(gather::reduction(all_port::all_gather(&c.dims)), gathered);
+            Built::commutative(rule).split(c.p * c.d()).ports(c.d()).ordered_if(c.p <= 2)
+        };
+    BAR_AR "BAR-AR" [Barrier] Any,
+        "an all-reduce of one word", "section 1.5",
+        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+    BAR_ANY "BAR-ANY" [Barrier] Any,
+        "dissemination for any p", "rule G7",
+        |c| Built::ordered(all_reduce::dissemination(c.p));
+
+    // Prefix sums, section 1.6.
+    SCAN_HCUBE "SCAN-HCUBE" [Scan, ExclusiveScan] Any,
+        "recursive doubling with a total and a result, partners beyond p skipped",
+        "Alg. 4.9, Fig. 4.13; any p by G8",
+        |c| Built::ordered(scan::doubling(c.p));
+    SCAN_CHAIN "SCAN-CHAIN" [Scan, ExclusiveScan] Any,
+        "ring or array: from rank to rank", "section 1.6, ours",
+        |c| Built::ordered(scan::chain(c.p, c.exclusive()));
+    SCAN_MESH "SCAN-MESH" [Scan, ExclusiveScan] Grid,
+        "mesh: chains in the rows, row totals down the last column, offsets along the rows",
+        "section 1.6, ours",
+        |c| Built::ordered(scan::mesh(&c.dims, c.exclusive()));
+
+    // Scatter and gather, section 1.7.
+    SC_NAIVE "SC-NAIVE" [Scatter] Any,
+        "the root sends to one rank after the other", "section 1.7",
+        |c| Built::ordered(scatter::naive(c.p, c.root));
+    SC_RING "SC-RING" [Scatter] Any,
+        "ring: messages halve down the broadcast tree", "book Problem 4.7; other p by G2",
+        |c| Built::ordered(sc_line(c.p, c.root));
+    SC_LINEAR "SC-LINEAR" [Scatter] Any,
+        "linear array: messages halve down the broadcast tree", "section 1.7; other p by G2",
+        |c| Built::ordered(sc_line(c.p, c.root));
+    SC_MESH "SC-MESH" [Scatter] Grid,
+        "mesh: whole columns along the root's row, then blocks down the columns",
+        "book Problem 4.7",
+        |c| Built::ordered(sc_grid(&c.dims, c.root));
+    SC_HCUBE "SC-HCUBE" [Scatter] Cube(Algorithm::SC_ANY),
+        "hypercube: ranges halve, highest dimension first", "Fig. 4.15, Eq. 4.6",
+        |c| Built::ordered(sc_line(c.p, c.root));
+    SC_TREE_LEAF "SC-TREE-LEAF" [Scatter] Any,
+        "ranks at the leaves of a tree of switches", "section 1.7; other p by G2",
+        |c| Built::ordered(sc_line(c.p, c.root));
+    SC_ANY "SC-ANY" [Scatter] Any,
+        "clipped binomial tree for any p", "rule G2",
+        |c| Built::ordered(sc_any(c.p, c.root));
+    SC_AP_HCUBE "SC-AP-HCUBE" [Scatter] Cube(Algorithm::SC_ANY),
+        "all ports: every part of a block goes down another tree", "section 1.10",
+        |c| Built::ordered(all_port::scatter(&c.dims, c.root)).split(c.d()).ports(c.d());
+    GA_NAIVE "GA-NAIVE" [Gather] Any,
+        "one rank after the other sends to the root, from the last down", "section 1.7",
+        |c| Built::ordered(ga(scatter::naive(c.p, c.root)));
+    GA_RING "GA-RING" [Gather] Any,
+        "ring: messages grow up the tree", "Fig. 4.14; other p by G2",
+        |c| Built::ordered(ga(sc_line(c.p, c.root)));
+    GA_LINEAR "GA-LINEAR" [Gather] Any,
+        "linear array: messages grow up the tree", "Fig. 4.14; other p by G2",
+        |c| Built::ordered(ga(sc_line(c.p, c.root)));
+    GA_MESH "GA-MESH" [Gather] Grid,
+        "mesh: the columns to the root's row, then the row", "Fig. 4.14",
+        |c| Built::ordered(ga(sc_grid(&c.dims, c.root)));
+    GA_HCUBE "GA-HCUBE" [Gather] Cube(Algorithm::GA_ANY),
+        "hypercube: ranges double, lowest dimension first", "Fig. 4.14, Eq. 4.6",
+        |c| Built::ordered(ga(sc_line(c.p, c.root)));
+    GA_TREE_LEAF "GA-TREE-LEAF" [Gather] Any,
+        "ranks at the leaves of a tree of switches", "section 1.7; other p by G2",
+        |c| Built::ordered(ga(sc_line(c.p, c.root)));
+    GA_ANY "GA-ANY" [Gather] Any,
+        "clipped binomial tree for any p, backwards", "rule G2",
+        |c| Built::ordered(ga(sc_any(c.p, c.root)));
+    GA_AP_HCUBE "GA-AP-HCUBE" [Gather] Cube(Algorithm::GA_ANY),
+        "all ports: SC-AP-HCUBE backwards", "section 1.10",
+        |c| Built::ordered(ga(all_port::scatter(&c.dims, c.root))).split(c.d()).ports(c.d());
+
+    // Total exchange, section 1.8.
+    TX_RING "TX-RING" [AllToAll] Any,
+        "ring: what still travels goes to the next rank", "Fig. 4.18, Eq. 4.7",
+        |c| Built::ordered(exchange::by_dimension(&c.dims, &[0]));
+    TX_MESH "TX-MESH" [AllToAll] Mesh(Algorithm::TX_MESHD),
+        "mesh: by destination column along the rows, then by row along the columns",
+        "Fig. 4.19, Eq. 4.8",
+        |c| Built::ordered(exchange::by_dimension(&c.dims, &ascending(&c.dims)));
+    TX_MESHD "TX-MESHD" [AllToAll] Grid,
+        "mesh of any dimensions: one phase per dimension", "section 1.8",
+        |c| Built::ordered(exchange::by_dimension(&c.dims, &ascending(&c.dims)));
+    TX_HCUBE "TX-HCUBE" [AllToAll] Cube(Algorithm::TX_BRUCK),
+        "hypercube: half of everything crosses every dimension", "Fig. 4.20, Eq. 4.9",
+        |c| Built::ordered(exchange::by_dimension(&c.dims, &ascending(&c.dims)));
+    TX_HCUBE_XOR "TX-HCUBE-XOR" [AllToAll] Cube(Algorithm::TX_ANY),
+        "hypercube: pairwise exchange with rank XOR i, no forwarding",
+        "Alg. 4.10, Fig. 4.21, Eq. 4.10",
+        |c| Built::ordered(exchange::pairwise(c.p));
+    TX_ANY "TX-ANY" [AllToAll] Any,
+        "to rank + k, from rank - k, no forwarding, any p", "rule G5",
+        |c| Built::ordered(exchange::shifted(c.p));
+    TX_BRUCK "TX-BRUCK" [AllToAll] Any,
+        "Bruck's exchange by the bits of the distance, any p", "rule G6",
+        |c| Built::ordered(exchange::bruck(c.p));
+    TX_AP_HCUBE "TX-AP-HCUBE" [AllToAll] Cube(Algorithm::TX_ANY),
+        "all ports: every part of a block takes the dimensions in another order", "section 1.10",
+        |c| Built::ordered(all_port::total_exchange(&c.dims)).split(c.d()).ports(c.d());
+    TX_AP_RING "TX-AP-RING" [AllToAll] Any,
+        "every block goes the shorter way round the ring", "section 1.10",
+        |c| Built::ordered(exchange::both_ways(c.p)).ports(2);
+    TX_AP_MESH "TX-AP-MESH" [AllToAll] Mesh(Algorithm::TX_MESHD),
+        "half of every block rows first, half columns first", "section 1.10",
+        |c| Built::ordered(all_port::total_exchange_mesh(&c.dims)).split(2).ports(2);
+
+    // Circular shift, section 1.9.
+    CS_RING "CS-RING" [Shift] Any,
+        "ring: shifts to a neighbour in the shorter direction", "section 1.9",
+        |c| Built::ordered(shift::ring(c.p, c.shift));
+    CS_MESH "CS-MESH" [Shift] Grid,
+        "mesh: along the rows, compensation, down the columns", "Fig. 4.22",
+        |c| Built::ordered(shift::mesh(&c.dims, c.shift, false));
+    CS_MESH_MIN "CS-MESH-MIN" [Shift] Grid,
+        "mesh: the same in the shorter directions", "Eq. 4.11",
+        |c| Built::ordered(shift::mesh(&c.dims, c.shift, true));
+    CS_HC_RGC_F "CS-HC-RGC-F" [Shift] Cube(Algorithm::CS_ANY),
+        "ring in the cube by Gray code: powers of two forward", "Fig. 4.23, Eq. 4.12",
+        |c| Built::ordered(shift::gray_code(c.p, c.shift, false));
+    CS_HC_RGC_FB "CS-HC-RGC-FB" [Shift] Cube(Algorithm::CS_ANY),
+        "ring in the cube by Gray code: powers of two forward and backward", "section 1.9",
+        |c| Built::ordered(shift::gray_code(c.p, c.shift, true));
+    CS_HC_ECUBE "CS-HC-ECUBE" [Shift] Cube(Algorithm::CS_ANY),
+        "hypercube: one message, routed lowest dimension first", "Fig. 4.24",
+        |c| Built::ordered(shift::direct(c.p, c.shift));
+    CS_ANY "CS-ANY" [Shift] Any,
+        "one message straight to its destination", "section 1.9",
+        |c| Built::ordered(shift::direct(c.p, c.shift));
+}
