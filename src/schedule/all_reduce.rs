@@ -58,7 +58,7 @@ impl Fold {
         let paired = x < 2 * self.folded;
         let last = step + 1 == self.steps();
         if self.folded > 0 && (step == 0 || last) {
-            return match (paired, x % 2 == 0, last) {
+            return match (paired, x.is_multiple_of(2), last) {
                 (false, _, _) => LineStep::default(),
                 (_, true, false) => LineStep { send: Some(x + 1), recv: None },
                 (_, false, false) => LineStep { send: None, recv: Some((x - 1, false)) },

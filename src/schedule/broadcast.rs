@@ -19,8 +19,24 @@ fn store(hop: Option<Hop>, rank: usize, blocks: Vec<Run>) -> Step {
 
 /// BC-NAIVE: the root sends to one rank after the other. p-1 steps.
 pub(crate) fn naive(p: usize, root: usize, blocks: Run) -> Boxed {
+    in_turn(p, root, blocks, |s, _, root| if s < root { s } else { s + 1 })
+}
+
+/// RED-NAIVE: the ranks above the root send to it upwards, then those below it
+/// downwards, so that what the root holds is always an interval of ranks.
+pub(crate) fn naive_reduction(p: usize, root: usize, blocks: Run) -> Boxed {
+    let forward = |s: usize, p: usize, root: usize| if s < root { s } else { p - 1 + root - s };
+    reduction(in_turn(p, root, blocks, forward))
+}
+
+fn in_turn(
+    p: usize,
+    root: usize,
+    blocks: Run,
+    order: impl Fn(usize, usize, usize) -> usize + Send + Sync + 'static,
+) -> Boxed {
     rule(p - 1, move |s, rank| {
-        let to = if s < root { s } else { s + 1 };
+        let to = order(s, p, root);
         store(Some(Hop { from: root, to, first: to, count: 1 }), rank, vec![blocks])
     })
 }

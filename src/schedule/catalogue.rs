@@ -162,18 +162,15 @@ impl Algorithm {
         }
     }
 
-    /// Whether the extents of a request make a difference.
+    /// Whether the engine has a path of its own for the algorithm, and its
+    /// schedule is for paper only.
     pub(crate) fn is_fused(self) -> bool {
         matches!(self, Algorithm::AR_FUSED | Algorithm::RED_FUSED | Algorithm::RS_FUSED)
     }
 
+    /// Whether the extents of a request make a difference.
     pub fn uses_dims(self) -> bool {
         matches!(self.row().needs, Needs::Mesh(_) | Needs::Grid)
-    }
-
-    /// Whether `dims` of a request are acceptable, the number of ranks apart.
-    pub(crate) fn takes(self, dims: &Extents) -> bool {
-        !matches!(self.row().needs, Needs::Mesh(_)) || dims.dimensions() <= 2
     }
 
     /// All algorithms that carry out `operation`.

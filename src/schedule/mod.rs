@@ -9,6 +9,7 @@ mod all_port;
 mod all_reduce;
 mod broadcast;
 mod catalogue;
+mod check;
 mod combine;
 mod contract;
 mod exchange;
@@ -25,7 +26,11 @@ mod step;
 mod table;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
 pub use catalogue::{Algorithm, UnknownAlgorithm};
+pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
 pub use operation::{Operation, UnknownOperation};
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};

@@ -194,9 +194,8 @@ catalogue! {
 
     // Reduction: the broadcasts run backwards.
     RED_NAIVE "RED-NAIVE" [Reduce] Any,
-        "one rank after the other sends to the root, from the last down", "section 1.1",
-        |c| Built::ordered(broadcast::reduction(broadcast::naive(c.p, c.root, WHOLE)))
-            .ordered_if(c.root + 1 == c.p || c.p <= 2);
+        "one rank after the other sends to the root, those above it first", "section 1.1",
+        |c| Built::ordered(broadcast::naive_reduction(c.p, c.root, WHOLE));
     RED_RING "RED-RING" [Reduce] Any,
         "ring: recursive halving, neighbours first", "Fig. 4.3; any p by G1",
         |c| Built::ordered(red_line(c.p, c.root));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn arcs(tree: Tree, n: usize) -> Vec<Vec<(usize, usize)>> {
-        let step = |s| (0..n).filter_map(|x| tree.hop(s, x).filter(|h| h.from == x));
+        let step = |s| (0..n).filter_map(move |x| tree.hop(s, x).filter(|h| h.from == x));
         (0..tree.steps()).map(|s| step(s).map(|h| (h.from, h.to)).collect()).collect()
     }
 
