@@ -115,7 +115,8 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
         }
     };
 
-    let distances = distances.and_then(|raw| {
+    // A single memory is at no distance from anything.
+    let distances = distances.filter(|_| nodes.len() > 1).and_then(|raw| {
         let row_of = |os_id: usize| raw.nodes.iter().position(|&node| node == os_id);
         let matrix: Option<Vec<Vec<u64>>> = nodes
             .iter()
