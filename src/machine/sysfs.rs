@@ -193,8 +193,9 @@ fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
     let present = numbered(cpu_dir, "cpu");
     let listed = read_text(&cpu_dir.join("online")).and_then(|text| parse_list(&text).ok());
     let online: Vec<usize> = match listed {
-        // Without a directory there is nothing to say about a processor, and it exists all the same.
-        Some(list) if !list.is_empty() => list,
+        Some(list) if !list.is_empty() => {
+            list.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect()
+        }
         _ => present
             .into_iter()
             .filter(|cpu| {
