@@ -91,7 +91,7 @@ fn damaged_synthetic_strings() {
         "2 3 4 5",
         "group:2 l2:2(size=1MB) l1i:1 core:1 pu:2(indexes=4*2)",
     ] {
-        for _ in 0..2000 {
+        for _ in 0..400 {
             let bytes = mutate(seed.as_bytes(), &mut random);
             check(Machine::from_synthetic(&String::from_utf8_lossy(&bytes)));
         }
