@@ -81,10 +81,21 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
 
     let kind_of: BTreeMap<usize, usize> = kinds.into_iter().collect();
     let levels = levels(groups, to_cores);
-    let first_with = |level: Level, pu: usize| {
-        let of_level = levels.iter().find(|l| l.level == level)?;
-        of_level.groups.iter().position(|g| g.pus.binary_search(&pu).is_ok())
-    };
+    let mut package_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for (index, group) in
+        levels.iter().filter(|l| l.level == Level::Package).flat_map(|l| &l.groups).enumerate()
+    {
+        for &pu in &group.pus {
+            package_of.entry(pu).or_insert(index);
+        }
+    }
+    // A core may have several memories; the lowest number is the ordinary one.
+    let mut node_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        for &pu in &node.pus {
+            node_of.entry(pu).or_insert(index);
+        }
+    }
     let cores: Vec<Core> = order
         .iter()
         .enumerate()
@@ -92,8 +103,8 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
             let pus = cores[old].clone();
             let first = pus[0];
             Core {
-                package: first_with(Level::Package, first),
-                numa: nodes.iter().position(|node| node.pus.binary_search(&first).is_ok()),
+                package: package_of.get(&first).copied(),
+                numa: node_of.get(&first).copied(),
                 kind: kind_of.get(&first).copied().unwrap_or(0),
                 path: tree.path(index),
                 pus,
@@ -115,7 +126,8 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
         }
     };
 
-    let distances = distances.and_then(|raw| {
+    // A single memory is at no distance from anything.
+    let distances = distances.filter(|_| nodes.len() > 1).and_then(|raw| {
         let row_of = |os_id: usize| raw.nodes.iter().position(|&node| node == os_id);
         let matrix: Option<Vec<Vec<u64>>> = nodes
             .iter()
@@ -130,7 +142,14 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
         matrix
     });
 
-    Ok(Machine { cores, levels, nodes, distances, allowed, tree, source, warnings })
+    let mut units: Vec<(usize, usize)> = cores
+        .iter()
+        .enumerate()
+        .flat_map(|(index, core)| core.pus.iter().map(move |&pu| (pu, index)))
+        .collect();
+    units.sort_unstable();
+
+    Ok(Machine { cores, units, levels, nodes, distances, allowed, tree, source, warnings })
 }
 
 /// Drops processing units that were seen before, and cores without any.
@@ -177,21 +196,15 @@ fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> V
     let mut by_level: BTreeMap<(Level, usize), Vec<Group>> = BTreeMap::new();
     let mut groups = groups;
     groups.sort_by(|a, b| (a.level, b.pus.len(), &a.pus).cmp(&(b.level, a.pus.len(), &b.pus)));
-    let mut nesting: Vec<(Vec<usize>, usize)> = Vec::new();
+    // How many nameless groups, all of them larger, hold a processing unit so far.
+    let mut nesting: BTreeMap<usize, usize> = BTreeMap::new();
     for group in groups {
         // Only nameless groups nest in others of their kind.
-        let depth = if group.level == Level::Group {
-            let outer = nesting
-                .iter()
-                .filter(|(pus, _)| group.pus.iter().all(|pu| pus.binary_search(pu).is_ok()))
-                .map(|(_, depth)| depth + 1)
-                .max()
-                .unwrap_or(0);
-            nesting.push((group.pus.clone(), outer));
-            outer
-        } else {
-            0
-        };
+        let mut depth = 0;
+        if group.level == Level::Group {
+            depth = group.pus.iter().filter_map(|pu| nesting.get(pu).copied()).max().unwrap_or(0);
+            nesting.extend(group.pus.iter().map(|&pu| (pu, depth + 1)));
+        }
         let cores = to_cores(&group.pus);
         let RawGroup { os_id, pus, .. } = group;
         by_level.entry((group.level, depth)).or_default().push(Group { os_id, pus, cores });

@@ -106,3 +106,121 @@ fn load() -> Result<Found, String> {
 fn processing_units(object: &TopologyObject) -> Vec<usize> {
     object.cpuset().into_iter().flatten().map(|pu| pu as usize).take(MAX_PU).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    //! Does hwloc see the same as our own readers? hwloc takes other machines from environment variables
+    //! only, so every case is a process of its own: this test program again, with the ignored test.
+
+    use std::process::Command;
+
+    use super::super::facts::Facts;
+    use super::super::source::Source;
+    use super::super::{Machine, build};
+    use super::*;
+
+    /// Holds the synthetic string or the path that the child compares.
+    const CASE: &str = "PHALANX_TEST_CASE";
+
+    fn run_child(variable: &str, value: &str) {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "machine::hwloc::tests::child", "--ignored", "--nocapture"])
+            .env(variable, value)
+            .env("HWLOC_THISSYSTEM", "0")
+            .env(CASE, value)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stdout);
+        let errors = String::from_utf8_lossy(&child.stderr);
+        assert!(child.status.success(), "{value}\n{text}\n{errors}");
+        assert!(text.contains("1 passed"), "{value}\n{text}");
+    }
+
+    #[test]
+    #[ignore = "started by the other tests, with a machine in the environment"]
+    fn child() {
+        let Ok(case) = std::env::var(CASE) else { return };
+        let ours = if std::path::Path::new(&case).is_file() {
+            Machine::from_xml(&case).unwrap()
+        } else {
+            Machine::from_synthetic(&case).unwrap()
+        };
+        let Found { cores, groups } = load().unwrap();
+        let facts = Facts { cores, groups, ..Facts::default() };
+        let theirs = build::build(facts, Source::all("hwloc")).unwrap();
+        let cores = |machine: &Machine| -> Vec<Vec<usize>> {
+            machine.cores().iter().map(|core| core.pus.clone()).collect()
+        };
+        assert_eq!(cores(&ours), cores(&theirs));
+        for level in [Level::Package, Level::Die, Level::L3, Level::L2, Level::L1] {
+            let sets = |machine: &Machine| -> Vec<(Option<usize>, Vec<usize>)> {
+                let of = |group: &super::super::Group| {
+                    let os_id = group.os_id.filter(|_| level == Level::Package);
+                    (os_id, group.pus.clone())
+                };
+                machine.groups(level).iter().map(of).collect()
+            };
+            assert_eq!(sets(&ours), sets(&theirs), "{level}");
+        }
+    }
+
+    #[test]
+    fn synthetic_strings_mean_the_same() {
+        for text in [
+            "4",
+            "2 3",
+            "2 3 4",
+            "2 3 4 5",
+            "2 3 2 2 2",
+            "2 2 2 2 2 2",
+            "2 2 2 2 2 2 2",
+            "pack:2 [numa] l3:4 core:8 pu:2",
+            "node:2 l3:4 core:8 pu:2",
+            "Package:2 L3Cache:2 L2:2 Core:2 PU:1",
+            "pa:2 die:2 l1d:2 core:1 pu:2",
+            "pack:2[numa(memory=16GB)]core:2 pu:2",
+            "pack:2 core:2 pu:2(indexes=0,4,2,6,1,5,3,7)",
+            "pack:2 core:2 pu:2(indexes=pack:core)",
+            "pack:2 core:2 pu:2(indexes=core:pack)",
+            "pack:2 core:2 pu:2(indexes=4*2)",
+            "pack:2(indexes=3,5) l2:2 l1i:1 core:1 pu:2",
+            "group:2 group:2 core:2 pu:1",
+            "pack:2 core:2 l2:2 pu:2",
+        ] {
+            run_child("HWLOC_SYNTHETIC", text);
+        }
+    }
+
+    #[test]
+    fn saved_machines_mean_the_same() {
+        let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
+        for entry in std::fs::read_dir(own).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "xml") {
+                run_child("HWLOC_XMLFILE", path.to_str().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_replaced_machine_is_not_taken_for_this_one() {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "machine::hwloc::tests::child_reads_this", "--ignored"])
+            .env("HWLOC_SYNTHETIC", "pack:3 core:5 pu:1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success() && text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "started by the other tests, with a machine in the environment"]
+    fn child_reads_this() {
+        if std::env::var_os("HWLOC_SYNTHETIC").is_none() {
+            return;
+        }
+        let machine = Machine::this().unwrap();
+        assert!(machine.source().cores.starts_with("sysfs"), "{}", machine.source());
+        assert!(machine.warnings().iter().any(|w| w.contains("HWLOC_SYNTHETIC")));
+    }
+}

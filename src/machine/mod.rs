@@ -53,6 +53,8 @@ pub use self::tree::{Tree, Vertex};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     cores: Vec<Core>,
+    /// Each processing unit and its core, sorted.
+    units: Vec<(usize, usize)>,
     levels: Vec<LevelGroups>,
     nodes: Vec<NumaNode>,
     distances: Option<Vec<Vec<u64>>>,
@@ -196,7 +198,7 @@ impl Machine {
     /// The number of processing units, allowed or not.
     #[must_use]
     pub fn pu_count(&self) -> usize {
-        self.cores.iter().map(|core| core.pus.len()).sum()
+        self.units.len()
     }
 
     /// The tree of what cores share.
@@ -220,7 +222,8 @@ impl Machine {
     /// The index of the core (in logical order) that has this processing unit.
     #[must_use]
     pub fn core_of(&self, pu: usize) -> Option<usize> {
-        self.cores.iter().position(|core| core.pus.binary_search(&pu).is_ok())
+        let found = self.units.binary_search_by_key(&pu, |&(unit, _)| unit).ok()?;
+        Some(self.units[found].1)
     }
 
     /// The groups of a level; for [`Level::Group`], which may exist several times, the innermost.

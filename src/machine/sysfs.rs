@@ -5,14 +5,15 @@
 //! file. So everything is optional here, except the processors themselves; whatever is missing is
 //! taken as "not shared". Offline processors are no part of the machine.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::MachineError;
 use super::facts::{Facts, RawCore, RawDistances, RawGroup, RawNode};
 use super::level::Level;
-use super::mask::{MAX_PU, clean, parse_list, parse_mask};
+use super::mask::{MAX_PU, clean, format_list, parse_list, parse_mask};
 
 /// Reads a saved tree, looking for where it begins.
 pub(super) fn read_saved(root: &Path) -> Result<Facts, MachineError> {
@@ -43,8 +44,11 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
     let cpu_dir = cpu_dir(sys);
     let online = online(&cpu_dir)?;
     let mut facts = Facts::default();
-    let mut groups: BTreeMap<(Level, Vec<usize>), Option<usize>> = BTreeMap::new();
-    let mut cores: BTreeMap<Vec<usize>, ()> = BTreeMap::new();
+    // How many processors report a set, and the number that goes with it.
+    let mut groups: BTreeMap<(Level, Vec<usize>), (usize, Option<usize>)> = BTreeMap::new();
+    let mut report = |level: Level, set: Vec<usize>, os_id: Option<usize>| {
+        groups.entry((level, set)).or_insert((0, os_id)).0 += 1;
+    };
     for &cpu in &online {
         let dir = cpu_dir.join(format!("cpu{cpu}"));
         let topology = dir.join("topology");
@@ -53,7 +57,11 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             set.retain(|pu| online.binary_search(pu).is_ok());
             set.contains(&cpu).then_some(set)
         };
-        cores.insert(set(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]), ());
+        report(
+            Level::Core,
+            set(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]),
+            None,
+        );
         for (level, names, id) in [
             (Level::Package, ["package_cpus", "core_siblings"].as_slice(), "physical_package_id"),
             (Level::Die, &["die_cpus"], "die_id"),
@@ -65,7 +73,7 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             // A kernel that does not know the package says -1, and the set means nothing.
             let known = level != Level::Package || os_id.is_some();
             if let Some(set) = set(names).filter(|_| known) {
-                groups.entry((level, set)).or_insert(os_id);
+                report(level, set, os_id);
             }
         }
         for index in entries(&dir.join("cache")) {
@@ -76,23 +84,49 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             });
             // An empty mask, or one without the processor itself, is a private cache.
             let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| vec![cpu]);
-            groups.entry((level, set)).or_insert(None);
+            report(level, set, None);
         }
     }
-    facts.cores = cores.into_keys().map(|pus| RawCore { pus }).collect();
-    facts.groups = groups
-        .into_iter()
-        // A group of one core, or a die of the whole package, tells nothing.
-        .filter(|((level, set), _)| {
-            *level != Level::Group
-                || (set.len() > 1 && !facts.cores.iter().any(|core| core.pus == *set))
-        })
-        .map(|((level, pus), os_id)| RawGroup { level, os_id, pus })
-        .collect();
+    for RawGroup { level, os_id, pus } in elect(groups, &mut facts.warnings) {
+        if level == Level::Core {
+            facts.cores.push(RawCore { pus });
+        } else {
+            facts.groups.push(RawGroup { level, os_id, pus });
+        }
+    }
+    // A cluster of one core tells nothing.
+    let cores = &facts.cores;
+    facts.groups.retain(|group| {
+        group.level != Level::Group || !cores.iter().any(|core| core.pus == group.pus)
+    });
     read_nodes(sys, &mut facts);
     facts.kinds = kinds(sys, &cpu_dir, &online);
     facts.allowed = root.and_then(cpuset);
     Ok(facts)
+}
+
+/// Settles contradictions: where two different sets of one level overlap, the one that more
+/// processors report is right. (A saved 4 x 10-core Xeon has one processor that claims to be in a
+/// package with the first core of each other package.) Clusters may nest, so they are left alone.
+fn elect(
+    reported: BTreeMap<(Level, Vec<usize>), (usize, Option<usize>)>,
+    warnings: &mut Vec<String>,
+) -> Vec<RawGroup> {
+    let mut sets: Vec<_> = reported.into_iter().collect();
+    sets.sort_by_key(|((level, set), (votes, _))| (*level, Reverse(*votes), set.len()));
+    let mut taken: BTreeSet<(Level, usize)> = BTreeSet::new();
+    let mut elected = Vec::new();
+    for ((level, pus), (_, os_id)) in sets {
+        if level != Level::Group && pus.iter().any(|&pu| taken.contains(&(level, pu))) {
+            let pus = format_list(&pus);
+            warnings
+                .push(format!("the {level} of PU {pus} contradicts what others report: dropped"));
+            continue;
+        }
+        taken.extend(pus.iter().map(|&pu| (level, pu)));
+        elected.push(RawGroup { level, os_id, pus });
+    }
+    elected
 }
 
 fn unreadable(path: &Path, reason: &str) -> MachineError {
@@ -159,8 +193,9 @@ fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
     let present = numbered(cpu_dir, "cpu");
     let listed = read_text(&cpu_dir.join("online")).and_then(|text| parse_list(&text).ok());
     let online: Vec<usize> = match listed {
-        // Without a directory there is nothing to say about a processor, and it exists all the same.
-        Some(list) if !list.is_empty() => list,
+        Some(list) if !list.is_empty() => {
+            list.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect()
+        }
         _ => present
             .into_iter()
             .filter(|cpu| {

@@ -1,0 +1,242 @@
+//! Damaged input: no reader of machines may panic, hang or give a machine that breaks its promises,
+//! whatever bytes it is fed. Inputs are real ones, mutated by a small deterministic generator.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use phalanx::machine::{Level, Machine, MachineError};
+use phalanx::placement::{Placement, assign};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// What goes wrong in files: bytes change, vanish, are repeated, or numbers become absurd.
+fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
+    const PIECES: [&[u8]; 14] = [
+        b"99999999999999999999",
+        b"4294967295",
+        b"-1",
+        b"0",
+        b",",
+        b"-",
+        b":",
+        b"(",
+        b"[",
+        b"\0",
+        b"<",
+        b"\"",
+        b"\xff\xfe",
+        b"ffffffff,ffffffff",
+    ];
+    let mut bytes = original.to_vec();
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len() + 1);
+        let end = (at + random.below(40)).min(bytes.len());
+        match random.below(6) {
+            0 if at < bytes.len() => bytes[at] = random.next() as u8,
+            1 => drop(bytes.drain(at..end)),
+            2 => {
+                let piece = bytes[at..end].to_vec();
+                let to = random.below(bytes.len() + 1);
+                drop(bytes.splice(to..to, piece));
+            }
+            3 => bytes.truncate(at),
+            _ => {
+                let piece = PIECES[random.below(PIECES.len())];
+                let end = (at + random.below(3)).min(bytes.len());
+                drop(bytes.splice(at..end, piece.iter().copied()));
+            }
+        }
+    }
+    bytes
+}
+
+/// A machine that was read must be usable.
+fn check(result: Result<Machine, MachineError>) {
+    let machine = match result {
+        Ok(machine) => machine,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    assert!(!machine.cores().is_empty() && !machine.allowed_pus().is_empty());
+    let some = machine.allowed_pus()[0];
+    assert!(machine.group_of(some, Level::Core).is_some());
+    for placement in [Placement::Auto, Placement::Scatter, Placement::Hypercube] {
+        let ranks = 4;
+        let assignment = assign(&placement, &machine, ranks).unwrap();
+        assert!(assignment.pus().iter().all(|pu| machine.is_allowed(pu.unwrap())));
+    }
+}
+
+#[test]
+fn damaged_synthetic_strings() {
+    let mut random = Random(1);
+    for seed in [
+        "pack:2 [numa(memory=16GB)] l3:4 core:8 pu:2",
+        "node:2 l3:4 core:8 pu:2(indexes=node:core)",
+        "pack:2 core:2 pu:2(indexes=0,4,2,6,1,5,3,7)",
+        "2 3 4 5",
+        "group:2 l2:2(size=1MB) l1i:1 core:1 pu:2(indexes=4*2)",
+    ] {
+        for _ in 0..400 {
+            let bytes = mutate(seed.as_bytes(), &mut random);
+            check(Machine::from_synthetic(&String::from_utf8_lossy(&bytes)));
+        }
+    }
+}
+
+#[test]
+fn damaged_xml() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
+    let mut random = Random(2);
+    for name in ["8em64t-2s4c-asymcaches", "16amd64-8n2c-cpusets"] {
+        let Ok(original) = fs::read(dir.join(format!("{name}.xml"))) else {
+            eprintln!("skipped {name}: not there");
+            continue;
+        };
+        for _ in 0..600 {
+            let bytes = mutate(&original, &mut random);
+            check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
+        }
+    }
+    let deep = "<topology version=\"2.0\">".to_owned() + &"<object type=\"Group\">".repeat(200_000);
+    assert!(matches!(Machine::from_xml_text(&deep), Err(MachineError::Malformed { .. })));
+}
+
+#[test]
+fn broken_xml_names_what_is_wrong() {
+    for (text, wanted) in [
+        ("", "there is no <topology>"),
+        ("<topology version=\"2.0\">", "<topology> has no end"),
+        ("<topology version=\"2.0\"></object>", "</object> ends <topology>"),
+        ("<topology version=\"2.0\"></topology>", "there is no PU in it"),
+        ("<topology version=\"3.0\"></topology>", "hwloc XML of version 3"),
+        ("<topology><object type=\"Machine\"/></topology>", "hwloc XML of version 1"),
+        ("<html></html>", "expected <topology>, found <html>"),
+        ("not xml", "text outside of <topology>"),
+        ("<topology version=\"2.0\"><object type=\"PU\"/></topology>", "a PU needs an os_index"),
+        (
+            "<topology version=\"2.0\"><object type=\"PU\" os_index=\"1\"/><object type=\"PU\" \
+             os_index=\"1\"/></topology>",
+            "position 56: PU 1 is there twice",
+        ),
+    ] {
+        let error = Machine::from_xml_text(text).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+    let error = Machine::from_xml("/no/such/file.xml").unwrap_err().to_string();
+    assert!(error.contains("/no/such/file.xml"), "{error}");
+}
+
+/// A small machine as files: 2 packages x 2 cores x 2 threads, 2 memories.
+fn tree() -> Vec<(String, String)> {
+    let mut files = vec![("cpu/online".to_owned(), "0-7\n".to_owned())];
+    for cpu in 0..8 {
+        let (core, package) = (cpu / 2, cpu / 4);
+        for (name, text) in [
+            ("topology/core_cpus", format!("{:08x}\n", 0b11 << (2 * core))),
+            ("topology/thread_siblings_list", format!("{}-{}\n", 2 * core, 2 * core + 1)),
+            ("topology/package_cpus", format!("{:08x}\n", 0b1111 << (4 * package))),
+            ("topology/physical_package_id", format!("{package}\n")),
+            ("cache/index0/level", "1\n".to_owned()),
+            ("cache/index0/type", "Data\n".to_owned()),
+            ("cache/index0/shared_cpu_map", format!("{:08x}\n", 0b11 << (2 * core))),
+            ("cache/index3/level", "3\n".to_owned()),
+            ("cache/index3/type", "Unified\n".to_owned()),
+            ("cache/index3/shared_cpu_list", format!("{}-{}\n", 4 * package, 4 * package + 3)),
+            ("cpu_capacity", format!("{}\n", 512 * (1 + package))),
+        ] {
+            files.push((format!("cpu/cpu{cpu}/{name}"), text));
+        }
+    }
+    for node in 0..2 {
+        files.push((format!("node/node{node}/cpumap"), format!("{:x}\n", 0b1111 << (4 * node))));
+        files.push((format!("node/node{node}/distance"), ["10 21\n", "21 10\n"][node].to_owned()));
+        let meminfo = format!("\nNode {node} MemTotal: 1024 kB\n");
+        files.push((format!("node/node{node}/meminfo"), meminfo));
+    }
+    files
+}
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let dir = format!("{name}-{}", std::process::id());
+        Scratch(Path::new(env!("CARGO_TARGET_TMPDIR")).join(dir))
+    }
+
+    fn write(&self, file: &str, text: &[u8]) {
+        let path = self.0.join("sys/devices/system").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+#[test]
+fn damaged_sysfs_trees() {
+    let scratch = Scratch::new("damaged");
+    let files = tree();
+    for (file, text) in &files {
+        scratch.write(file, text.as_bytes());
+    }
+    let whole = Machine::from_sysfs(&scratch.0).unwrap();
+    assert_eq!((whole.cores().len(), whole.pu_count(), whole.numa_nodes().len()), (4, 8, 2));
+    assert_eq!(whole.distances().unwrap()[0], [10, 21]);
+    assert_eq!(whole.groups(Level::L3).len(), 2);
+    assert_eq!(whole.cores()[3].kind, 1);
+    assert_eq!(Machine::from_sysfs(scratch.0.join("sys")).unwrap().cores(), whole.cores());
+
+    let mut random = Random(3);
+    for _ in 0..300 {
+        let (file, text) = &files[random.below(files.len())];
+        scratch.write(file, &mutate(text.as_bytes(), &mut random));
+        check(Machine::from_sysfs(&scratch.0));
+        // Every other time the damage stays, so that it adds up.
+        if random.below(2) == 0 {
+            scratch.write(file, text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn odd_sysfs_trees() {
+    // NUL tails, empty masks, no list of online processors, one processor off.
+    let scratch = Scratch::new("odd");
+    for (file, text) in tree() {
+        if file == "cpu/online" {
+            continue;
+        }
+        let text = if file.contains("shared_cpu_map") { "00000000\n".to_owned() } else { text };
+        scratch.write(&file, format!("{text}\0\0").as_bytes());
+    }
+    scratch.write("cpu/cpu0/online", b"0\n");
+    let machine = Machine::from_sysfs(&scratch.0).unwrap();
+    assert_eq!((machine.cores().len(), machine.pu_count()), (4, 7));
+    assert_eq!(machine.cores()[0].pus, [1]);
+    assert_eq!(machine.groups(Level::L1).len(), 7, "an empty mask is a private cache");
+
+    let empty = Scratch::new("empty");
+    fs::create_dir_all(&empty.0).unwrap();
+    let error = Machine::from_sysfs(&empty.0).unwrap_err().to_string();
+    assert!(error.contains("there is no sys/devices/system/cpu"), "{error}");
+}

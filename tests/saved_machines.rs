@@ -1,0 +1,205 @@
+//! Saved machines: do the XML and the sysfs reader agree about the same machine, and are the facts
+//! right? Answers for seven machines; `PHALANX_TOPOLOGIES=DIR` adds the XML files of a directory, and
+//! the `.tar.bz2` files of its sub-directory `sysfs`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use phalanx::machine::{Level, Machine};
+use phalanx::placement::{Placement, assign};
+
+/// The directories with saved machines.
+fn directories() -> Vec<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
+    std::iter::once(own).chain(std::env::var_os("PHALANX_TOPOLOGIES").map(PathBuf::from)).collect()
+}
+
+/// The files of a directory with this ending, sorted, with their names without it.
+fn files(dir: &Path, ending: &str) -> Vec<(String, PathBuf)> {
+    let mut found: Vec<(String, PathBuf)> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some((name.strip_suffix(ending)?.to_owned(), entry.path()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Unpacks a saved tree; `None`, with a word about it, when there is no `tar` that can.
+fn unpack(name: &str, archive: &Path) -> Option<PathBuf> {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    // Thousands of small files that nobody reads take their time.
+    let status = Command::new("tar")
+        .args(
+            ["cpuidle", "power", "acpi_cppc", "hugepages", "memory[0-9]*", "irq", "class", "bus"]
+                .map(|part| format!("--exclude=*/{part}")),
+        )
+        .arg("-xjf")
+        .arg(archive)
+        .arg("-C")
+        .arg(&dir)
+        .status();
+    if status.is_ok_and(|status| status.success()) {
+        return Some(dir);
+    }
+    eprintln!("skipped {name}: tar cannot unpack it");
+    std::fs::remove_dir_all(&dir).unwrap();
+    None
+}
+
+/// Runs `test` on every sysfs tree.
+fn for_each_tree(mut test: impl FnMut(&str, &Machine)) {
+    for dir in directories() {
+        for (name, archive) in files(&dir.join("sysfs"), ".tar.bz2") {
+            let Some(tree) = unpack(&name, &archive) else { continue };
+            let machine = Machine::from_sysfs(&tree);
+            std::fs::remove_dir_all(&tree).unwrap();
+            test(&name, &machine.unwrap_or_else(|error| panic!("{name}: {error}")));
+        }
+    }
+}
+
+/// Runs `test` on every XML file.
+fn for_each_xml(mut test: impl FnMut(&str, &Machine)) {
+    for dir in directories() {
+        for (name, file) in files(&dir, ".xml") {
+            let machine = Machine::from_xml(&file);
+            test(&name, &machine.unwrap_or_else(|error| panic!("{name}: {error}")));
+        }
+    }
+}
+
+/// A level's sets of processing units, as far as both machines have the units.
+fn sets(machine: &Machine, level: Level, units: &[usize]) -> Vec<Vec<usize>> {
+    let keep = |pus: &[usize]| -> Vec<usize> {
+        pus.iter().copied().filter(|pu| units.binary_search(pu).is_ok()).collect()
+    };
+    let mut sets: Vec<Vec<usize>> = match level {
+        Level::Core => machine.cores().iter().map(|core| keep(&core.pus)).collect(),
+        Level::Numa => machine.numa_nodes().iter().map(|node| keep(&node.pus)).collect(),
+        _ => machine.groups(level).iter().map(|group| keep(&group.pus)).collect(),
+    };
+    sets.retain(|set| !set.is_empty());
+    sets.sort();
+    sets
+}
+
+fn all_units(machine: &Machine) -> Vec<usize> {
+    let mut pus: Vec<usize> = machine.cores().iter().flat_map(|core| core.pus.clone()).collect();
+    pus.sort_unstable();
+    pus
+}
+
+/// Where two descriptions of one machine differ.
+fn differences(xml: &Machine, sysfs: &Machine) -> Vec<String> {
+    let in_sysfs = all_units(sysfs);
+    let units: Vec<usize> = all_units(xml);
+    let mut found = Vec::new();
+    if units.iter().any(|pu| in_sysfs.binary_search(pu).is_err()) {
+        found.push("units".to_owned());
+    }
+    for level in
+        [Level::Package, Level::Die, Level::Numa, Level::L3, Level::L2, Level::L1, Level::Core]
+    {
+        let (a, b) = (sets(xml, level, &units), sets(sysfs, level, &units));
+        if a != b {
+            found.push(format!("{level}: {a:?} and {b:?}"));
+        }
+    }
+    let order = |machine: &Machine| -> Vec<usize> {
+        let pus = machine.cores().iter().flat_map(|core| core.pus.clone());
+        pus.filter(|pu| units.binary_search(pu).is_ok()).collect()
+    };
+    if order(xml) != order(sysfs) {
+        found.push(format!("order: {:?} and {:?}", order(xml), order(sysfs)));
+    }
+    if xml.allowed_pus() != sysfs.allowed_pus() {
+        found.push(format!("allowed: {:?} and {:?}", xml.allowed_pus(), sysfs.allowed_pus()));
+    }
+    // hwloc drops nodes that the cpuset does not allow.
+    let distances = |machine: &Machine| {
+        let nodes = machine.numa_nodes();
+        let kept = |os_id: usize| xml.numa_nodes().iter().any(|node| node.os_id == os_id);
+        let mut found = Vec::new();
+        for (from, row) in nodes.iter().zip(machine.distances().unwrap_or_default()) {
+            for (to, value) in nodes.iter().zip(row) {
+                if kept(from.os_id) && kept(to.os_id) {
+                    found.push((from.os_id, to.os_id, *value));
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    };
+    if distances(xml) != distances(sysfs) {
+        found.push("distances".to_owned());
+    }
+    let kinds =
+        |machine: &Machine| machine.cores().iter().map(|core| core.kind).collect::<Vec<_>>();
+    if xml.cores().len() == sysfs.cores().len() && kinds(xml) != kinds(sysfs) {
+        found.push("kinds".to_owned());
+    }
+    found
+}
+
+/// What may differ, and why.
+const EXPECTED: [(&str, &[&str]); 2] = [
+    // hwloc leaves out the memories that the cpuset does not allow, and shows their cores without;
+    // sysfs still has them.
+    ("16amd64-8n2c-cpusets", &["NUMA node"]),
+    // PU 3 claims another package than its siblings see, PU 2 another L3. hwloc drops the sets that
+    // contradict the wrong ones, the sysfs reader drops the wrong ones.
+    ("40intel64-4n10c+pci-conflicts", &["package", "L3"]),
+];
+
+fn xml_agrees(name: &str, sysfs: &Machine) {
+    let found = directories().iter().find_map(|dir| {
+        let file = dir.join(format!("{name}.xml"));
+        file.is_file().then(|| Machine::from_xml(file).unwrap())
+    });
+    let Some(xml) = found else { return };
+    let expected = EXPECTED.iter().find(|(n, _)| *n == name).map_or(&[][..], |(_, list)| list);
+    let differences = differences(&xml, sysfs);
+    let what: Vec<&str> =
+        differences.iter().map(|text| text.split(':').next().unwrap_or(text)).collect();
+    assert_eq!(what, expected, "{name}: {differences:#?}");
+}
+
+/// Whatever the machine: ranks up to all allowed cores get a core each, and never a disallowed unit.
+fn placements_fit(name: &str, machine: &Machine) {
+    let cores = (0..machine.cores().len())
+        .filter(|&core| machine.cores()[core].pus.iter().any(|&pu| machine.is_allowed(pu)))
+        .count();
+    for placement in [
+        Placement::Auto,
+        Placement::Compact,
+        Placement::Scatter,
+        Placement::Identity,
+        Placement::Random(3),
+    ] {
+        for ranks in [1, 2, cores, cores + 1, 3 * machine.pu_count()] {
+            let assignment = assign(&placement, machine, ranks).unwrap();
+            assert!(assignment.pus().iter().all(|pu| machine.is_allowed(pu.unwrap())), "{name}");
+            assert_eq!(assignment.most_on_one_core() == 1, ranks <= cores, "{name} {placement}");
+            assert_eq!(assignment.oversubscribed(), ranks > machine.allowed_pus().len(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn saved_trees() {
+    for_each_tree(|name, machine| {
+        xml_agrees(name, machine);
+        placements_fit(name, machine);
+    });
+}
+
+#[test]
+fn saved_xml() {
+    for_each_xml(placements_fit);
+}
