@@ -24,6 +24,7 @@ mod shape;
 mod shift;
 mod step;
 mod table;
+mod trace;
 mod tree;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use operation::{Operation, UnknownOperation};
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
 pub use shape::Shape;
 pub use step::{Incoming, Mode, Outgoing, Run, Step};
+pub use trace::{Message, Words, trace};
 
 pub(crate) use step::{Chain, Reversed, Rule};
 

@@ -232,7 +232,7 @@ catalogue! {
         "pipeline of segments along the ring towards the root", "section 1.2, ours",
         |c| Built::commutative(broadcast::reduction(broadcast::chain(c.p, c.root, c.segments)))
             .split(c.segments)
-            .ordered_if(c.root == 0);
+            .ordered_if(c.root == 0 || c.root + 1 == c.p);
     RED_SPLIT_RING "RED-SPLIT-RING" [Reduce] Any,
         "ring reduce-scatter of p parts, then gather", "section 1.2",
         |c| Built::commutative(then(rs_ring(c.p), ga(sc_line(c.p, c.root)))).split(c.p);

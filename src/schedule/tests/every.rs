@@ -128,3 +128,16 @@ fn requests_that_do_not_fit_are_refused_by_name() {
         assert_eq!(s.contract().shift, q.rem_euclid(6) as usize);
     }
 }
+
+/// What `phalanx check` runs: p up to 64. Under a minute in release, so only on
+/// demand: `cargo test --release --lib up_to_64 -- --ignored`.
+#[test]
+#[ignore = "long in a debug build"]
+fn every_algorithm_up_to_64_ranks() {
+    for &algorithm in Algorithm::ALL {
+        for call in (1..=64).flat_map(|p| cases(algorithm, p)) {
+            let schedule = algorithm.schedule(&call).unwrap();
+            check(&schedule).unwrap_or_else(|v| panic!("{algorithm} {call:?}: {v}"));
+        }
+    }
+}

@@ -3,3 +3,5 @@
 
 mod broken;
 mod every;
+mod figures;
+mod formulas;
