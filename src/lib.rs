@@ -1,7 +1,58 @@
 //! Phalanx: shared-memory SPMD with zero-copy collectives.
+//!
+//! Pinned threads, one per core, run the same closure and exchange slices
+//! through cache-aligned mailboxes. What MPI offers between processes, inside
+//! one: ranks, messages, collectives over rings, meshes, hypercubes and trees;
+//! without copies, sockets or a launcher.
+//!
+//! ```
+//! use phalanx::op;
+//!
+//! // Four ranks; each contributes its share of a dot product.
+//! let dots = phalanx::run(4, |comm| {
+//!     let (r, p) = (comm.rank(), comm.size());
+//!     let mine: Vec<f64> = (0..1000).filter(|i| i % p == r).map(|i| i as f64).collect();
+//!     let mut dot = [mine.iter().map(|x| x * x).sum::<f64>()];
+//!     comm.all_reduce(&mut dot, op::Sum);
+//!     dot[0]
+//! })?;
+//! assert_eq!(dots, [332_833_500.0; 4]);
+//! # Ok::<(), phalanx::Error>(())
+//! ```
+//!
+//! # Where things are
+//! - Starting: [`run`], [`Team`], [`Builder`], [`Wait`], [`placement::Placement`].
+//! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`View`]
+//!   (a forced algorithm or topology), [`Peers`].
+//! - Data: [`Element`], operators in [`op`].
+//! - What goes wrong: [`Error`].
+//! - Algorithms as data, for looking at: [`schedule`], [`topology`]; the
+//!   hardware: [`machine`], [`placement`].
+//!
+//! # What is promised
+//! 1. No undefined behaviour from safe code, whatever the ranks do.
+//! 2. Nobody hangs because of another rank: a rank that panics, returns early,
+//!    or calls something else ends the run with an error that names ranks and
+//!    source lines.
+//! 3. Waiting fits the machine: spinning where there are cores enough,
+//!    yielding and parking where ranks outnumber them.
+//! 4. Reductions give the same bits on every rank, and from run to run for
+//!    the same p, length and choice; operators that are not commutative are
+//!    applied in rank order.
+//! 5. Ranks are bound within the affinity mask that the process was given.
+//! 6. A [`barrier`](Comm::barrier) is a release/acquire point for all ranks.
+//!
+//! Out of scope: `fork`, `pthread_exit` or `longjmp` inside a rank. With
+//! `panic = "abort"` a failure ends the process, as everywhere.
+//!
+//! # Crate features
+//! - **hwloc** (default): reads the machine through libhwloc if it is installed
+//!   when the crate is built; otherwise, and without the feature, from sysfs.
+//! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
+//! - **half**: operators for `half::f16` and `bf16`.
 
 mod comm;
-pub mod element;
+mod element;
 mod engine;
 mod error;
 mod fabric;

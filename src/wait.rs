@@ -158,7 +158,7 @@ impl Patience {
             Some(since) => since,
             None => *self.since.insert(Instant::now()),
         };
-        self.looks % LOOKS != 0 || since.elapsed() < SPIN
+        !self.looks.is_multiple_of(LOOKS) || since.elapsed() < SPIN
     }
 }
 

@@ -40,7 +40,7 @@ impl Comm {
         let at = Location::caller();
         let p = self.size();
         let len = send.len() / p;
-        if send.len() % p != 0 {
+        if !send.len().is_multiple_of(p) {
             let what = format!("the input has {} elements, no multiple of {p} ranks", send.len());
             return self.wrong(sig, at, len, what);
         }

@@ -88,11 +88,10 @@ impl Comm {
     /// ```
     /// use phalanx::Algorithm;
     /// let all = phalanx::run(4, |comm| {
-    ///     let mut all = [0; 4];
-    ///     comm.with(Algorithm::AG_HCUBE).all_gather_into(&[comm.rank()], &mut all);
+    ///     let (mine, mut all) = ([comm.rank()], [0; 4]);
+    ///     comm.with(Algorithm::AG_HCUBE).all_gather_into(&mine, &mut all);
     ///     all
-    /// });
-    /// # let all = all?;
+    /// })?;
     /// assert_eq!(all[1], [0, 1, 2, 3]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```

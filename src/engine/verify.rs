@@ -173,7 +173,7 @@ fn step(
             if values.len() != len {
                 return Err(format!("expects {len} elements, gets {}", values.len()));
             }
-            for t in ranks[r].plan.targets[targets.clone()].to_vec() {
+            for t in targets.clone().map(|t| ranks[r].plan.targets[t]).collect::<Vec<_>>() {
                 for i in 0..t.len {
                     let got = values[t.skip + i].clone();
                     let value = match t.mode {

@@ -32,7 +32,7 @@ pub(crate) fn take_part(
     let result = catch_unwind(AssertUnwindSafe(|| body(rank, comm)));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
-        let cause = (!payload.is::<Quit>()).then(|| payload);
+        let cause = (!payload.is::<Quit>()).then_some(payload);
         discard(world.poison(run, cause.map(|payload| Error::panicked(rank, payload))));
     }
     // The closure may have put another communicator in this one's place, or
