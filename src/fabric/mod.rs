@@ -21,7 +21,7 @@ pub(crate) use sig::{Check, Kind, Sig};
 pub(crate) use words::Fabric;
 pub(crate) use world::World;
 
-/// The largest number of ranks in a team. Mailboxes for all pairs take 256
-/// bytes each of address space (256 MiB at this size), of memory only where
+/// The largest number of ranks in a team. Mailboxes for all pairs take 384
+/// bytes each of address space (384 MiB at this size), of memory only where
 /// they are used.
 pub const MAX_RANKS: usize = 1024;
