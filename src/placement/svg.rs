@@ -44,7 +44,7 @@ struct Rectangle {
 /// ```
 #[must_use]
 pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> String {
-    let (boxes, cores) = layout(machine);
+    let (boxes, cores) = layout(machine, pattern.is_chain());
     let top = 46.0;
     let mut ranks_on: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for rank in 0..assignment.ranks() {
@@ -85,11 +85,10 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         } else {
             let common = &machine.tree().vertices()[machine.tree().common(a, b)];
             let climb = 1 + deepest - common.depth;
-            // The machine may be one memory as well, and is called the machine all the same.
-            let name = if common.depth == 0 && deepest > 0 {
-                Level::Machine
-            } else {
-                common.levels.last().copied().unwrap_or(Level::Group)
+            // The whole machine as one memory is still best called the machine.
+            let name = match common.levels.last() {
+                Some(Level::Numa) if common.depth == 0 => Level::Machine,
+                last => last.copied().unwrap_or(Level::Group),
             };
             names.entry(climb).or_insert(name);
             climb
@@ -224,8 +223,9 @@ fn label(machine: &Machine, vertex: &Vertex) -> String {
     names.join(", ")
 }
 
-/// Where everything is: a box for each vertex, a corner for each core.
-fn layout(machine: &Machine) -> (Vec<Rectangle>, Vec<Rectangle>) {
+/// Where everything is: a box for each vertex, a corner for each core. With `snake`, every other row runs
+/// backwards, so that a ring is a line that winds through the machine.
+fn layout(machine: &Machine, snake: bool) -> (Vec<Rectangle>, Vec<Rectangle>) {
     let tree = machine.tree();
     let vertices = tree.vertices();
     let mut boxes = vec![Rectangle::default(); vertices.len()];
@@ -236,34 +236,38 @@ fn layout(machine: &Machine) -> (Vec<Rectangle>, Vec<Rectangle>) {
         let vertex = &vertices[index];
         let own: Vec<usize> =
             vertex.cores.clone().filter(|&core| tree.above(core) == index).collect();
-        let sizes: Vec<(f64, f64)> = vertex
+        // Cores directly in this box are a block of their own, before or after the boxes in it.
+        let inner: Vec<(f64, f64)> = vertex
             .children
             .iter()
             .map(|&child| (boxes[child].width, boxes[child].height))
-            .chain(own.iter().map(|_| (CORE, CORE)))
             .collect();
-        let gap = if vertex.children.is_empty() { 0.0 } else { GAP };
-        let columns = columns(&sizes);
-        let (mut x, mut y, mut row, mut width) = (GAP, LABEL + GAP / 2.0, 0.0_f64, 0.0_f64);
-        for (number, &(w, h)) in sizes.iter().enumerate() {
-            if number > 0 && number.is_multiple_of(columns) {
-                (x, y, row) = (GAP, y + row + gap, 0.0);
+        let cores_first = match (own.first(), vertex.children.first()) {
+            (Some(&core), Some(&child)) => core < vertices[child].cores.start,
+            _ => true,
+        };
+        let (mut width, mut height) = (0.0_f64, LABEL + GAP / 2.0);
+        for block in [cores_first, !cores_first] {
+            let sizes = if block { vec![(CORE, CORE); own.len()] } else { inner.clone() };
+            if sizes.is_empty() {
+                continue;
             }
-            match vertex.children.get(number) {
-                Some(&child) => (boxes[child].x, boxes[child].y) = (x, y),
-                None => {
-                    let core = own[number - vertex.children.len()];
-                    (cores[core].x, cores[core].y) = (x, y);
-                }
+            let (spots, w, h) = grid(&sizes, if block { 0.0 } else { GAP }, snake);
+            for (number, (x, y)) in spots.into_iter().enumerate() {
+                let at = if block {
+                    &mut cores[own[number]]
+                } else {
+                    &mut boxes[vertex.children[number]]
+                };
+                (at.x, at.y) = (GAP + x, height + y);
             }
-            x += w + gap;
-            row = row.max(h);
-            width = width.max(x - gap);
+            width = width.max(w);
+            height += h + GAP;
         }
         // A label must fit, too.
         let words = label(machine, vertex).len() as f64;
-        boxes[index].width = (width + GAP).max(5.6 * words + 16.0);
-        boxes[index].height = y + row + GAP;
+        boxes[index].width = (width + 2.0 * GAP).max(5.6 * words + 16.0);
+        boxes[index].height = height;
     }
     // From the outside in: absolute positions.
     for index in 0..vertices.len() {
@@ -278,6 +282,30 @@ fn layout(machine: &Machine) -> (Vec<Rectangle>, Vec<Rectangle>) {
         }
     }
     (boxes, cores)
+}
+
+/// Puts things in rows: their corners, and the size of it all.
+fn grid(sizes: &[(f64, f64)], gap: f64, snake: bool) -> (Vec<(f64, f64)>, f64, f64) {
+    let columns = columns(sizes);
+    let (mut spots, mut y, mut width) = (Vec::with_capacity(sizes.len()), 0.0, 0.0_f64);
+    for (number, row) in sizes.chunks(columns).enumerate() {
+        let mut x = 0.0;
+        let start = spots.len();
+        for &(w, _) in row {
+            spots.push((x, y));
+            x += w + gap;
+        }
+        if snake && number % 2 == 1 {
+            // Mirrored within the width of a full row, so that a short last row hangs on the right.
+            let full = width.max(x - gap);
+            for (spot, &(w, _)) in spots[start..].iter_mut().zip(row) {
+                spot.0 = full - spot.0 - w;
+            }
+        }
+        width = width.max(x - gap);
+        y += row.iter().map(|&(_, h)| h).fold(0.0, f64::max) + gap;
+    }
+    (spots, width, y - gap)
 }
 
 /// How many things side by side make a box about twice as wide as high.
