@@ -180,7 +180,7 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
 
 /// Writing to a string cannot fail.
 fn put(to: &mut String, line: std::fmt::Arguments<'_>) {
-    drop(writeln!(to, "{line}"));
+    let _ = writeln!(to, "{line}");
 }
 
 fn text(to: &mut String, x: f64, y: f64, size: u32, anchor: &str, colour: &str, words: &str) {

@@ -194,5 +194,6 @@ fn drawings_hold_every_rank_and_escape_names() {
         drawing.contains("pairs meet in the L3") && drawing.contains("pairs meet in the machine")
     );
     // Unpinned ranks are nowhere.
-    svg(&machine, &ring, &assign(&Placement::Unpinned, &machine, 12).unwrap());
+    let unpinned = svg(&machine, &ring, &assign(&Placement::Unpinned, &machine, 12).unwrap());
+    assert!(!unpinned.contains("<path"));
 }
