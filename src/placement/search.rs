@@ -5,10 +5,10 @@
 //! 2. *Recursive mapping.* Walk down the tree: at each vertex the ranks are cut into parts as large as the
 //!    room under each child: once in slabs, once in halves of halves, each time along the dimension that
 //!    cuts the fewest messages.
-//!    For rings and rows this is the logical order, and exact on every tree: every channel that must be
-//!    passed is passed by one message each way. For hypercubes it is exact where the children's rooms
-//!    are equal powers of two (the parts are subcubes, and no set of that size has a smaller cut); for meshes
-//!    where the parts come out as boxes across the longest dimension.
+//!    For rings and rows this is the logical order, and exact on every tree whose memories are all as far
+//!    apart: every channel that must be passed is passed by one message each way. For hypercubes whose
+//!    parts come out as subcubes (rooms that are equal powers of two) the traffic over all steps is the
+//!    least possible on every single channel; for the sum of the steps' maxima that is no proof.
 //! 3. *Candidates.* That, compact, identity, and compact on all cores; the best score wins, so that the
 //!    result is never worse than compact or identity on cores as fast.
 //! 4. *Local search.* Where step 2 is not known to be exact, ranks swap cores, or move to free ones, as
@@ -66,10 +66,20 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
     }
     let Some((score, units)) = best else { return Vec::new() };
     // A chain on cores that were chosen tightly is exact.
-    if pattern.is_chain() && ranks <= fast.len() {
+    if pattern.is_chain() && ranks <= fast.len() && equally_far(machine) {
         return units;
     }
     improve(machine, pattern, &mut network, &fast, score, units)
+}
+
+/// Whether the order of the memories does not matter.
+fn equally_far(machine: &Machine) -> bool {
+    let mut remote =
+        machine.distances().unwrap_or_default().iter().enumerate().flat_map(|(from, row)| {
+            row.iter().enumerate().filter(move |(to, _)| *to != from).map(|(_, &value)| value)
+        });
+    let first = remote.next();
+    remote.all(|value| Some(value) == first)
 }
 
 /// The smallest part of the tree with room for `needed` cores out of `cores` (in logical order).
