@@ -214,9 +214,8 @@ impl<'a> Reader<'a> {
             return Err(error(last.1, "the last level must be pu"));
         }
         let numa_level = levels.iter().any(|level| level.kind == Kind::Shared(Level::Numa));
-        if let Some(index) = levels.iter().position(|level| !level.attached.is_empty())
-            && numa_level
-        {
+        let attached = levels.iter().position(|level| !level.attached.is_empty());
+        if let Some(index) = attached.filter(|_| numa_level) {
             let reason = "NUMA nodes are either a level or attached, not both";
             return Err(error(details[index].1, reason));
         }

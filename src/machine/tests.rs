@@ -46,3 +46,45 @@ fn this_machine_is_read() {
     }
     assert_eq!(machine.group_of(usize::MAX, Level::Machine), None);
 }
+
+#[test]
+fn machines_from_text_keep_the_rules() {
+    for text in [
+        "1",
+        "pack:2 [numa] l3:4 core:8 pu:2",
+        "group:2 group:3 group:2 l2:2 core:2 pu:2(indexes=core:group)",
+        "pack:3 [numa] [numa] core:1 pu:4",
+        "[numa] numa:1 pu:2",
+        "die:2 l3:3 pu:5",
+    ] {
+        if let Ok(machine) = Machine::from_synthetic(text) {
+            check_invariants(&machine);
+        }
+    }
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "xml") {
+            check_invariants(&Machine::from_xml(entry.path()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn sets_that_cross_stay_out_of_the_tree() {
+    use super::facts::{Facts, RawCore, RawGroup};
+
+    let group = |level, pus: &[usize]| RawGroup { level, os_id: None, pus: pus.to_vec() };
+    let facts = Facts {
+        cores: (0..4).map(|pu| RawCore { pus: vec![pu] }).collect(),
+        groups: vec![group(Level::Package, &[0, 1, 2]), group(Level::L3, &[2, 3])],
+        allowed: Some(vec![7]),
+        ..Facts::default()
+    };
+    let machine = build::build(facts, Source::all("test")).unwrap();
+    check_invariants(&machine);
+    assert_eq!(machine.tree().vertices().len(), 2);
+    assert_eq!(machine.group_of(3, Level::L3), Some(0));
+    assert_eq!(machine.group_of(3, Level::Package), None);
+    assert_eq!(machine.allowed_pus(), [0, 1, 2, 3]);
+    assert_eq!(machine.warnings().len(), 2);
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::error::PlacementError;
 use super::order;
 use super::policy::Placement;
+use super::search;
 use crate::machine::Machine;
 
 /// A processing unit for each rank.
@@ -120,21 +121,20 @@ pub fn assign(
     if ranks == 0 {
         return Err(PlacementError::NoRanks);
     }
-    let shape = || PlacementError::Shape { topology: placement.to_string(), ranks };
     let cores = match placement {
         Placement::Unpinned => return Ok(Assignment::new(machine, vec![None; ranks])),
         Placement::List(list) => return from_list(list, machine, ranks),
-        Placement::Mesh(rows, cols) if rows.checked_mul(*cols) != Some(ranks) => {
-            return Err(shape());
-        }
-        Placement::Hypercube if !ranks.is_power_of_two() => return Err(shape()),
-        Placement::Auto | Placement::Ring | Placement::Mesh(..) | Placement::Hypercube => {
-            order::fastest(machine, ranks)
-        }
         Placement::Compact => order::usable(machine),
         Placement::Scatter => order::scattered(machine),
         Placement::Identity => order::by_number(machine),
         Placement::Random(seed) => order::shuffled(machine, *seed),
+        _ => match placement.pattern(ranks)? {
+            Some(pattern) => {
+                let units = search::place(machine, &pattern);
+                return Ok(Assignment::new(machine, units.into_iter().map(Some).collect()));
+            }
+            None => order::fastest(machine, ranks),
+        },
     };
     let units = order::units(machine, &cores);
     let pus = units.iter().copied().map(Some).cycle().take(ranks).collect();

@@ -84,7 +84,8 @@ impl fmt::Display for UnknownPlacement {
         write!(
             f,
             "unknown placement '{}': expected auto, compact, scatter, identity, random:SEED, \
-             list:PU,PU,.., unpinned, ring, mesh:ROWSxCOLUMNS or hypercube",
+             list:PU,PU,.., unpinned, ring, linear, mesh:ROWSxCOLUMNS, torus:AxBxC, hypercube, \
+             tree or all-to-all",
             self.text
         )
     }

@@ -5,9 +5,21 @@
 
 mod assignment;
 mod error;
+mod network;
 mod order;
+mod pattern;
 mod policy;
+mod report;
+mod search;
+mod svg;
 
 pub use assignment::{Assignment, assign};
 pub use error::{PlacementError, UnknownPlacement};
+pub use network::Weights;
+pub use pattern::{Pattern, PatternStep};
 pub use policy::Placement;
+pub use report::{Report, StepReport};
+pub use svg::svg;
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::UnknownPlacement;
+use super::error::{PlacementError, UnknownPlacement};
+use super::pattern::Pattern;
 
 /// How ranks are laid out on the machine.
 ///
@@ -43,6 +44,67 @@ pub enum Placement {
     Mesh(usize, usize),
     /// For exchanges between ranks that differ in one bit.
     Hypercube,
+    /// For exchanges between ranks next to each other in a row.
+    Linear,
+    /// For exchanges along every dimension of a torus (extents, the last one the fastest).
+    Torus(Vec<usize>),
+    /// For exchanges along every dimension of a mesh without wrap-around (extents, the last one the
+    /// fastest).
+    Grid(Vec<usize>),
+    /// For a binomial tree from rank 0.
+    Tree,
+    /// For exchanges between all ranks.
+    AllToAll,
+}
+
+impl Placement {
+    /// What the placement is made for, when it is made for exchanges between certain ranks.
+    ///
+    /// # Errors
+    ///
+    /// When the topology does not have that number of ranks.
+    pub fn pattern(&self, ranks: usize) -> Result<Option<Pattern>, PlacementError> {
+        let pattern = match self {
+            Placement::Auto => Pattern::general(ranks),
+            Placement::Ring => Pattern::ring(ranks),
+            Placement::Linear => Pattern::linear(ranks),
+            Placement::Mesh(rows, cols) => Pattern::mesh(&[*rows, *cols]),
+            Placement::Grid(extents) => Pattern::mesh(extents),
+            Placement::Torus(extents) => Pattern::torus(extents),
+            Placement::Hypercube => Pattern::hypercube(ranks),
+            Placement::Tree => Pattern::tree(ranks),
+            Placement::AllToAll => Pattern::all_to_all(ranks),
+            Placement::Compact
+            | Placement::Scatter
+            | Placement::Identity
+            | Placement::Random(_)
+            | Placement::List(_)
+            | Placement::Unpinned => return Ok(None),
+        }
+        .map_err(|error| match error {
+            PlacementError::Shape { .. } => self.shape(ranks),
+            // An extent of 0.
+            PlacementError::NoRanks if ranks > 0 => self.shape(ranks),
+            error => error,
+        })?;
+        if pattern.ranks() == ranks { Ok(Some(pattern)) } else { Err(self.shape(ranks)) }
+    }
+
+    fn shape(&self, ranks: usize) -> PlacementError {
+        PlacementError::Shape { topology: self.to_string(), ranks }
+    }
+}
+
+/// Extents as `2x3x4`.
+struct Extents<'a>(&'a [usize]);
+
+impl fmt::Display for Extents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, extent) in self.0.iter().enumerate() {
+            write!(f, "{}{extent}", if i == 0 { "" } else { "x" })?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Placement {
@@ -64,6 +126,11 @@ impl fmt::Display for Placement {
             Placement::Ring => f.write_str("ring"),
             Placement::Mesh(rows, cols) => write!(f, "mesh:{rows}x{cols}"),
             Placement::Hypercube => f.write_str("hypercube"),
+            Placement::Linear => f.write_str("linear"),
+            Placement::Torus(extents) => write!(f, "torus:{}", Extents(extents)),
+            Placement::Grid(extents) => write!(f, "mesh:{}", Extents(extents)),
+            Placement::Tree => f.write_str("tree"),
+            Placement::AllToAll => f.write_str("all-to-all"),
         }
     }
 }
@@ -92,11 +159,19 @@ impl FromStr for Placement {
                 .collect::<Result<_, _>>()
                 .map(Placement::List)
                 .map_err(|_| unknown()),
-            ("mesh", Some(extents)) => {
-                let (rows, cols) = extents.split_once('x').ok_or_else(unknown)?;
-                match (rows.parse(), cols.parse()) {
-                    (Ok(rows), Ok(cols)) => Ok(Placement::Mesh(rows, cols)),
-                    _ => Err(unknown()),
+            ("linear", None) => Ok(Placement::Linear),
+            ("tree", None) => Ok(Placement::Tree),
+            ("all-to-all", None) => Ok(Placement::AllToAll),
+            ("mesh" | "torus", Some(extents)) => {
+                let extents: Vec<usize> = extents
+                    .split('x')
+                    .map(str::parse)
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| unknown())?;
+                match (name, extents.as_slice()) {
+                    ("mesh", &[rows, cols]) => Ok(Placement::Mesh(rows, cols)),
+                    ("mesh", _) => Ok(Placement::Grid(extents)),
+                    _ => Ok(Placement::Torus(extents)),
                 }
             }
             _ => Err(unknown()),
