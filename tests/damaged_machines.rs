@@ -100,7 +100,8 @@ fn damaged_synthetic_strings() {
 
 #[test]
 fn damaged_xml() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
+    let dir = std::env::var_os("PHALANX_TOPOLOGIES").map(std::path::PathBuf::from);
+    let dir = dir.unwrap_or_default();
     let mut random = Random(2);
     for name in ["8em64t-2s4c-asymcaches", "16amd64-8n2c-cpusets"] {
         let Ok(original) = fs::read(dir.join(format!("{name}.xml"))) else {

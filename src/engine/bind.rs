@@ -344,6 +344,12 @@ impl Binder<'_> {
         mode: Mode,
         room: &mut Option<usize>,
     ) {
+        let f = self.future.get(&b).copied().unwrap_or_default();
+        let later = |last: Option<usize>| last.is_some_and(|k| k > step);
+        if !f.wanted && !later(f.last_send) && !later(f.last_combine) {
+            // Nobody will ask for it: a scan's total after its last step.
+            return;
+        }
         let own = if mode == Mode::Store { None } else { self.held.get(&b).copied() };
         let mode = if own.is_some() { mode } else { Mode::Store };
         let old = self.held.get(&b).copied();

@@ -3,6 +3,7 @@
 use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 /// dst[i] = left[i] (+) right[i] for `n` elements.
 type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize);
@@ -116,26 +117,51 @@ unsafe fn combine<T: Element, O: Operator<T>>(
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
     let (dst, left, right) = (dst.cast::<T>(), left.cast::<T>(), right.cast::<T>());
-    // Three loops, because the compiler vectorises each only if it knows that
-    // what is written does not overlap what is read.
     if std::ptr::eq(dst, left) {
         // SAFETY: valid by the contract; `dst` (= `left`) may only overlap
         // `right` if it is `right` as well, and then n elements are combined
         // with themselves, which no caller does.
         let (dst, right) = unsafe { (from_raw_parts_mut(dst, n), from_raw_parts(right, n)) };
-        dst.iter_mut().zip(right).for_each(|(d, &r)| *d = op.combine(*d, r));
+        onto_left(op, dst, right);
     } else if std::ptr::eq(dst, right) {
         // SAFETY: as above, with `left`.
         let (dst, left) = unsafe { (from_raw_parts_mut(dst, n), from_raw_parts(left, n)) };
-        dst.iter_mut().zip(left).for_each(|(d, &l)| *d = op.combine(l, *d));
+        onto_right(op, left, dst);
     } else {
-        // SAFETY: `left` and `right` are valid for reads by the contract.
+        // SAFETY: valid by the contract, and `dst` overlaps neither.
+        let dst = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
+        // SAFETY: valid for reads by the contract.
         let (left, right) = unsafe { (from_raw_parts(left, n), from_raw_parts(right, n)) };
-        for (i, (&l, &r)) in left.iter().zip(right).enumerate() {
-            // SAFETY: valid for writes by the contract. Not a slice: the
-            // memory may be uninitialised.
-            unsafe { dst.add(i).write(op.combine(l, r)) };
-        }
+        apart(op, dst, left, right);
+    }
+}
+
+// One loop each, in functions of their own: the compiler vectorises well only
+// what it knows not to overlap, and it knows that of arguments.
+
+#[inline(never)]
+fn onto_left<T: Element, O: Operator<T>>(op: &O, left: &mut [T], right: &[T]) {
+    left.iter_mut().zip(right).for_each(|(l, &r)| *l = op.combine(*l, r));
+}
+
+#[inline(never)]
+fn onto_right<T: Element, O: Operator<T>>(op: &O, left: &[T], right: &mut [T]) {
+    right.iter_mut().zip(left).for_each(|(r, &l)| *r = op.combine(l, *r));
+}
+
+#[inline(never)]
+fn apart<T: Element, O: Operator<T>>(op: &O, dst: &mut [MaybeUninit<T>], left: &[T], right: &[T]) {
+    for ((d, &l), &r) in dst.iter_mut().zip(left).zip(right) {
+        d.write(op.combine(l, r));
+    }
+}
+
+#[inline(never)]
+fn onto_both<T: Element, O: Operator<T>>(op: &O, a: &mut [T], b: &mut [T]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        let z = op.combine(*x, *y);
+        *x = z;
+        *y = z;
     }
 }
 
@@ -147,9 +173,5 @@ unsafe fn both<T: Element, O: Operator<T>>(op: *const (), a: *mut u8, b: *mut u8
     let op = unsafe { &*op.cast::<O>() };
     // SAFETY: by the contract they are valid and disjoint.
     let (a, b) = unsafe { (from_raw_parts_mut(a.cast::<T>(), n), from_raw_parts_mut(b.cast(), n)) };
-    for (x, y) in a.iter_mut().zip(b) {
-        let z = op.combine(*x, *y);
-        *x = z;
-        *y = z;
-    }
+    onto_both(op, a, b);
 }

@@ -193,8 +193,10 @@ mod tests {
 
     #[test]
     fn saved_machines_mean_the_same() {
-        let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
-        for entry in std::fs::read_dir(own).into_iter().flatten().flatten() {
+        let Some(dir) = std::env::var_os("PHALANX_TOPOLOGIES") else {
+            return eprintln!("skipped: PHALANX_TOPOLOGIES names no directory");
+        };
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|extension| extension == "xml") {
                 run_child("HWLOC_XMLFILE", path.to_str().unwrap());

@@ -61,8 +61,10 @@ fn machines_from_text_keep_the_rules() {
             check_invariants(&machine);
         }
     }
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies");
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+    let Some(dir) = std::env::var_os("PHALANX_TOPOLOGIES") else {
+        return eprintln!("saved machines skipped: PHALANX_TOPOLOGIES names no directory");
+    };
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
         if entry.path().extension().is_some_and(|extension| extension == "xml") {
             check_invariants(&Machine::from_xml(entry.path()).unwrap());
         }
