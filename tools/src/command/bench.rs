@@ -66,22 +66,22 @@ pub(crate) struct Bench {
     #[arg(value_name = "OP", value_parser = parse_operation, hide_possible_values = true)]
     operations: Vec<Operation>,
     /// Number of ranks, 1 to 1024 [default: one per physical core]
-    #[arg(short = 'p', long, value_parser = parse_ranks)]
+    #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     ranks: Option<usize>,
     /// Smallest size in bytes
-    #[arg(short = 'b', long, value_name = "MIN", default_value = "8", value_parser = size::parse)]
+    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN", default_value = "8", value_parser = size::parse)]
     min: usize,
     /// Largest size in bytes
-    #[arg(short = 'e', long, value_name = "MAX", default_value = "4M", value_parser = size::parse)]
+    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX", default_value = "4M", value_parser = size::parse)]
     max: usize,
     /// From one size to the next
-    #[arg(short = 'f', long, default_value = "8", value_parser = parse_factor)]
+    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = parse_factor)]
     factor: usize,
     /// Samples of each row [default: as many as fit 0.2 s, at least 5]
-    #[arg(short = 'n', long, value_name = "ITERS", value_parser = parse_iterations)]
+    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS", value_parser = parse_iterations)]
     iterations: Option<usize>,
     /// Samples before the first that counts
-    #[arg(short = 'w', long, default_value = "3", value_parser = parse_count)]
+    #[arg(short = 'w', long, allow_negative_numbers = true, default_value = "3", value_parser = parse_count)]
     warmup: usize,
     /// auto, an algorithm's id such as AR-RING, or all (every one that fits)
     #[arg(short = 'a', long, value_name = "auto|ID|all", default_value = "auto")]
@@ -93,10 +93,10 @@ pub(crate) struct Bench {
     #[arg(short = 'r', long, default_value = "sum")]
     redop: Redop,
     /// Root, or all: the next rank with every sample
-    #[arg(long, value_name = "RANK|all", default_value = "0", value_parser = parse_root)]
+    #[arg(long, allow_negative_numbers = true, value_name = "RANK|all", default_value = "0", value_parser = parse_root)]
     root: Root,
     /// Distance of the shift; negative goes backwards
-    #[arg(long, value_name = "Q", default_value = "1", allow_hyphen_values = true, value_parser = parse_shift)]
+    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
     shift: isize,
     /// Use the algorithms of a mesh of so many rows and columns
     #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = parse_dims)]
@@ -244,7 +244,7 @@ fn parse_ranks(text: &str) -> Result<usize, String> {
 
 fn parse_factor(text: &str) -> Result<usize, String> {
     let factor = text.parse().ok().filter(|&factor| factor >= 2);
-    factor.ok_or_else(|| format!("'{text}': the factor is a whole number of at least 2"))
+    factor.ok_or_else(|| "the factor is a whole number of at least 2".to_string())
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {
