@@ -8,7 +8,7 @@ use crate::bench::plan::{Plan, Wanted, Wish, parse_operation};
 use crate::bench::redop::Redop;
 use crate::bench::report::{Foot, Head, Report};
 use crate::bench::row::Row;
-use crate::bench::sample::{Effort, Root, measure};
+use crate::bench::sample::{Case, Effort, Root, measure};
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 use crate::progress::Progress;
@@ -41,6 +41,9 @@ TIMES: before each sample every rank rewrites what it sends and poisons what it 
   in a row. With more ranks than cores a sample is one call, and starts at a barrier.
   ns_min, ns_median, ns_p99 and ns_max are of the samples of a row, ns per call; iterations is
   their number.
+
+  The host may move virtual cores between its own: exch (in json exchange_ns) is a raw exchange
+  of two flags between the cores of ranks 0 and 1 just before the row, the unit to compare with.
 
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
@@ -206,11 +209,12 @@ fn rows(team: &Team, plan: &Plan, report: &mut Report) -> Result<Vec<String>, Fa
         let bytes = case.shape.count * case.ty.size();
         let what = format!("{op} {algorithm} {}", size::text(bytes));
         progress.step(&what);
-        let result = measure(team, case);
+        let result = exchange_before(team, case)
+            .and_then(|exchange_ns| Ok((exchange_ns, measure(team, case)?)));
         progress.clear();
         match result {
-            Ok(outcome) => {
-                if let Some(row) = Row::new(case, team.size(), outcome) {
+            Ok((exchange_ns, outcome)) => {
+                if let Some(row) = Row::new(case, team.size(), exchange_ns, outcome) {
                     report.row(row)?;
                 }
             }
@@ -226,6 +230,12 @@ fn rows(team: &Team, plan: &Plan, report: &mut Report) -> Result<Vec<String>, Fa
         }
     }
     Ok(failed)
+}
+
+/// The raw exchange just before a row, unless the other ranks share the cores
+/// of ranks 0 and 1.
+fn exchange_before(team: &Team, case: &Case) -> Result<Option<f64>, Error> {
+    if case.effort.crowded { Ok(None) } else { exchange(team) }
 }
 
 /// A line on the standard error.
