@@ -34,7 +34,7 @@ SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of 
   one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
 
 TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed;
-  all start at one moment; a sample is the time of the slowest rank. Up to 4K a sample is the mean
+  all start at one moment; a sample is the time of the slowest rank. Up to 8K a sample is the mean
   of several calls back to back, each on buffers of its own (as many buffers as fit 16 KiB, at
   most 32; in json: calls_per_iteration), since reading the clock costs 25 ns: one-way
   operations (broadcast, scatter, reduce, gather) may then overlap, as in a program that calls them
