@@ -202,8 +202,10 @@ impl Comm {
             if is_root {
                 guard.port.show(data.as_ptr().cast_mut().cast(), std::ptr::null_mut(), data.len());
                 let r = f(data);
-                guard.port.finish();
+                // In this order: two ranks that both take themselves for the
+                // root then wait for each other, which is noticed.
                 guard.port.close()?;
+                guard.port.finish();
                 return Ok(r);
             }
             let notice = guard.port.notice(root, None)?;
