@@ -36,7 +36,7 @@ impl Comm {
         if self.choice != Choice::Auto && self.choice != Choice::Algorithm(Algorithm::BAR_ANY) {
             return self.barrier_by_schedule(&SIG, at);
         }
-        let algorithm = Algorithm::BAR_ANY.index();
+        let algorithm = Algorithm::BAR_ANY.index().into();
         self.enter(&SIG, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm });
         if let Err(stop) = disseminate(&mut self.port) {
             self.stop(stop);

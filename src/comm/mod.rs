@@ -21,6 +21,7 @@ pub use views::Peers;
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster};
 use crate::wait::Crowd;
@@ -328,7 +329,9 @@ impl Comm {
                     None if expected.agrees(got) => {
                         "element type, operator or operation: expected and got as named".to_string()
                     }
-                    None => expected.difference(got),
+                    None => expected.difference(got, |index| {
+                        Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
+                    }),
                 };
                 let here = latest(me).map(site)?;
                 Error::Mismatch { rank: me, here, peer, there: there.map(site), what }

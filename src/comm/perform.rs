@@ -137,6 +137,21 @@ impl Comm {
         }
     }
 
+    /// What tells meshes of different extents (which may use one algorithm) and
+    /// different counts of the same sum apart, in 6 bits; 0 if there is neither.
+    #[inline(always)]
+    fn shape(&self, task: &Task<'_>) -> u16 {
+        fn mix(numbers: impl Iterator<Item = usize>) -> u16 {
+            let mixed = numbers.fold(0, |h: usize, n| h.wrapping_mul(31).wrapping_add(n));
+            (mixed % 63 + 1) as u16
+        }
+        match (&self.choice, task.cut) {
+            (Choice::Mesh(extents), _) => mix((0..extents.dimensions()).map(|d| extents.extent(d))),
+            (_, Cut::Varied(counts)) => mix(counts.iter().copied()),
+            _ => 0,
+        }
+    }
+
     fn is_varied(&self, task: &Task<'_>) -> bool {
         matches!(task.cut, Cut::Varied(_) | Cut::Pairs { .. })
     }
@@ -172,8 +187,11 @@ impl Comm {
             Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
         };
         let algorithm = self.algorithm(task, bytes);
-        let params =
-            Params { len: task.len, parameter: task.parameter(), algorithm: algorithm.index() };
+        let params = Params {
+            len: task.len,
+            parameter: task.parameter(),
+            algorithm: u16::from(algorithm.index()) | self.shape(task) << 7,
+        };
         let path =
             if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
         let result = match path {

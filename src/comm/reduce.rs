@@ -94,7 +94,7 @@ impl Comm {
         let at = Location::caller();
         let len = buf.len();
         if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
-            let algorithm = Algorithm::AR_ANY.index();
+            let algorithm = Algorithm::AR_ANY.index().into();
             self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm });
             if let Err(stop) = fold_and_double(&mut self.port, buf, &op) {
                 self.stop(stop);

@@ -55,7 +55,9 @@ pub(crate) struct Params {
     pub(crate) len: usize,
     /// Root or distance, or [`Check::NO_PARAMETER`].
     pub(crate) parameter: usize,
-    pub(crate) algorithm: u8,
+    /// The algorithm's number, and in the bits from 7 on what tells extents
+    /// of a mesh, or counts, apart.
+    pub(crate) algorithm: u16,
 }
 
 /// See the module documentation.
