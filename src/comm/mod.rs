@@ -161,8 +161,11 @@ impl Comm {
         self.port.is_dead()
     }
 
-    pub(crate) fn balance(&self) -> u32 {
-        self.port.balance()
+    /// Messages posted less messages taken (low half), and collective calls
+    /// made (high half): what [`Team::run`](crate::Team::run) compares at the
+    /// end.
+    pub(crate) fn account(&self) -> u64 {
+        u64::from(self.port.balance()) | u64::from(self.port.calls()) << 32
     }
 
     /// Runs `f` with this communicator on a thread of the caller's own
@@ -311,8 +314,7 @@ impl Comm {
         let fabric = self.port.fabric();
         let world = fabric.world();
         let me = fabric.member(self.rank());
-        let site =
-            |call: Call| CallSite { call: call.sig.words(call.len, call.parameter), at: call.at };
+        let site = |call: Call| call.site();
         let latest = |rank: usize| world.records(rank).latest();
         Some(match stop {
             Stop::Poisoned => return None,

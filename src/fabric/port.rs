@@ -152,6 +152,12 @@ impl Port {
         self.ends.iter().fold(0, |sum, e| sum.wrapping_add(e.tx).wrapping_sub(e.rx))
     }
 
+    /// Collective calls so far, modulo 2^32: equal on all ranks after a run that
+    /// went well.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls as u32
+    }
+
     /// Starts a collective call.
     #[inline(always)]
     pub(crate) fn enter(
