@@ -267,13 +267,13 @@ fn collectives_in_destructors() {
                     }));
                     // The bomb's own destructor takes part in a call that the
                     // others are not in: whichever is noticed first.
-                    assert!(!matches!(error, Error::Dead), "{error}");
+                    assert!(!matches!(error, Error::Dead), "p={p} kind={kind} round={round} {error}");
                     // All ranks fail at once.
                     let error = failure(team.run(|comm| {
                         let _late = Late { comm, kind };
                         bomb();
                     }));
-                    assert!(!matches!(error, Error::Dead), "{error}");
+                    assert!(!matches!(error, Error::Dead), "p={p} kind={kind} round={round} {error}");
                 }
                 check_usable(&team, kind as u64);
             }

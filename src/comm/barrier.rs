@@ -37,7 +37,10 @@ impl Comm {
             return self.barrier_by_schedule(&SIG, at);
         }
         let algorithm = Algorithm::BAR_ANY.index().into();
-        self.enter(&SIG, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm });
+        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm };
+        if !self.enter(&SIG, at, params) {
+            return;
+        }
         if let Err(stop) = disseminate(&mut self.port) {
             self.stop(stop);
         }

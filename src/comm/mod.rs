@@ -210,27 +210,36 @@ impl Comm {
         })
     }
 
-    /// Starts a collective call.
+    /// Starts a collective call. If that is refused while a panic unwinds (see
+    /// `quit`), it returns false, and the call must not go on.
     #[inline(always)]
-    fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
-        self.admit(sig, at);
-        self.port.enter(sig, at, params);
+    #[must_use]
+    fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) -> bool {
+        let admitted = self.admit(sig, at);
+        if admitted {
+            self.port.enter(sig, at, params);
+        }
+        admitted
     }
 
-    /// Whether the communicator may be used, here and now.
+    /// Whether the communicator may be used, here and now. Returns false only
+    /// while a panic unwinds.
     #[inline(always)]
-    fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
-        if self.thread != this_thread()
-            || self.port.run() != self.port.fabric().world().run()
-            || self.port.is_dead()
-        {
-            self.refuse(sig, at);
-        }
+    #[must_use]
+    fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
+        self.is_good_here() || self.refuse(sig, at)
+    }
+
+    #[inline(always)]
+    fn is_good_here(&self) -> bool {
+        self.thread == this_thread()
+            && self.port.run() == self.port.fabric().world().run()
+            && !self.port.is_dead()
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+    fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
         if self.port.run() != self.port.fabric().world().run() {
             self.throw(Error::Stale { what: "the run that it belongs to is over" }, sig, at);
         }
@@ -245,6 +254,7 @@ impl Comm {
         if self.port.is_dead() {
             self.throw(Error::Dead, sig, at);
         }
+        self.is_good_here()
     }
 
     /// Ends the run because of an argument of this rank's.
@@ -257,7 +267,9 @@ impl Comm {
         len: usize,
         what: String,
     ) {
-        self.admit(sig, at);
+        if !self.admit(sig, at) {
+            return;
+        }
         let site = CallSite { call: sig.words(len, None), at };
         let rank = self.port.fabric().member(self.rank());
         self.end_run(Error::Argument { rank, site, what });

@@ -199,7 +199,9 @@ impl Comm {
                 if let Err(unfit) = self.fits(task, algorithm) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                self.enter(task.sig, task.at, params);
+                if !self.enter(task.sig, task.at, params) {
+                    return;
+                }
                 // SAFETY: passed on.
                 unsafe { self.fused(task, kernel, input, output) }
             }
@@ -207,7 +209,9 @@ impl Comm {
                 if let Err(unfit) = self.prepare(task, algorithm, kernel) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                self.enter(task.sig, task.at, params);
+                if !self.enter(task.sig, task.at, params) {
+                    return;
+                }
                 let plan = self.plans.odd.as_ref();
                 let plan = plan.unwrap_or_else(|| &self.plans.kept[self.plans.latest].1);
                 // Two more elements than needed, so that the size is not 0.

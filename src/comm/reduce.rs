@@ -95,7 +95,9 @@ impl Comm {
         let len = buf.len();
         if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
             let algorithm = Algorithm::AR_ANY.index().into();
-            self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm });
+            if !self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm }) {
+                return;
+            }
             if let Err(stop) = fold_and_double(&mut self.port, buf, &op) {
                 self.stop(stop);
             }
