@@ -267,13 +267,19 @@ fn collectives_in_destructors() {
                     }));
                     // The bomb's own destructor takes part in a call that the
                     // others are not in: whichever is noticed first.
-                    assert!(!matches!(error, Error::Dead), "p={p} kind={kind} round={round} {error}");
+                    assert!(
+                        !matches!(error, Error::Dead),
+                        "p={p} kind={kind} round={round} {error}"
+                    );
                     // All ranks fail at once.
                     let error = failure(team.run(|comm| {
                         let _late = Late { comm, kind };
                         bomb();
                     }));
-                    assert!(!matches!(error, Error::Dead), "p={p} kind={kind} round={round} {error}");
+                    assert!(
+                        !matches!(error, Error::Dead),
+                        "p={p} kind={kind} round={round} {error}"
+                    );
                 }
                 check_usable(&team, kind as u64);
             }
@@ -525,8 +531,8 @@ fn a_child_used_by_another_thread() {
             } else {
                 comm.barrier();
                 std::mem::swap(&mut child, table.lock().unwrap().as_mut().unwrap());
+                child.barrier();
             }
-            child_after(&table, &mut None).map(|mut c| c.barrier());
             comm.barrier();
         }));
         is_stale(&error);
@@ -534,7 +540,11 @@ fn a_child_used_by_another_thread() {
         // By a thread that is no rank, when the run is over: an error of its
         // own, and none of the next run.
         let table = Mutex::new(Vec::new());
-        team.run(|comm| table.lock().unwrap().push(comm.split(0, comm.rank()))).unwrap();
+        team.run(|comm| {
+            let child = comm.split(0, comm.rank());
+            table.lock().unwrap().push(child);
+        })
+        .unwrap();
         let mut old = table.into_inner().unwrap();
         assert!(std::thread::scope(|s| s.spawn(|| old[0].barrier()).join()).is_err());
         check_usable(&team, 1);
@@ -564,11 +574,6 @@ fn a_child_used_by_another_thread() {
     });
 }
 
-fn child_after(table: &Mutex<Option<Comm>>, none: &mut Option<Comm>) -> Option<Comm> {
-    std::mem::swap(&mut *table.lock().unwrap(), none);
-    none.take()
-}
-
 #[test]
 fn protect_inside_a_team() {
     watched(|| {
@@ -587,7 +592,11 @@ fn protect_inside_a_team() {
         check_usable(&team, 1);
         // A stale communicator's failure is not the present run's.
         let stash = Mutex::new(Vec::new());
-        team.run(|comm| stash.lock().unwrap().push(comm.split(0, comm.rank()))).unwrap();
+        team.run(|comm| {
+            let child = comm.split(0, comm.rank());
+            stash.lock().unwrap().push(child);
+        })
+        .unwrap();
         let mut old = stash.into_inner().unwrap();
         assert!(old[0].protect(|_| bomb()).is_err());
         check_usable(&team, 1);

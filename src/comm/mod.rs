@@ -23,7 +23,7 @@ use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
-use crate::team::{Quit, Roster};
+use crate::team::{Quit, Roster, is_in_a_run, thrown};
 use crate::wait::Crowd;
 use perform::Plans;
 use std::fmt;
@@ -196,17 +196,25 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        let in_team = std::mem::replace(&mut self.in_team, true);
+        let of_a_team = std::mem::replace(&mut self.in_team, true);
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.rank());
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
-        self.in_team = in_team;
+        self.in_team = of_a_team;
         result.map_err(|payload| {
             let world = fabric.world();
-            if !payload.is::<Quit>() {
-                drop(world.poison(run, Some(Error::panicked(fabric.member(rank), payload))));
-                self.port.quiesce();
+            let Some(cause) = thrown(fabric.member(rank), payload) else {
+                // In a team the cause is for `run` to report.
+                let cause = if of_a_team { None } else { world.take_cause(run) };
+                return cause.unwrap_or(Error::Dead);
+            };
+            if run != world.run() || ![0, this_thread()].contains(&self.thread) {
+                return cause; // It has no say in the run that is going on.
             }
-            world.take_cause().unwrap_or(Error::Dead)
+            let late = world.poison(run, Some(cause));
+            self.port.quiesce();
+            // The error of this rank comes back to it, if it was not the first.
+            let own = || if of_a_team { None } else { world.take_cause(run) };
+            late.or_else(own).unwrap_or(Error::Dead)
         })
     }
 
@@ -241,7 +249,7 @@ impl Comm {
     #[inline(never)]
     fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
         if self.port.run() != self.port.fabric().world().run() {
-            self.throw(Error::Stale { what: "the run that it belongs to is over" }, sig, at);
+            self.throw("the run that it belongs to is over", sig, at);
         }
         if self.thread == 0 {
             self.thread = this_thread();
@@ -249,10 +257,10 @@ impl Comm {
         if self.thread != this_thread() {
             let what =
                 "it belongs to the thread that used it first (a team's: to its rank's thread)";
-            self.throw(Error::Stale { what }, sig, at);
+            self.throw(what, sig, at);
         }
         if self.port.is_dead() {
-            self.throw(Error::Dead, sig, at);
+            self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
         }
         self.is_good_here()
     }
@@ -297,15 +305,21 @@ impl Comm {
         self.quit(&message);
     }
 
-    /// Unwinds without touching anything shared.
-    fn throw(&mut self, error: Error, sig: &'static Sig, at: &'static Location<'static>) {
-        let message = format!("{} at {at}: {error}", sig.call);
-        if self.in_team {
-            // The run must not end well without this call.
-            let world = self.port.fabric().world();
-            drop(world.poison(world.run(), Some(error)));
+    /// Unwinds because the communicator does not belong here.
+    fn throw(&self, what: &'static str, sig: &'static Sig, at: &'static Location<'static>) {
+        let stale = || Error::Stale { what };
+        let message = format!("{} at {at}: {}", sig.call, stale());
+        if !self.in_team || std::thread::panicking() {
+            return self.quit(&message);
         }
-        self.quit(&message);
+        // The run that it belongs to must not end well without this call. (If
+        // it is over, this does nothing.)
+        drop(self.port.fabric().world().poison(self.port.run(), Some(stale())));
+        if is_in_a_run() {
+            std::panic::resume_unwind(Box::new(Quit(Some(stale()))));
+        }
+        // No rank's thread: nobody catches a silent exit.
+        panic!("{message}");
     }
 
     /// Leaves the closure. In a `Drop` that runs while a panic unwinds there
@@ -316,7 +330,7 @@ impl Comm {
             return;
         }
         if self.in_team {
-            std::panic::resume_unwind(Box::new(Quit));
+            std::panic::resume_unwind(Box::new(Quit(None)));
         }
         panic!("{message}");
     }

@@ -26,7 +26,8 @@ pub(crate) struct World {
     run: AtomicU64,
     /// The number of the latest run that was poisoned.
     poison: AtomicU64,
-    cause: Mutex<Option<Error>>,
+    /// Why, and of which run.
+    cause: Mutex<Option<(u64, Error)>>,
     lines: Box<[CachePadded<Line>]>,
     records: Box<[Records]>,
 }
@@ -66,19 +67,27 @@ impl World {
         self.run.load(Ordering::Relaxed)
     }
 
-    /// Ends run `run` for everybody. The first cause that is given stays; a
-    /// later one is given back (dropping it may run the user's code).
+    /// Ends run `run` for everybody, unless it is over already (a stashed
+    /// communicator is used): then the next one must not suffer. The first
+    /// cause that is given stays; what is not kept is given back (dropping it
+    /// may run the user's code).
     pub(crate) fn poison(&self, run: u64, mut cause: Option<Error>) -> Option<Error> {
-        if cause.is_some() {
-            let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
-            if slot.is_none() {
-                *slot = cause.take();
-            }
+        // The lock orders those who poison: a store for an old run cannot come
+        // after one for the present run.
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        if run != self.run() {
+            return cause;
+        }
+        let mut old = None;
+        if slot.as_ref().is_none_or(|(of, _)| *of != run) {
+            old = slot.take();
+            *slot = cause.take().map(|cause| (run, cause));
         }
         // Ordering: pairs with the load in `is_poisoned`. Several ranks may
         // store here, all of them the same value.
         self.poison.store(run, publish(Site::Poison));
-        cause
+        drop(slot);
+        cause.or(old.map(|(_, error)| error))
     }
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
@@ -86,9 +95,10 @@ impl World {
         self.poison.load(Ordering::Acquire) == run
     }
 
-    /// Takes the cause of the last poisoning.
-    pub(crate) fn take_cause(&self) -> Option<Error> {
-        self.cause.lock().unwrap_or_else(|e| e.into_inner()).take()
+    /// Takes the cause of the poisoning of run `run`.
+    pub(crate) fn take_cause(&self, run: u64) -> Option<Error> {
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        slot.take_if(|(of, _)| *of == run).map(|(_, error)| error)
     }
 
     /// Declares that `rank` touches nobody's memory any more in run `run`.

@@ -467,7 +467,7 @@ impl Shared {
     /// How run `run` went. Only while no rank runs.
     fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
         if self.world.is_poisoned(run) {
-            return Err(self.world.take_cause().unwrap_or(Error::Dead));
+            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
         }
         if self.harmed.load(Relaxed) == run {
             return Ok(());
