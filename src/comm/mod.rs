@@ -243,6 +243,7 @@ impl Comm {
         self.thread == this_thread()
             && self.port.run() == self.port.fabric().world().run()
             && !self.port.is_dead()
+            && !self.port.has_left_run()
     }
 
     #[cold]
@@ -259,7 +260,7 @@ impl Comm {
                 "it belongs to the thread that used it first (a team's: to its rank's thread)";
             self.throw(what, sig, at);
         }
-        if self.port.is_dead() {
+        if self.port.is_dead() || self.port.has_left_run() {
             self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
         }
         self.is_good_here()

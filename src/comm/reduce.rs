@@ -250,7 +250,7 @@ fn fold_and_double<T: Element, O: Operator<T>>(
         return Ok(());
     }
     let bytes = size_of_val(buf);
-    let guard = Guard::new(port);
+    let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let send = |port: &mut Port, peer: usize, buf: &[T]| {
         port.post_inline(peer, bytes, |body| {

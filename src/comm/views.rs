@@ -138,7 +138,7 @@ impl Comm {
         let mut spans = std::mem::take(&mut self.spans);
         spans.clear();
         spans.resize(p, own);
-        let guard = Guard::new(&mut self.port);
+        let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             guard.port.show(own.at.cast_mut(), std::ptr::null_mut(), own.len);
             for d in 1..p {
@@ -202,7 +202,7 @@ impl Comm {
             self.nothing_to_return();
         }
         let is_root = self.rank() == root;
-        let guard = Guard::new(&mut self.port);
+        let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             if is_root {
                 guard.port.show(data.as_ptr().cast_mut().cast(), std::ptr::null_mut(), data.len());

@@ -3,6 +3,7 @@
 
 use super::record::Records;
 use crate::error::Error;
+use crate::sync::diagnostic::AtomicUsize;
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
 use crossbeam_utils::CachePadded;
 
@@ -18,6 +19,9 @@ struct Line {
     /// half: the number of the wait in which it saw its peer *before* it
     /// looked for what it awaits and did not find it.
     edge: AtomicU64,
+    /// Calls under way, on any communicator of the rank, in which user code (a
+    /// view, an operator) may be running. Looked at by the rank only.
+    depth: AtomicUsize,
 }
 
 /// See the module documentation.
@@ -34,8 +38,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(ranks: usize) -> Self {
-        let line =
-            || Line { left: AtomicU64::new(0), wait: AtomicU64::new(0), edge: AtomicU64::new(0) };
+        let word = || AtomicU64::new(0);
+        let line = || Line { left: word(), wait: word(), edge: word(), depth: AtomicUsize::new(0) };
         World {
             run: AtomicU64::new(0),
             poison: AtomicU64::new(0),
@@ -108,6 +112,27 @@ impl World {
         self.lines[rank].left.store(run, publish(Site::Left));
     }
 
+    /// `rank` begins a call in which user code may run.
+    #[inline(always)]
+    pub(crate) fn go_in(&self, rank: usize) {
+        // Relaxed, and no RMW: only the rank itself uses the word.
+        let depth = &self.lines[rank].depth;
+        depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// `rank` ends such a call.
+    #[inline(always)]
+    pub(crate) fn come_out(&self, rank: usize) {
+        let depth = &self.lines[rank].depth;
+        depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    }
+
+    /// Whether `rank` is inside user code of a call.
+    pub(crate) fn is_inside(&self, rank: usize) -> bool {
+        self.lines[rank].depth.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline(always)]
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
         self.lines[rank].left.load(Ordering::Acquire) == run
