@@ -46,6 +46,9 @@ struct Key {
     vector: bool,
     len: usize,
     size: usize,
+    /// Not for the plan's sake: whether the algorithm may serve is checked when
+    /// it is bound.
+    commutative: bool,
     dims: Option<Extents>,
 }
 
@@ -288,6 +291,7 @@ impl Comm {
                 && key.size == kernel.size()
                 && key.operation == task.operation
                 && key.vector == vector
+                && key.commutative == task.commutative
                 && key.dims.as_ref() == dims
         };
         let plans = &mut self.plans;
@@ -305,6 +309,7 @@ impl Comm {
             vector,
             len,
             size: kernel.size(),
+            commutative: task.commutative,
             dims: dims.cloned(),
         };
         self.bind_new(key, task, kernel)
