@@ -132,7 +132,12 @@ pub(crate) unsafe fn execute(
                     port.take(*peer, Kind::inline(len * size), |body| {
                         let mut aligned =
                             Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
-                        let at = aligned.0.as_mut_ptr().cast::<u8>();
+                        // Elements of 1 to 40 bytes are aligned to 32 at most,
+                        // those of no size perhaps to more.
+                        let at = match size {
+                            0 => std::ptr::without_provenance_mut(kernel.align()),
+                            _ => aligned.0.as_mut_ptr().cast::<u8>(),
+                        };
                         // SAFETY: the body has INLINE bytes; the sender wrote
                         // `len` elements of the same type (fingerprint).
                         unsafe {
