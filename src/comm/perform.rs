@@ -46,6 +46,9 @@ struct Key {
     vector: bool,
     len: usize,
     size: usize,
+    /// Not for the plan's sake: whether the algorithm may serve is checked when
+    /// it is bound.
+    commutative: bool,
     dims: Option<Extents>,
 }
 
@@ -137,6 +140,21 @@ impl Comm {
         }
     }
 
+    /// What tells meshes of different extents (which may use one algorithm) and
+    /// different counts of the same sum apart, in 6 bits; 0 if there is neither.
+    #[inline(always)]
+    fn shape(&self, task: &Task<'_>) -> u16 {
+        fn mix(numbers: impl Iterator<Item = usize>) -> u16 {
+            let mixed = numbers.fold(0, |h: usize, n| h.wrapping_mul(31).wrapping_add(n));
+            (mixed % 63 + 1) as u16
+        }
+        match (&self.choice, task.cut) {
+            (Choice::Mesh(extents), _) => mix((0..extents.dimensions()).map(|d| extents.extent(d))),
+            (_, Cut::Varied(counts)) => mix(counts.iter().copied()),
+            _ => 0,
+        }
+    }
+
     fn is_varied(&self, task: &Task<'_>) -> bool {
         matches!(task.cut, Cut::Varied(_) | Cut::Pairs { .. })
     }
@@ -172,8 +190,11 @@ impl Comm {
             Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
         };
         let algorithm = self.algorithm(task, bytes);
-        let params =
-            Params { len: task.len, parameter: task.parameter(), algorithm: algorithm.index() };
+        let params = Params {
+            len: task.len,
+            parameter: task.parameter(),
+            algorithm: u16::from(algorithm.index()) | self.shape(task) << 7,
+        };
         let path =
             if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
         let result = match path {
@@ -181,7 +202,9 @@ impl Comm {
                 if let Err(unfit) = self.fits(task, algorithm) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                self.enter(task.sig, task.at, params);
+                if !self.enter(task.sig, task.at, params) {
+                    return;
+                }
                 // SAFETY: passed on.
                 unsafe { self.fused(task, kernel, input, output) }
             }
@@ -189,7 +212,9 @@ impl Comm {
                 if let Err(unfit) = self.prepare(task, algorithm, kernel) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                self.enter(task.sig, task.at, params);
+                if !self.enter(task.sig, task.at, params) {
+                    return;
+                }
                 let plan = self.plans.odd.as_ref();
                 let plan = plan.unwrap_or_else(|| &self.plans.kept[self.plans.latest].1);
                 // Two more elements than needed, so that the size is not 0.
@@ -266,6 +291,7 @@ impl Comm {
                 && key.size == kernel.size()
                 && key.operation == task.operation
                 && key.vector == vector
+                && key.commutative == task.commutative
                 && key.dims.as_ref() == dims
         };
         let plans = &mut self.plans;
@@ -283,6 +309,7 @@ impl Comm {
             vector,
             len,
             size: kernel.size(),
+            commutative: task.commutative,
             dims: dims.cloned(),
         };
         self.bind_new(key, task, kernel)

@@ -68,8 +68,9 @@ struct Shared {
     fresh: Box<[Mutex<Option<Comm>>]>,
     /// The number of the latest run in which a rank lost its communicator.
     harmed: AtomicU64,
-    /// By rank: messages posted less messages taken ([`Port::balance`]).
-    balances: Box<[CachePadded<AtomicU64>]>,
+    /// By rank: messages posted less messages taken, and collective calls made
+    /// ([`Comm::account`]).
+    accounts: Box<[CachePadded<AtomicU64>]>,
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
 }
@@ -171,7 +172,7 @@ impl Team {
             fabric: AtomicU64::new(0),
             fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
             harmed: AtomicU64::new(0),
-            balances: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
+            accounts: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
         });
@@ -431,7 +432,7 @@ impl Shared {
     ) {
         // Relaxed: the end of the job publishes it.
         if take_part(&self.world, rank, run, comm, body) {
-            self.balances[rank].store(u64::from(comm.balance()), Relaxed);
+            self.accounts[rank].store(comm.account(), Relaxed);
         } else {
             self.harmed.store(run, Relaxed);
         }
@@ -466,20 +467,43 @@ impl Shared {
     /// How run `run` went. Only while no rank runs.
     fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
         if self.world.is_poisoned(run) {
-            return Err(self.world.take_cause().unwrap_or(Error::Dead));
+            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
         }
         if self.harmed.load(Relaxed) == run {
             return Ok(());
         }
-        let sum = self.balances.iter().fold(0u32, |s, b| s.wrapping_add(b.load(Relaxed) as u32));
-        match sum {
-            0 => Ok(()),
-            _ => match fabric.unreceived() {
-                Some((rank, peer, messages)) => {
-                    Err(Error::Unreceived { rank, peer, messages: messages as usize })
-                }
-                None => Ok(()),
-            },
+        let accounts: Vec<u64> = self.accounts.iter().map(|a| a.load(Relaxed)).collect();
+        let sum = accounts.iter().fold(0u32, |s, &a| s.wrapping_add(a as u32));
+        if sum != 0
+            && let Some((rank, peer, messages)) = fabric.unreceived()
+        {
+            return Err(Error::Unreceived { rank, peer, messages: messages as usize });
+        }
+        self.compare_calls(&accounts)
+    }
+
+    /// Every rank has made as many collective calls as every other. A call that
+    /// needs no messages (a shift by 0) can be missing without anybody having
+    /// waited for it; the next run would begin with ranks out of step.
+    fn compare_calls(&self, accounts: &[u64]) -> Result<(), Error> {
+        let calls = |rank: usize| (accounts[rank] >> 32) as u32;
+        let Some(rank) = (1..accounts.len()).find(|&rank| calls(rank) != calls(0)) else {
+            return Ok(());
+        };
+        let more = calls(rank).wrapping_sub(calls(0)) as i32;
+        let (rank, peer) = if more > 0 { (rank, 0) } else { (0, rank) };
+        let latest = |rank: usize| self.world.records(rank).latest().map(|call| call.site());
+        let there = latest(peer);
+        match latest(rank) {
+            Some(here) => {
+                let more = more.unsigned_abs();
+                let what = format!(
+                    "rank {rank} made {more} collective call(s) more than rank {peer} in this run, \
+                     and nobody waited in any; named are the latest calls"
+                );
+                Err(Error::Mismatch { rank, here, peer, there, what })
+            }
+            None => Ok(()),
         }
     }
 }
