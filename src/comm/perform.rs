@@ -107,25 +107,27 @@ impl Comm {
         false
     }
 
-    pub(super) fn mesh_choice(
-        &mut self,
-        rows: usize,
-        cols: usize,
-        at: &'static Location<'static>,
-    ) -> Choice {
+    pub(super) fn mesh_choice(&mut self, dims: &Extents, at: &'static Location<'static>) -> Choice {
+        if dims.ranks() == self.size() {
+            return Choice::Mesh(dims.clone());
+        }
+        self.no_mesh(&dims.to_string(), at)
+    }
+
+    /// Ends the run: there is no such mesh of this many ranks.
+    #[cold]
+    pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
         static SIG: Sig = Sig::of::<()>("mesh", "", "");
-        let p = self.size();
-        match rows.checked_mul(cols) {
-            Some(ranks) if ranks == p => Choice::Mesh(Extents::mesh(rows, cols)),
-            _ => {
-                self.wrong(
-                    &SIG,
-                    at,
-                    0,
-                    format!("a mesh of {rows} x {cols} ranks does not have the communicator's {p}"),
-                );
-                Choice::Auto
-            }
+        let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
+        self.wrong(&SIG, at, 0, what);
+        Choice::Auto
+    }
+
+    /// The extents that the choice prescribes.
+    fn dims(&self) -> Option<&Extents> {
+        match &self.choice {
+            Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
+            _ => None,
         }
     }
 
@@ -148,8 +150,8 @@ impl Comm {
             let mixed = numbers.fold(0, |h: usize, n| h.wrapping_mul(31).wrapping_add(n));
             (mixed % 63 + 1) as u16
         }
-        match (&self.choice, task.cut) {
-            (Choice::Mesh(extents), _) => mix((0..extents.dimensions()).map(|d| extents.extent(d))),
+        match (self.dims(), task.cut) {
+            (Some(dims), _) => mix((0..dims.dimensions()).map(|d| dims.extent(d))),
             (_, Cut::Varied(counts)) => mix(counts.iter().copied()),
             _ => 0,
         }
@@ -162,7 +164,7 @@ impl Comm {
     #[cold]
     fn forced(&self, choice: &Choice, task: &Task<'_>) -> Algorithm {
         let shape = match choice {
-            Choice::Algorithm(algorithm) => return *algorithm,
+            Choice::Algorithm(algorithm) | Choice::On(algorithm, _) => return *algorithm,
             Choice::Ring => Shape::Ring,
             Choice::Mesh(extents) => Shape::Mesh(extents.clone()),
             Choice::Hypercube => Shape::Hypercube,
@@ -260,8 +262,8 @@ impl Comm {
     fn request(&self, task: &Task<'_>) -> Request {
         let mut request =
             Request::new(task.operation, self.size()).root(task.root).shift(task.shift as isize);
-        if let Choice::Mesh(extents) = &self.choice {
-            request = request.dims(extents.clone());
+        if let Some(dims) = self.dims() {
+            request = request.dims(dims.clone());
         }
         request
     }
@@ -280,10 +282,7 @@ impl Comm {
             Cut::Varied(_) | Cut::Pairs { .. } => return self.bind_odd(task, algorithm, kernel),
         };
         self.plans.odd = None;
-        let dims = match &self.choice {
-            Choice::Mesh(extents) => Some(extents),
-            _ => None,
-        };
+        let dims = self.dims().cloned();
         let fits = |key: &Key| {
             key.algorithm == algorithm
                 && key.len == len
@@ -292,7 +291,7 @@ impl Comm {
                 && key.operation == task.operation
                 && key.vector == vector
                 && key.commutative == task.commutative
-                && key.dims.as_ref() == dims
+                && key.dims == dims
         };
         let plans = &mut self.plans;
         if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
@@ -310,7 +309,7 @@ impl Comm {
             len,
             size: kernel.size(),
             commutative: task.commutative,
-            dims: dims.cloned(),
+            dims,
         };
         self.bind_new(key, task, kernel)
     }

@@ -102,7 +102,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
     shift: isize,
     /// Use the algorithms of a mesh of so many rows and columns
-    #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = parse_dims)]
+    #[arg(long, value_name = "AxB[xC..]", value_parser = parse_dims)]
     dims: Option<Extents>,
     /// Only operations that work in place
     #[arg(long)]
