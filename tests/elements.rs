@@ -59,7 +59,7 @@ make! {
     u64: |k| k as u64;
     f64: |k| k as f64;
     u128: |k| k as u128;
-    bool: |k| k.count_ones() % 2 == 0;
+    bool: |k| k.count_ones().is_multiple_of(2);
     char: |k| char::from_u32(0x1f600 + k as u32 % 64).unwrap();
     (): |_k| ();
     Unit: |_k| Unit;
@@ -67,18 +67,18 @@ make! {
     Aligned: |k| Aligned(k as u8);
     Page: |k| Page(k as u64);
     Large: |k| Large(std::array::from_fn(|i| (k * 1000 + i) as u32));
-    (u8, u64, bool): |k| (k as u8, k as u64, k % 3 == 0);
+    (u8, u64, bool): |k| (k as u8, k as u64, k.is_multiple_of(3));
     (u8, [u16; 9]): |k| (k as u8, [k as u16; 9]);
     [u8; 40]: |k| [k as u8; 40];
     [u8; 41]: |k| [k as u8; 41];
-    Option<char>: |k| (k % 2 == 0).then(|| char::make(k));
+    Option<char>: |k| k.is_multiple_of(2).then(|| char::make(k));
     Suit: |k| match k % 3 {
         0 => Suit::Clubs,
-        1 => Suit::Hearts(k % 2 == 0),
+        1 => Suit::Hearts(k.is_multiple_of(2)),
         _ => Suit::Spades(char::make(k)),
     };
     &'static str: |k| ["", "a", "phalanx", "rank"][k % 4];
-    fn(usize) -> usize: |k| if k % 2 == 0 { |x| x } else { |x| x + 1 };
+    fn(usize) -> usize: |k| if k.is_multiple_of(2) { |x| x } else { |x| x + 1 };
 }
 
 fn data<T: Make>(rank: usize, n: usize) -> Vec<T> {

@@ -247,6 +247,8 @@ fn splits_by_hardware() {
 
 // ---- Messages ----
 
+type Call = fn(&mut Comm);
+
 #[test]
 fn messages_in_every_order_and_size() {
     watched(|| {
@@ -300,7 +302,7 @@ fn messages_in_every_order_and_size() {
 fn messages_that_cannot_be() {
     watched(|| {
         let team = team(2);
-        let calls: [(&str, fn(&mut Comm)); 6] = [
+        let calls: [(&str, Call); 6] = [
             ("itself", |c| c.send(&[1], 0)),
             ("itself", |c| c.recv(&mut [1], 0)),
             ("no rank", |c| c.send(&[1], 2)),
@@ -351,7 +353,7 @@ fn messages_that_nobody_receives() {
 fn arguments_that_cannot_be() {
     watched(|| {
         let team = team(4);
-        let calls: [(&str, fn(&mut Comm)); 12] = [
+        let calls: [(&str, Call); 12] = [
             ("root 4", |c| c.broadcast(&mut [1], 4)),
             ("root 9", |c| c.reduce(&mut [1], op::Sum, 9)),
             ("root 4", |c| c.with_root(&[1], 4, |_| ())),
@@ -364,12 +366,12 @@ fn arguments_that_cannot_be() {
             ("2 counts", |c| c.all_gather_varied_into(&[1], &mut [1; 2], &[1, 1])),
             ("more than memory", |c| {
                 let counts = [usize::MAX; 4];
-                c.gather_varied_into(&vec![(); usize::MAX], &mut [], &counts, 0);
+                c.gather_varied_into(&[(); usize::MAX], &mut [], &counts, 0);
             }),
             ("not for", |c| c.with(phalanx::Algorithm::BC_RING).all_reduce(&mut [1; 9], op::Sum)),
         ];
         for (words, call) in calls {
-            let error = failure(team.run(|comm| call(comm)));
+            let error = failure(team.run(call));
             assert!(matches!(error, Error::Argument { .. }), "{words}: {error}");
             let text = error.to_string();
             assert!(text.contains(file!()), "{text}");
