@@ -396,10 +396,14 @@ impl Comm {
 
 /// Whether two ranks' latest calls could be parts of one.
 fn alike(a: &Call, b: &Call) -> bool {
-    a.comm == b.comm
-        && a.sig.agrees(std::ptr::from_ref(b.sig).cast())
-        && a.len == b.len
-        && a.parameter == b.parameter
+    // Of two messages neither is wrong by itself: the circle is.
+    let are_messages = || [a, b].iter().all(|c| matches!(c.sig.parameter, "to rank" | "from rank"));
+    let are_one_call = || {
+        a.sig.agrees(std::ptr::from_ref(b.sig).cast())
+            && a.len == b.len
+            && a.parameter == b.parameter
+    };
+    a.comm == b.comm && (are_messages() || are_one_call())
 }
 
 impl Drop for Comm {

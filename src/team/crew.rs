@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::parts::PerRank;
-use super::rank::{Roster, take_part};
+use super::rank::{Roster, is_in_a_run, take_part};
 use crate::Comm;
 use crate::engine::fused::chunk;
 use crate::error::Error;
@@ -361,18 +361,26 @@ impl Team {
         self.run_with(&mut parts, |comm, part| f(comm, part))
     }
 
+    /// Binds the calling thread to rank 0's core. A rank of another team gets
+    /// its own binding back after the run.
+    fn bind_caller(&self) -> Option<OuterBinding> {
+        let pu = self.pin_caller?;
+        let outer = is_in_a_run()
+            .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
+        if outer.is_some() || CALLER_ON.get() != Some(pu) {
+            self.shared.bind(0, pu);
+            CALLER_ON.set(Some(pu));
+        }
+        outer
+    }
+
     fn dispatch(&self, body: &(dyn Fn(usize, &mut Comm) + Sync)) -> Result<(), Error> {
         let mut comm = match self.caller.try_lock() {
             Ok(comm) => comm,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(Error::Busy),
         };
-        if let Some(pu) = self.pin_caller
-            && CALLER_ON.get() != Some(pu)
-        {
-            self.shared.bind(0, pu);
-            CALLER_ON.set(Some(pu));
-        }
+        let _outer = self.bind_caller();
         let shared = &*self.shared;
         let _crowd = Crowd::enter(self.size());
         let run = shared.world.begin();
@@ -391,6 +399,24 @@ impl Team {
             *comm = shared.renew();
         }
         result
+    }
+}
+
+/// What a rank that starts a run of another team was bound to before.
+struct OuterBinding {
+    on: Option<usize>,
+    mask: Option<Vec<usize>>,
+}
+
+impl Drop for OuterBinding {
+    fn drop(&mut self) {
+        CALLER_ON.set(self.on);
+        // Not `restore`: the mask that the thread had before all bindings is
+        // still to be remembered.
+        drop(match self.mask.as_deref() {
+            Some(&[pu]) => affinity::pin_current_thread(pu),
+            _ => affinity::unpin(),
+        });
     }
 }
 
@@ -524,7 +550,9 @@ impl Drop for Team {
             // A worker's closure cannot unwind out of `take_part`.
             drop(worker.join());
         }
-        if self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller {
+        // In a rank of another team the binding is that team's.
+        let bound = self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller;
+        if bound && !is_in_a_run() {
             CALLER_ON.set(None);
             drop(affinity::unpin());
         }
