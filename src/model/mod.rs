@@ -35,6 +35,8 @@ mod cost;
 mod network;
 mod ranking;
 mod rational;
+#[cfg(test)]
+mod tests;
 
 pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
