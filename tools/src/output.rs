@@ -1,0 +1,73 @@
+//! Where a command's output goes, and in which form.
+
+use crate::failure::Failure;
+use crate::names;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For eyes.
+    Text,
+    /// A line of column names, then a line for each row.
+    Tsv,
+    /// One object.
+    Json,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match names::plain(text).as_str() {
+            "text" => Ok(Format::Text),
+            "tsv" => Ok(Format::Tsv),
+            "json" => Ok(Format::Json),
+            _ => Err(names::unknown("format", text, &["text", "tsv", "json"])),
+        }
+    }
+}
+
+/// The options that every command has.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// text (for eyes), tsv or json (both stable)
+    #[arg(long, default_value = "text")]
+    pub(crate) format: Format,
+    /// Write to this file instead of the standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// Opens the output.
+    pub(crate) fn open(&self) -> Result<Sink, Failure> {
+        let to: Box<dyn Write> = match &self.output {
+            None => Box::new(io::stdout()),
+            Some(path) => Box::new(File::create(path).map_err(|e| {
+                Failure::Usage(format!(
+                    "the output file '{}' cannot be written: {e}",
+                    path.display()
+                ))
+            })?),
+        };
+        Ok(Sink { to })
+    }
+}
+
+/// An open output. Every block of text is written at once.
+pub(crate) struct Sink {
+    to: Box<dyn Write>,
+}
+
+impl Sink {
+    /// Writes `text` and makes it visible.
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        self.to.write_all(text.as_bytes())?;
+        self.to.flush()?;
+        Ok(())
+    }
+}
