@@ -58,7 +58,7 @@ mod error;
 mod fabric;
 pub mod machine;
 mod mailbox;
-mod model;
+pub mod model;
 pub mod op;
 pub mod placement;
 pub mod schedule;

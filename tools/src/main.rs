@@ -1,4 +1,5 @@
-//! `phalanx`: measure the collectives on this machine's cores.
+//! `phalanx`: measure the collectives on this machine's cores; watch, count and
+//! check their schedules on paper.
 
 mod bench;
 mod cli;
@@ -7,6 +8,7 @@ mod failure;
 mod interrupt;
 mod names;
 mod output;
+mod paper;
 mod progress;
 mod size;
 

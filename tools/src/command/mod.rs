@@ -1,6 +1,9 @@
 //! The commands: one file each, one variant each.
 
 mod bench;
+mod check;
+mod cost;
+mod trace;
 
 use crate::failure::Failure;
 
@@ -8,6 +11,9 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Bench(Box<bench::Bench>),
+    Trace(trace::Trace),
+    Cost(Box<cost::CostArgs>),
+    Check(check::Check),
 }
 
 impl Command {
@@ -15,6 +21,9 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Command::Bench(bench) => bench.run(),
+            Command::Trace(trace) => trace.run(),
+            Command::Cost(cost) => cost.run(),
+            Command::Check(check) => check.run(),
         }
     }
 }
