@@ -1,0 +1,3 @@
+//! The models, one file a protocol.
+
+mod mailbox;
