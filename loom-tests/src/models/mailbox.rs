@@ -2,23 +2,11 @@
 //! sender's, reached through the address in the message, so that a missing
 //! happens-before is a failure even where the value would be right.
 
+use super::{Cell, read, write};
 use crate::harness::{Model, reached};
 use crate::mailbox::{Channel, End, Header, Link, channel_after};
-use crate::sync::{Arc, Site::*, UnsafeCell, yield_now};
+use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
-
-/// Memory that a rank owns and peers look at.
-pub(super) type Cell = UnsafeCell<u64>;
-
-pub(super) fn write(cell: &Cell, value: u64) {
-    // SAFETY: loom reports a data race before it happens.
-    cell.with_mut(|p| unsafe { *p = value });
-}
-
-pub(super) fn read(cell: &Cell) -> u64 {
-    // SAFETY: as above.
-    cell.with(|p| unsafe { *p })
-}
 
 /// Two channels, as seen from side 0 and side 1.
 struct Pair {
