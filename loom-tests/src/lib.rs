@@ -1,0 +1,32 @@
+//! Loom models of the library's synchronisation. See `README.md`.
+//!
+//! The library's own sources are compiled into this crate, with `cfg(loom)`
+//! set by `build.rs`: nothing here is a copy.
+
+// The models use a part of what is compiled.
+#![allow(dead_code, unused_imports)]
+
+#[cfg(not(loom))]
+compile_error!("without cfg(loom) the models would explore nothing; build.rs sets it");
+
+#[path = "../../src/team/dispatch.rs"]
+mod dispatch;
+#[path = "../../src/fabric/mod.rs"]
+mod fabric;
+#[path = "../../src/mailbox/mod.rs"]
+mod mailbox;
+#[path = "../../src/sync.rs"]
+mod sync;
+#[path = "../../src/wait.rs"]
+mod wait;
+
+mod error {
+    //! The fabric only stores causes.
+    #[derive(Debug, PartialEq, Eq)]
+    pub(crate) struct Error(pub(crate) u32);
+}
+
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod models;
