@@ -21,9 +21,15 @@ mod sync;
 mod wait;
 
 mod error {
-    //! The fabric only stores causes.
+    //! The fabric only stores causes, and makes call sites for them.
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) struct Error(pub(crate) u32);
+
+    /// As the library's.
+    pub(crate) struct CallSite {
+        pub(crate) call: String,
+        pub(crate) at: &'static std::panic::Location<'static>,
+    }
 }
 
 #[cfg(test)]
