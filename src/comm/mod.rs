@@ -350,20 +350,26 @@ impl Comm {
             }
             Stop::Mismatch { peer, expected, got, lens } => {
                 let peer = fabric.member(peer);
+                let differs = self.port.call().difference(got.sig);
                 let (expected, got) = (Check(expected.check), Check(got.check));
                 let there = world.records(peer).find(fabric.id(), got.record());
                 let there = there.or_else(|| latest(peer));
-                let what = match lens {
-                    Some((here, there)) => format!("message length: expected {here}, got {there}"),
-                    None if expected.agrees(got) => {
-                        "element type, operator or operation: expected and got as named".to_string()
+                let here = latest(me)?;
+                let calls = there.filter(|_| expected.is_same_call(got));
+                let calls = calls.map(|there| (here.len, there.len));
+                let what = match (differs, calls, lens) {
+                    (Some(differs), ..) => differs,
+                    (None, Some((here, there)), _) if here != there => {
+                        format!("length: expected {here}, got {there}")
                     }
-                    None => expected.difference(got, |index| {
+                    (None, _, Some((here, there))) => {
+                        format!("message length: expected {here}, got {there}")
+                    }
+                    _ => expected.difference(got, |index| {
                         Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
                     }),
                 };
-                let here = latest(me).map(site)?;
-                Error::Mismatch { rank: me, here, peer, there: there.map(site), what }
+                Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
             Stop::Circle(circle) => {
                 let here = latest(me)?;

@@ -184,6 +184,11 @@ impl Port {
         self.calls as u32
     }
 
+    /// The fingerprint of the call in progress.
+    pub(crate) fn call(&self) -> &'static Sig {
+        self.sig
+    }
+
     /// Starts a collective call.
     #[inline(always)]
     pub(crate) fn enter(

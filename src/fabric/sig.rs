@@ -50,6 +50,25 @@ impl Sig {
         self.element == other.element && self.call == other.call && self.operator == other.operator
     }
 
+    /// In words, what differs; none if nothing does.
+    pub(crate) fn difference(&'static self, other: *const ()) -> Option<String> {
+        if self.agrees(other) {
+            return None;
+        }
+        // SAFETY: as in `agrees_in_content`.
+        let other: &'static Sig = unsafe { &*other.cast::<Sig>() };
+        let names = [
+            ("operation", self.call, other.call),
+            ("element type", (self.element_name)(), (other.element_name)()),
+            ("operator", self.operator, other.operator),
+        ];
+        names
+            .iter()
+            .find(|(_, a, b)| a != b)
+            .map(|(name, a, b)| format!("{name}: expected {a}, got {b}"))
+            .or_else(|| Some("element type: two types of one name".to_string()))
+    }
+
     /// The call in words: `reduce of 8 f64 with sum to root 2`.
     pub(crate) fn words(&self, len: usize, parameter: Option<usize>) -> String {
         let mut s = self.call.to_string();
@@ -139,6 +158,11 @@ impl Check {
     /// The low bits of the number of the sender's record.
     pub(crate) const fn record(self) -> u64 {
         self.0 >> 56
+    }
+
+    /// Whether both belong to the same collective call (or to none).
+    pub(crate) const fn is_same_call(self, other: Check) -> bool {
+        (self.0 ^ other.0) & 0x3fff == 0
     }
 
     /// In words, which fields differ: "what was expected, what came". `name`
