@@ -67,7 +67,7 @@ fn cube_exchanges_on_other_networks() {
             let split = Network::ring(p).ties(Ties::Split);
             assert_eq!(congestion(&on(&split, Algorithm::AR_HCUBE, p))[d - 1], p / 4);
         }
-        if d % 2 == 0 {
+        if d.is_multiple_of(2) {
             let side = 1 << (d / 2);
             let torus = Network::torus(Extents::mesh(side, side));
             let found = on(&torus, Algorithm::AR_HCUBE, p);
@@ -111,7 +111,7 @@ fn cube_algorithms_on_other_networks() {
                 assert_eq!(tw(A::TX_HCUBE_XOR), Ratio::of(p * p - 1, 3), "{network}");
             }
         }
-        if d % 2 == 0 {
+        if d.is_multiple_of(2) {
             let side = 1 << (d / 2);
             let torus = Network::torus(Extents::mesh(side, side));
             let tw = |a| on(&torus, a, p).cost.tw;
@@ -267,7 +267,7 @@ fn crossovers_of_split_messages() {
         let (bc, ar) = (2.0 * (side - 1.0), 4.0 * (side - 1.0) - d as f64);
         assert_eq!(three_digits(bc / k.to_f64()), row[2], "p {p}");
         assert_eq!(three_digits(ar / k.to_f64()), row[4], "p {p}");
-        if d % 2 == 0 {
+        if d.is_multiple_of(2) {
             let mesh = from(A::BC_MESH, A::BC_SPLIT_MESH);
             assert_eq!(three_digits(mesh.to_f64()), row[2], "p {p}");
             let mesh = from(A::AR_HCUBE, A::AR_SPLIT_MESH);
