@@ -3,7 +3,7 @@
 //! that costs.
 
 use super::cost::{burden, count};
-use super::{BadNetwork, Cost, Network, Ratio};
+use super::{BadNetwork, Cost, MOST_NODES, Network, Ratio};
 use crate::schedule::{Algorithm, Schedule};
 
 /// One step on a network.
@@ -132,6 +132,9 @@ impl Congestion {
     ) -> Result<Congestion, BadNetwork> {
         let contract = schedule.contract();
         let nodes = network.nodes();
+        if nodes > MOST_NODES {
+            return Err(BadNetwork::TooLarge(nodes));
+        }
         let at: Vec<usize> = (0..contract.ranks).map(node).collect();
         if let Some(rank) = at.iter().position(|&node| node >= nodes) {
             return Err(BadNetwork::Node { rank, node: at[rank], nodes });

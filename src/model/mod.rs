@@ -41,6 +41,6 @@ mod tests;
 pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
-pub use network::{BadNetwork, Channel, Network, Ties};
+pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;

@@ -10,6 +10,9 @@ use crate::machine;
 use crate::schedule::Algorithm;
 use crate::topology::{Extents, gray};
 
+/// The most nodes of a network: larger ones are cut to this, or refused.
+pub const MOST_NODES: usize = 1 << 20;
+
 /// One direction of a link, from a vertex to its neighbour. Vertices below the
 /// number of nodes are the nodes themselves; those above are the switches of a
 /// tree.
@@ -68,24 +71,24 @@ impl Network {
         Network { name, kind: Kind::Grid { extents, wraps }, ties: Ties::Inside }
     }
 
-    /// A ring of `nodes` nodes; of one if that is 0.
+    /// A ring of `nodes` nodes, at least 1 and at most [`MOST_NODES`].
     ///
     /// # Examples
     /// ```
     /// assert_eq!(phalanx::model::Network::ring(8).nodes(), 8);
     /// ```
     pub fn ring(nodes: usize) -> Self {
-        Network::grid("ring", Extents::ring(nodes), true)
+        Network::grid("ring", Extents::ring(nodes.min(MOST_NODES)), true)
     }
 
-    /// A linear array of `nodes` nodes; of one if that is 0.
+    /// A linear array of `nodes` nodes, at least 1 and at most [`MOST_NODES`].
     ///
     /// # Examples
     /// ```
     /// assert_eq!(phalanx::model::Network::linear(8).distance(0, 7), 7);
     /// ```
     pub fn linear(nodes: usize) -> Self {
-        Network::grid("linear", Extents::ring(nodes), false)
+        Network::grid("linear", Extents::ring(nodes.min(MOST_NODES)), false)
     }
 
     /// A mesh, without wrap-around links.
@@ -110,18 +113,19 @@ impl Network {
         Network::grid("torus", extents, true)
     }
 
-    /// A hypercube of `dimensions` dimensions (at most 30), E-cube routed.
+    /// A hypercube of `dimensions` dimensions (at most 20), E-cube routed.
     ///
     /// # Examples
     /// ```
     /// assert_eq!(phalanx::model::Network::hypercube(3).distance(0, 7), 3);
     /// ```
     pub fn hypercube(dimensions: usize) -> Self {
-        Network::grid("hypercube", Extents::hypercube(dimensions.min(30)), false)
+        Network::grid("hypercube", Extents::hypercube(dimensions.min(20)), false)
     }
 
     /// A balanced binary tree of switches with `leaves` nodes at its leaves;
-    /// where that is no power of two, the leaves on the right are missing.
+    /// where that is no power of two, the leaves on the right are missing. At
+    /// least 1 leaf and at most [`MOST_NODES`].
     ///
     /// # Examples
     /// ```
@@ -129,7 +133,7 @@ impl Network {
     /// assert_eq!((tree.distance(0, 1), tree.distance(0, 2), tree.distance(3, 4)), (2, 4, 6));
     /// ```
     pub fn tree(leaves: usize) -> Self {
-        let leaves = leaves.max(1);
+        let leaves = leaves.clamp(1, MOST_NODES);
         let (mut parent, mut depth) = (Vec::new(), Vec::new());
         let mut level = leaves.next_power_of_two().trailing_zeros() as usize;
         // Level by level from the leaves up; `here` vertices in this level.
@@ -191,6 +195,9 @@ impl Network {
     pub fn named(name: &str, nodes: usize, extents: Option<&Extents>) -> Result<Self, BadNetwork> {
         if nodes == 0 {
             return Err(BadNetwork::Empty);
+        }
+        if nodes > MOST_NODES {
+            return Err(BadNetwork::TooLarge(nodes));
         }
         let extents = || match extents {
             Some(e) if e.ranks() != nodes => Err(BadNetwork::Extents { extents: e.clone(), nodes }),
@@ -403,6 +410,8 @@ pub enum BadNetwork {
     Name(String),
     /// No nodes.
     Empty,
+    /// More than [`MOST_NODES`] nodes.
+    TooLarge(usize),
     /// A hypercube of a number of nodes that is no power of two.
     PowerOfTwo(usize),
     /// A mesh that has another number of nodes.
@@ -437,6 +446,9 @@ impl fmt::Display for BadNetwork {
                 write!(f, "unknown network '{name}'; known are {}", Network::NAMES.join(", "))
             }
             BadNetwork::Empty => f.write_str("a network needs at least one node"),
+            BadNetwork::TooLarge(n) => {
+                write!(f, "{n} nodes are more than the {MOST_NODES} provided for")
+            }
             BadNetwork::PowerOfTwo(n) => {
                 write!(f, "a hypercube has a power of two of nodes, and {n} is none")
             }

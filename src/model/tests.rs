@@ -1,6 +1,8 @@
 //! The numbers of the book and of the catalogue: figures, embeddings, crossovers.
 
-use super::{Congestion, Cost, Network, Rates, Ratio, Ties, bound, closed_form, rank};
+use super::{
+    BadNetwork, Congestion, Cost, MOST_NODES, Network, Rates, Ratio, Ties, bound, closed_form, rank,
+};
 use crate::schedule::{Algorithm, Operation, Request};
 use crate::topology::{Extents, gray, gray_inverse};
 
@@ -343,4 +345,26 @@ fn shift_bounds() {
             }
         }
     }
+}
+
+/// Nonsense is refused, or cut, and nothing overflows.
+#[test]
+fn networks_stay_within_reason() {
+    let call = Request::new(Operation::AllGather, 4);
+    let schedule = Algorithm::AG_RING.schedule(&call).unwrap();
+    let huge = Extents::new([1 << 30, 1 << 30]).unwrap();
+    for network in [Network::torus(huge.clone()), Network::mesh(huge)] {
+        assert!(matches!(Congestion::on(&network, &schedule), Err(BadNetwork::TooLarge(_))));
+        assert_eq!(network.distance(0, 5), 5);
+    }
+    assert_eq!(Network::ring(usize::MAX).nodes(), MOST_NODES);
+    assert_eq!(Network::tree(0).nodes(), 1);
+    assert!(Network::named("ring", usize::MAX, None).is_err());
+    assert!(matches!(
+        Congestion::placed(&Network::ring(4), &schedule, |rank| rank + 1),
+        Err(BadNetwork::Node { rank: 3, node: 4, nodes: 4 })
+    ));
+    // All on one node: no channel is used, and the ports are what is left.
+    let one = Congestion::placed(&Network::ring(4), &schedule, |_| 2).unwrap();
+    assert_eq!((one.dilation, one.congestion, one.cost), (0, 0, Cost::of(&schedule)));
 }

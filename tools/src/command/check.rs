@@ -246,6 +246,7 @@ fn dual(algorithm: Algorithm) -> Option<(Algorithm, Operation)> {
         // Its ranks come in another order, which keeps the operands in order.
         "RED-NAIVE" => return None,
         "RS-HCUBE-ASC" => "AG-HCUBE-DESC".to_string(),
+        "RED-HCUBE" => "BC-HCUBE-SRC".to_string(),
         id => {
             let pairs = [("RED-", "BC-"), ("RS-", "AG-"), ("GA-", "SC-")];
             let (rest, with) =

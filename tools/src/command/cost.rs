@@ -65,14 +65,14 @@ pub(crate) struct CostArgs {
     #[command(flatten)]
     call: CallArgs,
     /// Start-up time t_s of a message
-    #[arg(long, value_name = "T", default_value = "1", value_parser = parse_time)]
+    #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true, value_parser = parse_time)]
     ts: f64,
     /// Time t_w per word
-    #[arg(long, value_name = "T", default_value = "1", value_parser = parse_time)]
+    #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true, value_parser = parse_time)]
     tw: f64,
     /// Messages that a rank has under way at once [default: what the
     /// algorithm asks for; with --all: 1]
-    #[arg(long, value_parser = parse_ports)]
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_ports)]
     ports: Option<usize>,
     /// ring, linear, mesh, torus, hypercube, tree or machine
     #[arg(long, value_name = "NETWORK", value_parser = parse_network)]
@@ -100,6 +100,10 @@ impl CostArgs {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let network = self.network()?;
+        if self.all.is_none() && network.is_some() && self.ports.is_some() {
+            let what = "--ports with --on: on a network an algorithm has the ports it asks for";
+            return Err(Failure::usage(what));
+        }
         let rows = match self.all {
             Some(operation) => self.ranking(operation, network.as_ref())?,
             None => {
@@ -129,7 +133,6 @@ impl CostArgs {
                     "a machine is a tree, not a {name}: leave --on away, or the machine"
                 )));
             }
-            _ => "machine",
         };
         if name != "machine" {
             let named = Network::named(name, ranks, self.call.dims.as_ref());
@@ -191,6 +194,16 @@ impl CostArgs {
             })
         };
         ranked.into_iter().map(row).collect()
+    }
+
+    /// The algorithms of a ranking that fit but for their ports.
+    fn left_out(&self) -> Option<String> {
+        let request = self.call.request(self.all?).ok()?;
+        let more =
+            |a: &Algorithm| a.schedule(&request).is_ok_and(|s| s.ports() > self.ports.unwrap_or(1));
+        let ids: Vec<&str> =
+            Algorithm::for_operation(request.operation).filter(more).map(Algorithm::id).collect();
+        (!ids.is_empty()).then(|| ids.join(", "))
     }
 
     fn words(&self, tw: Ratio) -> String {
@@ -295,6 +308,9 @@ impl CostArgs {
                 let of = row.algorithm;
                 out += &format!("# {of}: {} by {}\n", self.form(bound), bound.formula);
             }
+        }
+        if let Some(left_out) = self.left_out() {
+            out += &format!("# left out, as they need more ports: {left_out}\n");
         }
         let [Row { on: Some(on), .. }] = rows else { return out };
         let mut columns = vec!["step"];

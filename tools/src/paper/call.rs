@@ -1,7 +1,7 @@
 //! A call on paper: number of ranks, mesh, root, distance, segments.
 
 use crate::failure::Failure;
-use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
+use phalanx::schedule::{Algorithm, Operation, Request, Schedule, Unfit};
 use phalanx::topology::{BadExtents, Extents};
 
 /// The most words of a vector or block: products with numbers of blocks stay
@@ -12,22 +12,22 @@ const MOST_WORDS: u64 = 1 << 32;
 #[derive(Debug, clap::Args)]
 pub(crate) struct CallArgs {
     /// Number of ranks [default: those of --dims]
-    #[arg(short = 'p', long, value_parser = parse_ranks)]
+    #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     ranks: Option<usize>,
     /// The mesh, row by row, the last extent fastest [default: the squarest]
     #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = parse_dims)]
     pub(crate) dims: Option<Extents>,
     /// m: words of the vector, or of one block where there are p
-    #[arg(long, value_name = "M", default_value = "1", value_parser = parse_words)]
+    #[arg(long, value_name = "M", default_value = "1", allow_negative_numbers = true, value_parser = parse_words)]
     pub(crate) words: u64,
     /// Root of broadcast, reduce, scatter and gather
-    #[arg(long, value_name = "RANK", default_value = "0", value_parser = parse_root)]
+    #[arg(long, value_name = "RANK", default_value = "0", allow_negative_numbers = true, value_parser = parse_root)]
     root: usize,
     /// Distance of a shift, taken mod p; negative goes backwards
     #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
     shift: isize,
     /// Segments of a pipelined chain [default: p]
-    #[arg(long, value_name = "K", value_parser = parse_segments)]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = parse_segments)]
     pub(crate) segments: Option<usize>,
     /// Of a scan: without the own value
     #[arg(long)]
@@ -46,11 +46,19 @@ impl CallArgs {
 
     /// The call of `operation`.
     pub(crate) fn request(&self, operation: Operation) -> Result<Request, Failure> {
-        let operation = match operation {
-            Operation::Scan if self.exclusive => Operation::ExclusiveScan,
-            other => other,
+        let operation = match (operation, self.exclusive) {
+            (Operation::Scan | Operation::ExclusiveScan, true) => Operation::ExclusiveScan,
+            (other, true) => {
+                return Err(Failure::usage(format!("--exclusive is for scans, not for {other}")));
+            }
+            (other, false) => other,
         };
-        let mut request = Request::new(operation, self.ranks()?).root(self.root).shift(self.shift);
+        let ranks = self.ranks()?;
+        if let Some(dims) = self.dims.clone().filter(|dims| dims.ranks() != ranks) {
+            // Of algorithms that are not for meshes, too.
+            return Err(Failure::usage(Unfit::Extents { dims, ranks }));
+        }
+        let mut request = Request::new(operation, ranks).root(self.root).shift(self.shift);
         request.dims = self.dims.clone();
         request.segments = self.segments;
         Ok(request)
