@@ -2,17 +2,23 @@
 //! right? `PHALANX_TOPOLOGIES=DIR` names a directory with hwloc's saved machines: XML files, and
 //! `.tar.bz2` files in its sub-directory `sysfs`. Without it the tests skip, and say so.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{Placement, assign};
 
+/// Says so where the test harness does not swallow it.
+fn say_skipped(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
 /// The directories with saved machines.
 fn directories() -> Vec<PathBuf> {
     let named = std::env::var_os("PHALANX_TOPOLOGIES").map(PathBuf::from);
     if named.is_none() {
-        eprintln!("skipped: PHALANX_TOPOLOGIES names no directory with saved machines");
+        say_skipped("PHALANX_TOPOLOGIES names no directory with saved machines");
     }
     named.into_iter().collect()
 }
@@ -50,7 +56,7 @@ fn unpack(name: &str, archive: &Path) -> Option<PathBuf> {
     if status.is_ok_and(|status| status.success()) {
         return Some(dir);
     }
-    eprintln!("skipped {name}: tar cannot unpack it");
+    say_skipped(&format!("{name}: tar cannot unpack it"));
     std::fs::remove_dir_all(&dir).unwrap();
     None
 }

@@ -1,4 +1,4 @@
-//! `phalanx`: measure the collectives on this machine's cores.
+//! `phalanx`: measure the collectives on this machine's cores, see the machine, place ranks on it.
 
 mod bench;
 mod cli;
@@ -7,8 +7,10 @@ mod failure;
 mod interrupt;
 mod names;
 mod output;
+mod place;
 mod progress;
 mod size;
+mod source;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,8 @@
 //! The commands: one file each, one variant each.
 
 mod bench;
+mod machine;
+mod place;
 
 use crate::failure::Failure;
 
@@ -8,6 +10,8 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Bench(Box<bench::Bench>),
+    Machine(machine::MachineArgs),
+    Place(Box<place::Place>),
 }
 
 impl Command {
@@ -15,6 +19,8 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Command::Bench(bench) => bench.run(),
+            Command::Machine(machine) => machine.run(),
+            Command::Place(place) => place.run(),
         }
     }
 }
