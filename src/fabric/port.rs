@@ -84,6 +84,7 @@ pub(crate) struct Port {
     check: Check,
     /// Set by `quiesce`: the port refuses everything from then on.
     dead: bool,
+    moved_in: bool,
 }
 
 static NO_CALL: Sig = Sig::of::<()>("no call", "", "");
@@ -113,6 +114,7 @@ impl Port {
             sig: &NO_CALL,
             check: Check(0),
             dead: false,
+            moved_in: false,
         }
     }
 
@@ -144,6 +146,19 @@ impl Port {
     #[inline(always)]
     pub(crate) fn is_dead(&self) -> bool {
         self.dead
+    }
+
+    /// Puts what belongs to this rank into the memory of the core that it runs
+    /// on, before the communicator is used for the first time. Returns whether
+    /// there was anything to do.
+    pub(crate) fn move_in(&mut self) -> bool {
+        if std::mem::replace(&mut self.moved_in, true) || !self.fabric.is_apart() {
+            return false;
+        }
+        self.fabric.move_in(self.rank);
+        // Allocated, and so written, here.
+        self.ends = self.ends.clone();
+        true
     }
 
     /// Takes part in run `run` from now on.

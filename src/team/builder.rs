@@ -26,6 +26,8 @@ pub struct Builder {
     pub(super) wait: Wait,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    /// For tests of what is done on machines with several NUMA nodes.
+    pub(super) always_apart: bool,
 }
 
 impl Builder {
@@ -36,6 +38,7 @@ impl Builder {
             wait: Wait::Auto,
             pin_caller: true,
             stack_size: None,
+            always_apart: false,
         }
     }
 
