@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use phalanx::machine::{Level, Machine};
-use phalanx::placement::{Placement, assign};
+use phalanx::placement::{Assignment, Placement, Report, assign};
 
 /// Says so where the test harness does not swallow it.
 fn say_skipped(what: &str) {
@@ -198,6 +198,44 @@ fn placements_fit(name: &str, machine: &Machine) {
             assert_eq!(assignment.oversubscribed(), ranks > machine.allowed_pus().len(), "{name}");
         }
     }
+}
+
+/// Optimised placements never cost more than compact or identity on cores as fast.
+fn placements_pay(name: &str, machine: &Machine) {
+    let cores = machine.cores();
+    let usable =
+        cores.iter().filter(|core| core.pus.iter().any(|&pu| machine.is_allowed(pu))).count();
+    for ranks in [2, 4, usable.div_ceil(2), usable, usable + 1] {
+        for placement in [
+            Placement::Auto,
+            Placement::Ring,
+            Placement::Tree,
+            Placement::Torus(vec![2, ranks / 2]),
+            Placement::Hypercube,
+        ] {
+            let Ok(Some(pattern)) = placement.pattern(ranks) else { continue };
+            let slowest = |assignment: &Assignment| {
+                let pus = assignment.pus().iter().flatten();
+                pus.map(|&pu| cores[machine.core_of(pu).unwrap()].kind).min()
+            };
+            let placed = assign(&placement, machine, ranks).unwrap();
+            let cost = Report::new(machine, &pattern, &placed).cost;
+            for other in [Placement::Compact, Placement::Identity] {
+                let beside = assign(&other, machine, ranks).unwrap();
+                let as_fast = slowest(&beside) >= slowest(&placed);
+                let beside = Report::new(machine, &pattern, &beside).cost;
+                assert!(
+                    !as_fast || cost <= beside + 1e-9,
+                    "{name}: {ranks} ranks, {placement}: {cost}, {other}: {beside}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn optimised_placements_pay() {
+    for_each_xml(placements_pay);
 }
 
 #[test]

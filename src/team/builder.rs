@@ -58,6 +58,10 @@ impl Builder {
     /// affinity mask that the calling thread has, one rank per physical core
     /// before SMT siblings are used.
     ///
+    /// Ranks are only ever placed on [`Machine::this`](crate::machine::Machine::this),
+    /// as it is when the team is built. Machines from files and synthetic strings are
+    /// for [`assign`](crate::placement::assign) and its reports: nothing is bound for them.
+    ///
     /// ```
     /// use phalanx::placement::Placement;
     /// let team = phalanx::Team::builder().ranks(2).placement(Placement::Unpinned).build()?;
@@ -97,6 +101,11 @@ impl Builder {
     }
 
     /// Bytes of stack for each worker. Default: the standard library's.
+    ///
+    /// A worker is bound to its core before it runs anything else, and a stack's
+    /// pages are taken when they are first written: what a rank keeps on its
+    /// stack is in its core's own memory. Rank 0 has the stack of the calling
+    /// thread, wherever that was touched before.
     ///
     /// ```
     /// let team = phalanx::Team::builder().ranks(2).stack_size(8 << 20).build()?;

@@ -290,6 +290,12 @@ impl Team {
 
     /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.
     ///
+    /// On a machine with several NUMA nodes a page of memory lies where it was
+    /// first written. To have a rank's data next to its core, make them *inside*
+    /// a run, and keep them in its item: `run_with(&mut items, |_, item|
+    /// item.data = vec![0.5; n])`. (Zeros are no exception: `vec![0.0; n]` of
+    /// more than a few pages is not written before its first use.)
+    ///
     /// # Errors
     /// [`Error::Parts`] if there are not exactly as many items as ranks; else
     /// as [`run`](Team::run).
@@ -328,6 +334,13 @@ impl Team {
     /// into consecutive parts whose lengths differ by at most one, rank `r`
     /// getting elements `n*r/p .. n*(r+1)/p`. Parts are empty where there are
     /// fewer elements than ranks.
+    ///
+    /// On a machine with several NUMA nodes a page of memory lies where it was
+    /// first written. A large `vec![0.0; n]` has not been written yet: filled by
+    /// `run_chunks`, each part lies next to the rank that has it in every later
+    /// `run_chunks` (but for the pages at the borders). Filled by the calling
+    /// thread, all of it lies next to rank 0. Or let each rank make its own
+    /// data: see [`run_with`](Team::run_with).
     ///
     /// # Errors
     /// As [`run`](Team::run).
