@@ -2,17 +2,23 @@
 //! right? `PHALANX_TOPOLOGIES=DIR` names a directory with hwloc's saved machines: XML files, and
 //! `.tar.bz2` files in its sub-directory `sysfs`. Without it the tests skip, and say so.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use phalanx::machine::{Level, Machine};
-use phalanx::placement::{Placement, assign};
+use phalanx::placement::{Assignment, Placement, Report, assign};
+
+/// Says so where the test harness does not swallow it.
+fn say_skipped(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {what}");
+}
 
 /// The directories with saved machines.
 fn directories() -> Vec<PathBuf> {
     let named = std::env::var_os("PHALANX_TOPOLOGIES").map(PathBuf::from);
     if named.is_none() {
-        eprintln!("skipped: PHALANX_TOPOLOGIES names no directory with saved machines");
+        say_skipped("PHALANX_TOPOLOGIES names no directory with saved machines");
     }
     named.into_iter().collect()
 }
@@ -50,7 +56,7 @@ fn unpack(name: &str, archive: &Path) -> Option<PathBuf> {
     if status.is_ok_and(|status| status.success()) {
         return Some(dir);
     }
-    eprintln!("skipped {name}: tar cannot unpack it");
+    say_skipped(&format!("{name}: tar cannot unpack it"));
     std::fs::remove_dir_all(&dir).unwrap();
     None
 }
@@ -192,6 +198,44 @@ fn placements_fit(name: &str, machine: &Machine) {
             assert_eq!(assignment.oversubscribed(), ranks > machine.allowed_pus().len(), "{name}");
         }
     }
+}
+
+/// Optimised placements never cost more than compact or identity on cores as fast.
+fn placements_pay(name: &str, machine: &Machine) {
+    let cores = machine.cores();
+    let usable =
+        cores.iter().filter(|core| core.pus.iter().any(|&pu| machine.is_allowed(pu))).count();
+    for ranks in [2, 4, usable.div_ceil(2), usable, usable + 1] {
+        for placement in [
+            Placement::Auto,
+            Placement::Ring,
+            Placement::Tree,
+            Placement::Torus(vec![2, ranks / 2]),
+            Placement::Hypercube,
+        ] {
+            let Ok(Some(pattern)) = placement.pattern(ranks) else { continue };
+            let slowest = |assignment: &Assignment| {
+                let pus = assignment.pus().iter().flatten();
+                pus.map(|&pu| cores[machine.core_of(pu).unwrap()].kind).min()
+            };
+            let placed = assign(&placement, machine, ranks).unwrap();
+            let cost = Report::new(machine, &pattern, &placed).cost;
+            for other in [Placement::Compact, Placement::Identity] {
+                let beside = assign(&other, machine, ranks).unwrap();
+                let as_fast = slowest(&beside) >= slowest(&placed);
+                let beside = Report::new(machine, &pattern, &beside).cost;
+                assert!(
+                    !as_fast || cost <= beside + 1e-9,
+                    "{name}: {ranks} ranks, {placement}: {cost}, {other}: {beside}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn optimised_placements_pay() {
+    for_each_xml(placements_pay);
 }
 
 #[test]

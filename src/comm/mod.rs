@@ -149,6 +149,11 @@ impl Comm {
         self.choice = Choice::default();
     }
 
+    /// See [`Port::move_in`].
+    pub(crate) fn move_in(&mut self) -> bool {
+        self.port.move_in()
+    }
+
     pub(crate) fn fabric(&self) -> &Fabric {
         self.port.fabric()
     }

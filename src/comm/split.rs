@@ -95,8 +95,9 @@ impl Comm {
         let parent = self.port.fabric().clone();
         let (run, wait) = (self.port.run(), self.port.wait_policy());
         let seats = (place == 0).then(|| {
-            let members = group.iter().map(|&r| parent.member(r)).collect();
-            let (fabric, beds) = Fabric::new(parent.world_arc().clone(), members);
+            let members: Box<[usize]> = group.iter().map(|&r| parent.member(r)).collect();
+            let apart = self.roster.as_ref().is_some_and(|roster| roster.apart(&members));
+            let (fabric, beds) = Fabric::new(parent.world_arc().clone(), members, apart);
             let beds = beds.into_iter().map(|bed| Mutex::new(Some(bed))).collect();
             Seats { fabric: Arc::new(fabric), beds }
         });
@@ -110,7 +111,9 @@ impl Comm {
         let bed = seats_shown.beds[place].lock().unwrap_or_else(|e| e.into_inner()).take();
         let bed = bed.expect("every place of a group is taken once");
         // SAFETY: the fabric is new, and place `place` is this rank's alone.
-        let port = unsafe { Port::new(seats_shown.fabric.clone(), place, bed, run, wait) };
+        let mut port = unsafe { Port::new(seats_shown.fabric.clone(), place, bed, run, wait) };
+        // Before `close` ends for anybody, and so before anybody sends.
+        port.move_in();
         guard.port.finish();
         guard.port.close()?;
         guard.disarm();

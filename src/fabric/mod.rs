@@ -23,5 +23,6 @@ pub(crate) use world::World;
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 384
 /// bytes each of address space (384 MiB at this size), of memory only where
-/// they are used.
+/// they are used; all of it where ranks are bound to cores of several NUMA
+/// nodes, since each rank then puts its own into its node's memory.
 pub const MAX_RANKS: usize = 1024;

@@ -86,6 +86,7 @@ pub(crate) struct Port {
     check: Check,
     /// Set by `quiesce`: the port refuses everything from then on.
     dead: bool,
+    moved_in: bool,
 }
 
 static NO_CALL: Sig = Sig::of::<()>("no call", "", "");
@@ -115,6 +116,7 @@ impl Port {
             sig: &NO_CALL,
             check: Check(0),
             dead: false,
+            moved_in: false,
         }
     }
 
@@ -165,6 +167,19 @@ impl Port {
     #[inline(always)]
     pub(crate) fn come_out(&self) {
         self.fabric.world().come_out(self.fabric.member(self.rank));
+    }
+
+    /// Puts what belongs to this rank into the memory of the core that it runs
+    /// on, before the communicator is used for the first time. Returns whether
+    /// there was anything to do.
+    pub(crate) fn move_in(&mut self) -> bool {
+        if std::mem::replace(&mut self.moved_in, true) || !self.fabric.is_apart() {
+            return false;
+        }
+        self.fabric.move_in(self.rank);
+        // Allocated, and so written, here.
+        self.ends = self.ends.clone();
+        true
     }
 
     /// Takes part in run `run` from now on.

@@ -2,7 +2,7 @@
 //! ranks, a board and a seat for every rank.
 
 use super::world::World;
-use crate::mailbox::{Board, Channel, channels};
+use crate::mailbox::{Block, Board, Channel};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Ordering, Site, publish};
 use crate::wait::{Alarm, Bed, make_bed};
@@ -25,9 +25,9 @@ pub(crate) struct Fabric {
     world: Arc<World>,
     /// The world's ranks, in the order of this communicator's.
     members: Box<[usize]>,
-    /// That from `s` to `r` is number `r * p + s`: a rank's inboxes are
-    /// neighbours in memory and are first touched by whoever uses them.
-    channels: Box<[Channel]>,
+    /// That from `s` to `r` is number `s` of row `r`: a rank's inboxes are
+    /// neighbours in memory.
+    channels: Block,
     boards: Box<[Board]>,
     seats: Box<[CachePadded<Seat>]>,
 }
@@ -36,8 +36,9 @@ static NEXT_ID: PlainU64 = PlainU64::new(1);
 
 impl Fabric {
     /// The words of a communicator of the world's ranks `members`, and each
-    /// member's bed.
-    pub(crate) fn new(world: Arc<World>, members: Box<[usize]>) -> (Self, Vec<Bed>) {
+    /// member's bed. `apart`: the members sit in several memories, and each
+    /// will [`move_in`](Fabric::move_in) before anybody sends.
+    pub(crate) fn new(world: Arc<World>, members: Box<[usize]>, apart: bool) -> (Self, Vec<Bed>) {
         let p = members.len();
         let (beds, alarms): (Vec<Bed>, Vec<Alarm>) = (0..p).map(|_| make_bed()).unzip();
         let seat = |alarm| {
@@ -47,7 +48,7 @@ impl Fabric {
             id: NEXT_ID.fetch_add(1, Relaxed),
             world,
             members,
-            channels: channels(p * p),
+            channels: Block::new(p, apart),
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: alarms.into_iter().map(seat).collect(),
         };
@@ -82,7 +83,21 @@ impl Fabric {
 
     #[inline(always)]
     pub(crate) fn channel(&self, from: usize, to: usize) -> &Channel {
-        &self.channels[to * self.members.len() + from]
+        &self.channels[to * self.channels.pitch() + from]
+    }
+
+    /// Puts the inboxes of `rank`, on whose core this is called, into that
+    /// core's memory, if members sit in several. Only while the communicator
+    /// is new.
+    pub(crate) fn move_in(&self, rank: usize) {
+        if self.is_apart() {
+            (0..self.size()).for_each(|from| self.channel(from, rank).touch());
+        }
+    }
+
+    /// Whether members are to [`move_in`](Fabric::move_in).
+    pub(crate) fn is_apart(&self) -> bool {
+        self.channels.is_apart()
     }
 
     /// A sender, a receiver, and how many of its messages were not received.

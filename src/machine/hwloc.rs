@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn saved_machines_mean_the_same() {
         let Some(dir) = std::env::var_os("PHALANX_TOPOLOGIES") else {
-            return eprintln!("skipped: PHALANX_TOPOLOGIES names no directory");
+            return crate::machine::tests::say_skipped("PHALANX_TOPOLOGIES names no directory");
         };
         for entry in std::fs::read_dir(dir).unwrap().flatten() {
             let path = entry.path();

@@ -75,8 +75,7 @@ unsafe impl Sync for Channel {}
 // SAFETY: as above; nothing in a channel is tied to a thread.
 unsafe impl Send for Channel {}
 
-/// `n` channels, empty, in memory that is not touched before it is used: a
-/// rank that never talks to another costs address space only.
+/// `n` channels, empty.
 #[cfg(not(loom))]
 pub(crate) fn channels(n: usize) -> Box<[Channel]> {
     let zeroed = Box::<[Channel]>::new_zeroed_slice(n);
@@ -109,6 +108,13 @@ pub(crate) fn channel_after(n: u32) -> Channel {
 }
 
 impl Channel {
+    /// Writes to the channel's memory, as its reader: the page is then in the
+    /// reader's own memory. Only while the channel is new.
+    pub(crate) fn touch(&self) {
+        // Relaxed: the value is the one that it has; nobody else writes it.
+        self.ack.0.store(0, Ordering::Relaxed);
+    }
+
     /// Messages that were posted and not taken. Only while nobody posts or
     /// takes.
     pub(crate) fn untaken(&self) -> u32 {

@@ -3,10 +3,14 @@
 //! are in `README.md` beside this file. Nothing here knows of ranks, waiting
 //! or collectives; every function returns at once.
 
+mod block;
 mod board;
 mod channel;
 
+pub(crate) use block::Block;
 pub(crate) use board::{Board, Notice};
 #[cfg(loom)]
 pub(crate) use channel::channel_after;
-pub(crate) use channel::{Channel, End, Header, INLINE, Link, channels};
+#[cfg(loom)]
+pub(crate) use channel::channels;
+pub(crate) use channel::{Channel, End, Header, INLINE, Link};

@@ -22,7 +22,8 @@ use super::pattern::Pattern;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Placement {
-    /// Neighbouring ranks on neighbouring cores, on the fastest cores when not all are needed.
+    /// Neighbouring ranks on neighbouring cores, on the fastest cores when not all are needed: optimised for
+    /// [`Pattern::general`], and never worse for it than compact or identity on cores as fast.
     #[default]
     Auto,
     /// Cores in the machine's logical order, packed as closely as possible.

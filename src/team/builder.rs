@@ -26,6 +26,8 @@ pub struct Builder {
     pub(super) wait: Wait,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    /// For tests of what is done on machines with several NUMA nodes.
+    pub(super) always_apart: bool,
 }
 
 impl Builder {
@@ -36,6 +38,7 @@ impl Builder {
             wait: Wait::Auto,
             pin_caller: true,
             stack_size: None,
+            always_apart: false,
         }
     }
 
@@ -54,6 +57,10 @@ impl Builder {
     /// Which rank runs on which core. Default: [`Placement::Auto`], within the
     /// affinity mask that the calling thread has, one rank per physical core
     /// before SMT siblings are used.
+    ///
+    /// Ranks are only ever placed on [`Machine::this`](crate::machine::Machine::this),
+    /// as it is when the team is built. Machines from files and synthetic strings are
+    /// for [`assign`](crate::placement::assign) and its reports: nothing is bound for them.
     ///
     /// ```
     /// use phalanx::placement::Placement;
@@ -94,6 +101,11 @@ impl Builder {
     }
 
     /// Bytes of stack for each worker. Default: the standard library's.
+    ///
+    /// A worker is bound to its core before it runs anything else, and a stack's
+    /// pages are taken when they are first written: what a rank keeps on its
+    /// stack is in its core's own memory. Rank 0 has the stack of the calling
+    /// thread, wherever that was touched before.
     ///
     /// ```
     /// let team = phalanx::Team::builder().ranks(2).stack_size(8 << 20).build()?;

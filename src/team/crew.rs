@@ -47,6 +47,8 @@ pub struct Binding {
 #[derive(Clone, Copy)]
 enum Job {
     Idle,
+    /// Move into the new communicator ([`Port::move_in`]).
+    MoveIn,
     Run(*const (dyn Fn(usize, &mut Comm) + Sync), u64),
     Stop,
 }
@@ -164,7 +166,8 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let world = Arc::new(World::new(ranks));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let roster = Arc::new(Roster { machine, pus: pus.clone() });
+        let roster =
+            Arc::new(Roster { machine, pus: pus.clone(), always_apart: builder.always_apart });
         let shared = Arc::new(Shared {
             world,
             dispatch,
@@ -288,6 +291,12 @@ impl Team {
 
     /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.
     ///
+    /// On a machine with several NUMA nodes a page of memory lies where it was
+    /// first written. To have a rank's data next to its core, make them *inside*
+    /// a run, and keep them in its item: `run_with(&mut items, |_, item|
+    /// item.data = vec![0.5; n])`. (Zeros are no exception: `vec![0.0; n]` of
+    /// more than a few pages is not written before its first use.)
+    ///
     /// # Errors
     /// [`Error::Parts`] if there are not exactly as many items as ranks; else
     /// as [`run`](Team::run).
@@ -326,6 +335,13 @@ impl Team {
     /// into consecutive parts whose lengths differ by at most one, rank `r`
     /// getting elements `n*r/p .. n*(r+1)/p`. Parts are empty where there are
     /// fewer elements than ranks.
+    ///
+    /// On a machine with several NUMA nodes a page of memory lies where it was
+    /// first written. A large `vec![0.0; n]` has not been written yet: filled by
+    /// `run_chunks`, each part lies next to the rank that has it in every later
+    /// `run_chunks` (but for the pages at the borders). Filled by the calling
+    /// thread, all of it lies next to rank 0. Or let each rank make its own
+    /// data: see [`run_with`](Team::run_with).
     ///
     /// # Errors
     /// As [`run`](Team::run).
@@ -383,6 +399,12 @@ impl Team {
         let _outer = self.bind_caller();
         let shared = &*self.shared;
         let _crowd = Crowd::enter(self.size());
+        // Nobody may send before every rank has put its inboxes into its memory.
+        if comm.move_in() {
+            // SAFETY: as for the run below.
+            unsafe { shared.dispatch.start(Job::MoveIn) };
+            shared.dispatch.await_done(shared.wait);
+        }
         let run = shared.world.begin();
         // SAFETY: only the type changes, by a lifetime; no worker uses the
         // pointer after `await_done`, which comes before this frame ends
@@ -429,7 +451,9 @@ impl Shared {
     /// left for the workers. Only while no rank runs.
     fn renew(&self) -> Comm {
         let ranks = self.world.ranks();
-        let (fabric, beds) = Fabric::new(self.world.clone(), (0..ranks).collect());
+        let members: Box<[usize]> = (0..ranks).collect();
+        let apart = self.roster().apart(&members);
+        let (fabric, beds) = Fabric::new(self.world.clone(), members, apart);
         let fabric = Arc::new(fabric);
         self.fabric.store(fabric.id(), Relaxed);
         let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
@@ -464,6 +488,14 @@ impl Shared {
         }
     }
 
+    /// A worker's communicator, which may have been replaced by a new one.
+    fn current<'a>(&self, rank: usize, comm: &'a mut Option<Comm>) -> &'a mut Comm {
+        if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
+            *comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
+        }
+        comm.as_mut().expect("`renew` leaves one for every worker")
+    }
+
     /// A worker's life.
     fn work(&self, worker: usize, bed: &Bed) {
         let rank = worker + 1;
@@ -474,12 +506,10 @@ impl Shared {
             seen = epoch;
             match job {
                 Job::Idle => {}
+                Job::MoveIn => drop(self.current(rank, &mut comm).move_in()),
                 Job::Stop => return,
                 Job::Run(body, run) => {
-                    if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
-                        comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
-                    }
-                    let comm = comm.as_mut().expect("`renew` leaves one for every worker");
+                    let comm = self.current(rank, &mut comm);
                     // SAFETY: `dispatch` keeps the closure until this worker
                     // is done.
                     let body = unsafe { &*body };

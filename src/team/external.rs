@@ -12,7 +12,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
     know_cores(std::thread::available_parallelism().map_or(1, usize::from));
     let world = Arc::new(World::new(ranks));
     let run = world.begin();
-    let (fabric, beds) = Fabric::new(world, (0..ranks).collect());
+    let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
     let fabric = Arc::new(fabric);
     Ok(beds
         .into_iter()

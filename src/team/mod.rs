@@ -6,6 +6,8 @@ mod dispatch;
 mod external;
 mod parts;
 mod rank;
+#[cfg(test)]
+mod tests;
 
 pub use builder::Builder;
 pub use crew::{Binding, Team};

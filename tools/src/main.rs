@@ -1,5 +1,5 @@
 //! `phalanx`: measure the collectives on this machine's cores; watch, count and
-//! check their schedules on paper.
+//! check their schedules on paper; see the machine, place ranks on it.
 
 mod bench;
 mod cli;
@@ -9,8 +9,10 @@ mod interrupt;
 mod names;
 mod output;
 mod paper;
+mod place;
 mod progress;
 mod size;
+mod source;
 
 use std::process::ExitCode;
 

@@ -3,6 +3,8 @@
 mod bench;
 mod check;
 mod cost;
+mod machine;
+mod place;
 mod trace;
 
 use crate::failure::Failure;
@@ -14,6 +16,8 @@ pub(crate) enum Command {
     Trace(trace::Trace),
     Cost(Box<cost::CostArgs>),
     Check(check::Check),
+    Machine(machine::MachineArgs),
+    Place(Box<place::Place>),
 }
 
 impl Command {
@@ -24,6 +28,8 @@ impl Command {
             Command::Trace(trace) => trace.run(),
             Command::Cost(cost) => cost.run(),
             Command::Check(check) => check.run(),
+            Command::Machine(machine) => machine.run(),
+            Command::Place(place) => place.run(),
         }
     }
 }
