@@ -5,6 +5,7 @@ use crate::interrupt;
 use crate::output::{Format, OutputArgs};
 use crate::paper::{call, ids, table};
 use crate::progress::Progress;
+use phalanx::check_hazards;
 use phalanx::model::{Cost, closed_form};
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule, cases, check, trace};
 use serde_json::{Value, json};
@@ -19,7 +20,8 @@ const ABOUT: &str = "\
 PROVED for every call: both ends of every message describe it alike; a sender holds what it sends;
   no rank has more messages under way than its ports; at the end every rank holds what it should,
   from every contributor exactly once (a barrier forgives repeats), in rank order where that is
-  promised; start-ups and words are those of the closed form; and a reduction, reduce-scatter or
+  promised; no rank writes what a peer may be reading (in the plans of all ranks up to 8, of a few
+  above); start-ups and words are those of the closed form; and a reduction, reduce-scatter or
   gather is its broadcast, all-gather or scatter backwards, message by message.
 
 CALLS: every number of ranks in the range that the id serves, all meshes, all roots and distances up
@@ -219,6 +221,10 @@ fn judged(algorithm: Algorithm, request: Request) -> Row {
 fn judge(algorithm: Algorithm, request: &Request) -> Result<usize, String> {
     let schedule = algorithm.schedule(request).map_err(|e| e.to_string())?;
     let report = check(&schedule).map_err(|e| e.to_string())?;
+    for rank in looked_at(request) {
+        // One element more than parts, so that their lengths differ.
+        check_hazards(&schedule, rank, request.ranks + 1).map_err(|e| e.to_string())?;
+    }
     let form = closed_form(algorithm, request).map_err(|e| e.to_string())?;
     let counted = Cost::of(&schedule);
     if !form.holds(&counted) {
@@ -237,6 +243,19 @@ fn judge(algorithm: Algorithm, request: &Request) -> Result<usize, String> {
         }
         None => Ok(report.messages),
     }
+}
+
+/// The ranks whose plans are looked through for hazards: all of up to eight,
+/// else the first, the last, the one in the middle, and the root's neighbours.
+fn looked_at(request: &Request) -> Vec<usize> {
+    let (p, root) = (request.ranks, request.root);
+    if p <= 8 {
+        return (0..p).collect();
+    }
+    let mut ranks = vec![0, 1, p / 2, p - 1, root, (root + 1) % p, (root + p - 1) % p];
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
 }
 
 /// The algorithm of which this one is the dual: with messages and steps turned
