@@ -198,9 +198,8 @@ fn text_head(head: &Head) -> String {
         ));
     }
     if let Some(ns) = head.exchange_ns {
-        line(format!(
-            "raw exchange of two flags between ranks 0 and 1: {ns:.1} ns (exch: before each row)"
-        ));
+        let each = if s.crowded { "" } else { " (exch: before each row)" };
+        line(format!("raw exchange of two flags between ranks 0 and 1: {ns:.1} ns{each}"));
     }
     line("times in ns per call, the slowest rank's; bandwidths in GB/s of the median".to_string());
     writeln!(
