@@ -8,6 +8,7 @@
 //! | `network.rs` | which links a message takes ([`Network`]) |
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
+//! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
 //! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
 //!
 //! m is the length of the vector for broadcast, reduce, all-reduce, scan and
@@ -32,6 +33,7 @@ pub(crate) mod choice;
 mod closed;
 mod congestion;
 mod cost;
+mod levels;
 mod network;
 mod ranking;
 mod rational;
@@ -41,6 +43,7 @@ mod tests;
 pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
+pub use levels::{Level, Levels};
 pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;

@@ -317,6 +317,14 @@ impl Network {
         }
     }
 
+    /// The level of a channel: the depth of its upper end, or its dimension.
+    pub(super) fn level(&self, channel: usize) -> usize {
+        match &self.kind {
+            Kind::Grid { extents, .. } => channel / (2 * extents.ranks()),
+            Kind::Tree { depth, .. } => depth[channel / 2].saturating_sub(1),
+        }
+    }
+
     /// Calls `visit` with the number and the ends of every channel on the way.
     pub(super) fn walk(&self, from: usize, to: usize, mut visit: impl FnMut(usize, Channel)) {
         if from.max(to) >= self.nodes() {

@@ -107,8 +107,10 @@ impl Trace {
 fn head(algorithm: Algorithm, schedule: &Schedule, dims: Option<&Extents>) -> String {
     let contract = schedule.contract();
     let cost = Cost::of(schedule);
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    let p = contract.ranks;
     let mut out = format!("# {algorithm}: {} ({})\n", algorithm.about(), algorithm.source());
-    out += &format!("# {} on {} ranks", contract.operation, contract.ranks);
+    out += &format!("# {} on {p} rank{}", contract.operation, plural(p));
     if let Some(dims) = dims {
         out += &format!(", {dims}");
     }
@@ -120,7 +122,13 @@ fn head(algorithm: Algorithm, schedule: &Schedule, dims: Option<&Extents>) -> St
     }
     let ports =
         if schedule.ports() > 1 { format!(", {} ports", schedule.ports()) } else { "".into() };
-    out += &format!("; {} steps{ports}, {} t_s + {} t_w m\n\n", cost.steps, cost.ts, cost.tw);
+    out += &format!(
+        "; {} step{}{ports}, {} t_s + {} t_w m\n\n",
+        cost.steps,
+        plural(cost.steps),
+        cost.ts,
+        cost.tw
+    );
     out
 }
 
