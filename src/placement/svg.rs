@@ -144,7 +144,11 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
     let bottom = top + boxes.first().map_or(0.0, |at| at.height) + GAP;
     let mut head = String::new();
     let extents: Vec<String> = pattern.extents().iter().map(usize::to_string).collect();
-    let title = format!("{} {}: {} ranks", pattern.name(), extents.join("x"), assignment.ranks());
+    let extents = match extents.as_slice() {
+        [_] => String::new(),
+        many => format!(" {}", many.join("x")),
+    };
+    let title = format!("{} ranks, {}{extents}", assignment.ranks(), pattern.name());
     text(&mut head, GAP, 20.0, 15, "start", "#0d2b45", &title);
     let source: String = machine.source().cores.chars().take(80).collect();
     let about = format!(
