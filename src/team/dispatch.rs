@@ -108,7 +108,7 @@ impl<J: Copy> Dispatch<J> {
                     if come().is_some() {
                         break;
                     }
-                    bed.nap(Duration::from_secs(3600));
+                    bed.sleep();
                 }
                 seat.bed.swap(AWAKE, Ordering::AcqRel);
             }
