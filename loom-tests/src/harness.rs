@@ -48,7 +48,7 @@ fn hush() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !QUIET.get() {
+            if !QUIET.get() || std::env::var_os("LOOM_TESTS_LOUD").is_some() {
                 usual(info);
             }
         }));
@@ -62,6 +62,28 @@ pub(crate) fn reached(label: &'static str) {
     });
 }
 
+/// Checks that a mutant of the library fails in `body`, with a message that
+/// has `finding` in it.
+pub(crate) fn must_fail(name: &'static str, bound: Option<usize>, finding: &str, body: fn()) {
+    let outcome = explore(body, bound, Weak::Mutant);
+    let failure = outcome.failure.unwrap_or_else(|| panic!("{name}: the mutant passes"));
+    assert!(failure.contains(finding), "{name}: not for this reason: {failure}");
+    let first = failure.lines().next().unwrap_or("");
+    say(format!("{name:<50} | mutant caught in execution {}: {first}", outcome.executions));
+}
+
+/// Straight to the file: not captured by the test harness.
+fn say(line: String) {
+    writeln!(std::io::stderr(), "{line}").unwrap_or(());
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weak {
+    Nothing,
+    Site(Site),
+    Mutant,
+}
+
 struct Outcome {
     executions: usize,
     time: Duration,
@@ -73,16 +95,13 @@ struct Outcome {
 
 impl Model {
     pub(crate) fn check(&self) {
-        hush();
-        let sound = self.explore(None);
+        let sound = self.explore(Weak::Nothing);
         if let Some(failure) = &sound.failure {
             panic!("{}: execution {}: {failure}", self.name, sound.executions);
         }
-        // Straight to the file: not captured by the test harness.
-        let say = |line: String| writeln!(std::io::stderr(), "{line}").unwrap_or(());
         let bound = self.bound.map_or("none".into(), |b| b.to_string());
         say(format!(
-            "{:<44} | ranks {} | bound {bound:>4} | {:>7} executions | {:>6.2} s",
+            "{:<50} | ranks {} | bound {bound:>4} | {:>7} executions | {:>6.2} s",
             self.name,
             self.ranks,
             sound.executions,
@@ -105,13 +124,13 @@ impl Model {
             self.name
         );
         for &site in self.catches {
-            let weak = self.explore(Some(site));
+            let weak = self.explore(Weak::Site(site));
             let Some(failure) = weak.failure else {
                 panic!("{}: does not notice that {site:?} is relaxed", self.name);
             };
             let first = failure.lines().next().unwrap_or("");
             say(format!(
-                "{:<44} |   {site:?} relaxed: caught in execution {}: {first}",
+                "{:<50} |   {site:?} relaxed: caught in execution {}: {first}",
                 "", weak.executions
             ));
             // Running out of branches is no finding.
@@ -122,57 +141,60 @@ impl Model {
             );
         }
         for &site in self.silent {
-            let weak = self.explore(Some(site));
+            let weak = self.explore(Weak::Site(site));
             if let Some(failure) = weak.failure {
                 panic!("{}: does notice that {site:?} is relaxed: {failure}", self.name);
             }
-            say(format!("{:<44} |   {site:?} relaxed: not noticed, as stated", ""));
+            say(format!("{:<50} |   {site:?} relaxed: not noticed, as stated", ""));
         }
     }
 
-    /// Runs the model on a thread of its own: what is weakened is a
-    /// thread-local of that thread, and loom runs a model's threads as
-    /// coroutines on it.
-    fn explore(&self, weak: Option<Site>) -> Outcome {
-        let (body, bound) = (self.body, self.bound);
-        let explore = move || {
-            if let Some(site) = weak {
-                weaken::set(site);
-                QUIET.set(true);
-            }
-            let me = std::thread::current().id();
-            let executions = Arc::new(AtomicUsize::new(0));
-            let counter = executions.clone();
-            let mut builder = loom::model::Builder::new();
-            // Whatever LOOM_* says: a model that was cut does not count.
-            builder.preemption_bound = bound;
-            builder.max_permutations = None;
-            builder.max_duration = None;
-            builder.max_branches = 20_000;
-            builder.checkpoint_file = None;
-            builder.expect_explicit_explore = false;
-            let start = Instant::now();
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                builder.check(move || {
-                    assert_eq!(std::thread::current().id(), me, "loom left the thread");
-                    counter.fetch_add(1, Relaxed);
-                    body();
-                });
-            }));
-            let failure = result.err().map(|payload| match payload.downcast::<String>() {
-                Ok(s) => *s,
-                Err(payload) => payload
-                    .downcast_ref::<&str>()
-                    .map_or("a panic without a message".into(), ToString::to_string),
-            });
-            Outcome {
-                executions: executions.load(Relaxed),
-                time: start.elapsed(),
-                failure,
-                passed: weaken::passed(),
-                reached: REACHED.take(),
-            }
-        };
-        std::thread::spawn(explore).join().expect("`explore` catches the model's panics")
+    fn explore(&self, weak: Weak) -> Outcome {
+        explore(self.body, self.bound, weak)
     }
+}
+
+/// Runs a model on a thread of its own: what is weakened is a thread-local of
+/// that thread, and loom runs a model's threads as coroutines on it.
+fn explore(body: fn(), bound: Option<usize>, weak: Weak) -> Outcome {
+    hush();
+    let explore = move || {
+        if let Weak::Site(site) = weak {
+            weaken::set(site);
+        }
+        QUIET.set(weak != Weak::Nothing);
+        let me = std::thread::current().id();
+        let executions = Arc::new(AtomicUsize::new(0));
+        let counter = executions.clone();
+        let mut builder = loom::model::Builder::new();
+        // Whatever LOOM_* says: a model that was cut does not count.
+        builder.preemption_bound = bound;
+        builder.max_permutations = None;
+        builder.max_duration = None;
+        builder.max_branches = 20_000;
+        builder.checkpoint_file = None;
+        builder.expect_explicit_explore = false;
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            builder.check(move || {
+                assert_eq!(std::thread::current().id(), me, "loom left the thread");
+                counter.fetch_add(1, Relaxed);
+                body();
+            });
+        }));
+        let failure = result.err().map(|payload| match payload.downcast::<String>() {
+            Ok(s) => *s,
+            Err(payload) => payload
+                .downcast_ref::<&str>()
+                .map_or("a panic without a message".into(), ToString::to_string),
+        });
+        Outcome {
+            executions: executions.load(Relaxed),
+            time: start.elapsed(),
+            failure,
+            passed: weaken::passed(),
+            reached: REACHED.take(),
+        }
+    };
+    std::thread::spawn(explore).join().expect("the model's panics are caught")
 }

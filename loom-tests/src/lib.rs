@@ -32,6 +32,23 @@ mod error {
     }
 }
 
+/// The same with one passage replaced; see `build.rs`.
+#[cfg(test)]
+mod mutants {
+    pub(crate) mod dispatch_without_second_look {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look.rs"));
+    }
+    pub(crate) mod dispatch_marking_once {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_marking_once.rs"));
+    }
+    pub(crate) mod dispatch_with_relaxed_swaps {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_with_relaxed_swaps.rs"));
+    }
+    pub(crate) mod dispatch_without_swaps {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_without_swaps.rs"));
+    }
+}
+
 #[cfg(test)]
 mod harness;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The models, one file a protocol.
 
 mod board;
+mod dispatch;
 mod mailbox;
 
 use crate::sync::UnsafeCell;
