@@ -19,8 +19,9 @@
 //! The pages hold no code. The figures are drawn from the schedules that the
 //! engine runs, and the examples under them compare the two. Figures ("Fig."),
 //! equations ("Eq.") and algorithms ("Alg.") are numbered as in Grama, Gupta,
-//! Karypis and Kumar, *Introduction to Parallel Computing*, chapter 4; "ours"
-//! marks what is not in the book, G1 to G8 the rules for any p (`DESIGN.md`).
+//! Karypis and Kumar, *Introduction to Parallel Computing*, 2nd edition, chapter
+//! 4; "ours" marks what is not there, G1 to G8 the rules for any p
+//! ([`cost_model`]).
 
 #[doc = include_str!("all_gather.md")]
 pub mod all_gather {}
@@ -49,7 +50,7 @@ pub mod shift {}
 
 #[cfg(test)]
 mod tests {
-    use crate::schedule::{Algorithm, Operation};
+    use crate::schedule::{Algorithm, Operation, Request};
 
     fn page(operation: Operation) -> &'static str {
         match operation {
@@ -72,6 +73,28 @@ mod tests {
             for &operation in algorithm.operations() {
                 let row = format!("| `{algorithm}` |");
                 assert_eq!(page(operation).matches(&row).count(), 1, "{row} of {operation}");
+            }
+        }
+    }
+
+    /// The pre-condition and the ports that a table states are those that the
+    /// catalogue and the schedule for 8 ranks have.
+    #[test]
+    fn the_tables_state_what_the_algorithms_ask_for() {
+        for &algorithm in Algorithm::ALL {
+            for &operation in algorithm.operations() {
+                let row = format!("| `{algorithm}` |");
+                let line = page(operation).lines().find(|line| line.starts_with(&row)).unwrap();
+                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+                let [_, _, topology, needs, _, _, _, _] = cells[..] else { panic!("{line}") };
+                let asks = algorithm.precondition();
+                assert_eq!(needs.contains("p = 2^d"), asks.contains("power of two"), "{line}");
+                assert_eq!(needs.contains("root 0"), asks.contains("root 0"), "{line}");
+                assert_eq!(needs.contains("two dim"), asks.contains("rows x columns"), "{line}");
+                let root = usize::from(operation.is_rooted() && !asks.contains("root 0"));
+                let schedule = algorithm.schedule(&Request::new(operation, 8).root(root)).unwrap();
+                assert_eq!(needs.contains("commutative"), !schedule.is_ordered(), "{line}");
+                assert_eq!(topology.contains("port"), schedule.ports() > 1, "{line}");
             }
         }
     }
