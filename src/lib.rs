@@ -26,6 +26,7 @@
 //!   (a forced algorithm or topology), [`Peers`].
 //! - Data: [`Element`], operators in [`op`].
 //! - What goes wrong: [`Error`].
+//! - The textbook, a page per operation (figures, costs, which one wins): [`guide`].
 //! - Algorithms as data, for looking at: [`schedule`], [`topology`]; the
 //!   hardware: [`machine`], [`placement`].
 //!
@@ -56,6 +57,7 @@ mod element;
 mod engine;
 mod error;
 mod fabric;
+pub mod guide;
 pub mod machine;
 mod mailbox;
 pub mod model;
