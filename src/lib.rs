@@ -58,7 +58,7 @@ mod error;
 mod fabric;
 pub mod machine;
 mod mailbox;
-mod model;
+pub mod model;
 pub mod op;
 pub mod placement;
 pub mod schedule;
@@ -69,6 +69,7 @@ mod wait;
 
 pub use comm::{Choice, Comm, Peers, View};
 pub use element::Element;
+pub use engine::{Hazard, check_hazards};
 pub use error::{CallSite, Error, Payload, Waiting};
 pub use fabric::MAX_RANKS;
 pub use schedule::Algorithm;

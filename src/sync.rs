@@ -61,7 +61,7 @@ pub(crate) mod diagnostic {
 
 /// A word whose store publishes something; see the protocol descriptions in
 /// `src/mailbox/README.md` and `src/fabric/README.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
     /// A slot's word: the message is complete.
     Word,
@@ -96,22 +96,32 @@ pub(crate) fn publish(site: Site) -> Ordering {
 }
 
 /// Weakening one site, for the models that must fail. Loom runs all threads
-/// of a model on the thread that called it, so a thread-local suffices.
+/// of a model on the thread that called it (the models assert it), so a
+/// thread-local suffices.
 #[cfg(loom)]
 pub(crate) mod weaken {
     use super::Site;
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeSet;
 
     std::thread_local! {
         static WEAK: Cell<Option<Site>> = const { Cell::new(None) };
+        static PASSED: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
     }
 
+    /// Whether `site` is weak. Notes that a model passed it.
     pub(crate) fn is(site: Site) -> bool {
+        PASSED.with_borrow_mut(|p| p.insert(site));
         WEAK.get() == Some(site)
     }
 
     /// From here on, on this thread, stores at `site` are relaxed.
     pub(crate) fn set(site: Site) {
         WEAK.set(Some(site));
+    }
+
+    /// The sites that were passed on this thread.
+    pub(crate) fn passed() -> BTreeSet<Site> {
+        PASSED.with_borrow(BTreeSet::clone)
     }
 }

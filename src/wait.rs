@@ -144,10 +144,14 @@ impl Patience {
         Pause::Nap(nap)
     }
 
-    /// Under loom time does not pass: every pause is a yield.
+    /// Under loom time does not pass: every pause is a yield, but for whoever
+    /// wants to park.
     #[cfg(loom)]
     pub(crate) fn pause(&mut self) -> Pause {
         self.yields += 1;
+        if self.wait == Wait::Park {
+            return Pause::Nap(self.nap);
+        }
         crate::sync::yield_now();
         Pause::Look
     }
@@ -164,7 +168,7 @@ impl Patience {
 
 /// The bed of one parked thread, and what wakes it.
 ///
-/// Waking is by hint: the waker loads a plain `asleep` word after its
+/// Waking from a nap is by hint: the waker loads a plain `asleep` word after its
 /// publishing store, so a wake can be missed (store and load are not ordered);
 /// naps are therefore timed. Ordering them would cost a full fence, 15 to
 /// 20 ns, on every message.
@@ -186,6 +190,11 @@ mod bed {
         pub(crate) fn nap(&self, longest: Duration) {
             self.0.park_timeout(longest);
         }
+
+        /// Sleeps until the alarm rings, or has rung since the last sleep.
+        pub(crate) fn sleep(&self) {
+            self.0.park();
+        }
     }
 
     impl Alarm {
@@ -195,25 +204,48 @@ mod bed {
     }
 }
 
+/// A nap ends by itself, so it is a yield. A sleep is for an alarm only; where
+/// none can come, it panics. (Not loom's condition variable: its report of a
+/// deadlock cannot be caught, and the models must fail on purpose.)
 #[cfg(loom)]
 mod bed {
+    use crate::sync::{Arc, AtomicU32, Ordering, yield_now};
     use std::time::Duration;
 
-    pub(crate) struct Bed;
-    pub(crate) struct Alarm;
+    pub(crate) struct Bed(Arc<AtomicU32>);
+    pub(crate) struct Alarm(Arc<AtomicU32>);
+
+    /// A thread that yields is not run again before all others have yielded,
+    /// too, or ended. No model's other threads do anything new after having
+    /// yielded so often.
+    const FOR_EVER: usize = 50;
 
     pub(crate) fn make() -> (Bed, Alarm) {
-        (Bed, Alarm)
+        let rung = Arc::new(AtomicU32::new(0));
+        (Bed(rung.clone()), Alarm(rung))
     }
 
     impl Bed {
         pub(crate) fn nap(&self, _longest: Duration) {
-            crate::sync::yield_now();
+            yield_now();
+        }
+
+        pub(crate) fn sleep(&self) {
+            for _ in 0..FOR_EVER {
+                if self.0.load(Ordering::Acquire) != 0 {
+                    self.0.swap(0, Ordering::AcqRel);
+                    return;
+                }
+                yield_now();
+            }
+            panic!("a wake-up was lost: asleep for ever");
         }
     }
 
     impl Alarm {
-        pub(crate) fn ring(&self) {}
+        pub(crate) fn ring(&self) {
+            self.0.swap(1, Ordering::AcqRel);
+        }
     }
 }
 

@@ -123,7 +123,7 @@ fn what_cannot_run_says_why() {
     assert!(text.contains("not for broadcast"), "{text}");
 
     let text = team.run(|comm| comm.mesh(4, 2).barrier()).unwrap_err().to_string();
-    assert!(text.contains("4 x 2"), "{text}");
+    assert!(text.contains("4x2"), "{text}");
 
     let err = team.run(|comm| {
         let op = op::ordered(|a: u64, _| a);

@@ -36,8 +36,11 @@ impl Comm {
         if self.choice != Choice::Auto && self.choice != Choice::Algorithm(Algorithm::BAR_ANY) {
             return self.barrier_by_schedule(&SIG, at);
         }
-        let algorithm = Algorithm::BAR_ANY.index();
-        self.enter(&SIG, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm });
+        let algorithm = Algorithm::BAR_ANY.index().into();
+        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm };
+        if !self.enter(&SIG, at, params) {
+            return;
+        }
         if let Err(stop) = disseminate(&mut self.port) {
             self.stop(stop);
         }

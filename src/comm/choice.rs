@@ -21,6 +21,8 @@ pub enum Choice {
     /// This one. Calling an operation that it is not for, or that it cannot
     /// serve with this number of ranks, is an error.
     Algorithm(Algorithm),
+    /// This one, on a mesh of these extents.
+    On(Algorithm, Extents),
     /// The ring's algorithm of each operation.
     Ring,
     /// The mesh's, for these extents.
@@ -99,6 +101,24 @@ impl Comm {
         self.choosing(Choice::Algorithm(algorithm))
     }
 
+    /// [`with`](Comm::with) for an algorithm on meshes, on a mesh (of any
+    /// number of dimensions) of the given extents instead of the squarest one.
+    ///
+    /// ```
+    /// use phalanx::{Algorithm, topology::Extents};
+    /// let dims: Extents = "2x3x2".parse()?;
+    /// let all = phalanx::run(12, |comm| {
+    ///     let (mine, mut all) = ([comm.rank()], [0; 12]);
+    ///     comm.with_on(Algorithm::AG_MESHD, &dims).all_gather_into(&mine, &mut all);
+    ///     all[11]
+    /// })?;
+    /// assert_eq!(all, [11; 12]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_on(&mut self, algorithm: Algorithm, dims: &Extents) -> View<'_> {
+        self.choosing(Choice::On(algorithm, dims.clone()))
+    }
+
     /// This communicator with the ring's algorithms: neighbours only.
     ///
     /// ```
@@ -130,7 +150,29 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn mesh(&mut self, rows: usize, cols: usize) -> View<'_> {
-        let choice = self.mesh_choice(rows, cols, std::panic::Location::caller());
+        let at = std::panic::Location::caller();
+        let choice = match rows.checked_mul(cols) {
+            Some(ranks) if ranks > 0 => self.mesh_choice(&Extents::mesh(rows, cols), at),
+            _ => self.no_mesh(&format!("{rows}x{cols}"), at),
+        };
+        self.choosing(choice)
+    }
+
+    /// [`mesh`](Comm::mesh) of any number of dimensions.
+    ///
+    /// ```
+    /// let dims: phalanx::topology::Extents = "2x2x2".parse()?;
+    /// let sums = phalanx::run(8, |comm| {
+    ///     let mut x = [1];
+    ///     comm.mesh_of(&dims).all_reduce(&mut x, phalanx::op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(sums, [8; 8]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn mesh_of(&mut self, dims: &Extents) -> View<'_> {
+        let choice = self.mesh_choice(dims, std::panic::Location::caller());
         self.choosing(choice)
     }
 

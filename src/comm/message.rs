@@ -41,8 +41,8 @@ impl Comm {
         let sig = const { &Sig::of::<T>("send", "", "to rank") };
         let wire = const { &Sig::of::<T>("message", "", "") };
         let at = Location::caller();
-        if self.check_peer(to, sig, at, data.len()) {
-            self.enter_p2p(sig, wire, at, data.len(), to);
+        if self.check_peer(to, sig, at, data.len()) && self.enter_p2p(sig, wire, at, data.len(), to)
+        {
             let result = post(&mut self.port, data, to).and_then(|()| self.port.settle_all());
             self.conclude(result);
         }
@@ -80,8 +80,9 @@ impl Comm {
         let sig = const { &Sig::of::<T>("recv", "", "from rank") };
         let wire = const { &Sig::of::<T>("message", "", "") };
         let at = Location::caller();
-        if self.check_peer(from, sig, at, data.len()) {
-            self.enter_p2p(sig, wire, at, data.len(), from);
+        if self.check_peer(from, sig, at, data.len())
+            && self.enter_p2p(sig, wire, at, data.len(), from)
+        {
             let result = take(&mut self.port, data, from);
             self.conclude(result);
         }
@@ -117,14 +118,17 @@ impl Comm {
         let wire = const { &Sig::of::<T>("message", "", "") };
         let at = Location::caller();
         if to == self.rank() && from == to {
-            if self.check_len("the output", recv.len(), Some(send.len()), sig, at, send.len()) {
-                self.enter_p2p(sig, wire, at, send.len(), to);
+            if self.check_len("the output", recv.len(), Some(send.len()), sig, at, send.len())
+                && self.enter_p2p(sig, wire, at, send.len(), to)
+            {
                 recv.copy_from_slice(send);
             }
             return;
         }
-        if self.check_peer(to, sig, at, send.len()) && self.check_peer(from, sig, at, recv.len()) {
-            self.enter_p2p(sig, wire, at, send.len(), to);
+        if self.check_peer(to, sig, at, send.len())
+            && self.check_peer(from, sig, at, recv.len())
+            && self.enter_p2p(sig, wire, at, send.len(), to)
+        {
             let result = post(&mut self.port, send, to)
                 .and_then(|()| take(&mut self.port, recv, from))
                 .and_then(|()| self.port.settle_all());
@@ -140,9 +144,12 @@ impl Comm {
         at: &'static Location<'static>,
         len: usize,
         peer: usize,
-    ) {
-        self.admit(sig, at);
-        self.port.enter_p2p(sig, wire, at, Params { len, parameter: peer, algorithm: 0 });
+    ) -> bool {
+        let admitted = self.admit(sig, at);
+        if admitted {
+            self.port.enter_p2p(sig, wire, at, Params { len, parameter: peer, algorithm: 0 });
+        }
+        admitted
     }
 
     fn check_peer(

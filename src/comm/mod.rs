@@ -21,8 +21,9 @@ pub use views::Peers;
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::schedule::Algorithm;
 use crate::sync::Arc;
-use crate::team::{Quit, Roster};
+use crate::team::{Quit, Roster, is_in_a_run, thrown};
 use crate::wait::Crowd;
 use perform::Plans;
 use std::fmt;
@@ -165,8 +166,11 @@ impl Comm {
         self.port.is_dead()
     }
 
-    pub(crate) fn balance(&self) -> u32 {
-        self.port.balance()
+    /// Messages posted less messages taken (low half), and collective calls
+    /// made (high half): what [`Team::run`](crate::Team::run) compares at the
+    /// end.
+    pub(crate) fn account(&self) -> u64 {
+        u64::from(self.port.balance()) | u64::from(self.port.calls()) << 32
     }
 
     /// Runs `f` with this communicator on a thread of the caller's own
@@ -197,43 +201,61 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        let in_team = std::mem::replace(&mut self.in_team, true);
+        let of_a_team = std::mem::replace(&mut self.in_team, true);
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.rank());
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
-        self.in_team = in_team;
+        self.in_team = of_a_team;
         result.map_err(|payload| {
             let world = fabric.world();
-            if !payload.is::<Quit>() {
-                drop(world.poison(run, Some(Error::panicked(fabric.member(rank), payload))));
-                self.port.quiesce();
+            let Some(cause) = thrown(fabric.member(rank), payload) else {
+                // In a team the cause is for `run` to report.
+                let cause = if of_a_team { None } else { world.take_cause(run) };
+                return cause.unwrap_or(Error::Dead);
+            };
+            if run != world.run() || ![0, this_thread()].contains(&self.thread) {
+                return cause; // It has no say in the run that is going on.
             }
-            world.take_cause().unwrap_or(Error::Dead)
+            let late = world.poison(run, Some(cause));
+            self.port.quiesce();
+            // The error of this rank comes back to it, if it was not the first.
+            let own = || if of_a_team { None } else { world.take_cause(run) };
+            late.or_else(own).unwrap_or(Error::Dead)
         })
     }
 
-    /// Starts a collective call.
+    /// Starts a collective call. If that is refused while a panic unwinds (see
+    /// `quit`), it returns false, and the call must not go on.
     #[inline(always)]
-    fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) {
-        self.admit(sig, at);
-        self.port.enter(sig, at, params);
+    #[must_use]
+    fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) -> bool {
+        let admitted = self.admit(sig, at);
+        if admitted {
+            self.port.enter(sig, at, params);
+        }
+        admitted
     }
 
-    /// Whether the communicator may be used, here and now.
+    /// Whether the communicator may be used, here and now. Returns false only
+    /// while a panic unwinds.
     #[inline(always)]
-    fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
-        if self.thread != this_thread()
-            || self.port.run() != self.port.fabric().world().run()
-            || self.port.is_dead()
-        {
-            self.refuse(sig, at);
-        }
+    #[must_use]
+    fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
+        self.is_good_here() || self.refuse(sig, at)
+    }
+
+    #[inline(always)]
+    fn is_good_here(&self) -> bool {
+        self.thread == this_thread()
+            && self.port.run() == self.port.fabric().world().run()
+            && !self.port.is_dead()
+            && !self.port.has_left_run()
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+    fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
         if self.port.run() != self.port.fabric().world().run() {
-            self.throw(Error::Stale { what: "the run that it belongs to is over" }, sig, at);
+            self.throw("the run that it belongs to is over", sig, at);
         }
         if self.thread == 0 {
             self.thread = this_thread();
@@ -241,11 +263,12 @@ impl Comm {
         if self.thread != this_thread() {
             let what =
                 "it belongs to the thread that used it first (a team's: to its rank's thread)";
-            self.throw(Error::Stale { what }, sig, at);
+            self.throw(what, sig, at);
         }
-        if self.port.is_dead() {
-            self.throw(Error::Dead, sig, at);
+        if self.port.is_dead() || self.port.has_left_run() {
+            self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
         }
+        self.is_good_here()
     }
 
     /// Ends the run because of an argument of this rank's.
@@ -258,7 +281,9 @@ impl Comm {
         len: usize,
         what: String,
     ) {
-        self.admit(sig, at);
+        if !self.admit(sig, at) {
+            return;
+        }
         let site = CallSite { call: sig.words(len, None), at };
         let rank = self.port.fabric().member(self.rank());
         self.end_run(Error::Argument { rank, site, what });
@@ -286,15 +311,21 @@ impl Comm {
         self.quit(&message);
     }
 
-    /// Unwinds without touching anything shared.
-    fn throw(&mut self, error: Error, sig: &'static Sig, at: &'static Location<'static>) {
-        let message = format!("{} at {at}: {error}", sig.call);
-        if self.in_team {
-            // The run must not end well without this call.
-            let world = self.port.fabric().world();
-            drop(world.poison(world.run(), Some(error)));
+    /// Unwinds because the communicator does not belong here.
+    fn throw(&self, what: &'static str, sig: &'static Sig, at: &'static Location<'static>) {
+        let stale = || Error::Stale { what };
+        let message = format!("{} at {at}: {}", sig.call, stale());
+        if !self.in_team || std::thread::panicking() {
+            return self.quit(&message);
         }
-        self.quit(&message);
+        // The run that it belongs to must not end well without this call. (If
+        // it is over, this does nothing.)
+        drop(self.port.fabric().world().poison(self.port.run(), Some(stale())));
+        if is_in_a_run() {
+            std::panic::resume_unwind(Box::new(Quit(Some(stale()))));
+        }
+        // No rank's thread: nobody catches a silent exit.
+        panic!("{message}");
     }
 
     /// Leaves the closure. In a `Drop` that runs while a panic unwinds there
@@ -305,7 +336,7 @@ impl Comm {
             return;
         }
         if self.in_team {
-            std::panic::resume_unwind(Box::new(Quit));
+            std::panic::resume_unwind(Box::new(Quit(None)));
         }
         panic!("{message}");
     }
@@ -315,8 +346,7 @@ impl Comm {
         let fabric = self.port.fabric();
         let world = fabric.world();
         let me = fabric.member(self.rank());
-        let site =
-            |call: Call| CallSite { call: call.sig.words(call.len, call.parameter), at: call.at };
+        let site = |call: Call| call.site();
         let latest = |rank: usize| world.records(rank).latest();
         Some(match stop {
             Stop::Poisoned => return None,
@@ -325,18 +355,26 @@ impl Comm {
             }
             Stop::Mismatch { peer, expected, got, lens } => {
                 let peer = fabric.member(peer);
+                let differs = self.port.call().difference(got.sig);
                 let (expected, got) = (Check(expected.check), Check(got.check));
                 let there = world.records(peer).find(fabric.id(), got.record());
                 let there = there.or_else(|| latest(peer));
-                let what = match lens {
-                    Some((here, there)) => format!("message length: expected {here}, got {there}"),
-                    None if expected.agrees(got) => {
-                        "element type, operator or operation: expected and got as named".to_string()
+                let here = latest(me)?;
+                let calls = there.filter(|_| expected.is_same_call(got));
+                let calls = calls.map(|there| (here.len, there.len));
+                let what = match (differs, calls, lens) {
+                    (Some(differs), ..) => differs,
+                    (None, Some((here, there)), _) if here != there => {
+                        format!("length: expected {here}, got {there}")
                     }
-                    None => expected.difference(got),
+                    (None, _, Some((here, there))) => {
+                        format!("message length: expected {here}, got {there}")
+                    }
+                    _ => expected.difference(got, |index| {
+                        Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
+                    }),
                 };
-                let here = latest(me).map(site)?;
-                Error::Mismatch { rank: me, here, peer, there: there.map(site), what }
+                Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
             Stop::Circle(circle) => {
                 let here = latest(me)?;
@@ -369,10 +407,14 @@ impl Comm {
 
 /// Whether two ranks' latest calls could be parts of one.
 fn alike(a: &Call, b: &Call) -> bool {
-    a.comm == b.comm
-        && a.sig.agrees(std::ptr::from_ref(b.sig).cast())
-        && a.len == b.len
-        && a.parameter == b.parameter
+    // Of two messages neither is wrong by itself: the circle is.
+    let are_messages = || [a, b].iter().all(|c| matches!(c.sig.parameter, "to rank" | "from rank"));
+    let are_one_call = || {
+        a.sig.agrees(std::ptr::from_ref(b.sig).cast())
+            && a.len == b.len
+            && a.parameter == b.parameter
+    };
+    a.comm == b.comm && (are_messages() || are_one_call())
 }
 
 impl Drop for Comm {

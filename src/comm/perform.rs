@@ -46,6 +46,9 @@ struct Key {
     vector: bool,
     len: usize,
     size: usize,
+    /// Not for the plan's sake: whether the algorithm may serve is checked when
+    /// it is bound.
+    commutative: bool,
     dims: Option<Extents>,
 }
 
@@ -104,25 +107,27 @@ impl Comm {
         false
     }
 
-    pub(super) fn mesh_choice(
-        &mut self,
-        rows: usize,
-        cols: usize,
-        at: &'static Location<'static>,
-    ) -> Choice {
+    pub(super) fn mesh_choice(&mut self, dims: &Extents, at: &'static Location<'static>) -> Choice {
+        if dims.ranks() == self.size() {
+            return Choice::Mesh(dims.clone());
+        }
+        self.no_mesh(&dims.to_string(), at)
+    }
+
+    /// Ends the run: there is no such mesh of this many ranks.
+    #[cold]
+    pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
         static SIG: Sig = Sig::of::<()>("mesh", "", "");
-        let p = self.size();
-        match rows.checked_mul(cols) {
-            Some(ranks) if ranks == p => Choice::Mesh(Extents::mesh(rows, cols)),
-            _ => {
-                self.wrong(
-                    &SIG,
-                    at,
-                    0,
-                    format!("a mesh of {rows} x {cols} ranks does not have the communicator's {p}"),
-                );
-                Choice::Auto
-            }
+        let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
+        self.wrong(&SIG, at, 0, what);
+        Choice::Auto
+    }
+
+    /// The extents that the choice prescribes.
+    fn dims(&self) -> Option<&Extents> {
+        match &self.choice {
+            Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
+            _ => None,
         }
     }
 
@@ -137,6 +142,21 @@ impl Comm {
         }
     }
 
+    /// What tells meshes of different extents (which may use one algorithm) and
+    /// different counts of the same sum apart, in 6 bits; 0 if there is neither.
+    #[inline(always)]
+    fn shape(&self, task: &Task<'_>) -> u16 {
+        fn mix(numbers: impl Iterator<Item = usize>) -> u16 {
+            let mixed = numbers.fold(0, |h: usize, n| h.wrapping_mul(31).wrapping_add(n));
+            (mixed % 63 + 1) as u16
+        }
+        match (self.dims(), task.cut) {
+            (Some(dims), _) => mix((0..dims.dimensions()).map(|d| dims.extent(d))),
+            (_, Cut::Varied(counts)) => mix(counts.iter().copied()),
+            _ => 0,
+        }
+    }
+
     fn is_varied(&self, task: &Task<'_>) -> bool {
         matches!(task.cut, Cut::Varied(_) | Cut::Pairs { .. })
     }
@@ -144,7 +164,7 @@ impl Comm {
     #[cold]
     fn forced(&self, choice: &Choice, task: &Task<'_>) -> Algorithm {
         let shape = match choice {
-            Choice::Algorithm(algorithm) => return *algorithm,
+            Choice::Algorithm(algorithm) | Choice::On(algorithm, _) => return *algorithm,
             Choice::Ring => Shape::Ring,
             Choice::Mesh(extents) => Shape::Mesh(extents.clone()),
             Choice::Hypercube => Shape::Hypercube,
@@ -172,8 +192,11 @@ impl Comm {
             Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
         };
         let algorithm = self.algorithm(task, bytes);
-        let params =
-            Params { len: task.len, parameter: task.parameter(), algorithm: algorithm.index() };
+        let params = Params {
+            len: task.len,
+            parameter: task.parameter(),
+            algorithm: u16::from(algorithm.index()) | self.shape(task) << 7,
+        };
         let path =
             if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
         let result = match path {
@@ -181,7 +204,9 @@ impl Comm {
                 if let Err(unfit) = self.fits(task, algorithm) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                self.enter(task.sig, task.at, params);
+                if !self.enter(task.sig, task.at, params) {
+                    return;
+                }
                 // SAFETY: passed on.
                 unsafe { self.fused(task, kernel, input, output) }
             }
@@ -189,7 +214,9 @@ impl Comm {
                 if let Err(unfit) = self.prepare(task, algorithm, kernel) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                self.enter(task.sig, task.at, params);
+                if !self.enter(task.sig, task.at, params) {
+                    return;
+                }
                 let plan = self.plans.odd.as_ref();
                 let plan = plan.unwrap_or_else(|| &self.plans.kept[self.plans.latest].1);
                 // Two more elements than needed, so that the size is not 0.
@@ -235,8 +262,8 @@ impl Comm {
     fn request(&self, task: &Task<'_>) -> Request {
         let mut request =
             Request::new(task.operation, self.size()).root(task.root).shift(task.shift as isize);
-        if let Choice::Mesh(extents) = &self.choice {
-            request = request.dims(extents.clone());
+        if let Some(dims) = self.dims() {
+            request = request.dims(dims.clone());
         }
         request
     }
@@ -255,10 +282,7 @@ impl Comm {
             Cut::Varied(_) | Cut::Pairs { .. } => return self.bind_odd(task, algorithm, kernel),
         };
         self.plans.odd = None;
-        let dims = match &self.choice {
-            Choice::Mesh(extents) => Some(extents),
-            _ => None,
-        };
+        let dims = self.dims().cloned();
         let fits = |key: &Key| {
             key.algorithm == algorithm
                 && key.len == len
@@ -266,7 +290,8 @@ impl Comm {
                 && key.size == kernel.size()
                 && key.operation == task.operation
                 && key.vector == vector
-                && key.dims.as_ref() == dims
+                && key.commutative == task.commutative
+                && key.dims == dims
         };
         let plans = &mut self.plans;
         if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
@@ -283,7 +308,8 @@ impl Comm {
             vector,
             len,
             size: kernel.size(),
-            dims: dims.cloned(),
+            commutative: task.commutative,
+            dims,
         };
         self.bind_new(key, task, kernel)
     }

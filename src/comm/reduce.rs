@@ -94,8 +94,10 @@ impl Comm {
         let at = Location::caller();
         let len = buf.len();
         if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
-            let algorithm = Algorithm::AR_ANY.index();
-            self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm });
+            let algorithm = Algorithm::AR_ANY.index().into();
+            if !self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm }) {
+                return;
+            }
             if let Err(stop) = fold_and_double(&mut self.port, buf, &op) {
                 self.stop(stop);
             }
@@ -248,7 +250,7 @@ fn fold_and_double<T: Element, O: Operator<T>>(
         return Ok(());
     }
     let bytes = size_of_val(buf);
-    let guard = Guard::new(port);
+    let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let send = |port: &mut Port, peer: usize, buf: &[T]| {
         port.post_inline(peer, bytes, |body| {

@@ -49,7 +49,10 @@ impl Comm {
         let p = self.size();
         let mut all = vec![(0, 0); p];
         self.all_gather_into(&[(color, key)], &mut all);
-        self.enter(&SIG, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 });
+        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 };
+        if !self.enter(&SIG, at, params) {
+            self.nothing_to_return();
+        }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
         group.sort_by_key(|&r| (all[r].1, r));
         match self.seat(&group) {

@@ -129,13 +129,16 @@ impl Comm {
     ) -> R {
         let sig = const { &Sig::of::<T>("with_peers", "", "") };
         let at = Location::caller();
-        self.enter(sig, at, Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 });
+        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 };
+        if !self.enter(sig, at, params) {
+            self.nothing_to_return();
+        }
         let (rank, p) = (self.rank(), self.size());
         let own = Span { at: mine.as_ptr().cast(), len: mine.len() };
         let mut spans = std::mem::take(&mut self.spans);
         spans.clear();
         spans.resize(p, own);
-        let guard = Guard::new(&mut self.port);
+        let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             guard.port.show(own.at.cast_mut(), std::ptr::null_mut(), own.len);
             for d in 1..p {
@@ -193,17 +196,21 @@ impl Comm {
         let sig = const { &Sig::of::<T>("with_root", "", "from root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, data.len()) {
-            panic!("root {root} is no rank, while another panic unwinds");
+            self.nothing_to_return();
         }
-        self.enter(sig, at, Params { len: 0, parameter: root, algorithm: 0 });
+        if !self.enter(sig, at, Params { len: 0, parameter: root, algorithm: 0 }) {
+            self.nothing_to_return();
+        }
         let is_root = self.rank() == root;
-        let guard = Guard::new(&mut self.port);
+        let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             if is_root {
                 guard.port.show(data.as_ptr().cast_mut().cast(), std::ptr::null_mut(), data.len());
                 let r = f(data);
-                guard.port.finish();
+                // In this order: two ranks that both take themselves for the
+                // root then wait for each other, which is noticed.
                 guard.port.close()?;
+                guard.port.finish();
                 return Ok(r);
             }
             let notice = guard.port.notice(root, None)?;
@@ -231,6 +238,12 @@ impl Comm {
     #[cold]
     pub(super) fn stop_for_good(&mut self, stop: Stop) -> ! {
         self.stop(stop);
+        self.nothing_to_return();
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn nothing_to_return(&self) -> ! {
         panic!("a collective that returns a value failed while another panic unwinds");
     }
 }

@@ -32,23 +32,40 @@ impl Buffers {
 /// operator, quiesces the port before the stack unwinds further.
 pub(crate) struct Guard<'a> {
     pub(crate) port: &'a mut Port,
+    user_code: bool,
 }
 
 impl<'a> Guard<'a> {
+    /// For a call in which no user code runs.
     #[inline(always)]
     pub(crate) fn new(port: &'a mut Port) -> Self {
-        Guard { port }
+        Guard { port, user_code: false }
+    }
+
+    /// For a call that runs an operator or a view's closure, which may use
+    /// other communicators of the rank.
+    #[inline(always)]
+    pub(crate) fn around_user_code(port: &'a mut Port) -> Self {
+        port.go_in();
+        Guard { port, user_code: true }
     }
 
     /// The call has ended well: nobody reaches our memory any more.
     #[inline(always)]
     pub(crate) fn disarm(self) {
+        if self.user_code {
+            self.port.come_out();
+        }
         std::mem::forget(self);
     }
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
+        // The user code has unwound, or was never reached.
+        if self.user_code {
+            self.port.come_out();
+        }
         self.port.quiesce();
     }
 }
@@ -78,7 +95,7 @@ pub(crate) unsafe fn execute(
     spans.clear();
     // Lists of spans are read by peers: they must not move during the call.
     spans.reserve(plan.pieces.len());
-    let guard = Guard::new(port);
+    let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     for action in &plan.actions {
         match action {
@@ -115,7 +132,12 @@ pub(crate) unsafe fn execute(
                     port.take(*peer, Kind::inline(len * size), |body| {
                         let mut aligned =
                             Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
-                        let at = aligned.0.as_mut_ptr().cast::<u8>();
+                        // Elements of 1 to 40 bytes are aligned to 32 at most,
+                        // those of no size perhaps to more.
+                        let at = match size {
+                            0 => std::ptr::without_provenance_mut(kernel.align()),
+                            _ => aligned.0.as_mut_ptr().cast::<u8>(),
+                        };
                         // SAFETY: the body has INLINE bytes; the sender wrote
                         // `len` elements of the same type (fingerprint).
                         unsafe {

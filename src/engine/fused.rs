@@ -43,7 +43,7 @@ pub(crate) unsafe fn all_reduce(
     kernel: &Kernel<'_>,
     all: &mut Vec<*mut u8>,
 ) -> Result<(), Stop> {
-    let guard = Guard::new(port);
+    let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let (rank, p, size) = (port.rank(), port.size(), kernel.size());
     port.show(buf, buf, len);
@@ -89,7 +89,7 @@ pub(crate) unsafe fn reduce(
     scratch: *mut u8,
     all: &mut Vec<*mut u8>,
 ) -> Result<(), Stop> {
-    let guard = Guard::new(port);
+    let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let (rank, p, size) = (port.rank(), port.size(), kernel.size());
     port.show(buf, buf, len);
@@ -131,7 +131,7 @@ pub(crate) unsafe fn reduce_scatter(
     kernel: &Kernel<'_>,
     all: &mut Vec<*mut u8>,
 ) -> Result<(), Stop> {
-    let guard = Guard::new(port);
+    let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let size = kernel.size();
     let input = input.cast_mut();

@@ -14,11 +14,14 @@
 mod bind;
 mod execute;
 pub(crate) mod fused;
+mod hazard;
 mod kernel;
 mod plan;
 mod scratch;
 #[cfg(test)]
 mod verify;
+
+pub use hazard::{Hazard, check_hazards};
 
 pub(crate) use bind::{Cut, bind};
 pub(crate) use execute::{Buffers, Guard, execute};

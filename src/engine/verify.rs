@@ -302,7 +302,9 @@ fn broken_plans_are_refused() {
     let mut plan = bind(&schedule, 0, Cut::Vector(7), 64);
     let settles = plan.actions.iter().filter(|a| matches!(a, Action::Settle { .. })).count();
     assert!(settles > 0, "an all-reduce in place has something to settle");
+    assert_eq!(super::hazard::first_hazard(&plan, 0), None);
     plan.actions.retain(|a| !matches!(a, Action::Settle { .. }));
+    assert!(super::hazard::first_hazard(&plan, 0).is_some());
     let [input, output] = start(0);
     let mut ranks: Vec<Rank> = (0..4)
         .map(|r| Rank {

@@ -62,7 +62,9 @@ pub(crate) struct Params {
     pub(crate) len: usize,
     /// Root or distance, or [`Check::NO_PARAMETER`].
     pub(crate) parameter: usize,
-    pub(crate) algorithm: u8,
+    /// The algorithm's number, and in the bits from 7 on what tells extents
+    /// of a mesh, or counts, apart.
+    pub(crate) algorithm: u16,
 }
 
 /// See the module documentation.
@@ -148,6 +150,25 @@ impl Port {
         self.dead
     }
 
+    /// Whether the rank has left its run, here or in another communicator.
+    #[inline(always)]
+    pub(crate) fn has_left_run(&self) -> bool {
+        self.fabric.world().has_left(self.fabric.member(self.rank), self.run)
+    }
+
+    /// Declares that user code may run from now on, until `come_out`: if it
+    /// fails in a call on another communicator, the rank is not done yet.
+    #[inline(always)]
+    pub(crate) fn go_in(&self) {
+        self.fabric.world().go_in(self.fabric.member(self.rank));
+    }
+
+    /// The end of what `go_in` began.
+    #[inline(always)]
+    pub(crate) fn come_out(&self) {
+        self.fabric.world().come_out(self.fabric.member(self.rank));
+    }
+
     /// Puts what belongs to this rank into the memory of the core that it runs
     /// on, before the communicator is used for the first time. Returns whether
     /// there was anything to do.
@@ -170,6 +191,17 @@ impl Port {
     /// 2^32: the sum over all ranks is 0 exactly if every message was received.
     pub(crate) fn balance(&self) -> u32 {
         self.ends.iter().fold(0, |sum, e| sum.wrapping_add(e.tx).wrapping_sub(e.rx))
+    }
+
+    /// Collective calls so far, modulo 2^32: equal on all ranks after a run that
+    /// went well.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls as u32
+    }
+
+    /// The fingerprint of the call in progress.
+    pub(crate) fn call(&self) -> &'static Sig {
+        self.sig
     }
 
     /// Starts a collective call.
@@ -509,6 +541,15 @@ impl Port {
         drop(fabric.world().poison(self.run, None));
         fabric.leave(self.rank);
         let me = self.rank;
+        let member = fabric.member(me);
+        if !fabric.world().is_inside(member) {
+            // No call of this rank is under way on another communicator
+            // either: it touches nobody's memory any more, and `Comm::admit`
+            // keeps it so. A peer that quiesces another communicator, where
+            // it waits for this rank, must hear of it now: this rank may wait
+            // for that very peer below.
+            fabric.world().leave(member, self.run);
+        }
         for peer in (0..self.size()).filter(|&q| q != me) {
             fabric.wake(peer);
             let tx = self.ends[peer].tx;

@@ -6,6 +6,7 @@
 //! Nothing is synchronised by these words, so loom does not model them.
 
 use super::Sig;
+use crate::error::CallSite;
 use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::panic::Location;
 
@@ -42,6 +43,13 @@ pub(crate) struct Call {
     pub(crate) at: &'static Location<'static>,
     pub(crate) len: usize,
     pub(crate) parameter: Option<usize>,
+}
+
+impl Call {
+    /// As it appears in an error.
+    pub(crate) fn site(&self) -> CallSite {
+        CallSite { call: self.sig.words(self.len, self.parameter), at: self.at }
+    }
 }
 
 impl Records {

@@ -50,6 +50,25 @@ impl Sig {
         self.element == other.element && self.call == other.call && self.operator == other.operator
     }
 
+    /// In words, what differs; none if nothing does.
+    pub(crate) fn difference(&'static self, other: *const ()) -> Option<String> {
+        if self.agrees(other) {
+            return None;
+        }
+        // SAFETY: as in `agrees_in_content`.
+        let other: &'static Sig = unsafe { &*other.cast::<Sig>() };
+        let names = [
+            ("operation", self.call, other.call),
+            ("element type", (self.element_name)(), (other.element_name)()),
+            ("operator", self.operator, other.operator),
+        ];
+        names
+            .iter()
+            .find(|(_, a, b)| a != b)
+            .map(|(name, a, b)| format!("{name}: expected {a}, got {b}"))
+            .or_else(|| Some("element type: two types of one name".to_string()))
+    }
+
     /// The call in words: `reduce of 8 f64 with sum to root 2`.
     pub(crate) fn words(&self, len: usize, parameter: Option<usize>) -> String {
         let mut s = self.call.to_string();
@@ -91,9 +110,10 @@ impl Kind {
 ///
 /// | bits | field |
 /// |---|---|
-/// | 0..20 | number of the collective call, modulo 2^20 (0 for point to point) |
-/// | 20..31 | root or distance, 2047 for none |
-/// | 31..38 | algorithm |
+/// | 0..14 | number of the collective call, modulo 2^14 (0 for point to point) |
+/// | 14..25 | root or distance, 2047 for none |
+/// | 25..32 | algorithm |
+/// | 32..38 | extents of a mesh, or counts of varied blocks, hashed; 0 for neither |
 /// | 38..44 | kind of payload |
 /// | 44..56 | length of the call in elements, modulo 2^12 |
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
@@ -112,14 +132,14 @@ impl Check {
     pub(crate) const fn new(
         call: u64,
         parameter: usize,
-        algorithm: u8,
+        algorithm: u16,
         len: usize,
         record: u64,
     ) -> Self {
         Check(
-            (call & 0xf_ffff)
-                | ((parameter as u64) & 0x7ff) << 20
-                | ((algorithm as u64) & 0x7f) << 31
+            (call & 0x3fff)
+                | ((parameter as u64) & 0x7ff) << 14
+                | ((algorithm as u64) & 0x1fff) << 25
                 | ((len as u64) & 0xfff) << 44
                 | record << 56,
         )
@@ -140,24 +160,35 @@ impl Check {
         self.0 >> 56
     }
 
-    /// In words, which fields differ: "what was expected, what came".
-    pub(crate) fn difference(self, other: Check) -> String {
+    /// Whether both belong to the same collective call (or to none).
+    pub(crate) const fn is_same_call(self, other: Check) -> bool {
+        (self.0 ^ other.0) & 0x3fff == 0
+    }
+
+    /// In words, which fields differ: "what was expected, what came". `name`
+    /// names an algorithm.
+    pub(crate) fn difference(self, other: Check, name: impl Fn(u8) -> String) -> String {
         let field = |shift: u32, bits: u32| {
             let get = |c: Check| (c.0 >> shift) & ((1 << bits) - 1);
             (get(self), get(other))
         };
+        let numbers = |(a, b): (u64, u64)| [a.to_string(), b.to_string()];
+        let call = ("number of the collective call", numbers(field(0, 14)));
+        let algorithm = field(25, 7);
         let fields = [
-            ("number of the collective call", field(0, 20)),
-            ("root or distance", field(20, 11)),
-            ("algorithm", field(31, 7)),
-            ("length (low 12 bits)", field(44, 12)),
-            ("bytes of the message (62, 63: large)", field(38, 6)),
+            ("root or distance", numbers(field(14, 11))),
+            ("algorithm", [name(algorithm.0 as u8), name(algorithm.1 as u8)]),
+            ("extents of the mesh, or counts (hashed)", numbers(field(32, 6))),
+            ("length (low 12 bits)", numbers(field(44, 12))),
+            ("bytes of the message (62, 63: large)", numbers(field(38, 6))),
         ];
-        let said: Vec<String> = fields
-            .iter()
-            .filter(|(_, (a, b))| a != b)
-            .map(|(name, (a, b))| format!("{name}: expected {a}, got {b}"))
-            .collect();
-        said.join(", ")
+        let said = |(name, [a, b]): &(&str, [String; 2])| {
+            (a != b).then(|| format!("{name}: expected {a}, got {b}"))
+        };
+        // Of another call nothing else is to be compared.
+        said(&call).unwrap_or_else(|| {
+            let said: Vec<String> = fields.iter().filter_map(said).collect();
+            said.join(", ")
+        })
     }
 }

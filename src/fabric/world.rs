@@ -3,6 +3,7 @@
 
 use super::record::Records;
 use crate::error::Error;
+use crate::sync::diagnostic::AtomicUsize;
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
 use crossbeam_utils::CachePadded;
 
@@ -18,6 +19,9 @@ struct Line {
     /// half: the number of the wait in which it saw its peer *before* it
     /// looked for what it awaits and did not find it.
     edge: AtomicU64,
+    /// Calls under way, on any communicator of the rank, in which user code (a
+    /// view, an operator) may be running. Looked at by the rank only.
+    depth: AtomicUsize,
 }
 
 /// See the module documentation.
@@ -26,15 +30,16 @@ pub(crate) struct World {
     run: AtomicU64,
     /// The number of the latest run that was poisoned.
     poison: AtomicU64,
-    cause: Mutex<Option<Error>>,
+    /// Why, and of which run.
+    cause: Mutex<Option<(u64, Error)>>,
     lines: Box<[CachePadded<Line>]>,
     records: Box<[Records]>,
 }
 
 impl World {
     pub(crate) fn new(ranks: usize) -> Self {
-        let line =
-            || Line { left: AtomicU64::new(0), wait: AtomicU64::new(0), edge: AtomicU64::new(0) };
+        let word = || AtomicU64::new(0);
+        let line = || Line { left: word(), wait: word(), edge: word(), depth: AtomicUsize::new(0) };
         World {
             run: AtomicU64::new(0),
             poison: AtomicU64::new(0),
@@ -66,19 +71,27 @@ impl World {
         self.run.load(Ordering::Relaxed)
     }
 
-    /// Ends run `run` for everybody. The first cause that is given stays; a
-    /// later one is given back (dropping it may run the user's code).
+    /// Ends run `run` for everybody, unless it is over already (a stashed
+    /// communicator is used): then the next one must not suffer. The first
+    /// cause that is given stays; what is not kept is given back (dropping it
+    /// may run the user's code).
     pub(crate) fn poison(&self, run: u64, mut cause: Option<Error>) -> Option<Error> {
-        if cause.is_some() {
-            let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
-            if slot.is_none() {
-                *slot = cause.take();
-            }
+        // The lock orders those who poison: a store for an old run cannot come
+        // after one for the present run.
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        if run != self.run() {
+            return cause;
+        }
+        let mut old = None;
+        if slot.as_ref().is_none_or(|(of, _)| *of != run) {
+            old = slot.take();
+            *slot = cause.take().map(|cause| (run, cause));
         }
         // Ordering: pairs with the load in `is_poisoned`. Several ranks may
         // store here, all of them the same value.
         self.poison.store(run, publish(Site::Poison));
-        cause
+        drop(slot);
+        cause.or(old.map(|(_, error)| error))
     }
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
@@ -86,9 +99,10 @@ impl World {
         self.poison.load(Ordering::Acquire) == run
     }
 
-    /// Takes the cause of the last poisoning.
-    pub(crate) fn take_cause(&self) -> Option<Error> {
-        self.cause.lock().unwrap_or_else(|e| e.into_inner()).take()
+    /// Takes the cause of the poisoning of run `run`.
+    pub(crate) fn take_cause(&self, run: u64) -> Option<Error> {
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        slot.take_if(|(of, _)| *of == run).map(|(_, error)| error)
     }
 
     /// Declares that `rank` touches nobody's memory any more in run `run`.
@@ -98,6 +112,27 @@ impl World {
         self.lines[rank].left.store(run, publish(Site::Left));
     }
 
+    /// `rank` begins a call in which user code may run.
+    #[inline(always)]
+    pub(crate) fn go_in(&self, rank: usize) {
+        // Relaxed, and no RMW: only the rank itself uses the word.
+        let depth = &self.lines[rank].depth;
+        depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// `rank` ends such a call.
+    #[inline(always)]
+    pub(crate) fn come_out(&self, rank: usize) {
+        let depth = &self.lines[rank].depth;
+        depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    }
+
+    /// Whether `rank` is inside user code of a call.
+    pub(crate) fn is_inside(&self, rank: usize) -> bool {
+        self.lines[rank].depth.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline(always)]
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
         self.lines[rank].left.load(Ordering::Acquire) == run

@@ -86,14 +86,25 @@ pub(crate) fn channels(n: usize) -> Box<[Channel]> {
 
 #[cfg(loom)]
 pub(crate) fn channels(n: usize) -> Box<[Channel]> {
-    let slot = || Slot {
-        word: AtomicU64::new(0),
-        body: UnsafeCell::new(Body {
-            header: Header { sig: std::ptr::null(), check: 0 },
-            bytes: [const { MaybeUninit::uninit() }; INLINE],
-        }),
+    (0..n).map(|_| channel_after(0)).collect()
+}
+
+/// A channel after `n` messages, all consumed, as were those of the reverse
+/// channel; its ends start from `n`, too.
+#[cfg(loom)]
+pub(crate) fn channel_after(n: u32) -> Channel {
+    let slot = |i: u32| {
+        let message = n.wrapping_sub(n.wrapping_sub(i) % SLOTS);
+        let word = u64::from(message) | u64::from(n) << 32;
+        Slot {
+            word: AtomicU64::new(if n == 0 { 0 } else { word }),
+            body: UnsafeCell::new(Body {
+                header: Header { sig: std::ptr::null(), check: 0 },
+                bytes: [const { MaybeUninit::uninit() }; INLINE],
+            }),
+        }
     };
-    (0..n).map(|_| Channel { slots: [slot(), slot()], ack: Line(AtomicU32::new(0)) }).collect()
+    Channel { slots: [slot(0), slot(1)], ack: Line(AtomicU32::new(n)) }
 }
 
 impl Channel {

@@ -10,5 +10,7 @@ mod channel;
 pub(crate) use block::Block;
 pub(crate) use board::{Board, Notice};
 #[cfg(loom)]
+pub(crate) use channel::channel_after;
+#[cfg(loom)]
 pub(crate) use channel::channels;
 pub(crate) use channel::{Channel, End, Header, INLINE, Link};

@@ -1,3 +1,49 @@
-//! Models of cost, and the choices that follow from them.
+//! Models of cost: what a schedule costs, on paper and on a network, and the
+//! choices that follow.
+//!
+//! | file | question |
+//! |---|---|
+//! | `cost.rs` | how many start-ups and words, counted message by message ([`Cost`]) |
+//! | `closed.rs` | what the book's formula says ([`closed_form`]) |
+//! | `network.rs` | which links a message takes ([`Network`]) |
+//! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
+//! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
+//! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
+//! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
+//!
+//! m is the length of the vector for broadcast, reduce, all-reduce, scan and
+//! shift, and of one block for the operations with p blocks per rank. Parts of
+//! m/p words count as exactly that; a run rounds them to whole elements.
+//!
+//! # Examples
+//! ```
+//! use phalanx::model::{Congestion, Cost, Network, Ratio, closed_form};
+//! use phalanx::schedule::{Algorithm, Operation, Request};
+//! let call = Request::new(Operation::AllGather, 64);
+//! let cube = Algorithm::AG_HCUBE.schedule(&call)?;
+//! // On a hypercube: t_s log p + t_w m (p - 1), as Eq. 4.4 says ...
+//! assert_eq!(Cost::of(&cube), closed_form(Algorithm::AG_HCUBE, &call)?.cost());
+//! // ... but on a ring the long messages meet on the same links.
+//! let ring = Congestion::on(&Network::ring(64), &cube).unwrap();
+//! assert_eq!(ring.cost.tw, Ratio::from(1365));
+//! # Ok::<(), phalanx::schedule::Unfit>(())
+//! ```
 
 pub(crate) mod choice;
+mod closed;
+mod congestion;
+mod cost;
+mod levels;
+mod network;
+mod ranking;
+mod rational;
+#[cfg(test)]
+mod tests;
+
+pub use closed::{ClosedForm, Kind, bound, closed_form};
+pub use congestion::{Congestion, Crossing, StepOn};
+pub use cost::Cost;
+pub use levels::{Level, Levels};
+pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
+pub use ranking::{Ranked, Rates, best_segments, rank};
+pub use rational::Ratio;

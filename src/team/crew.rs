@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::parts::PerRank;
-use super::rank::{Roster, take_part};
+use super::rank::{Roster, is_in_a_run, take_part};
 use crate::Comm;
 use crate::engine::fused::chunk;
 use crate::error::Error;
@@ -70,8 +70,9 @@ struct Shared {
     fresh: Box<[Mutex<Option<Comm>>]>,
     /// The number of the latest run in which a rank lost its communicator.
     harmed: AtomicU64,
-    /// By rank: messages posted less messages taken ([`Port::balance`]).
-    balances: Box<[CachePadded<AtomicU64>]>,
+    /// By rank: messages posted less messages taken, and collective calls made
+    /// ([`Comm::account`]).
+    accounts: Box<[CachePadded<AtomicU64>]>,
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
 }
@@ -174,7 +175,7 @@ impl Team {
             fabric: AtomicU64::new(0),
             fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
             harmed: AtomicU64::new(0),
-            balances: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
+            accounts: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
         });
@@ -376,18 +377,26 @@ impl Team {
         self.run_with(&mut parts, |comm, part| f(comm, part))
     }
 
+    /// Binds the calling thread to rank 0's core. A rank of another team gets
+    /// its own binding back after the run.
+    fn bind_caller(&self) -> Option<OuterBinding> {
+        let pu = self.pin_caller?;
+        let outer = is_in_a_run()
+            .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
+        if outer.is_some() || CALLER_ON.get() != Some(pu) {
+            self.shared.bind(0, pu);
+            CALLER_ON.set(Some(pu));
+        }
+        outer
+    }
+
     fn dispatch(&self, body: &(dyn Fn(usize, &mut Comm) + Sync)) -> Result<(), Error> {
         let mut comm = match self.caller.try_lock() {
             Ok(comm) => comm,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(Error::Busy),
         };
-        if let Some(pu) = self.pin_caller
-            && CALLER_ON.get() != Some(pu)
-        {
-            self.shared.bind(0, pu);
-            CALLER_ON.set(Some(pu));
-        }
+        let _outer = self.bind_caller();
         let shared = &*self.shared;
         let _crowd = Crowd::enter(self.size());
         // Nobody may send before every rank has put its inboxes into its memory.
@@ -412,6 +421,24 @@ impl Team {
             *comm = shared.renew();
         }
         result
+    }
+}
+
+/// What a rank that starts a run of another team was bound to before.
+struct OuterBinding {
+    on: Option<usize>,
+    mask: Option<Vec<usize>>,
+}
+
+impl Drop for OuterBinding {
+    fn drop(&mut self) {
+        CALLER_ON.set(self.on);
+        // Not `restore`: the mask that the thread had before all bindings is
+        // still to be remembered.
+        drop(match self.mask.as_deref() {
+            Some(&[pu]) => affinity::pin_current_thread(pu),
+            _ => affinity::unpin(),
+        });
     }
 }
 
@@ -455,7 +482,7 @@ impl Shared {
     ) {
         // Relaxed: the end of the job publishes it.
         if take_part(&self.world, rank, run, comm, body) {
-            self.balances[rank].store(u64::from(comm.balance()), Relaxed);
+            self.accounts[rank].store(comm.account(), Relaxed);
         } else {
             self.harmed.store(run, Relaxed);
         }
@@ -496,20 +523,43 @@ impl Shared {
     /// How run `run` went. Only while no rank runs.
     fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
         if self.world.is_poisoned(run) {
-            return Err(self.world.take_cause().unwrap_or(Error::Dead));
+            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
         }
         if self.harmed.load(Relaxed) == run {
             return Ok(());
         }
-        let sum = self.balances.iter().fold(0u32, |s, b| s.wrapping_add(b.load(Relaxed) as u32));
-        match sum {
-            0 => Ok(()),
-            _ => match fabric.unreceived() {
-                Some((rank, peer, messages)) => {
-                    Err(Error::Unreceived { rank, peer, messages: messages as usize })
-                }
-                None => Ok(()),
-            },
+        let accounts: Vec<u64> = self.accounts.iter().map(|a| a.load(Relaxed)).collect();
+        let sum = accounts.iter().fold(0u32, |s, &a| s.wrapping_add(a as u32));
+        if sum != 0
+            && let Some((rank, peer, messages)) = fabric.unreceived()
+        {
+            return Err(Error::Unreceived { rank, peer, messages: messages as usize });
+        }
+        self.compare_calls(&accounts)
+    }
+
+    /// Every rank has made as many collective calls as every other. A call that
+    /// needs no messages (a shift by 0) can be missing without anybody having
+    /// waited for it; the next run would begin with ranks out of step.
+    fn compare_calls(&self, accounts: &[u64]) -> Result<(), Error> {
+        let calls = |rank: usize| (accounts[rank] >> 32) as u32;
+        let Some(rank) = (1..accounts.len()).find(|&rank| calls(rank) != calls(0)) else {
+            return Ok(());
+        };
+        let more = calls(rank).wrapping_sub(calls(0)) as i32;
+        let (rank, peer) = if more > 0 { (rank, 0) } else { (0, rank) };
+        let latest = |rank: usize| self.world.records(rank).latest().map(|call| call.site());
+        let there = latest(peer);
+        match latest(rank) {
+            Some(here) => {
+                let more = more.unsigned_abs();
+                let what = format!(
+                    "rank {rank} made {more} collective call(s) more than rank {peer} in this run, \
+                     and nobody waited in any; named are the latest calls"
+                );
+                Err(Error::Mismatch { rank, here, peer, there, what })
+            }
+            None => Ok(()),
         }
     }
 }
@@ -530,7 +580,9 @@ impl Drop for Team {
             // A worker's closure cannot unwind out of `take_part`.
             drop(worker.join());
         }
-        if self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller {
+        // In a rank of another team the binding is that team's.
+        let bound = self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller;
+        if bound && !is_in_a_run() {
             CALLER_ON.set(None);
             drop(affinity::unpin());
         }

@@ -13,7 +13,8 @@
 //!
 //! **The one RMW.** A worker may sleep for hours, so unlike a rank in a
 //! collective it sleeps without a time limit, and a wake-up must not be lost.
-//! The worker swaps `bed` to `ASLEEP`, looks at `epoch` again, and parks; the
+//! The worker swaps `bed` to `ASLEEP`, looks at `epoch` again, and parks, and
+//! does all three again whenever something wakes it; the
 //! caller stores `epoch`, then swaps `bed` to `AWAKE` and rings if it was
 //! `ASLEEP`. Both swaps are on one word, so one comes first: if it is the
 //! caller's, the worker's swap reads it, synchronises with it and sees the new
@@ -100,9 +101,14 @@ impl<J: Copy> Dispatch<J> {
                 break epoch;
             }
             if let Pause::Nap(_) = patience.pause() {
-                seat.bed.swap(ASLEEP, Ordering::AcqRel);
-                while come().is_none() {
-                    bed.nap(Duration::from_secs(3600));
+                loop {
+                    // Before every sleep: the ring for the job before may come
+                    // late, end this sleep, and have set `bed` to AWAKE.
+                    seat.bed.swap(ASLEEP, Ordering::AcqRel);
+                    if come().is_some() {
+                        break;
+                    }
+                    bed.sleep();
                 }
                 seat.bed.swap(AWAKE, Ordering::AcqRel);
             }

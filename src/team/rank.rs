@@ -4,12 +4,33 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::World;
 use crate::machine::{Level, Machine};
+use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What a rank throws to leave the closure when the run has ended for another
-/// reason than a panic of its own. Thrown without calling the panic hook.
-pub(crate) struct Quit;
+/// reason than a panic of its own. Thrown without calling the panic hook. An
+/// error that it carries is the run's.
+pub(crate) struct Quit(pub(crate) Option<Error>);
+
+/// What a rank has thrown, as an error; none if it left because of another.
+pub(crate) fn thrown(rank: usize, payload: Box<dyn Any + Send>) -> Option<Error> {
+    match payload.downcast::<Quit>() {
+        Ok(quit) => quit.0,
+        Err(payload) => Some(Error::panicked(rank, payload)),
+    }
+}
+
+thread_local! {
+    /// Whether this thread is in a rank's closure.
+    static IN_A_RUN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether somebody catches what this thread throws, and reports it.
+pub(crate) fn is_in_a_run() -> bool {
+    IN_A_RUN.get()
+}
 
 /// Where the ranks of a team are, for `split_by` and for reports.
 pub(crate) struct Roster {
@@ -47,11 +68,13 @@ pub(crate) fn take_part(
 ) -> bool {
     let fabric = comm.fabric_id();
     comm.join_run(run);
+    let outer = IN_A_RUN.replace(true);
     let result = catch_unwind(AssertUnwindSafe(|| body(rank, comm)));
+    IN_A_RUN.set(outer);
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
-        let cause = (!payload.is::<Quit>()).then_some(payload);
-        discard(world.poison(run, cause.map(|payload| Error::panicked(rank, payload))));
+        let cause = thrown(rank, payload);
+        discard(world.poison(run, cause));
     }
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.

@@ -2,8 +2,8 @@
 
 use crate::command::Command;
 use crate::failure::{Failure, one_line};
-use clap::Parser;
 use clap::error::{Error, ErrorKind};
+use clap::{CommandFactory, Parser};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -53,6 +53,14 @@ fn explain(e: &Error) -> Result<(), Failure> {
             stdout.flush()?;
             Ok(())
         }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let names: Vec<String> = Cli::command()
+                .get_subcommands()
+                .map(|command| command.get_name().to_string())
+                .collect();
+            let names = names.join(", ");
+            Err(Failure::Usage(format!("a command is needed; accepted are {names}, --help")))
+        }
         _ => Err(Failure::Usage(condense(&e.render().to_string()))),
     }
 }
@@ -76,7 +84,6 @@ fn condense(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
@@ -88,7 +95,10 @@ mod tests {
         for (args, wanted) in [
             (vec!["phalanx", "bench", "--fromat", "tsv"], "a similar argument exists: '--format'"),
             (vec!["phalanx", "bnch"], "a similar subcommand exists: 'bench'"),
-            (vec!["phalanx", "bench", "--format", "tvs"], "[possible values: text, tsv, json]"),
+            (
+                vec!["phalanx", "bench", "--format", "tvs"],
+                "did you mean tsv? accepted are text, tsv, json",
+            ),
             (vec!["phalanx", "bench", "all-redcue"], "did you mean all-reduce?"),
         ] {
             let e = Cli::try_parse_from(&args).unwrap_err();

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C (and a termination of the process group from a terminal) set
-/// the flag instead of ending the process; a second one ends it at once.
+/// Makes Ctrl-C set the flag instead of ending the process; a second one ends
+/// it at once.
 pub(crate) fn listen() {
     // Without a handler Ctrl-C ends the process as it always does.
     let _: Result<(), _> = ctrlc::set_handler(|| {

@@ -1,4 +1,5 @@
-//! `phalanx`: measure the collectives on this machine's cores, see the machine, place ranks on it.
+//! `phalanx`: measure the collectives on this machine's cores; watch, count and
+//! check their schedules on paper; see the machine, place ranks on it.
 
 mod bench;
 mod cli;
@@ -7,6 +8,7 @@ mod failure;
 mod interrupt;
 mod names;
 mod output;
+mod paper;
 mod place;
 mod progress;
 mod size;

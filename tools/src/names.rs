@@ -21,20 +21,27 @@ pub(crate) fn nearest<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
     names.iter().copied().min_by_key(|name| edits(text, name))
 }
 
-/// The edit distance (Levenshtein) of two names; a long text is cut.
+/// The number of letters to insert, delete, replace or swap with a neighbour
+/// (Damerau and Levenshtein, each place once) from one name to the other; a
+/// long text is cut.
 fn edits(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().take(64).collect();
     let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let swap = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = swap.min(row[j] + 1).min(diagonal + 1);
+    // Row i: the edits from the first i letters of `a`.
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -45,6 +52,7 @@ mod tests {
     fn the_nearest_name_is_offered() {
         assert_eq!(nearest("f46", &["f32", "f64", "i8"]), Some("f64"));
         assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("tvs", "tsv"), 1);
         let message = unknown("type", "F46", &["f32", "f64"]);
         assert_eq!(message, "unknown type 'F46'; did you mean f64? accepted are f32, f64");
     }

@@ -1,12 +1,14 @@
 //! Where a command's output goes, and in which form.
 
 use crate::failure::Failure;
+use crate::names;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// The form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// For eyes.
     Text,
@@ -16,11 +18,24 @@ pub(crate) enum Format {
     Json,
 }
 
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match names::plain(text).as_str() {
+            "text" => Ok(Format::Text),
+            "tsv" => Ok(Format::Tsv),
+            "json" => Ok(Format::Json),
+            _ => Err(names::unknown("format", text, &["text", "tsv", "json"])),
+        }
+    }
+}
+
 /// The options that every command has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OutputArgs {
-    /// text is for eyes; tsv and json are stable
-    #[arg(long, value_enum, default_value_t = Format::Text, hide_possible_values = false)]
+    /// text (for eyes), tsv or json (both stable)
+    #[arg(long, default_value = "text")]
     pub(crate) format: Format,
     /// Write to this file instead of the standard output
     #[arg(short, long, value_name = "FILE")]

@@ -33,11 +33,10 @@ pub(crate) struct Oracle<T> {
 impl<T: Sample> Oracle<T> {
     /// For an operation that combines with `redop`, or only moves.
     pub(crate) fn new(redop: Option<Redop>, ranks: usize) -> Self {
-        let (fold, identity): (fn(&mut [T], &[T]), _) = match redop.and_then(T::combining) {
-            Some(Combining { fold, identity, .. }) => (fold, identity),
-            None => (|_, _| (), None),
-        };
-        Oracle { redop, ranks, fold, identity }
+        match redop.and_then(T::combining) {
+            Some(Combining { fold, identity, .. }) => Oracle { redop, ranks, fold, identity },
+            None => Oracle { redop: None, ranks, fold: |_, _| (), identity: None },
+        }
     }
 
     /// Writes what rank `rank` puts in, from index `from` on, in round `round`.

@@ -99,20 +99,16 @@ impl Wish {
             let what = format!("root {root} is out of range: {ranks} ranks are 0 to {}", ranks - 1);
             return Err(Failure::Usage(what));
         }
-        if let Some(dims) = &self.dims {
-            if dims.ranks() != ranks {
-                let what = format!("a {dims} mesh has {} ranks, not {ranks}", dims.ranks());
-                return Err(Failure::Usage(what));
-            }
-            if dims.dimensions() != 2 {
-                let what = format!("--dims takes rows x columns, such as 2x3; {dims} is not that");
-                return Err(Failure::Usage(what));
-            }
+        if let Some(dims) = &self.dims
+            && dims.ranks() != ranks
+        {
+            let what = format!("a {dims} mesh has {} ranks, not {ranks}", dims.ranks());
+            return Err(Failure::Usage(what));
         }
         let mut plan = Plan { cases: Vec::new(), skipped: Vec::new() };
         for operation in self.all_operations() {
             for force in self.forces(operation, ranks, &mut plan.skipped)? {
-                plan.cases.extend(self.cases(operation, force, ranks));
+                plan.cases.extend(self.cases(operation, &force, ranks));
             }
         }
         check_memory(&plan.cases, ranks)?;
@@ -182,22 +178,13 @@ impl Wish {
             let _: schedule::Schedule =
                 algorithm.schedule(&request).map_err(|unfit| unfit.to_string())?;
         }
-        match &self.dims {
-            Some(dims) if algorithm.uses_dims() && *dims != Extents::squarest(ranks) => {
-                // A view forces the extents or the algorithm, not both.
-                match mesh(operation, dims, ranks) {
-                    force @ Force::Mesh(chosen, ..) if chosen == algorithm => Ok(force),
-                    _ => Err(format!(
-                        "{algorithm} runs on the squarest mesh of {ranks} ranks only, {}",
-                        Extents::squarest(ranks)
-                    )),
-                }
-            }
-            _ => Ok(Force::Algorithm(algorithm)),
-        }
+        Ok(match &self.dims {
+            Some(dims) if algorithm.uses_dims() => Force::On(algorithm, dims.clone()),
+            _ => Force::Algorithm(algorithm),
+        })
     }
 
-    fn cases(&self, operation: Operation, force: Force, ranks: usize) -> Vec<Case> {
+    fn cases(&self, operation: Operation, force: &Force, ranks: usize) -> Vec<Case> {
         let sizes = match operation {
             Operation::Barrier => vec![0],
             _ => size::steps(self.min, self.max, self.factor),
@@ -221,6 +208,7 @@ impl Wish {
                 lanes,
                 shift: self.shift,
             };
+            let force = force.clone();
             cases.push(Case { shape, ty: self.ty, force, root: self.root, effort: self.effort });
         }
         cases
@@ -231,7 +219,7 @@ impl Wish {
 fn mesh(operation: Operation, dims: &Extents, ranks: usize) -> Force {
     let shape = schedule::Shape::Mesh(dims.clone());
     let algorithm = Algorithm::for_topology(operation, &shape, ranks, true);
-    Force::Mesh(algorithm, dims.extent(1), dims.extent(0))
+    Force::On(algorithm, dims.clone())
 }
 
 /// Refuses sizes that the memory cannot hold, before the system kills us.

@@ -97,6 +97,7 @@ impl Report {
             let names = COLUMNS.iter().map(ToString::to_string);
             let mut object: Map<String, Value> = names.zip(cells(row)).collect();
             object.insert("calls_per_iteration".to_string(), json!(row.calls));
+            object.insert("exchange_ns".to_string(), number(row.exchange_ns));
             Value::Object(object)
         };
         json!({
@@ -140,8 +141,8 @@ fn cells(row: &Row) -> [Value; COLUMNS.len()] {
         number(Some(row.ns.median)),
         number(Some(row.ns.p99)),
         number(Some(row.ns.max)),
-        json!(round(row.algbw, 4)),
-        json!(round(row.busbw, 4)),
+        json!(significant(row.algbw)),
+        json!(significant(row.busbw)),
         json!(row.wrong),
         number(row.model_ns),
     ]
@@ -161,8 +162,15 @@ fn number(ns: Option<f64>) -> Value {
 }
 
 fn round(x: f64, digits: i32) -> f64 {
+    // By way of the text, so that no digit of rounding is left over.
     let unit = 10f64.powi(digits);
-    (x * unit).round() / unit
+    let rounded = (x * unit).round() / unit;
+    format!("{rounded:.*}", digits.max(0) as usize).parse().unwrap_or(rounded)
+}
+
+/// `x` to four significant digits.
+fn significant(x: f64) -> f64 {
+    if x > 0.0 { round(x, 3 - x.log10().floor() as i32) } else { 0.0 }
 }
 
 fn text_head(head: &Head) -> String {
@@ -190,12 +198,13 @@ fn text_head(head: &Head) -> String {
         ));
     }
     if let Some(ns) = head.exchange_ns {
-        line(format!("raw exchange of two flags between ranks 0 and 1: {ns:.1} ns"));
+        let each = if s.crowded { "" } else { " (exch: before each row)" };
+        line(format!("raw exchange of two flags between ranks 0 and 1: {ns:.1} ns{each}"));
     }
     line("times in ns per call, the slowest rank's; bandwidths in GB/s of the median".to_string());
     writeln!(
         out,
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>5}",
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>5} {:>6}",
         "op",
         "algorithm",
         "type",
@@ -208,7 +217,8 @@ fn text_head(head: &Head) -> String {
         "max",
         "algbw",
         "busbw",
-        "wrong"
+        "wrong",
+        "exch"
     )
     .unwrap_or_default();
     out
@@ -217,7 +227,7 @@ fn text_head(head: &Head) -> String {
 fn text_row(row: &Row) -> String {
     let ns = |ns: f64| if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") };
     format!(
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8.3} {:>8.3} {:>5}\n",
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8.3} {:>8.3} {:>5} {:>6}\n",
         row.op,
         row.algorithm,
         row.ty,
@@ -230,7 +240,8 @@ fn text_row(row: &Row) -> String {
         ns(row.ns.max),
         row.algbw,
         row.busbw,
-        row.wrong.map_or("-".to_string(), |wrong| wrong.to_string())
+        row.wrong.map_or("-".to_string(), |wrong| wrong.to_string()),
+        row.exchange_ns.map_or("-".to_string(), |ns| format!("{ns:.0}"))
     )
 }
 
@@ -273,6 +284,7 @@ mod tests {
             busbw: 0.130_612_2,
             wrong: Some(0),
             model_ns: None,
+            exchange_ns: Some(58.4),
         }
     }
 
@@ -286,9 +298,17 @@ mod tests {
     }
 
     #[test]
+    fn bandwidths_have_four_digits() {
+        assert_eq!(json!(significant(35.636_41)).to_string(), "35.64");
+        assert_eq!(json!(significant(0.000_012_345_6)).to_string(), "0.00001235");
+        assert_eq!(json!(significant(12345.6)).to_string(), "12350.0");
+        assert_eq!(significant(0.0), 0.0);
+    }
+
+    #[test]
     fn text_is_aligned() {
         let line = text_row(&row());
-        let other = text_row(&Row { bytes: 4 << 20, wrong: None, ..row() });
+        let other = text_row(&Row { bytes: 4 << 20, exchange_ns: None, ..row() });
         assert_eq!(line.len(), other.len());
         assert!(line.contains(" 61.2 ") && line.contains(" 12346 "), "{line}");
         assert!(other.trim_end().ends_with(" -"));

@@ -48,6 +48,8 @@ pub(crate) struct Row {
     pub(crate) wrong: Option<u64>,
     /// What the machine's cost model says.
     pub(crate) model_ns: Option<f64>,
+    /// The raw exchange of two flags just before, where it was measured.
+    pub(crate) exchange_ns: Option<f64>,
 }
 
 /// The distribution of the time of one call, in nanoseconds.
@@ -74,7 +76,12 @@ impl Times {
 
 impl Row {
     /// The row of a case; none if there was not a single sample.
-    pub(crate) fn new(case: &Case, ranks: usize, outcome: Outcome) -> Option<Self> {
+    pub(crate) fn new(
+        case: &Case,
+        ranks: usize,
+        exchange_ns: Option<f64>,
+        outcome: Outcome,
+    ) -> Option<Self> {
         let shape = &case.shape;
         let op = shape.operation;
         let bytes = shape.count * case.ty.size();
@@ -96,6 +103,7 @@ impl Row {
             busbw: algbw * bus_factor(op, ranks),
             wrong: case.effort.check.then_some(outcome.wrong),
             model_ns: None,
+            exchange_ns,
         })
     }
 }

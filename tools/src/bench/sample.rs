@@ -9,6 +9,7 @@ use super::element::{Sample, Type};
 use super::work::{Shape, Work};
 use crate::interrupt;
 use phalanx::schedule::Operation;
+use phalanx::topology::Extents;
 use phalanx::{Algorithm, Comm, Error, Team};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -32,22 +33,22 @@ pub(crate) enum Root {
 }
 
 /// Which algorithm is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Force {
     /// The library's choice.
     Auto,
     /// This one.
     Algorithm(Algorithm),
-    /// The one for a mesh of these rows and columns.
-    Mesh(Algorithm, usize, usize),
+    /// This one, on a mesh of these extents.
+    On(Algorithm, Extents),
 }
 
 impl Force {
     /// The name in the table.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Force::Auto => "auto",
-            Force::Algorithm(algorithm) | Force::Mesh(algorithm, ..) => algorithm.id(),
+            Force::Algorithm(algorithm) | Force::On(algorithm, _) => algorithm.id(),
         }
     }
 }
@@ -69,7 +70,7 @@ pub(crate) struct Effort {
 }
 
 /// What one row of the table measures.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) shape: Shape,
     pub(crate) ty: Type,
@@ -173,10 +174,10 @@ impl<'a, T: Sample> Part<'a, T> {
             while self.epoch.elapsed() < start {
                 std::hint::spin_loop();
             }
-            let time = match self.case.force {
+            let time = match &self.case.force {
                 Force::Auto => self.timed(comm, root),
-                Force::Algorithm(algorithm) => self.timed(&mut comm.with(algorithm), root),
-                Force::Mesh(_, rows, columns) => self.timed(&mut comm.mesh(rows, columns), root),
+                Force::Algorithm(algorithm) => self.timed(&mut comm.with(*algorithm), root),
+                Force::On(algorithm, dims) => self.timed(&mut comm.with_on(*algorithm, dims), root),
             };
             if sample >= warmup {
                 self.times.push(time);
@@ -232,10 +233,10 @@ impl<'a, T: Sample> Part<'a, T> {
         // Ordering: the barrier under test is what orders these accesses; it
         // promises that everything before it is visible after it.
         self.arrivals[rank].0.store(number, Ordering::Relaxed);
-        match self.case.force {
+        match &self.case.force {
             Force::Auto => comm.barrier(),
-            Force::Algorithm(algorithm) => comm.with(algorithm).barrier(),
-            Force::Mesh(_, rows, columns) => comm.mesh(rows, columns).barrier(),
+            Force::Algorithm(algorithm) => comm.with(*algorithm).barrier(),
+            Force::On(algorithm, dims) => comm.with_on(*algorithm, dims).barrier(),
         }
         // Ordering: as above.
         let seen = self.arrivals.iter().map(|arrival| arrival.0.load(Ordering::Relaxed));

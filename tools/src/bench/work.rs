@@ -269,6 +269,34 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_does_nothing_is_noticed() {
+        for operation in Operation::ALL {
+            let redop = operation.combines().then_some(Redop::Sum);
+            let shape = Shape { operation, redop, count: 6, lanes: 2, shift: 1 };
+            let mut wrong = 0;
+            for rank in 0..3 {
+                let mut work = Work::<i64>::new(shape, rank, 3);
+                work.prepare(5, 1);
+                wrong += work.count_wrong(5, 1);
+            }
+            // By operation: the elements of the results, in 2 lanes, without
+            // those that stay.
+            let wanted = match operation {
+                Operation::Broadcast => 2 * 6 * 2,
+                Operation::Reduce => 6 * 2,
+                Operation::AllReduce | Operation::Shift => 3 * 6 * 2,
+                Operation::Scan => 2 * 6 * 2,
+                Operation::ExclusiveScan => 3 * 6 * 2,
+                Operation::AllGather | Operation::AllToAll => 3 * 6 * 2,
+                Operation::ReduceScatter | Operation::Scatter => 6 * 2,
+                Operation::Gather => 6 * 2,
+                _ => 0,
+            };
+            assert_eq!(wrong, wanted, "{operation}");
+        }
+    }
+
+    #[test]
     fn small_messages_have_many_lanes() {
         assert_eq!([8, 512, 1024, 4096, 16384, 1 << 22].map(lanes_for), [32, 32, 16, 4, 1, 1]);
     }

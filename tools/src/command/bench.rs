@@ -8,7 +8,7 @@ use crate::bench::plan::{Plan, Wanted, Wish, parse_operation};
 use crate::bench::redop::Redop;
 use crate::bench::report::{Foot, Head, Report};
 use crate::bench::row::Row;
-use crate::bench::sample::{Effort, Root, measure};
+use crate::bench::sample::{Case, Effort, Root, measure};
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 use crate::progress::Progress;
@@ -34,13 +34,16 @@ SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of 
   one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
 
 TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed;
-  all start at one moment; a sample is the time of the slowest rank. Up to 4K a sample is the mean
+  all start at one moment; a sample is the time of the slowest rank. Up to 8K a sample is the mean
   of several calls back to back, each on buffers of its own (as many buffers as fit 16 KiB, at
   most 32; in json: calls_per_iteration), since reading the clock costs 25 ns: one-way
   operations (broadcast, scatter, reduce, gather) may then overlap, as in a program that calls them
   in a row. With more ranks than cores a sample is one call, and starts at a barrier.
   ns_min, ns_median, ns_p99 and ns_max are of the samples of a row, ns per call; iterations is
   their number.
+
+  The host may move virtual cores between its own: exch (in json exchange_ns) is a raw exchange
+  of two flags between the cores of ranks 0 and 1 just before the row, the unit to compare with.
 
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
@@ -66,22 +69,22 @@ pub(crate) struct Bench {
     #[arg(value_name = "OP", value_parser = parse_operation, hide_possible_values = true)]
     operations: Vec<Operation>,
     /// Number of ranks, 1 to 1024 [default: one per physical core]
-    #[arg(short = 'p', long, value_parser = parse_ranks)]
+    #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     ranks: Option<usize>,
     /// Smallest size in bytes
-    #[arg(short = 'b', long, value_name = "MIN", default_value = "8", value_parser = size::parse)]
+    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN", default_value = "8", value_parser = size::parse)]
     min: usize,
     /// Largest size in bytes
-    #[arg(short = 'e', long, value_name = "MAX", default_value = "4M", value_parser = size::parse)]
+    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX", default_value = "4M", value_parser = size::parse)]
     max: usize,
     /// From one size to the next
-    #[arg(short = 'f', long, default_value = "8", value_parser = parse_factor)]
+    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = parse_factor)]
     factor: usize,
     /// Samples of each row [default: as many as fit 0.2 s, at least 5]
-    #[arg(short = 'n', long, value_name = "ITERS", value_parser = parse_iterations)]
+    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS", value_parser = parse_iterations)]
     iterations: Option<usize>,
     /// Samples before the first that counts
-    #[arg(short = 'w', long, default_value = "3", value_parser = parse_count)]
+    #[arg(short = 'w', long, allow_negative_numbers = true, default_value = "3", value_parser = parse_count)]
     warmup: usize,
     /// auto, an algorithm's id such as AR-RING, or all (every one that fits)
     #[arg(short = 'a', long, value_name = "auto|ID|all", default_value = "auto")]
@@ -93,13 +96,13 @@ pub(crate) struct Bench {
     #[arg(short = 'r', long, default_value = "sum")]
     redop: Redop,
     /// Root, or all: the next rank with every sample
-    #[arg(long, value_name = "RANK|all", default_value = "0", value_parser = parse_root)]
+    #[arg(long, allow_negative_numbers = true, value_name = "RANK|all", default_value = "0", value_parser = parse_root)]
     root: Root,
     /// Distance of the shift; negative goes backwards
-    #[arg(long, value_name = "Q", default_value = "1", allow_hyphen_values = true, value_parser = parse_shift)]
+    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
     shift: isize,
     /// Use the algorithms of a mesh of so many rows and columns
-    #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = parse_dims)]
+    #[arg(long, value_name = "AxB[xC..]", value_parser = parse_dims)]
     dims: Option<Extents>,
     /// Only operations that work in place
     #[arg(long)]
@@ -206,11 +209,12 @@ fn rows(team: &Team, plan: &Plan, report: &mut Report) -> Result<Vec<String>, Fa
         let bytes = case.shape.count * case.ty.size();
         let what = format!("{op} {algorithm} {}", size::text(bytes));
         progress.step(&what);
-        let result = measure(team, case);
+        let result = exchange_before(team, case)
+            .and_then(|exchange_ns| Ok((exchange_ns, measure(team, case)?)));
         progress.clear();
         match result {
-            Ok(outcome) => {
-                if let Some(row) = Row::new(case, team.size(), outcome) {
+            Ok((exchange_ns, outcome)) => {
+                if let Some(row) = Row::new(case, team.size(), exchange_ns, outcome) {
                     report.row(row)?;
                 }
             }
@@ -226,6 +230,12 @@ fn rows(team: &Team, plan: &Plan, report: &mut Report) -> Result<Vec<String>, Fa
         }
     }
     Ok(failed)
+}
+
+/// The raw exchange just before a row, unless the other ranks share the cores
+/// of ranks 0 and 1.
+fn exchange_before(team: &Team, case: &Case) -> Result<Option<f64>, Error> {
+    if case.effort.crowded { Ok(None) } else { exchange(team) }
 }
 
 /// A line on the standard error.
@@ -244,7 +254,7 @@ fn parse_ranks(text: &str) -> Result<usize, String> {
 
 fn parse_factor(text: &str) -> Result<usize, String> {
     let factor = text.parse().ok().filter(|&factor| factor >= 2);
-    factor.ok_or_else(|| format!("'{text}': the factor is a whole number of at least 2"))
+    factor.ok_or_else(|| "the factor is a whole number of at least 2".to_string())
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {

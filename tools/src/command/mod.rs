@@ -1,8 +1,11 @@
 //! The commands: one file each, one variant each.
 
 mod bench;
+mod check;
+mod cost;
 mod machine;
 mod place;
+mod trace;
 
 use crate::failure::Failure;
 
@@ -10,6 +13,9 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Bench(Box<bench::Bench>),
+    Trace(trace::Trace),
+    Cost(Box<cost::CostArgs>),
+    Check(check::Check),
     Machine(machine::MachineArgs),
     Place(Box<place::Place>),
 }
@@ -19,6 +25,9 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Command::Bench(bench) => bench.run(),
+            Command::Trace(trace) => trace.run(),
+            Command::Cost(cost) => cost.run(),
+            Command::Check(check) => check.run(),
             Command::Machine(machine) => machine.run(),
             Command::Place(place) => place.run(),
         }

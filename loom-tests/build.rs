@@ -1,0 +1,73 @@
+//! Sets `cfg(loom)` for this crate only, so that `cargo test` needs no
+//! environment variable; and makes the mutants: copies of a library source
+//! with one passage replaced, which the models must find out.
+
+use std::path::Path;
+
+/// Name, source, and what is replaced by what. Each passage must occur once.
+const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
+    (
+        "dispatch_without_second_look",
+        "../src/team/dispatch.rs",
+        &[
+            ("if come().is_some() {\n                        break;\n                    }\n", ""),
+            ("bed.sleep();", "bed.sleep();\nif come().is_some() { break; }"),
+        ],
+    ),
+    (
+        "dispatch_marking_once",
+        "../src/team/dispatch.rs",
+        &[
+            (
+                "loop {\n                    // Before every sleep",
+                "seat.bed.swap(ASLEEP, Ordering::AcqRel);\nloop {\n// Before every sleep",
+            ),
+            (
+                "                    seat.bed.swap(ASLEEP, Ordering::AcqRel);\n                    if",
+                "if",
+            ),
+        ],
+    ),
+    (
+        "dispatch_with_relaxed_swaps",
+        "../src/team/dispatch.rs",
+        &[
+            ("swap(ASLEEP, Ordering::AcqRel)", "swap(ASLEEP, Ordering::Relaxed)"),
+            ("swap(AWAKE, Ordering::AcqRel) ==", "swap(AWAKE, Ordering::Relaxed) =="),
+        ],
+    ),
+    (
+        "dispatch_without_swaps",
+        "../src/team/dispatch.rs",
+        &[
+            (
+                "seat.bed.swap(ASLEEP, Ordering::AcqRel);",
+                "seat.bed.store(ASLEEP, Ordering::Release);",
+            ),
+            (
+                "if seat.bed.swap(AWAKE, Ordering::AcqRel) == ASLEEP {",
+                "let bed = seat.bed.load(Ordering::Acquire);\n\
+                 seat.bed.store(AWAKE, Ordering::Release);\n\
+                 if bed == ASLEEP {",
+            ),
+        ],
+    ),
+];
+
+fn main() {
+    println!("cargo:rustc-cfg=loom");
+    println!("cargo:rerun-if-changed=build.rs");
+    let out = std::env::var("OUT_DIR").expect("cargo sets it");
+    for (name, source, changes) in MUTANTS {
+        println!("cargo:rerun-if-changed={source}");
+        let mut text = std::fs::read_to_string(source).expect("the library's sources are there");
+        for (from, to) in *changes {
+            assert_eq!(text.matches(from).count(), 1, "{source} has changed: {name}: {from}");
+            text = text.replace(from, to);
+        }
+        // `include!` takes no inner documentation.
+        let lines = text.lines().filter(|line| !line.starts_with("//!"));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        std::fs::write(Path::new(&out).join(name).with_extension("rs"), text).expect("writable");
+    }
+}

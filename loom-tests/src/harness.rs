@@ -1,0 +1,200 @@
+//! How a model is run: exhaustively, counted, and again with every publishing
+//! store that it uses weakened.
+
+use crate::sync::{Site, weaken};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Once};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// A model: a body that loom runs in every interleaving, and what must come
+/// out of that.
+pub(crate) struct Model {
+    /// `protocol: what`, for the table.
+    pub(crate) name: &'static str,
+    /// Threads, loom's main thread being one of them.
+    pub(crate) ranks: usize,
+    /// Preemptions explored per execution; `None` for all.
+    pub(crate) bound: Option<usize>,
+    /// At least so many executions: fewer mean that something was cut away.
+    pub(crate) floor: usize,
+    /// Labels given to [`reached`]: each must be reached in some execution.
+    pub(crate) reaches: &'static [&'static str],
+    /// Sites whose weakening this model must catch.
+    pub(crate) catches: &'static [Site],
+    /// Sites that the model passes through, and whose weakening it cannot
+    /// notice. Checked too: with `catches` these are all that it passes.
+    pub(crate) silent: &'static [Site],
+    pub(crate) body: fn(),
+}
+
+thread_local! {
+    /// The labels reached by the model on this (operating system's) thread.
+    static REACHED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+thread_local! {
+    /// A panic on this thread is what the test is for.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says nothing of the panics that must happen (hundreds of lines of
+/// backtrace each).
+fn hush() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() || std::env::var_os("LOOM_TESTS_LOUD").is_some() {
+                usual(info);
+            }
+        }));
+    });
+}
+
+/// Notes that an execution came by here.
+pub(crate) fn reached(label: &'static str) {
+    REACHED.with_borrow_mut(|r| {
+        r.insert(label);
+    });
+}
+
+/// Checks that a mutant of the library fails in `body`, with a message that
+/// has `finding` in it.
+pub(crate) fn must_fail(name: &'static str, bound: Option<usize>, finding: &str, body: fn()) {
+    let outcome = explore(body, bound, Weak::Mutant);
+    let failure = outcome.failure.unwrap_or_else(|| panic!("{name}: the mutant passes"));
+    assert!(failure.contains(finding), "{name}: not for this reason: {failure}");
+    let first = failure.lines().next().unwrap_or("");
+    say(format!("{name:<50} | mutant caught in execution {}: {first}", outcome.executions));
+}
+
+/// Straight to the file: not captured by the test harness.
+fn say(line: String) {
+    writeln!(std::io::stderr(), "{line}").unwrap_or(());
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weak {
+    Nothing,
+    Site(Site),
+    Mutant,
+}
+
+struct Outcome {
+    executions: usize,
+    time: Duration,
+    /// The panic's message.
+    failure: Option<String>,
+    passed: BTreeSet<Site>,
+    reached: BTreeSet<&'static str>,
+}
+
+impl Model {
+    pub(crate) fn check(&self) {
+        let sound = self.explore(Weak::Nothing);
+        if let Some(failure) = &sound.failure {
+            panic!("{}: execution {}: {failure}", self.name, sound.executions);
+        }
+        let bound = self.bound.map_or("none".into(), |b| b.to_string());
+        say(format!(
+            "{:<50} | ranks {} | bound {bound:>4} | {:>7} executions | {:>6.2} s",
+            self.name,
+            self.ranks,
+            sound.executions,
+            sound.time.as_secs_f64()
+        ));
+        assert!(
+            sound.executions >= self.floor,
+            "{}: only {} executions, {} expected: was it cut?",
+            self.name,
+            sound.executions,
+            self.floor
+        );
+        for label in self.reaches {
+            assert!(sound.reached.contains(label), "{}: never reaches: {label}", self.name);
+        }
+        let stated: BTreeSet<Site> = self.catches.iter().chain(self.silent).copied().collect();
+        assert_eq!(
+            sound.passed, stated,
+            "{}: the sites that it passes (left) and those that it states (right)",
+            self.name
+        );
+        for &site in self.catches {
+            let weak = self.explore(Weak::Site(site));
+            let Some(failure) = weak.failure else {
+                panic!("{}: does not notice that {site:?} is relaxed", self.name);
+            };
+            let first = failure.lines().next().unwrap_or("");
+            say(format!(
+                "{:<50} |   {site:?} relaxed: caught in execution {}: {first}",
+                "", weak.executions
+            ));
+            // Running out of branches is no finding.
+            assert!(
+                !failure.contains("maximum number of branches"),
+                "{}: {site:?} relaxed gives a livelock, not a finding: {failure}",
+                self.name
+            );
+        }
+        for &site in self.silent {
+            let weak = self.explore(Weak::Site(site));
+            if let Some(failure) = weak.failure {
+                panic!("{}: does notice that {site:?} is relaxed: {failure}", self.name);
+            }
+            say(format!("{:<50} |   {site:?} relaxed: not noticed, as stated", ""));
+        }
+    }
+
+    fn explore(&self, weak: Weak) -> Outcome {
+        explore(self.body, self.bound, weak)
+    }
+}
+
+/// Runs a model on a thread of its own: what is weakened is a thread-local of
+/// that thread, and loom runs a model's threads as coroutines on it.
+fn explore(body: fn(), bound: Option<usize>, weak: Weak) -> Outcome {
+    hush();
+    let explore = move || {
+        if let Weak::Site(site) = weak {
+            weaken::set(site);
+        }
+        QUIET.set(weak != Weak::Nothing);
+        let me = std::thread::current().id();
+        let executions = Arc::new(AtomicUsize::new(0));
+        let counter = executions.clone();
+        let mut builder = loom::model::Builder::new();
+        // Whatever LOOM_* says: a model that was cut does not count.
+        builder.preemption_bound = bound;
+        builder.max_permutations = None;
+        builder.max_duration = None;
+        builder.max_branches = 20_000;
+        builder.checkpoint_file = None;
+        builder.expect_explicit_explore = false;
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            builder.check(move || {
+                assert_eq!(std::thread::current().id(), me, "loom left the thread");
+                counter.fetch_add(1, Relaxed);
+                body();
+            });
+        }));
+        let failure = result.err().map(|payload| match payload.downcast::<String>() {
+            Ok(s) => *s,
+            Err(payload) => payload
+                .downcast_ref::<&str>()
+                .map_or("a panic without a message".into(), ToString::to_string),
+        });
+        Outcome {
+            executions: executions.load(Relaxed),
+            time: start.elapsed(),
+            failure,
+            passed: weaken::passed(),
+            reached: REACHED.take(),
+        }
+    };
+    std::thread::spawn(explore).join().expect("the model's panics are caught")
+}

@@ -1,0 +1,158 @@
+//! Dispatch: jobs handed to workers that spin, or sleep without a time limit.
+//! A wake-up that is lost makes the sleeper panic (`Bed::sleep` under loom).
+
+use super::{Cell, read, write};
+use crate::harness::{Model, must_fail};
+use crate::sync::Site::*;
+
+#[derive(Clone, Copy)]
+enum Job {
+    Idle,
+    /// Write the job's number to the cell of this worker.
+    Work(*const [Cell; 2]),
+    Stop,
+}
+
+// SAFETY: the cells outlive the job, or loom reports it.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+/// The bodies, for the real dispatch and for its mutants.
+macro_rules! bodies {
+    ($name:ident, $dispatch:path) => {
+        mod $name {
+            use super::*;
+            use crate::sync::Arc;
+            use crate::wait::Wait;
+            use loom::thread;
+            use $dispatch as library;
+
+            /// Gives `workers` workers `jobs` jobs and stops them.
+            pub(super) fn jobs(workers: usize, jobs: u64, wait: Wait) {
+                let (dispatch, beds) = library::Dispatch::new(workers, Job::Idle);
+                let dispatch = Arc::new(dispatch);
+                let threads: Vec<_> = beds
+                    .into_iter()
+                    .enumerate()
+                    .map(|(me, bed)| {
+                        let dispatch = dispatch.clone();
+                        thread::spawn(move || {
+                            let mut seen = 0;
+                            loop {
+                                let (epoch, job) = dispatch.next(me, seen, &bed, wait);
+                                assert_eq!(epoch, seen + 1, "a job is not skipped");
+                                seen = epoch;
+                                match job {
+                                    Job::Idle => panic!("no job"),
+                                    // SAFETY: the caller keeps the cells until
+                                    // all are done, or loom reports it.
+                                    Job::Work(cells) => write(unsafe { &(*cells)[me] }, epoch),
+                                    Job::Stop => return,
+                                }
+                                dispatch.done(me, epoch);
+                            }
+                        })
+                    })
+                    .collect();
+                let cells = [Cell::new(0), Cell::new(0)];
+                for job in 1..=jobs {
+                    // SAFETY: the only caller; all are done with the last job.
+                    unsafe { dispatch.start(Job::Work(&cells)) };
+                    dispatch.await_done(Wait::Yield);
+                    for cell in &cells[..workers] {
+                        assert_eq!(read(cell), job);
+                        write(cell, 99);
+                    }
+                }
+                // SAFETY: as above.
+                unsafe { dispatch.start(Job::Stop) };
+                threads.into_iter().for_each(|t| t.join().unwrap());
+            }
+        }
+    };
+}
+
+bodies!(real, crate::dispatch);
+bodies!(without_second_look, crate::mutants::dispatch_without_second_look);
+bodies!(marking_once, crate::mutants::dispatch_marking_once);
+bodies!(with_relaxed_swaps, crate::mutants::dispatch_with_relaxed_swaps);
+bodies!(without_swaps, crate::mutants::dispatch_without_swaps);
+
+#[test]
+fn two_jobs_and_stop() {
+    Model {
+        name: "dispatch: 2 jobs and stop, worker spins",
+        ranks: 2,
+        bound: None,
+        floor: 1,
+        reaches: &[],
+        catches: &[Epoch, Done],
+        silent: &[],
+        body: || real::jobs(1, 2, crate::wait::Wait::Yield),
+    }
+    .check();
+}
+
+#[test]
+fn two_jobs_and_stop_asleep() {
+    Model {
+        name: "dispatch: 2 jobs and stop, worker sleeps",
+        ranks: 2,
+        bound: None,
+        floor: 1,
+        reaches: &[],
+        catches: &[Epoch, Done],
+        silent: &[],
+        body: || real::jobs(1, 2, crate::wait::Wait::Park),
+    }
+    .check();
+}
+
+#[test]
+fn stop_only() {
+    Model {
+        name: "dispatch: stop, worker sleeps",
+        ranks: 2,
+        bound: None,
+        floor: 1,
+        reaches: &[],
+        catches: &[Epoch],
+        silent: &[],
+        body: || real::jobs(1, 0, crate::wait::Wait::Park),
+    }
+    .check();
+}
+
+#[test]
+fn two_workers() {
+    Model {
+        name: "dispatch: stop, 2 workers sleep",
+        ranks: 3,
+        bound: None,
+        floor: 1,
+        reaches: &[],
+        catches: &[Epoch],
+        silent: &[],
+        body: || real::jobs(2, 0, crate::wait::Wait::Park),
+    }
+    .check();
+}
+
+#[test]
+fn lost_wake_ups_are_found() {
+    must_fail("dispatch: no second look after the swap", None, "a wake-up was lost", || {
+        without_second_look::jobs(1, 0, crate::wait::Wait::Park);
+    });
+    // A bug that this model found: the ring for job 1 comes late, when the
+    // worker already sleeps for job 2, which is then started without a ring.
+    must_fail("dispatch: bed marked once a wait", Some(3), "a wake-up was lost", || {
+        marking_once::jobs(1, 1, crate::wait::Wait::Park);
+    });
+    must_fail("dispatch: swaps that do not synchronise", None, "a wake-up was lost", || {
+        with_relaxed_swaps::jobs(1, 0, crate::wait::Wait::Park);
+    });
+    must_fail("dispatch: stores and loads for swaps", None, "a wake-up was lost", || {
+        without_swaps::jobs(1, 0, crate::wait::Wait::Park);
+    });
+}

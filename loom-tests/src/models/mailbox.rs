@@ -1,0 +1,363 @@
+//! Channels, through [`Link`]s alone. Payload memory is a loom cell of the
+//! sender's, reached through the address in the message, so that a missing
+//! happens-before is a failure even where the value would be right.
+
+use super::{Cell, read, write};
+use crate::harness::{Model, reached};
+use crate::mailbox::{Channel, End, Header, Link, channel_after};
+use crate::sync::{Arc, Site::*, yield_now};
+use loom::thread;
+
+/// Two channels, as seen from side 0 and side 1.
+struct Pair {
+    channels: [Channel; 2],
+    start: u32,
+}
+
+impl Pair {
+    /// After `start` messages in each direction.
+    fn after(start: u32) -> Arc<Pair> {
+        Arc::new(Pair { channels: [0, 1].map(|_| channel_after(start)), start })
+    }
+
+    fn end(&self) -> End {
+        End { tx: self.start, acked: self.start, rx: self.start }
+    }
+
+    /// One thread uses each side.
+    fn link<'a>(&'a self, side: usize, end: &'a mut End) -> Link<'a> {
+        // SAFETY: the models use each side from one thread, with one record
+        // made by `end`.
+        unsafe { Link::new(&self.channels[side], &self.channels[1 - side], end) }
+    }
+}
+
+fn header(n: u64) -> Header {
+    Header { sig: std::ptr::null(), check: n }
+}
+
+fn await_room(link: &mut Link<'_>) {
+    while !link.can_post() {
+        yield_now();
+    }
+}
+
+fn post_value(link: &mut Link<'_>, value: u64) -> u32 {
+    await_room(link);
+    // SAFETY: a body has room for five words.
+    link.post(header(value), |body| unsafe { body.cast::<[u64; 2]>().write([value, !value]) })
+}
+
+fn take_value(link: &mut Link<'_>) -> u64 {
+    while !link.poll() {
+        yield_now();
+    }
+    let value = link.read(|header, body| {
+        // SAFETY: `post_value` wrote two words.
+        let [value, not] = unsafe { body.cast::<[u64; 2]>().read() };
+        assert_eq!((header.check, not), (value, !value), "a torn message");
+        value
+    });
+    link.consume();
+    value
+}
+
+fn post_address(link: &mut Link<'_>, cell: &Cell) -> u32 {
+    await_room(link);
+    // SAFETY: a body has room for five words.
+    link.post(header(0), |body| unsafe { body.cast::<*const Cell>().write(cell) })
+}
+
+fn take_address(link: &mut Link<'_>) -> u64 {
+    while !link.poll() {
+        yield_now();
+    }
+    // SAFETY: `post_address` wrote it; the cell outlives the message, or loom
+    // reports it.
+    let value = link.read(|_, body| read(unsafe { &*body.cast::<*const Cell>().read() }));
+    link.consume();
+    value
+}
+
+fn settle(link: &mut Link<'_>, n: u32) {
+    while !link.is_settled(n) {
+        yield_now();
+    }
+}
+
+fn stream(start: u32, messages: u64) {
+    let pair = Pair::after(start);
+    let sender = thread::spawn({
+        let pair = pair.clone();
+        move || {
+            let mut end = pair.end();
+            let mut link = pair.link(0, &mut end);
+            for i in 0..messages {
+                post_value(&mut link, i);
+            }
+        }
+    });
+    let mut end = pair.end();
+    let mut link = pair.link(1, &mut end);
+    for i in 0..messages {
+        assert_eq!(take_value(&mut link), i, "messages come in order");
+    }
+    sender.join().unwrap();
+    assert_eq!(pair.channels[0].untaken(), 0);
+}
+
+#[test]
+fn wrap_around_of_slots() {
+    Model {
+        name: "mailbox: 3 inline messages over 2 slots",
+        ranks: 2,
+        bound: None,
+        floor: 1000,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: || stream(0, 3),
+    }
+    .check();
+}
+
+#[test]
+fn wrap_around_of_numbers() {
+    Model {
+        name: "mailbox: 4 inline messages across 2^32",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1000,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        // Messages 2^32 - 2, 2^32 - 1, 0 and 1.
+        body: || stream(u32::MAX - 2, 4),
+    }
+    .check();
+}
+
+fn by_address(start: u32) {
+    let pair = Pair::after(start);
+    let sender = thread::spawn({
+        let pair = pair.clone();
+        move || {
+            let mut end = pair.end();
+            let mut link = pair.link(0, &mut end);
+            let cell = Cell::new(7);
+            let n = post_address(&mut link, &cell);
+            settle(&mut link, n);
+            write(&cell, 8);
+            let n = post_address(&mut link, &cell);
+            settle(&mut link, n);
+            write(&cell, 9);
+        }
+    });
+    let mut end = pair.end();
+    let mut link = pair.link(1, &mut end);
+    assert_eq!(take_address(&mut link), 7);
+    assert_eq!(take_address(&mut link), 8);
+    sender.join().unwrap();
+}
+
+#[test]
+fn address_payload() {
+    Model {
+        name: "mailbox: address twice, rewritten, freed",
+        ranks: 2,
+        bound: None,
+        floor: 500,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: || by_address(0),
+    }
+    .check();
+}
+
+#[test]
+fn address_payload_across_wrap() {
+    Model {
+        name: "mailbox: address twice, across 2^32",
+        ranks: 2,
+        bound: None,
+        floor: 500,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: || by_address(u32::MAX - 1),
+    }
+    .check();
+}
+
+/// Both sides post an address, then take the other's; the cells alternate and
+/// are rewritten as soon as the next message has room.
+fn exchange(start: u32, rounds: u64) {
+    let pair = Pair::after(start);
+    let side = |side: usize| {
+        let pair = pair.clone();
+        move || {
+            let cells = [Cell::new(0), Cell::new(0)];
+            let mut end = pair.end();
+            let mut link = pair.link(side, &mut end);
+            for round in 0..rounds {
+                let cell = &cells[round as usize % 2];
+                // Room for message n: message n - 2 is settled, and with it
+                // the cell.
+                await_room(&mut link);
+                write(cell, round * 2 + side as u64);
+                post_address(&mut link, cell);
+                let got = take_address(&mut link);
+                assert_eq!(got, round * 2 + 1 - side as u64);
+            }
+            // The cells go now (loom does not look at drops, but at writes).
+            let last = pair.start.wrapping_add(rounds as u32);
+            settle(&mut link, last);
+            cells.iter().for_each(|cell| write(cell, 99));
+        }
+    };
+    let other = thread::spawn(side(1));
+    side(0)();
+    other.join().unwrap();
+}
+
+#[test]
+fn both_directions() {
+    Model {
+        name: "mailbox: addresses both ways x2, settled",
+        ranks: 2,
+        bound: Some(3),
+        floor: 500,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: || exchange(0, 2),
+    }
+    .check();
+}
+
+/// The same with inline payloads: nothing to settle. The acknowledgement of
+/// message n - 2 came with the answer to it, so the `ack` line is written and
+/// never read.
+fn exchange_inline(start: u32, rounds: u64) {
+    let pair = Pair::after(start);
+    let side = |side: usize| {
+        let pair = pair.clone();
+        move || {
+            let mut end = pair.end();
+            let mut link = pair.link(side, &mut end);
+            for round in 0..rounds {
+                post_value(&mut link, round * 2 + side as u64);
+                assert_eq!(take_value(&mut link), round * 2 + 1 - side as u64);
+            }
+        }
+    };
+    let other = thread::spawn(side(1));
+    side(0)();
+    other.join().unwrap();
+}
+
+#[test]
+fn both_directions_inline() {
+    Model {
+        name: "mailbox: inline both ways x4, acks piggy-backed",
+        ranks: 2,
+        bound: Some(3),
+        floor: 500,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: || exchange_inline(u32::MAX - 1, 4),
+    }
+    .check();
+}
+
+/// An answer says that the question is settled.
+fn question_and_answer() {
+    let pair = Pair::after(0);
+    let asker = thread::spawn({
+        let pair = pair.clone();
+        move || {
+            let cell = Cell::new(0);
+            let mut end = pair.end();
+            let mut link = pair.link(0, &mut end);
+            for i in 1..=3 {
+                write(&cell, i);
+                let n = post_address(&mut link, &cell);
+                assert_eq!(take_value(&mut link), i + 10);
+                // Known by the answer, without a look at `ack`.
+                drop(link);
+                assert!(end.has_acked(n));
+                link = pair.link(0, &mut end);
+            }
+            write(&cell, 9);
+        }
+    });
+    let mut end = pair.end();
+    let mut link = pair.link(1, &mut end);
+    for _ in 1..=3 {
+        let question = take_address(&mut link);
+        post_value(&mut link, question + 10);
+    }
+    asker.join().unwrap();
+}
+
+#[test]
+fn an_answer_settles() {
+    Model {
+        name: "mailbox: question by address, the answer settles it",
+        ranks: 2,
+        bound: None,
+        floor: 50,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: question_and_answer,
+    }
+    .check();
+}
+
+fn unread() {
+    let pair = Pair::after(0);
+    let cell = Arc::new(Cell::new(5));
+    let sender = thread::spawn({
+        let (pair, cell) = (pair.clone(), cell.clone());
+        move || {
+            let mut end = pair.end();
+            let mut link = pair.link(0, &mut end);
+            post_value(&mut link, 1);
+            post_address(&mut link, &cell);
+        }
+    });
+    let mut end = pair.end();
+    let mut link = pair.link(1, &mut end);
+    let taken = if link.poll() {
+        assert_eq!(take_value(&mut link), 1);
+        reached("one message taken");
+        1
+    } else {
+        reached("none taken");
+        0
+    };
+    sender.join().unwrap();
+    assert_eq!(pair.channels[0].untaken(), 2 - taken);
+    // Nothing in a channel needs to be dropped, and nobody looks at the
+    // address once both ends are gone.
+    drop(pair);
+    write(&cell, 6);
+}
+
+#[test]
+fn drop_with_unread_data() {
+    Model {
+        name: "mailbox: dropped with unread messages",
+        ranks: 2,
+        bound: None,
+        floor: 2,
+        reaches: &["one message taken", "none taken"],
+        catches: &[Word],
+        silent: &[Ack],
+        body: unread,
+    }
+    .check();
+}

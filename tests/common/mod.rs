@@ -1,0 +1,89 @@
+//! What the tests of misuse share: a watchdog, and runs that must be right.
+#![allow(dead_code)] // Each test file uses a part of it.
+
+use phalanx::{Comm, Error, Team, op};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Longer than any test takes, even on a busy machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Runs `body` on a thread of its own and aborts the process if it hangs.
+pub(crate) fn watched<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    let name = std::thread::current().name().unwrap_or("a test").to_string();
+    let (done, over) = channel::<()>();
+    std::thread::scope(|s| {
+        let body = s.spawn(move || {
+            let _done = done; // Dropped at the end, also in a panic.
+            body()
+        });
+        if over.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{name} hangs: not over after {LONGEST:?}");
+            std::process::abort();
+        }
+        body.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    })
+}
+
+/// A panic that prints nothing.
+pub(crate) fn bomb() -> ! {
+    std::panic::resume_unwind(Box::new("bomb"))
+}
+
+pub(crate) fn team(ranks: usize) -> Team {
+    Team::builder().ranks(ranks).build().unwrap()
+}
+
+/// A vector that is overwritten before it is freed: whoever reads it after
+/// that does not go unnoticed.
+pub(crate) struct Canary(pub(crate) Vec<u64>);
+
+pub(crate) const POISON: u64 = 0xdead_dead_dead_dead;
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        self.0.fill(POISON);
+        std::hint::black_box(&mut self.0);
+    }
+}
+
+/// Addition that refuses elements that are no longer alive.
+pub(crate) fn add_alive(a: u64, b: u64) -> u64 {
+    if a == POISON || b == POISON {
+        eprintln!("an operator was given memory that its owner has freed");
+        std::process::abort();
+    }
+    a.wrapping_add(b)
+}
+
+/// A few collectives of each kind, checked.
+pub(crate) fn right(comm: &mut Comm, salt: u64) {
+    let (r, p) = (comm.rank() as u64, comm.size() as u64);
+    for n in [1, 40] {
+        let mut x = vec![salt + r; n];
+        comm.all_reduce(&mut x, op::Sum);
+        assert_eq!(x, vec![p * salt + p * (p - 1) / 2; n]);
+        let mut all = vec![0; n * p as usize];
+        comm.all_gather_into(&vec![salt ^ r; n], &mut all);
+        assert!((0..p).all(|q| all[q as usize * n..][..n] == vec![salt ^ q; n]));
+        let mut x = vec![r + salt; n];
+        comm.broadcast(&mut x, comm.size() - 1);
+        assert_eq!(x, vec![p - 1 + salt; n]);
+    }
+    comm.barrier();
+}
+
+/// The team still works.
+pub(crate) fn check_usable(team: &Team, salt: u64) {
+    if let Err(e) = team.run(|comm| right(comm, salt)) {
+        panic!("a correct run after a failed one: {e}");
+    }
+}
+
+/// The error of a run that must not succeed.
+pub(crate) fn failure<R>(result: Result<Vec<R>, Error>) -> Error {
+    match result {
+        Err(e) => e,
+        Ok(all) => panic!("the run succeeded, with {} results", all.len()),
+    }
+}
