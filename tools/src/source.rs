@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 pub(crate) struct SourceArgs {
-    /// A machine in hwloc's synthetic syntax, such as "pack:2 [numa] l3:4 core:8 pu:2"
+    /// A machine in hwloc's synthetic syntax, such as "pack:2 l3:4 core:8 pu:2"
     #[arg(long, value_name = "STRING", help_heading = "Source [default: this machine]")]
     synthetic: Option<String>,
     /// A machine from a file that hwloc 2 wrote (lstopo FILE.xml)
