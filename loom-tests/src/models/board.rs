@@ -8,7 +8,12 @@ use loom::thread;
 
 fn notice(cell: &Cell, call: u64) -> Notice {
     let header = Header { sig: std::ptr::null(), check: call };
-    Notice { header, a: std::ptr::from_ref(cell).cast_mut().cast(), b: std::ptr::null_mut(), len: 1 }
+    Notice {
+        header,
+        a: std::ptr::from_ref(cell).cast_mut().cast(),
+        b: std::ptr::null_mut(),
+        len: 1,
+    }
 }
 
 /// The cell that `board`'s owner shows in call `call`.

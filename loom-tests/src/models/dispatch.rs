@@ -99,7 +99,7 @@ fn two_jobs_and_stop_asleep() {
     Model {
         name: "dispatch: 2 jobs and stop, worker sleeps",
         ranks: 2,
-        bound: None,
+        bound: Some(3),
         floor: 1,
         reaches: &[],
         catches: &[Epoch, Done],
