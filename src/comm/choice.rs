@@ -2,6 +2,7 @@
 //! one that is forced for the calls through a view.
 
 use super::Comm;
+use crate::model::Rates;
 use crate::schedule::Algorithm;
 use crate::topology::Extents;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +13,7 @@ use std::ops::{Deref, DerefMut};
 /// ```
 /// assert_eq!(phalanx::Choice::default(), phalanx::Choice::Auto);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Choice {
     /// By operation, length and number of ranks.
@@ -32,6 +33,9 @@ pub enum Choice {
     Hypercube,
     /// The tree's.
     Tree,
+    /// The one that the textbook's cost model ranks first, per operation and
+    /// length.
+    Model(Rates),
 }
 
 /// A communicator whose collectives use a forced algorithm; made by
@@ -190,6 +194,29 @@ impl Comm {
     /// ```
     pub fn hypercube(&mut self) -> View<'_> {
         self.choosing(Choice::Hypercube)
+    }
+
+    /// This communicator with, for each collective, the algorithm that the
+    /// cost model `t_s + t_w m` ranks first for these rates (`t_w` per
+    /// element), by [`rank`](crate::model::rank). All ranks must give the same
+    /// rates.
+    ///
+    /// The model knows messages, not shared memory; without a view the library
+    /// chooses by rules for the latter.
+    ///
+    /// ```
+    /// use phalanx::{model::Rates, op};
+    /// let rates = Rates { t_s: 100.0, t_w: 1.0, ports: 1 };
+    /// let sums = phalanx::run(8, |comm| {
+    ///     let mut x = [1.0; 1000]; // long enough to be split
+    ///     comm.cheapest(rates).all_reduce(&mut x, op::Sum);
+    ///     x[999]
+    /// })?;
+    /// assert_eq!(sums, [8.0; 8]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn cheapest(&mut self, rates: Rates) -> View<'_> {
+        self.choosing(Choice::Model(rates))
     }
 
     /// This communicator with the algorithms of a balanced tree with the

@@ -5,6 +5,7 @@ use super::{Choice, Comm};
 use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
 use crate::fabric::{Check, Params, Sig, Stop};
 use crate::model::choice::auto;
+use crate::model::{Rates, best_segments, rank};
 use crate::schedule::{Algorithm, Operation, Request, Schedule, Shape};
 use crate::topology::Extents;
 use std::panic::Location;
@@ -50,6 +51,7 @@ struct Key {
     /// it is bound.
     commutative: bool,
     dims: Option<Extents>,
+    segments: Option<usize>,
 }
 
 /// Bound schedules, the latest used first looked at.
@@ -59,6 +61,19 @@ pub(super) struct Plans {
     latest: usize,
     /// The plan of a call with varied lengths, which is not kept.
     odd: Option<Plan>,
+    /// What the cost model chose.
+    chosen: Vec<(Chosen, Algorithm)>,
+}
+
+/// What the cost model's choice depends on.
+#[derive(Clone, PartialEq)]
+struct Chosen {
+    rates: Rates,
+    operation: Operation,
+    parameter: usize,
+    words: usize,
+    commutative: bool,
+    pairs: bool,
 }
 
 /// What carries a call out.
@@ -133,8 +148,9 @@ impl Comm {
 
     /// The algorithm for a task of `bytes` bytes.
     #[inline(always)]
-    fn algorithm(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
+    fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
+            &Choice::Model(rates) => self.modelled(rates, task),
             Choice::Auto => {
                 auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task))
             }
@@ -169,9 +185,53 @@ impl Comm {
             Choice::Mesh(extents) => Shape::Mesh(extents.clone()),
             Choice::Hypercube => Shape::Hypercube,
             Choice::Tree => Shape::Tree,
-            Choice::Auto => unreachable!("handled by the caller"),
+            Choice::Auto | Choice::Model(_) => unreachable!("handled by the caller"),
         };
         Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
+    }
+
+    /// The cheapest algorithm by the cost model, of those that can serve.
+    #[cold]
+    fn modelled(&mut self, rates: Rates, task: &Task<'_>) -> Algorithm {
+        let key = Chosen {
+            rates,
+            operation: task.operation,
+            parameter: task.parameter(),
+            words: self.words(task),
+            commutative: task.commutative,
+            pairs: matches!(task.cut, Cut::Pairs { .. }),
+        };
+        if let Some((_, algorithm)) = self.plans.chosen.iter().find(|(k, _)| *k == key) {
+            return *algorithm;
+        }
+        let request = self.request(task, Algorithm::BC_ANY);
+        let ranked = rank(&request, key.words as f64, rates, None);
+        let served = ranked.iter().map(|r| r.algorithm).find(|&a| self.schedule(task, a).is_ok());
+        let shape = Shape::Hypercube;
+        let algorithm = served.unwrap_or_else(|| {
+            Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
+        });
+        if self.plans.chosen.len() == KEPT {
+            self.plans.chosen.clear();
+        }
+        self.plans.chosen.push((key, algorithm));
+        algorithm
+    }
+
+    /// The m of the cost model: elements of the vector, or of a block.
+    fn words(&self, task: &Task<'_>) -> usize {
+        match task.cut {
+            Cut::Vector(n) | Cut::Equal(n) => n,
+            Cut::Varied(_) => task.len.div_ceil(self.size()),
+            Cut::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
+        }
+    }
+
+    /// The segments of a pipelined chain that the cost model has chosen.
+    fn segments(&self, task: &Task<'_>, algorithm: Algorithm) -> Option<usize> {
+        let Choice::Model(rates) = self.choice else { return None };
+        let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
+        is_chain.then(|| best_segments(self.size(), self.words(task) as f64, rates.t_s, rates.t_w))
     }
 
     /// Carries out a collective call.
@@ -243,8 +303,9 @@ impl Comm {
 
     /// The schedule of `algorithm` for the task, or why it cannot serve it.
     fn schedule(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
-        let schedule =
-            algorithm.schedule(&self.request(task)).map_err(|unfit| unfit.to_string())?;
+        let schedule = algorithm
+            .schedule(&self.request(task, algorithm))
+            .map_err(|unfit| unfit.to_string())?;
         if !task.commutative && !schedule.is_ordered() {
             return Err(format!(
                 "{algorithm} does not combine in rank order, which {} needs",
@@ -259,11 +320,14 @@ impl Comm {
         Ok(schedule)
     }
 
-    fn request(&self, task: &Task<'_>) -> Request {
+    fn request(&self, task: &Task<'_>, algorithm: Algorithm) -> Request {
         let mut request =
             Request::new(task.operation, self.size()).root(task.root).shift(task.shift as isize);
         if let Some(dims) = self.dims() {
             request = request.dims(dims.clone());
+        }
+        if let Some(segments) = self.segments(task, algorithm) {
+            request = request.segments(segments);
         }
         request
     }
@@ -283,6 +347,7 @@ impl Comm {
         };
         self.plans.odd = None;
         let dims = self.dims().cloned();
+        let segments = self.segments(task, algorithm);
         let fits = |key: &Key| {
             key.algorithm == algorithm
                 && key.len == len
@@ -292,6 +357,7 @@ impl Comm {
                 && key.vector == vector
                 && key.commutative == task.commutative
                 && key.dims == dims
+                && key.segments == segments
         };
         let plans = &mut self.plans;
         if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
@@ -310,6 +376,7 @@ impl Comm {
             size: kernel.size(),
             commutative: task.commutative,
             dims,
+            segments,
         };
         self.bind_new(key, task, kernel)
     }
