@@ -123,7 +123,8 @@ impl Comm {
         self.choosing(Choice::On(algorithm, dims.clone()))
     }
 
-    /// This communicator with the ring's algorithms: neighbours only.
+    /// This communicator with the ring's algorithms (for the rooted operations
+    /// trees that lie on a ring without congestion).
     ///
     /// ```
     /// let last = phalanx::run(3, |comm| {

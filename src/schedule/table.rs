@@ -3,7 +3,7 @@
 //! To add an algorithm, write its rule in the operation's file and add a row:
 //! constant, id, operations, what it needs, one line on it, its source, and the
 //! function that makes it. Sections, G1..G8 and figures are those of
-//! Grama, Gupta, Karypis and Kumar, chapter 4, and of DESIGN.md; ids marked
+//! Grama, Gupta, Karypis and Kumar, chapter 4 (G1..G8: `guide::cost_model`); ids marked
 //! "ours" are not in the book.
 
 use super::catalogue::{Algorithm, Built, Needs, Row};
