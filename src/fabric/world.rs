@@ -75,8 +75,9 @@ impl World {
                 *slot = cause.take();
             }
         }
-        // Ordering: pairs with the load in `is_poisoned`. Several ranks may
-        // store here, all of them the same value.
+        // Ordering: pairs with the load in `is_poisoned`, though nothing relies
+        // on it (`Site::Poison`). Several ranks may store here, all of them
+        // the same value.
         self.poison.store(run, publish(Site::Poison));
         cause
     }

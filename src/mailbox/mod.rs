@@ -7,6 +7,6 @@ mod board;
 mod channel;
 
 pub(crate) use board::{Board, Notice};
-pub(crate) use channel::{Channel, End, Header, INLINE, Link, channels};
 #[cfg(loom)]
 pub(crate) use channel::channel_after;
+pub(crate) use channel::{Channel, End, Header, INLINE, Link, channels};

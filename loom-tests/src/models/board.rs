@@ -8,7 +8,12 @@ use loom::thread;
 
 fn notice(cell: &Cell, call: u64) -> Notice {
     let header = Header { sig: std::ptr::null(), check: call };
-    Notice { header, a: std::ptr::from_ref(cell).cast_mut().cast(), b: std::ptr::null_mut(), len: 1 }
+    Notice {
+        header,
+        a: std::ptr::from_ref(cell).cast_mut().cast(),
+        b: std::ptr::null_mut(),
+        len: 1,
+    }
 }
 
 /// The cell that `board`'s owner shows in call `call`.
@@ -88,7 +93,7 @@ fn two_ranks_two_calls() {
         name: "board: both show, read, finish, close; 2 calls",
         ranks: 2,
         bound: Some(3),
-        floor: 1,
+        floor: 1_000,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[],
@@ -103,7 +108,7 @@ fn two_ranks_root_twice() {
         name: "board: the peer writes what the root shows; 2 calls",
         ranks: 2,
         bound: None,
-        floor: 1,
+        floor: 1_000,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[],
@@ -136,7 +141,7 @@ fn three_ranks_root() {
         name: "board: 2 peers read what the root shows",
         ranks: 3,
         bound: None,
-        floor: 1,
+        floor: 14_000,
         reaches: &["rank 1 reads", "rank 2 reads"],
         catches: &[Entered, Finished],
         silent: &[],
