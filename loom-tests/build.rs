@@ -52,6 +52,46 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    (
+        "port_without_last_look",
+        "../src/fabric/port.rs",
+        &[
+            ("let left = fabric.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
+            ("if left {", "if fabric.has_left(peer, *run) {"),
+        ],
+    ),
+    (
+        "port_with_early_poison",
+        "../src/fabric/port.rs",
+        &[("if poisoned || world.is_poisoned(*run) {", "if poisoned {")],
+    ),
+    (
+        "port_confirming_early",
+        "../src/fabric/port.rs",
+        &[
+            ("let peer_wait = world.wait_of(it);\n", ""),
+            (
+                "if let Some((peer_number, _)) = peer_wait {",
+                "if let Some((peer_number, _)) = world.wait_of(it) {",
+            ),
+        ],
+    ),
+    (
+        "port_leaving_unpoisoned",
+        "../src/fabric/port.rs",
+        &[(
+            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank);",
+            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, None));",
+        )],
+    ),
+    (
+        "port_quiescing_by_poison",
+        "../src/fabric/port.rs",
+        &[(
+            "if left || (settled && finished) {",
+            "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
+        )],
+    ),
 ];
 
 fn main() {

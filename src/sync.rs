@@ -73,7 +73,9 @@ pub(crate) enum Site {
     Finished,
     /// A rank's `left`: the same, for good.
     Left,
-    /// The poison word: the cause is recorded.
+    /// The poison word: the run is over. Nothing relies on this one: the cause
+    /// is behind a lock, and who sees a failing rank leave sees its poison by
+    /// [`Left`](Site::Left). The models check that, too.
     Poison,
     /// A rank's `wait` word: everything it sent before is visible.
     Waiting,

@@ -69,12 +69,21 @@ pub(crate) fn must_fail(name: &'static str, bound: Option<usize>, finding: &str,
     let failure = outcome.failure.unwrap_or_else(|| panic!("{name}: the mutant passes"));
     assert!(failure.contains(finding), "{name}: not for this reason: {failure}");
     let first = failure.lines().next().unwrap_or("");
-    say(format!("{name:<50} | mutant caught in execution {}: {first}", outcome.executions));
+    drop(Rows(vec![format!(
+        "{name:<50} | mutant caught in execution {}: {first}",
+        outcome.executions
+    )]));
 }
 
+/// A model's rows of the table, shown together at the end, or at the failure.
 /// Straight to the file: not captured by the test harness.
-fn say(line: String) {
-    writeln!(std::io::stderr(), "{line}").unwrap_or(());
+struct Rows(Vec<String>);
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        let rows = self.0.join("\n") + "\n";
+        std::io::stderr().write_all(rows.as_bytes()).unwrap_or(());
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,12 +104,13 @@ struct Outcome {
 
 impl Model {
     pub(crate) fn check(&self) {
+        let mut rows = Rows(Vec::new());
         let sound = self.explore(Weak::Nothing);
         if let Some(failure) = &sound.failure {
             panic!("{}: execution {}: {failure}", self.name, sound.executions);
         }
         let bound = self.bound.map_or("none".into(), |b| b.to_string());
-        say(format!(
+        rows.0.push(format!(
             "{:<50} | ranks {} | bound {bound:>4} | {:>7} executions | {:>6.2} s",
             self.name,
             self.ranks,
@@ -129,7 +139,7 @@ impl Model {
                 panic!("{}: does not notice that {site:?} is relaxed", self.name);
             };
             let first = failure.lines().next().unwrap_or("");
-            say(format!(
+            rows.0.push(format!(
                 "{:<50} |   {site:?} relaxed: caught in execution {}: {first}",
                 "", weak.executions
             ));
@@ -145,7 +155,7 @@ impl Model {
             if let Some(failure) = weak.failure {
                 panic!("{}: does notice that {site:?} is relaxed: {failure}", self.name);
             }
-            say(format!("{:<50} |   {site:?} relaxed: not noticed, as stated", ""));
+            rows.0.push(format!("{:<50} |   {site:?} relaxed: not noticed, as stated", ""));
         }
     }
 

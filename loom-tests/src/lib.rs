@@ -35,6 +35,14 @@ mod error {
 /// The same with one passage replaced; see `build.rs`.
 #[cfg(test)]
 mod mutants {
+    /// What the port's source finds beside itself.
+    mod sig {
+        pub(super) use crate::fabric::{Check, Kind, Sig};
+    }
+    mod words {
+        pub(super) use crate::fabric::Fabric;
+    }
+
     pub(crate) mod dispatch_without_second_look {
         include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look.rs"));
     }
@@ -46,6 +54,21 @@ mod mutants {
     }
     pub(crate) mod dispatch_without_swaps {
         include!(concat!(env!("OUT_DIR"), "/dispatch_without_swaps.rs"));
+    }
+    pub(crate) mod port_without_last_look {
+        include!(concat!(env!("OUT_DIR"), "/port_without_last_look.rs"));
+    }
+    pub(crate) mod port_with_early_poison {
+        include!(concat!(env!("OUT_DIR"), "/port_with_early_poison.rs"));
+    }
+    pub(crate) mod port_confirming_early {
+        include!(concat!(env!("OUT_DIR"), "/port_confirming_early.rs"));
+    }
+    pub(crate) mod port_leaving_unpoisoned {
+        include!(concat!(env!("OUT_DIR"), "/port_leaving_unpoisoned.rs"));
+    }
+    pub(crate) mod port_quiescing_by_poison {
+        include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison.rs"));
     }
 }
 

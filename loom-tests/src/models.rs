@@ -3,6 +3,7 @@
 mod board;
 mod dispatch;
 mod mailbox;
+mod port;
 
 use crate::sync::UnsafeCell;
 

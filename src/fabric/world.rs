@@ -87,8 +87,9 @@ impl World {
             old = slot.take();
             *slot = cause.take().map(|cause| (run, cause));
         }
-        // Ordering: pairs with the load in `is_poisoned`. Several ranks may
-        // store here, all of them the same value.
+        // Ordering: pairs with the load in `is_poisoned`, though nothing relies
+        // on it (`Site::Poison`). Several ranks may store here, all of them
+        // the same value.
         self.poison.store(run, publish(Site::Poison));
         drop(slot);
         cause.or(old.map(|(_, error)| error))

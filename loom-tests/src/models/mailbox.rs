@@ -112,7 +112,7 @@ fn wrap_around_of_slots() {
         name: "mailbox: 3 inline messages over 2 slots",
         ranks: 2,
         bound: None,
-        floor: 1000,
+        floor: 3_000,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
@@ -127,7 +127,7 @@ fn wrap_around_of_numbers() {
         name: "mailbox: 4 inline messages across 2^32",
         ranks: 2,
         bound: Some(3),
-        floor: 1000,
+        floor: 1_000,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
@@ -166,7 +166,7 @@ fn address_payload() {
         name: "mailbox: address twice, rewritten, freed",
         ranks: 2,
         bound: None,
-        floor: 500,
+        floor: 900,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
@@ -181,7 +181,7 @@ fn address_payload_across_wrap() {
         name: "mailbox: address twice, across 2^32",
         ranks: 2,
         bound: None,
-        floor: 500,
+        floor: 900,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
@@ -227,7 +227,7 @@ fn both_directions() {
         name: "mailbox: addresses both ways x2, settled",
         ranks: 2,
         bound: Some(3),
-        floor: 500,
+        floor: 1_000,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
@@ -263,7 +263,7 @@ fn both_directions_inline() {
         name: "mailbox: inline both ways x4, acks piggy-backed",
         ranks: 2,
         bound: Some(3),
-        floor: 500,
+        floor: 2_000,
         reaches: &[],
         catches: &[Word],
         silent: &[Ack],
@@ -308,7 +308,7 @@ fn an_answer_settles() {
         name: "mailbox: question by address, the answer settles it",
         ranks: 2,
         bound: None,
-        floor: 50,
+        floor: 27_000,
         reaches: &[],
         catches: &[Word],
         silent: &[Ack],
@@ -353,11 +353,104 @@ fn drop_with_unread_data() {
         name: "mailbox: dropped with unread messages",
         ranks: 2,
         bound: None,
-        floor: 2,
+        floor: 4,
         reaches: &["one message taken", "none taken"],
         catches: &[Word],
         silent: &[Ack],
         body: unread,
+    }
+    .check();
+}
+
+/// Rank 0's memory goes to rank 1 and from there, by the same address, to rank
+/// 2; rank 0 has it back when rank 1 has, and that is when rank 2 has read it.
+fn chain() {
+    let pairs = [Pair::after(0), Pair::after(0)];
+    let middle = thread::spawn({
+        let pairs = pairs.clone();
+        move || {
+            let mut ends = [pairs[0].end(), pairs[1].end()];
+            let [a, b] = &mut ends;
+            let (mut before, mut next) = (pairs[0].link(1, a), pairs[1].link(0, b));
+            while !before.poll() {
+                yield_now();
+            }
+            // SAFETY: `post_address` wrote it.
+            let cell = before.read(|_, body| unsafe { &*body.cast::<*const Cell>().read() });
+            assert_eq!(read(cell), 7);
+            let n = post_address(&mut next, cell);
+            settle(&mut next, n);
+            before.consume();
+        }
+    });
+    let last = thread::spawn({
+        let pair = pairs[1].clone();
+        move || {
+            let mut end = pair.end();
+            assert_eq!(take_address(&mut pair.link(1, &mut end)), 7);
+        }
+    });
+    let mut end = pairs[0].end();
+    let mut link = pairs[0].link(0, &mut end);
+    let cell = Cell::new(7);
+    let n = post_address(&mut link, &cell);
+    settle(&mut link, n);
+    write(&cell, 8);
+    middle.join().unwrap();
+    last.join().unwrap();
+}
+
+#[test]
+fn chain_of_three() {
+    Model {
+        name: "mailbox: address passed on, settled back",
+        ranks: 3,
+        bound: None,
+        floor: 177_000,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: chain,
+    }
+    .check();
+}
+
+/// Three ranks, each sending to the next one. (With addresses to settle, or
+/// two rounds as a barrier has them, three ranks do not end in minutes.)
+fn ring() {
+    // `channels[r]` is from rank r to the next, `back[r]` the reverse one.
+    let make = || Arc::new([0, 1, 2].map(|_| channel_after(0)));
+    let (channels, back) = (make(), make());
+    let rank = |me: usize| {
+        let (channels, back) = (channels.clone(), back.clone());
+        move || {
+            let from = (me + 2) % 3;
+            let (mut next, mut before) = (End::default(), End::default());
+            // SAFETY: each rank has one end of each pair of channels.
+            let mut next = unsafe { Link::new(&channels[me], &back[me], &mut next) };
+            // SAFETY: as above.
+            let mut before = unsafe { Link::new(&back[from], &channels[from], &mut before) };
+            post_value(&mut next, me as u64);
+            assert_eq!(take_value(&mut before), from as u64);
+        }
+    };
+    let others = [1, 2].map(|r| thread::spawn(rank(r)));
+    rank(0)();
+    others.into_iter().for_each(|t| t.join().unwrap());
+}
+
+#[test]
+#[ignore = "takes more than a minute"]
+fn ring_of_three() {
+    Model {
+        name: "mailbox: ring shift inline",
+        ranks: 3,
+        bound: None,
+        floor: 382_000,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: ring,
     }
     .check();
 }

@@ -1,0 +1,241 @@
+//! Ports: what a rank does with mailboxes and boards when it may have to
+//! wait, and how waits end badly: poison, a peer that has left, a circle.
+
+use super::{Cell, read, write};
+use crate::error::Error;
+use crate::fabric::{Check, Fabric, Kind, Sig, World};
+use crate::harness::{Model, must_fail, reached};
+use crate::sync::{Arc, Site::*};
+use crate::wait::Wait;
+use loom::thread;
+use std::panic::Location;
+
+/// The models' bodies, for the real port and for its mutants.
+macro_rules! bodies {
+    ($name:ident, $($port:ident)::+) => {
+        mod $name {
+            use super::*;
+            use $($port)::+::{Params, Port, Stop, Words};
+
+            include!("port/bodies.rs");
+        }
+    };
+}
+
+bodies!(real, crate::fabric);
+bodies!(without_last_look, crate::mutants::port_without_last_look);
+bodies!(with_early_poison, crate::mutants::port_with_early_poison);
+bodies!(confirming_early, crate::mutants::port_confirming_early);
+bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
+bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
+
+use real::*;
+
+#[test]
+fn exchange_twice() {
+    Model {
+        name: "port: exchange inline x2, no false circle",
+        ranks: 2,
+        bound: Some(2),
+        floor: 16_000,
+        reaches: &[],
+        catches: &[Word, Waiting],
+        silent: &[Ack],
+        body: || ranks(2, |port| exchange(port, 2)),
+    }
+    .check();
+}
+
+#[test]
+fn question_and_answer() {
+    Model {
+        name: "port: question and answer, no false circle",
+        ranks: 2,
+        bound: None,
+        floor: 8_700,
+        reaches: &[],
+        catches: &[Word, Waiting],
+        silent: &[Ack],
+        body: || ranks(2, question),
+    }
+    .check();
+}
+
+#[test]
+fn settle_twice() {
+    Model {
+        name: "port: address posted, taken, settled; x2",
+        ranks: 2,
+        bound: Some(2),
+        floor: 14_000,
+        reaches: &[],
+        catches: &[Word, Ack, Waiting],
+        silent: &[],
+        body: || ranks(2, settle),
+    }
+    .check();
+}
+
+#[test]
+fn barrier_twice() {
+    Model {
+        name: "port: dissemination barrier x2",
+        ranks: 2,
+        bound: Some(3),
+        floor: 85_000,
+        reaches: &[],
+        catches: &[Word, Waiting],
+        silent: &[Ack],
+        body: || ranks(2, barriers),
+    }
+    .check();
+}
+
+#[test]
+fn poison_while_reading() {
+    Model {
+        name: "port: poison while the peer reads my memory",
+        ranks: 2,
+        bound: Some(3),
+        floor: 4_000,
+        reaches: &["read", "stopped before reading"],
+        catches: &[Word, Ack, Left],
+        silent: &[Poison, Waiting],
+        body: || ranks(2, fail_with_message),
+    }
+    .check();
+}
+
+#[test]
+fn poison_with_memory_both_ways() {
+    Model {
+        name: "port: poison, memory given away both ways",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_000,
+        reaches: &[],
+        catches: &[Word, Ack, Left],
+        silent: &[Poison, Waiting],
+        body: || ranks(2, fail_with_messages),
+    }
+    .check();
+}
+
+#[test]
+fn poison_while_looking() {
+    Model {
+        name: "port: poison while the peer uses my notice",
+        ranks: 2,
+        bound: Some(3),
+        floor: 4_000,
+        reaches: &["read", "stopped before reading"],
+        catches: &[Entered, Finished, Left],
+        silent: &[Poison, Waiting],
+        body: || ranks(2, fail_with_notice),
+    }
+    .check();
+}
+
+#[test]
+fn poison_by_the_reader() {
+    Model {
+        name: "port: poison by the peer that reads my memory",
+        ranks: 2,
+        bound: Some(3),
+        floor: 3_000,
+        reaches: &[],
+        catches: &[Entered, Waiting],
+        // Both ranks take the cause's lock in `poison` before they leave or
+        // give up, which orders them here even without `Left`.
+        silent: &[Left, Poison],
+        body: || ranks(2, reader_fails),
+    }
+    .check();
+}
+
+#[test]
+fn cause() {
+    Model {
+        name: "world: who sees the poison finds the cause",
+        ranks: 2,
+        bound: None,
+        floor: 4,
+        reaches: &["poisoned"],
+        catches: &[],
+        silent: &[Poison],
+        body: cause_of_poison,
+    }
+    .check();
+}
+
+#[test]
+fn last_message_of_a_run() {
+    Model {
+        name: "port: last message, then rank leaves the run",
+        ranks: 2,
+        bound: None,
+        floor: 39,
+        reaches: &[],
+        catches: &[Word, Left],
+        silent: &[Ack, Poison, Waiting],
+        body: || ranks(2, |port| last_message(port, |port| leave(port))),
+    }
+    .check();
+}
+
+#[test]
+fn last_message_of_a_communicator() {
+    Model {
+        name: "port: last message, then communicator dropped",
+        ranks: 2,
+        bound: None,
+        floor: 39,
+        reaches: &[],
+        catches: &[Word, Left],
+        silent: &[Ack, Poison, Waiting],
+        body: || ranks(2, |port| last_message(port, |port| port.leave())),
+    }
+    .check();
+}
+
+#[test]
+fn circle_of_two() {
+    Model {
+        name: "port: a circle is found",
+        ranks: 2,
+        bound: Some(3),
+        floor: 2_000,
+        reaches: &["circle", "told"],
+        catches: &[],
+        silent: &[Left, Poison, Waiting],
+        body: || ranks(2, circle),
+    }
+    .check();
+}
+
+#[test]
+fn mutants_are_found() {
+    // Whether the peer has left is looked at after the message.
+    must_fail("port: the message is not looked at last", Some(3), "Left { peer: 0 }", || {
+        use without_last_look::*;
+        ranks(2, |port| last_message(port, |port| leave(port)));
+    });
+    // Poison is looked at before whether the peer has left, and not again.
+    must_fail("port: poison is not looked at again", Some(3), "not poisoned: Left", || {
+        use with_early_poison::*;
+        ranks(2, fail_with_message);
+    });
+    // The peer's wait is looked at after the message.
+    must_fail("port: a wait is confirmed too early", Some(3), "Circle", || {
+        use confirming_early::*;
+        ranks(2, question);
+    });
+    must_fail("port: a failing rank leaves, then poisons", Some(3), "not poisoned: Left", || {
+        use leaving_unpoisoned::*;
+        ranks(2, fail_with_message);
+    });
+    must_fail("port: quiesce does not wait for the peer", Some(3), "Causality violation", || {
+        use quiescing_by_poison::*;
+        ranks(2, fail_with_message);
+    });
+}

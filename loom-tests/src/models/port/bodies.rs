@@ -1,0 +1,269 @@
+// Included by `port.rs` for the real port and for each of its mutants.
+
+static SIG: Sig = Sig::of::<u64>("model", "", "");
+
+/// Runs `rank(port)` on `p` threads, this one as rank 0.
+pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
+    let world = Arc::new(World::new(p));
+    let run = world.begin();
+    let (fabric, beds) = Fabric::new(world, (0..p).collect(), false);
+    let fabric = Arc::new(fabric);
+    let mut parts = beds.into_iter().enumerate().map(|(r, bed)| {
+        // SAFETY: the only port of this rank.
+        let mut port = unsafe { Port::new(fabric.clone(), r, bed, run, Wait::Auto) };
+        move || rank(&mut port)
+    });
+    let mut first = parts.next().unwrap();
+    let others: Vec<_> = parts.map(|mut part| thread::spawn(move || part())).collect();
+    first();
+    others.into_iter().for_each(|t| t.join().unwrap());
+}
+
+pub(super) fn enter(port: &mut Port) {
+    let params = Params { len: 1, parameter: Check::NO_PARAMETER, algorithm: 0 };
+    port.enter(&SIG, Location::caller(), params);
+}
+
+pub(super) fn post(port: &mut Port, peer: usize, value: u64) -> Result<(), Stop> {
+    // SAFETY: eight bytes fit.
+    port.post_inline(peer, 8, |body| unsafe { body.cast::<u64>().write(value) })
+}
+
+pub(super) fn take(port: &mut Port, peer: usize) -> Result<u64, Stop> {
+    // SAFETY: a message of this kind was written by `post`.
+    port.take(peer, Kind::inline(8), |body| unsafe { body.cast::<u64>().read() })
+}
+
+pub(super) fn post_cell(port: &mut Port, peer: usize, cell: &Cell) -> Result<(), Stop> {
+    let words = Words { at: std::ptr::from_ref(cell).cast(), count: 1, len: 1 };
+    port.post_words(peer, Kind::SLICE, words)
+}
+
+pub(super) fn take_cell(port: &mut Port, peer: usize) -> Result<u64, Stop> {
+    // SAFETY: `post_cell` put the address there; the cell is there until the
+    // message is settled, or loom reports it.
+    port.take_words(peer, 1, |_, words| read(unsafe { &*words.at.cast::<Cell>() }))
+}
+
+#[track_caller]
+pub(super) fn fine<R>(result: Result<R, Stop>) -> R {
+    result.unwrap_or_else(|stop| panic!("a sound run is stopped: {stop:?}"))
+}
+
+#[track_caller]
+pub(super) fn poisoned<R>(result: Result<R, Stop>) {
+    match result {
+        Err(Stop::Poisoned) => {}
+        Err(stop) => panic!("not poisoned: {stop:?}"),
+        Ok(_) => panic!("not stopped"),
+    }
+}
+
+/// The end of a rank's run.
+pub(super) fn leave(port: &Port) {
+    port.fabric().world().leave(port.fabric().member(port.rank()), port.run());
+}
+
+// Waits that end well.
+
+pub(super) fn exchange(port: &mut Port, rounds: u64) {
+    let (me, it) = (port.rank() as u64, 1 - port.rank());
+    for round in 0..rounds {
+        enter(port);
+        fine(post(port, it, round * 2 + me));
+        assert_eq!(fine(take(port, it)), round * 2 + 1 - me);
+    }
+}
+
+pub(super) fn question(port: &mut Port) {
+    enter(port);
+    if port.rank() == 0 {
+        fine(post(port, 1, 5));
+        assert_eq!(fine(take(port, 1)), 6);
+    } else {
+        let question = fine(take(port, 0));
+        fine(post(port, 0, question + 1));
+    }
+}
+
+pub(super) fn settle(port: &mut Port) {
+    for round in 1..=2 {
+        enter(port);
+        if port.rank() == 0 {
+            let cell = Cell::new(round);
+            fine(post_cell(port, 1, &cell));
+            fine(port.settle_all());
+            write(&cell, 99);
+        } else {
+            assert_eq!(fine(take_cell(port, 0)), round);
+        }
+    }
+}
+
+/// Dissemination: in round k a rank hears from the one 2^k before it.
+pub(super) fn barrier(port: &mut Port) {
+    enter(port);
+    let (me, p) = (port.rank(), port.size());
+    let mut d = 1;
+    while d < p {
+        fine(port.post_inline((me + d) % p, 0, |_| ()));
+        fine(port.take((me + p - d) % p, Kind::inline(0), |_| ()));
+        d *= 2;
+    }
+}
+
+/// What each rank wrote before a barrier the others may read after it, and
+/// what they read before the next they must not read after it.
+pub(super) fn barriers(port: &mut Port) {
+    loom::lazy_static! {
+        static ref CELLS: [Cell; 2] = [Cell::new(0), Cell::new(0)];
+    }
+    write(&CELLS[port.rank()], 1);
+    barrier(port);
+    CELLS.iter().for_each(|cell| assert_eq!(read(cell), 1));
+    barrier(port);
+    write(&CELLS[port.rank()], 2);
+}
+
+// Waits that end badly.
+
+/// Rank 0 fails while rank 1 may be reading its memory by a message.
+pub(super) fn fail_with_message(port: &mut Port) {
+    enter(port);
+    if port.rank() == 0 {
+        let cell = Cell::new(7);
+        fine(post_cell(port, 1, &cell));
+        port.quiesce();
+        write(&cell, 99);
+    } else {
+        match take_cell(port, 0) {
+            Ok(value) => {
+                assert_eq!(value, 7);
+                reached("read");
+                // This one never comes.
+                poisoned(take_cell(port, 0));
+            }
+            stopped => {
+                reached("stopped before reading");
+                poisoned(stopped);
+            }
+        }
+        port.quiesce();
+    }
+}
+
+/// The same where both have given away their memory.
+pub(super) fn fail_with_messages(port: &mut Port) {
+    enter(port);
+    let cell = Cell::new(7);
+    if port.rank() == 0 {
+        fine(post_cell(port, 1, &cell));
+    } else {
+        match post_cell(port, 0, &cell).and_then(|()| take_cell(port, 0)) {
+            Ok(value) => assert_eq!(value, 7),
+            stopped => poisoned(stopped),
+        }
+    }
+    port.quiesce();
+    write(&cell, 99);
+}
+
+/// Rank 0 fails while rank 1 may be reading its memory by a notice.
+pub(super) fn fail_with_notice(port: &mut Port) {
+    enter(port);
+    if port.rank() == 0 {
+        let cell = Cell::new(7);
+        let at = std::ptr::from_ref(&cell).cast_mut().cast();
+        port.show(at, at, 1);
+        port.quiesce();
+        write(&cell, 99);
+    } else {
+        match port.notice(0, Some(1)) {
+            Ok(notice) => {
+                // SAFETY: shown by rank 0; there until this rank finishes.
+                assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), 7);
+                reached("read");
+                port.finish();
+                poisoned(port.await_finished(0));
+            }
+            Err(stop) => {
+                reached("stopped before reading");
+                poisoned::<()>(Err(stop));
+            }
+        }
+        port.quiesce();
+    }
+}
+
+/// Rank 1 fails while it reads rank 0's memory, and so never finishes: only its
+/// having left lets rank 0 go on.
+pub(super) fn reader_fails(port: &mut Port) {
+    enter(port);
+    if port.rank() == 0 {
+        let cell = Cell::new(7);
+        let at = std::ptr::from_ref(&cell).cast_mut().cast();
+        port.show(at, at, 1);
+        match port.await_finished(1) {
+            // Which of the two it is, is not looked at here, so that a
+            // missing edge is seen at the memory.
+            Err(Stop::Poisoned | Stop::Left { peer: 1 }) => {}
+            other => panic!("rank 1 has failed: {other:?}"),
+        }
+        port.quiesce();
+        write(&cell, 99);
+    } else {
+        let notice = fine(port.notice(0, Some(1)));
+        // SAFETY: shown by rank 0; there until this rank leaves.
+        assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), 7);
+        port.quiesce();
+    }
+}
+
+/// The cause of a poisoning is there for whoever sees the poison: by the lock,
+/// not by the word.
+pub(super) fn cause_of_poison() {
+    let world = Arc::new(World::new(2));
+    let run = world.begin();
+    let other = thread::spawn({
+        let world = world.clone();
+        move || assert!(world.poison(run, Some(Error(1))).is_none())
+    });
+    if world.is_poisoned(run) {
+        reached("poisoned");
+        assert_eq!(world.take_cause(1), Some(Error(1)));
+    }
+    other.join().unwrap();
+    assert!(world.is_poisoned(run));
+}
+
+/// Rank 0 sends a last message and leaves; `how` it leaves. Rank 1 gets the
+/// message, and after that learns that there will be none.
+pub(super) fn last_message(port: &mut Port, how: fn(&mut Port)) {
+    enter(port);
+    if port.rank() == 0 {
+        fine(post(port, 1, 5));
+        how(port);
+    } else {
+        assert_eq!(fine(take(port, 0)), 5);
+        match take(port, 0) {
+            Err(Stop::Left { peer: 0 }) => {}
+            other => panic!("rank 0 has left: {other:?}"),
+        }
+        port.quiesce();
+    }
+}
+
+/// Everyone waits for the next rank, nobody sends.
+pub(super) fn circle(port: &mut Port) {
+    enter(port);
+    let p = port.size();
+    match take(port, (port.rank() + 1) % p) {
+        Err(Stop::Circle(circle)) => {
+            assert_eq!(circle.len(), p);
+            reached("circle");
+        }
+        Err(Stop::Poisoned) => reached("told"),
+        other => panic!("out of nothing: {other:?}"),
+    }
+    port.quiesce();
+}
