@@ -7,7 +7,7 @@
 //! | yield | [`YIELDS`] calls of `sched_yield` | 0.2 to 0.4 us |
 //! | park | 100 us, doubling to 10 ms, unless woken | 16 to 45 us |
 //!
-//! (Latencies measured on a two-core EPYC virtual machine, `DESIGN.md`.) Budgets
+//! (Latencies measured with a prototype on a two-core EPYC virtual machine.) Budgets
 //! are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The
 //! spin budget is twice the cost of a wake-up, so that a rank which parks lost
 //! at most as much again by spinning; a smaller one is bistable (once one rank

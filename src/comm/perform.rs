@@ -279,7 +279,6 @@ impl Comm {
                 }
                 let plan = self.plans.odd.as_ref();
                 let plan = plan.unwrap_or_else(|| &self.plans.kept[self.plans.latest].1);
-                // Two more elements than needed, so that the size is not 0.
                 let scratch = self.scratch.reserve(plan.scratch * kernel.size(), kernel.align());
                 let buffers = Buffers { input, output, scratch };
                 // SAFETY: the caller's promise covers the plan's reach, which
