@@ -53,6 +53,7 @@
 //! - **half**: operators for `half::f16` and `bf16`.
 
 mod comm;
+pub mod dist;
 mod element;
 mod engine;
 mod error;
@@ -69,7 +70,7 @@ mod team;
 pub mod topology;
 mod wait;
 
-pub use comm::{Choice, Comm, Peers, View};
+pub use comm::{Cart, Choice, Comm, Peers, View};
 pub use element::Element;
 pub use engine::{Hazard, check_hazards};
 pub use error::{CallSite, Error, Payload, Waiting};

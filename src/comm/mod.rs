@@ -4,8 +4,10 @@
 mod all_to_all;
 mod barrier;
 mod broadcast;
+mod cart;
 mod choice;
 mod gather;
+mod halo;
 mod message;
 mod perform;
 mod reduce;
@@ -15,6 +17,7 @@ mod shift;
 mod split;
 mod views;
 
+pub use cart::Cart;
 pub use choice::{Choice, View};
 pub use views::Peers;
 
@@ -375,6 +378,11 @@ impl Comm {
                     }),
                 };
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
+            }
+            Stop::Differs { peer, what } => {
+                let peer = fabric.member(peer);
+                let there = latest(peer).map(site);
+                Error::Mismatch { rank: me, here: site(latest(me)?), peer, there, what }
             }
             Stop::Circle(circle) => {
                 let here = latest(me)?;

@@ -34,6 +34,9 @@ pub(crate) enum Stop {
     Circle(Vec<(usize, usize)>),
     /// The peer's message belongs to another call than this rank's.
     Mismatch { peer: usize, expected: Header, got: Header, lens: Option<(usize, usize)> },
+    /// What the peer's message describes does not fit, in words.
+    #[cfg_attr(loom, allow(dead_code))] // Made by communicators only.
+    Differs { peer: usize, what: String },
 }
 
 /// The payload of a message that describes memory.

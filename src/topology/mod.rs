@@ -6,10 +6,12 @@
 //! running fastest. A ring is `[p]`, a mesh of R rows and C columns `[C, R]`,
 //! a hypercube `[2, 2, .., 2]`.
 
+mod cartesian;
 mod extents;
 mod gray;
 mod mesh;
 
+pub use cartesian::{BadGrid, Cartesian, balanced};
 pub use extents::{BadExtents, Extents};
 pub use gray::{gray, gray_inverse};
 pub use mesh::{meshes, squarest};

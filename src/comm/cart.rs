@@ -1,0 +1,205 @@
+//! Cartesian views: who my neighbours are, and communicators of rows and
+//! columns.
+
+use super::Comm;
+use crate::fabric::Sig;
+use crate::topology::Cartesian;
+use std::ops::{Deref, DerefMut};
+use std::panic::Location;
+
+/// A communicator seen as a grid of ranks; made by [`Comm::cart`].
+///
+/// It is the communicator: all its collectives can be called through it.
+///
+/// # Examples
+/// A sum over each row, and a shift down each column:
+/// ```
+/// use phalanx::op;
+/// let out = phalanx::run(6, |comm| {
+///     let mut grid = comm.cart(&[2, 3], &[true, false]);
+///     let mut row = grid.sub(&[false, true]);
+///     let mut x = [grid.rank()];
+///     row.all_reduce(&mut x, op::Sum);
+///     let (Some(from), Some(to)) = grid.shift(0, 1) else { unreachable!("periodic") };
+///     let mut above = [0];
+///     grid.exchange(&x, to, &mut above, from);
+///     (x[0], above[0])
+/// })?;
+/// assert_eq!(out, [(3, 12), (3, 12), (3, 12), (12, 3), (12, 3), (12, 3)]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Cart<'a> {
+    pub(super) comm: &'a mut Comm,
+    pub(super) grid: Cartesian,
+}
+
+impl Deref for Cart<'_> {
+    type Target = Comm;
+    fn deref(&self) -> &Comm {
+        self.comm
+    }
+}
+
+impl DerefMut for Cart<'_> {
+    fn deref_mut(&mut self) -> &mut Comm {
+        self.comm
+    }
+}
+
+impl Comm {
+    /// The communicator as a grid of ranks with extents `dims`, the last
+    /// dimension the fastest (rank = row * columns + column); an extent of 0 is
+    /// chosen, as balanced as possible. `periodic` says which dimensions wrap
+    /// around.
+    ///
+    /// Nothing is sent, and ranks keep their numbers. To have a grid's
+    /// neighbours on neighbouring cores, build the team with
+    /// [`Placement::Torus`](crate::placement::Placement::Torus) (periodic) or
+    /// [`Placement::Grid`](crate::placement::Placement::Grid) of the same
+    /// extents.
+    ///
+    /// # Errors
+    /// Extents that do not multiply to the number of ranks end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let above = phalanx::run(6, |comm| {
+    ///     let grid = comm.cart(&[0, 2], &[false, false]); // 3 x 2
+    ///     grid.neighbours()[0].0
+    /// })?;
+    /// assert_eq!(above, [None, None, Some(0), Some(1), Some(2), Some(3)]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
+        static SIG: Sig = Sig::of::<()>("cart", "", "");
+        match Cartesian::new(self.size(), dims, periodic) {
+            Ok(grid) => Cart { comm: self, grid },
+            Err(bad) => {
+                self.wrong(&SIG, Location::caller(), 0, bad.to_string());
+                self.nothing_to_return()
+            }
+        }
+    }
+
+    /// [`cart`](Comm::cart) with a grid that is there already.
+    ///
+    /// # Errors
+    /// A grid of another number of ranks ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::topology::Cartesian;
+    /// let grid = Cartesian::new(4, &[2, 2], &[true, true])?;
+    /// let right = phalanx::run(4, |comm| comm.cart_of(&grid).shift(1, 1).1)?;
+    /// assert_eq!(right, [Some(1), Some(0), Some(3), Some(2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn cart_of(&mut self, grid: &Cartesian) -> Cart<'_> {
+        self.cart(grid.dims(), grid.periodic())
+    }
+}
+
+impl Cart<'_> {
+    /// The grid: extents, coordinates and neighbours of any rank.
+    ///
+    /// ```
+    /// phalanx::run(4, |comm| {
+    ///     assert_eq!(comm.cart(&[0, 0], &[true; 2]).grid().dims(), [2, 2]);
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn grid(&self) -> &Cartesian {
+        &self.grid
+    }
+
+    /// This rank's coordinates.
+    ///
+    /// ```
+    /// let at = phalanx::run(4, |comm| comm.cart(&[2, 2], &[false; 2]).coordinates())?;
+    /// assert_eq!(at, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn coordinates(&self) -> Vec<usize> {
+        self.grid.coordinates(self.rank())
+    }
+
+    /// The rank at these coordinates, which wrap around in periodic dimensions;
+    /// none where there is none.
+    ///
+    /// ```
+    /// phalanx::run(4, |comm| {
+    ///     let grid = comm.cart(&[2, 2], &[false, true]);
+    ///     assert_eq!(grid.rank_of(&[1, -1]), Some(3));
+    ///     assert_eq!(grid.rank_of(&[-1, 1]), None);
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn rank_of(&self, coordinates: &[isize]) -> Option<usize> {
+        self.grid.rank_of(coordinates)
+    }
+
+    /// Whom this rank receives from, and whom it sends to, when everybody sends
+    /// `by` places further along dimension `dim`; none where the grid ends
+    /// (`MPI_Cart_shift`).
+    ///
+    /// ```
+    /// let sends_to = phalanx::run(3, |comm| comm.cart(&[3], &[false]).shift(0, 1).1)?;
+    /// assert_eq!(sends_to, [Some(1), Some(2), None]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn shift(&self, dim: usize, by: isize) -> (Option<usize>, Option<usize>) {
+        self.grid.shift(self.rank(), dim, by)
+    }
+
+    /// For each dimension the neighbour before and the neighbour after. Both may
+    /// be one rank (extent 2), or this one (extent 1), where it is periodic.
+    ///
+    /// ```
+    /// let of_0 = phalanx::run(6, |comm| comm.cart(&[2, 3], &[true, false]).neighbours())?;
+    /// assert_eq!(of_0[0], [(Some(3), Some(3)), (None, Some(1))]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn neighbours(&self) -> Vec<(Option<usize>, Option<usize>)> {
+        (0..self.grid.dimensions()).map(|dim| self.shift(dim, 1)).collect()
+    }
+
+    /// A communicator of the ranks that differ from this one only in the
+    /// dimensions for which `keep` is true, in grid order: `&[false, true]` of a
+    /// matrix of ranks is this rank's row, `&[true, false]` its column.
+    /// [`cart_of`](Comm::cart_of) the first of
+    /// [`Cartesian::sub`](crate::topology::Cartesian::sub) makes a grid of it.
+    ///
+    /// **Must agree on all ranks:** `keep`.
+    ///
+    /// **Cost** as [`split`](Comm::split).
+    ///
+    /// # Errors
+    /// Not one `keep` for each dimension ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(6, |comm| {
+    ///     let column = comm.cart(&[2, 3], &[false; 2]).sub(&[true, false]);
+    ///     (column.rank(), column.size())
+    /// })?;
+    /// assert_eq!(out, [(0, 2), (0, 2), (0, 2), (1, 2), (1, 2), (1, 2)]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn sub(&mut self, keep: &[bool]) -> Comm {
+        static SIG: Sig = Sig::of::<()>("sub", "", "");
+        match self.grid.sub(self.rank(), keep) {
+            Ok((_, which, place)) => self.comm.split(which, place),
+            Err(bad) => {
+                self.comm.wrong(&SIG, Location::caller(), 0, bad.to_string());
+                self.comm.nothing_to_return()
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Arrays with a halo: a rank's part of a grid, and around it room for copies
+//! of its neighbours' outermost cells.
+//!
+//! ```text
+//!        w     n      w
+//!      +---+-------+---+
+//!    w |   |  low  |   |     the array: (w + n + w) x .., the last index fastest
+//!      +---+-------+---+
+//!    n |   |  own  |   |     own cells: n x .. from index w on
+//!      +---+-------+---+
+//!    w |   |  high |   |     corners: filled only `with_corners`
+//!      +---+-------+---+
+//! ```
+
+use std::fmt;
+use std::ops::Range;
+
+/// The most dimensions that an array with a halo can have.
+pub const MAX_DIMENSIONS: usize = 8;
+
+type Axes = [usize; MAX_DIMENSIONS];
+
+/// The shape of a rank's part of a grid with a halo around it: what
+/// [`Cart::exchange_halo`](crate::Cart::exchange_halo) works on.
+///
+/// The part is one contiguous array, the last index the fastest, of which each
+/// extent is the number of own cells plus twice the width.
+///
+/// # Examples
+/// ```
+/// use phalanx::dist::Halo;
+/// let halo = Halo::new(&[3, 4], 1);
+/// assert_eq!(halo.len(), 5 * 6);
+/// assert_eq!(halo.index(&[0, 0]), 7); // the first own cell
+/// assert_eq!(halo.index(&[-1, 0]), 1); // above it: in the halo
+/// let rows: Vec<_> = halo.rows().collect();
+/// assert_eq!(rows, [7..11, 13..17, 19..23]);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Halo {
+    dims: usize,
+    extents: Axes,
+    widths: Axes,
+    corners: bool,
+}
+
+/// A box of cells: where it begins, and its extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) start: Axes,
+    pub(crate) shape: Axes,
+}
+
+impl Halo {
+    /// Own cells `extents`, with a halo `width` cells wide on every side. No
+    /// corners are exchanged.
+    ///
+    /// # Panics
+    /// If there is no dimension, or more than [`MAX_DIMENSIONS`].
+    pub fn new(extents: &[usize], width: usize) -> Self {
+        Halo::with_widths(extents, &vec![width; extents.len()])
+    }
+
+    /// [`new`](Halo::new) with a width of its own for each dimension; nothing is
+    /// exchanged along one of width 0.
+    ///
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// assert_eq!(Halo::with_widths(&[10, 10], &[2, 0]).len(), 14 * 10);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is not one width for each extent; and as [`new`](Halo::new).
+    pub fn with_widths(extents: &[usize], widths: &[usize]) -> Self {
+        let dims = extents.len();
+        assert!(
+            (1..=MAX_DIMENSIONS).contains(&dims),
+            "a halo of {dims} dimensions; 1 to {MAX_DIMENSIONS} are possible"
+        );
+        assert_eq!(dims, widths.len(), "a halo needs one width for each of its extents");
+        let mut halo = Halo {
+            dims,
+            extents: [1; MAX_DIMENSIONS],
+            widths: [0; MAX_DIMENSIONS],
+            corners: false,
+        };
+        halo.extents[..dims].copy_from_slice(extents);
+        halo.widths[..dims].copy_from_slice(widths);
+        halo
+    }
+
+    /// The same, edges and corners included: they are exchanged dimension by
+    /// dimension, the first one first, each including the halos filled before.
+    ///
+    /// ```
+    /// assert!(phalanx::dist::Halo::new(&[8, 8], 1).with_corners().corners());
+    /// ```
+    #[must_use]
+    pub fn with_corners(mut self) -> Self {
+        self.corners = true;
+        self
+    }
+
+    /// Whether edges and corners are exchanged.
+    pub fn corners(&self) -> bool {
+        self.corners
+    }
+
+    /// The number of dimensions.
+    pub fn dimensions(&self) -> usize {
+        self.dims
+    }
+
+    /// Own cells along each dimension.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents[..self.dims]
+    }
+
+    /// The width of the halo along each dimension.
+    pub fn widths(&self) -> &[usize] {
+        &self.widths[..self.dims]
+    }
+
+    /// Cells of the array along dimension `dim`, halo included.
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn total(&self, dim: usize) -> usize {
+        self.extents[..self.dims][dim].saturating_add(self.widths[dim].saturating_mul(2))
+    }
+
+    /// Elements of the array, halo included; `usize::MAX` if that is not enough
+    /// to count them.
+    #[allow(clippy::len_without_is_empty)] // An array with a halo is none that may be empty.
+    pub fn len(&self) -> usize {
+        (0..self.dims).fold(1, |n: usize, d| n.saturating_mul(self.total(d)))
+    }
+
+    /// Elements between neighbours along dimension `dim`.
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn stride(&self, dim: usize) -> usize {
+        assert!(dim < self.dims, "dimension {dim} of {}", self.dims);
+        (dim + 1..self.dims).map(|d| self.total(d)).product()
+    }
+
+    /// The index in the array of the cell at `at`, counted from the first own
+    /// cell: -1 is in the halo before it.
+    ///
+    /// # Panics
+    /// If it is outside of the array, or there is not one coordinate for each
+    /// dimension.
+    pub fn index(&self, at: &[isize]) -> usize {
+        assert_eq!(at.len(), self.dims, "one coordinate for each dimension");
+        (0..self.dims).fold(0, |index, d| {
+            let c = at[d].checked_add_unsigned(self.widths[d]).map(usize::try_from);
+            match c {
+                Some(Ok(c)) if c < self.total(d) => index * self.total(d) + c,
+                _ => panic!("coordinate {} along dimension {d} of {self:?}", at[d]),
+            }
+        })
+    }
+
+    /// The own cells as ranges of the array, one for each row along the last
+    /// dimension, in order.
+    pub fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let halo = *self;
+        let last = halo.dims - 1;
+        let rows = halo.extents[..last].iter().product::<usize>();
+        (0..rows).map(move |mut row| {
+            let mut at = halo.widths[last];
+            let mut stride = halo.total(last);
+            for d in (0..last).rev() {
+                at += (halo.widths[d] + row % halo.extents[d]) * stride;
+                row /= halo.extents[d];
+                stride *= halo.total(d);
+            }
+            at..at + halo.extents[last]
+        })
+    }
+
+    /// What an exchange asks for: in each dimension with a halo, as many own
+    /// cells as it is wide.
+    pub(crate) fn problem(&self) -> Option<String> {
+        (0..self.dims).find(|&d| self.widths[d] > self.extents[d]).map(|d| {
+            let (w, n) = (self.widths[d], self.extents[d]);
+            format!("a halo of width {w} along dimension {d}, where there are only {n} own cells")
+        })
+    }
+
+    /// What of the other dimensions belongs to a face across dimension `dim`,
+    /// and `at` along it, as wide as the halo.
+    fn slab(&self, dim: usize, at: usize) -> Region {
+        let mut region = Region { start: self.widths, shape: self.extents };
+        if self.corners {
+            for d in 0..dim {
+                (region.start[d], region.shape[d]) = (0, self.total(d));
+            }
+        }
+        (region.start[dim], region.shape[dim]) = (at, self.widths[dim]);
+        region
+    }
+
+    /// The halo before (or `after`) the own cells along `dim`.
+    pub(crate) fn ghost(&self, dim: usize, after: bool) -> Region {
+        self.slab(dim, if after { self.widths[dim] + self.extents[dim] } else { 0 })
+    }
+
+    /// The first (or the `last`) own cells along `dim`, as many as the halo is
+    /// wide: what the neighbour there has in its halo.
+    pub(crate) fn face(&self, dim: usize, last: bool) -> Region {
+        self.slab(dim, if last { self.extents[dim] } else { self.widths[dim] })
+    }
+
+    /// How a neighbour along `dim` does not fit, if so: expected and got.
+    pub(crate) fn misfit(&self, dim: usize, peer: &Halo) -> Option<String> {
+        if self.dims != peer.dims {
+            return Some(format!("dimensions: expected {}, got {}", self.dims, peer.dims));
+        }
+        let shape = |h: &Halo| h.face(dim, false).shape[..h.dims].to_vec();
+        let (own, got) = (Shape(&shape(self)), Shape(&shape(peer)));
+        (own.0 != got.0 || self.widths != peer.widths || self.corners != peer.corners).then(|| {
+            let what = |h: &Halo, s: &Shape<'_>| {
+                let corners = if h.corners { " with corners" } else { "" };
+                format!("{s} (halo of width {}{corners})", Shape(h.widths()))
+            };
+            let (own, got) = (what(self, &own), what(peer, &got));
+            format!("face across dimension {dim}: expected {own}, got {got}")
+        })
+    }
+}
+
+/// Extents as `2x3x4`.
+struct Shape<'a>(&'a [usize]);
+
+impl fmt::Display for Shape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&parts.join("x"))
+    }
+}
+
+impl fmt::Debug for Halo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (own, widths) = (Shape(self.extents()), Shape(self.widths()));
+        write!(f, "Halo({own} + {widths}{})", if self.corners { ", corners" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(halo: &Halo, region: Region) -> Vec<usize> {
+        let dims = halo.dimensions();
+        let count: usize = region.shape[..dims].iter().product();
+        let cell = |mut k: usize| {
+            let (mut index, mut stride) = (0, 1);
+            for d in (0..dims).rev() {
+                index += (region.start[d] + k % region.shape[d]) * stride;
+                k /= region.shape[d];
+                stride *= halo.total(d);
+            }
+            index
+        };
+        (0..count).map(cell).collect()
+    }
+
+    /// Own cells, ghosts of all sides and (with corners) nothing else: every
+    /// cell belongs to exactly one; faces are own cells (or filled ghosts).
+    #[test]
+    fn own_cells_and_ghosts_are_a_partition() {
+        for halo in [
+            Halo::new(&[5], 2),
+            Halo::new(&[3, 4], 1),
+            Halo::with_widths(&[3, 4, 2], &[1, 0, 2]),
+            Halo::new(&[2, 3, 2, 2], 1),
+        ] {
+            for halo in [halo, halo.with_corners()] {
+                let mut seen = vec![0; halo.len()];
+                halo.rows().flatten().for_each(|i| seen[i] += 1);
+                assert_eq!(seen.iter().sum::<usize>(), halo.extents().iter().product::<usize>());
+                for dim in 0..halo.dimensions() {
+                    for side in [false, true] {
+                        let (ghost, face) = (halo.ghost(dim, side), halo.face(dim, !side));
+                        assert_eq!(ghost.shape, face.shape);
+                        // Of what is read now, all is there already.
+                        assert!(cells(&halo, face).iter().all(|&i| seen[i] == 1), "{halo:?}");
+                        if halo.corners() {
+                            cells(&halo, ghost).iter().for_each(|&i| seen[i] += 1);
+                        }
+                    }
+                }
+                assert!(!halo.corners() || seen.iter().all(|&n| n == 1), "{halo:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn indices() {
+        let halo = Halo::new(&[2, 3], 2);
+        assert_eq!((halo.stride(0), halo.stride(1)), (7, 1));
+        assert_eq!(halo.index(&[-2, -2]), 0);
+        assert_eq!(halo.index(&[3, 4]), halo.len() - 1);
+        let rows: Vec<_> = Halo::new(&[2, 1, 3], 1).rows().collect();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[1].start, Halo::new(&[2, 1, 3], 1).index(&[1, 0, 0]));
+        assert!(std::panic::catch_unwind(|| halo.index(&[4, 0])).is_err());
+        assert!(Halo::new(&[3, 1], 2).problem().unwrap().contains("dimension 1"));
+    }
+}
