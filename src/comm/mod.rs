@@ -9,6 +9,7 @@ mod choice;
 mod gather;
 mod halo;
 mod message;
+mod overlap;
 mod perform;
 mod reduce;
 mod scan;

@@ -25,7 +25,7 @@ pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
 }
 
 /// The ranges of a chunk that fit a block.
-fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let step = (BLOCK / size.max(1)).max(1);
     range.clone().step_by(step).map(move |i| i..(i + step).min(range.end))
 }
@@ -155,7 +155,7 @@ pub(crate) unsafe fn reduce_scatter(
 }
 
 /// Collects everybody's buffer, in rank order.
-fn addresses(
+pub(super) fn addresses(
     port: &mut Port,
     own: *mut u8,
     len: usize,

@@ -7,12 +7,14 @@
 //! [`bind`](bind::bind) decides where every block lives and inserts the waits
 //! that keep a rank from writing what a peer may be reading; it is pure, and
 //! `verify` proves its result on paper. [`execute`](execute::execute) walks a
-//! plan. [`fused`] holds the paths that go round the schedules for speed.
+//! plan. [`fused`] holds the paths that go round the schedules for speed,
+//! [`fixed`] those that do so for the sake of one order.
 //! Nothing here is generic over element or operator: a [`Kernel`] is called
 //! once per slice.
 
 mod bind;
 mod execute;
+pub(crate) mod fixed;
 pub(crate) mod fused;
 mod hazard;
 mod kernel;
