@@ -3,6 +3,7 @@
 
 use super::Comm;
 use crate::model::Rates;
+use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::topology::Extents;
 use std::ops::{Deref, DerefMut};
@@ -38,8 +39,8 @@ pub enum Choice {
     Model(Rates),
 }
 
-/// A communicator whose collectives use a forced algorithm; made by
-/// [`Comm::with`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
+/// A communicator whose collectives use a forced algorithm or order; made by
+/// [`Comm::with`], [`Comm::with_order`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
 /// [`Comm::tree`].
 ///
 /// # Examples
@@ -55,8 +56,9 @@ pub enum Choice {
 /// ```
 #[derive(Debug)]
 pub struct View<'a> {
-    comm: &'a mut Comm,
+    pub(super) comm: &'a mut Comm,
     before: Choice,
+    order: Order,
 }
 
 impl Deref for View<'_> {
@@ -75,13 +77,15 @@ impl DerefMut for View<'_> {
 impl Drop for View<'_> {
     fn drop(&mut self) {
         self.comm.choice = std::mem::take(&mut self.before);
+        self.comm.order = self.order;
     }
 }
 
 impl Comm {
-    fn choosing(&mut self, choice: Choice) -> View<'_> {
+    pub(super) fn choosing(&mut self, choice: Choice) -> View<'_> {
         let before = std::mem::replace(&mut self.choice, choice);
-        View { comm: self, before }
+        let order = self.order;
+        View { comm: self, before, order }
     }
 
     /// This communicator with one algorithm forced for every collective

@@ -6,6 +6,8 @@ mod barrier;
 mod broadcast;
 mod cart;
 mod choice;
+mod fixed;
+mod fixed_sum;
 mod gather;
 mod halo;
 mod message;
@@ -25,6 +27,7 @@ pub use views::Peers;
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
@@ -68,6 +71,7 @@ pub struct Comm {
     /// a thread that is the user's own.
     in_team: bool,
     choice: Choice,
+    order: Order,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
@@ -99,6 +103,7 @@ impl Comm {
             thread: 0,
             in_team: roster.is_some(),
             choice: Choice::default(),
+            order: Order::default(),
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -115,6 +120,7 @@ impl Comm {
             thread: self.thread,
             in_team: self.in_team,
             choice: Choice::default(),
+            order: Order::default(),
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -151,6 +157,7 @@ impl Comm {
         self.thread = this_thread();
         self.port.join_run(run);
         self.choice = Choice::default();
+        self.order = Order::default();
     }
 
     /// See [`Port::move_in`].

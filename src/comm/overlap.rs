@@ -152,10 +152,13 @@ impl Comm {
             all_to_all(&mut self.port, buf, op, work)
         } else {
             let kernel = Kernel::combiner(op);
-            let (port, all) = (&mut self.port, &mut self.addresses);
+            let slots = self.scratch.reserve(fixed::scratch(&kernel, self.size()), kernel.align());
+            let memory = fixed::Memory { all: &mut self.addresses, slots };
+            let (port, buf) = (&mut self.port, buf.as_mut_ptr().cast());
             // SAFETY: in place on a slice that is exclusively ours for the
-            // call, and of which the work knows nothing.
-            unsafe { fixed::all_reduce(port, buf.as_mut_ptr().cast(), len, &kernel, all, work) }
+            // call, and of which the work knows nothing; the scratch memory is
+            // this communicator's own.
+            unsafe { fixed::all_reduce(port, buf, len, &kernel, memory, work) }
         };
         match result {
             Ok(r) => Some(r),

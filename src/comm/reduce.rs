@@ -7,6 +7,7 @@ use crate::engine::{Cut, Guard, Kernel};
 use crate::fabric::{Check, Kind, Params, Port, Sig, Stop};
 use crate::mailbox::INLINE;
 use crate::op::Operator;
+use crate::order::Order;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
 
@@ -43,6 +44,9 @@ impl Comm {
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
+        }
+        if self.order == Order::Fixed {
+            return self.reduce_fixed(at, buf, &op, root);
         }
         let task = Task {
             operation: Operation::Reduce,
@@ -93,6 +97,9 @@ impl Comm {
         let sig = const { &Sig::of::<T>("all_reduce", O::NAME, "") };
         let at = Location::caller();
         let len = buf.len();
+        if self.order == Order::Fixed {
+            return self.all_reduce_fixed(at, buf, &op);
+        }
         if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
             let algorithm = Algorithm::AR_ANY.index().into();
             if !self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm }) {
@@ -162,6 +169,9 @@ impl Comm {
         if !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
+        if self.order == Order::Fixed {
+            return self.reduce_scatter_fixed(at, all, mine, None, &op);
+        }
         let task = Task {
             operation: Operation::ReduceScatter,
             sig,
@@ -215,6 +225,9 @@ impl Comm {
         let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
             return;
+        }
+        if self.order == Order::Fixed {
+            return self.reduce_scatter_fixed(at, all, mine, Some(counts), &op);
         }
         let task = Task {
             operation: Operation::ReduceScatter,

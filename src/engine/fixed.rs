@@ -1,34 +1,53 @@
 //! Reductions over the boards, as in `fused`, in the order of one tree.
 //!
-//! Rank `i` combines chunk `i` of all buffers in place, neighbours first (see
-//! `order.rs`), and stores the result to all. The order of an element's operands
-//! depends on nothing but their number: not on the length, the chunks or the
-//! blocks.
+//! Rank `i` combines chunk `i` of all buffers, neighbours first (see
+//! `order.rs`), in scratch memory, and stores the result where it belongs. The
+//! order of an element's operands depends on nothing but their number: not on
+//! the length, the chunks or the blocks.
 
 use super::execute::Guard;
-use super::fused::{addresses, blocks, chunk};
+use super::fused::{BLOCK, addresses, blocks, chunk};
 use super::kernel::Kernel;
 use crate::fabric::{Port, Stop};
 use crate::order::left_half;
+use std::ops::Range;
+
+/// A rank's own memory in a call: scratch space for the peers' addresses, and
+/// [`scratch`] bytes aligned for the kernel's elements.
+pub(crate) struct Memory<'a> {
+    pub(crate) all: &'a mut Vec<*mut u8>,
+    pub(crate) slots: *mut u8,
+}
+
+/// Bytes between one partial result and the next.
+fn slot(kernel: &Kernel<'_>) -> usize {
+    BLOCK.max(kernel.size())
+}
+
+/// Bytes of scratch memory that a reduction over `p` ranks needs: a block for
+/// every level of the tree.
+pub(crate) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
+    slot(kernel) * (p.ilog2() as usize + 2)
+}
 
 /// All-reduce in place of `len` elements at `buf`; `work` runs when they are
 /// shown, before this rank looks at anybody.
 ///
 /// # Safety
-/// - `buf` is valid for reads and writes of `len` elements of the kernel's
-///   type, and nobody but this call and the peers' same call accesses it.
-/// - `all` is scratch space for the peers' addresses.
+/// `buf` is valid for reads and writes of `len` elements of the kernel's type,
+/// and nobody but this call and the peers' same call accesses it.
 pub(crate) unsafe fn all_reduce<R>(
     port: &mut Port,
     buf: *mut u8,
     len: usize,
     kernel: &Kernel<'_>,
-    all: &mut Vec<*mut u8>,
+    memory: Memory<'_>,
     work: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let (rank, p, size) = (port.rank(), port.size(), kernel.size());
+    let Memory { all, slots } = memory;
     port.show(buf, buf, len);
     let result = work();
     addresses(port, buf, len, all)?;
@@ -38,14 +57,14 @@ pub(crate) unsafe fn all_reduce<R>(
         // SAFETY: chunks of different ranks are disjoint, the two buffers are
         // (two live `&mut`), and both owners keep them until we finish.
         unsafe { kernel.both(a.wrapping_add(at), b.wrapping_add(at), mine.len()) };
-    } else {
+    } else if p > 1 {
         for block in blocks(mine, size) {
-            // SAFETY: as above: this range of every buffer is ours alone.
+            // SAFETY: as above: this range of every buffer is ours alone, and
+            // the scratch memory is.
             unsafe {
                 let at = block.start * size;
-                tree(kernel, all, at, block.len());
-                let sum = all[0].wrapping_add(at);
-                for &x in &all[1..] {
+                let sum = tree(kernel, all, at, block.len(), slots);
+                for x in all.iter() {
                     kernel.copy(x.wrapping_add(at), sum, block.len());
                 }
             }
@@ -57,22 +76,86 @@ pub(crate) unsafe fn all_reduce<R>(
     Ok(result)
 }
 
-/// Combines `len` elements, `at` bytes behind the addresses in `all`, into the
-/// first, in the order of the tree; the others are overwritten.
+/// Where the result of [`reduce_part`] goes.
+pub(crate) enum To {
+    /// These elements of it to this rank's own memory at the address.
+    Own(Range<usize>, *mut u8),
+    /// All of it to the input of this rank, in its place.
+    Root(usize),
+}
+
+/// Reduce of `len` elements at `input` on every rank.
 ///
 /// # Safety
-/// The elements are of the kernel's type, ours to read and write, and those of
-/// different addresses do not overlap.
-pub(crate) unsafe fn tree(kernel: &Kernel<'_>, all: &[*mut u8], at: usize, len: usize) {
-    if all.len() < 2 {
-        return;
+/// - `input` is valid for reads of `len` elements of the kernel's type, on a root
+///   also for writes, and nobody writes it during the call but this call.
+/// - All ranks name one root, or none does; an own output is valid for writes of
+///   its elements and overlaps no input.
+pub(crate) unsafe fn reduce(
+    port: &mut Port,
+    input: *const u8,
+    len: usize,
+    to: To,
+    kernel: &Kernel<'_>,
+    memory: Memory<'_>,
+) -> Result<(), Stop> {
+    let guard = Guard::around_user_code(port);
+    let port = &mut *guard.port;
+    let size = kernel.size();
+    let Memory { all, slots } = memory;
+    let input = input.cast_mut();
+    port.show(input, input, len);
+    addresses(port, input, len, all)?;
+    // Where element 0 of the result would be.
+    let (part, base) = match to {
+        To::Own(part, output) => (part.clone(), output.wrapping_sub(part.start * size)),
+        To::Root(root) => (chunk(len, port.rank(), port.size()), all[root]),
+    };
+    for block in blocks(part, size) {
+        let at = block.start * size;
+        // SAFETY: the inputs are only read, except that this range of the
+        // root's is written by us alone, when we have read it; output and
+        // scratch memory are ours. A tree of one operand is that operand,
+        // perhaps the output itself.
+        unsafe {
+            let sum = tree(kernel, all, at, block.len(), slots);
+            let to = base.wrapping_add(at);
+            if !std::ptr::eq(sum, to) {
+                kernel.copy(to, sum, block.len());
+            }
+        }
+    }
+    port.finish();
+    port.close()?;
+    guard.disarm();
+    Ok(())
+}
+
+/// Combines `len` elements, `at` bytes behind each of the addresses in `all`, in
+/// the order of the tree, and returns where the result is: in the first of the
+/// `slots`, or where the only operand is.
+///
+/// # Safety
+/// - The elements are of the kernel's type, nobody writes them, and `len` of
+///   them fit a block (or are one).
+/// - There is a slot for every level of the tree and one more.
+unsafe fn tree(
+    kernel: &Kernel<'_>,
+    all: &[*mut u8],
+    at: usize,
+    len: usize,
+    slots: *mut u8,
+) -> *const u8 {
+    if let [only] = all {
+        return only.wrapping_add(at);
     }
     let (left, right) = all.split_at(left_half(all.len()));
-    // SAFETY: by the contract.
+    // SAFETY: by the contract; the left result may be in the first slot, which
+    // the right one leaves alone.
     unsafe {
-        tree(kernel, left, at, len);
-        tree(kernel, right, at, len);
-        let (left, right) = (left[0].wrapping_add(at), right[0].wrapping_add(at));
-        kernel.combine(left, left, right, len);
+        let left = tree(kernel, left, at, len, slots);
+        let right = tree(kernel, right, at, len, slots.wrapping_add(slot(kernel)));
+        kernel.combine(slots, left, right, len);
     }
+    slots
 }

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Bytes of a chunk that are combined over all ranks before the next are
 /// begun, so that the partial results stay in the innermost cache (32 KiB or
 /// more on every machine of the last ten years).
-const BLOCK: usize = 8 << 10;
+pub(super) const BLOCK: usize = 8 << 10;
 
 /// The part of `len` elements that rank `rank` of `p` works on.
 pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {

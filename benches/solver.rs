@@ -1,0 +1,339 @@
+//! What a solver calls beside what it replaces: halo exchange, batched and fixed
+//! sums, work in between. As in `ratios.rs`, both sides of a ratio run in
+//! interleaved batches of one team, and a round counts only if the raw exchange
+//! of two flags before and after it agree (`near` below 130 ns, else `far`).
+//!
+//! `cargo bench --bench solver`; with `--test` one round.
+
+use phalanx::dist::Halo;
+use phalanx::{Comm, Order, Team, op};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::time::{Duration, Instant};
+
+#[repr(align(256))]
+#[derive(Default)]
+struct Line(AtomicU64);
+
+/// Both store, then both wait for the other's.
+#[inline(always)]
+fn exchange(lines: &[Line; 2], rank: usize, k: u64) {
+    lines[rank].0.store(k, Release);
+    while lines[1 - rank].0.load(Acquire) < k {}
+}
+
+/// Nanoseconds of one call, over a batch.
+fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    (0..calls).for_each(|_| call());
+    start.elapsed().as_nanos() as f64 / calls as f64
+}
+
+fn median(v: &mut [f64]) -> f64 {
+    v.sort_by(f64::total_cmp);
+    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
+}
+
+/// The dot product that a careful author writes by hand: 16 partial sums.
+fn hand_dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut sums = [0.0; 16];
+    let (xs, ys) = (x.chunks_exact(16), y.chunks_exact(16));
+    let rest: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in xs.zip(ys) {
+        for k in 0..16 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+#[derive(Default)]
+struct Row {
+    name: String,
+    ratios: [Vec<f64>; 2],
+    ns: [Vec<f64>; 2],
+}
+
+const CALLS: u64 = 300;
+
+/// The buffers of one rank.
+struct Data {
+    x: Vec<f64>,
+    fields: Vec<(Halo, Vec<f64>)>,
+}
+
+/// One of the pairs: its name, and a batch of ours and of what it is beside.
+type Pair = (&'static str, fn(&mut Comm, &mut Data) -> f64, Beside);
+
+enum Beside {
+    /// The raw exchange of two flags.
+    Flags,
+    Call(fn(&mut Comm, &mut Data) -> f64),
+}
+use Beside::{Call, Flags};
+
+fn dot_fixed(comm: &mut Comm, data: &mut Data, n: usize, calls: u64) -> f64 {
+    let x = &data.x[..n];
+    let offset = comm.rank() * n;
+    batch(calls, || {
+        black_box(comm.fixed_dot(black_box(x), x, offset));
+    })
+}
+
+fn dot_plain(comm: &mut Comm, data: &mut Data, n: usize, calls: u64) -> f64 {
+    let x = &data.x[..n];
+    batch(calls, || {
+        black_box(comm.sum([hand_dot(black_box(x), x)]));
+    })
+}
+
+/// All-reduce of `n` elements, which are rewritten before each call (not timed).
+fn reduce(comm: &mut Comm, data: &mut Data, n: usize, order: Order) -> f64 {
+    let x = &mut data.x[..n];
+    let mut times: Vec<f64> = (0..9)
+        .map(|k| {
+            x.iter_mut().for_each(|x| *x = f64::from(k));
+            black_box(&mut *x);
+            comm.barrier();
+            let start = Instant::now();
+            comm.with_order(order).all_reduce(x, op::Sum);
+            start.elapsed().as_nanos() as f64
+        })
+        .collect();
+    x.fill(0.5);
+    median(&mut times)
+}
+
+fn small(comm: &mut Comm, order: Order) -> f64 {
+    batch(CALLS, || {
+        let mut x = [black_box(1.0)];
+        comm.with_order(order).all_reduce(&mut x, op::Sum);
+        black_box(x);
+    })
+}
+
+fn halo(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
+    let (halo, field) = &mut data.fields[which];
+    let dims = vec![0; halo.dimensions() - 1];
+    let dims: Vec<usize> = [comm.size()].into_iter().chain(dims).collect();
+    let mut cart = comm.cart(&dims, &vec![true; dims.len()]);
+    batch(CALLS / 4, || cart.exchange_halo(black_box(field), halo))
+}
+
+/// The same faces along dimension 0, by `exchange` of packed copies.
+fn packed(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
+    let (halo, field) = &mut data.fields[which];
+    let (rank, p) = (comm.rank(), comm.size());
+    let (up, down) = ((rank + p - 1) % p, (rank + 1) % p);
+    let rows: Vec<_> = halo.rows().collect();
+    let face = rows.len() / halo.extents()[0];
+    let stride = halo.stride(0);
+    let pack = |field: &[f64], rows: &[std::ops::Range<usize>], out: &mut Vec<f64>| {
+        out.clear();
+        rows.iter().for_each(|r| out.extend_from_slice(&field[r.clone()]));
+    };
+    let (mut send, mut recv) = (Vec::new(), Vec::new());
+    batch(CALLS / 4, || {
+        for (rows, to, from, after) in
+            [(&rows[..face], up, down, true), (&rows[rows.len() - face..], down, up, false)]
+        {
+            pack(field, rows, &mut send);
+            recv.resize(send.len(), 0.0);
+            comm.exchange(&send, to, &mut recv, from);
+            let n = halo.extents()[0];
+            let shift = |at: usize| if after { at + n * stride } else { at - n * stride };
+            for (row, got) in rows.iter().zip(recv.chunks(rows[0].len())) {
+                field[shift(row.start)..shift(row.end)].copy_from_slice(got);
+            }
+        }
+        black_box(&mut *field);
+    })
+}
+
+fn pairs() -> Vec<Pair> {
+    vec![
+        ("sum of 1 / flags", |c, _| small(c, Order::Ranked), Flags),
+        (
+            "sum of 3 values / of 1",
+            |c, _| batch(CALLS, || drop(black_box(c.sum(black_box([1.0; 3]))))),
+            Call(|c, _| small(c, Order::Ranked)),
+        ),
+        ("Fixed 8 B / Ranked", |c, _| small(c, Order::Fixed), Call(|c, _| small(c, Order::Ranked))),
+        (
+            "Fixed 16 KiB / Ranked",
+            |c, d| reduce(c, d, 2048, Order::Fixed),
+            Call(|c, d| reduce(c, d, 2048, Order::Ranked)),
+        ),
+        (
+            "Fixed 1 MiB / Ranked",
+            |c, d| reduce(c, d, 1 << 17, Order::Fixed),
+            Call(|c, d| reduce(c, d, 1 << 17, Order::Ranked)),
+        ),
+        ("fixed_dot 0 elements / flags", |c, d| dot_fixed(c, d, 0, CALLS), Flags),
+        (
+            "fixed_dot 1024 a rank / hand + sum",
+            |c, d| dot_fixed(c, d, 1024, CALLS),
+            Call(|c, d| dot_plain(c, d, 1024, CALLS)),
+        ),
+        (
+            "fixed_dot 10000 a rank / hand + sum",
+            |c, d| dot_fixed(c, d, 10_000, 100),
+            Call(|c, d| dot_plain(c, d, 10_000, 100)),
+        ),
+        (
+            "fixed_dot 131072 a rank / hand + sum",
+            |c, d| dot_fixed(c, d, 131_072, 10),
+            Call(|c, d| dot_plain(c, d, 131_072, 10)),
+        ),
+        (
+            "barrier_while, no work / barrier",
+            |c, _| batch(CALLS, || c.barrier_while(|| ())),
+            Call(|c, _| batch(CALLS, || c.barrier())),
+        ),
+        (
+            "work meanwhile / work, then all_reduce",
+            |c, _| {
+                let (rank, mut turn) = (c.rank(), 0);
+                batch(CALLS / 3, || {
+                    let mut x = [black_box(1.0)];
+                    c.all_reduce_while(&mut x, op::Sum, || black_box(uneven(rank, &mut turn)));
+                })
+            },
+            Call(|c, _| {
+                let (rank, mut turn) = (c.rank(), 0);
+                batch(CALLS / 3, || {
+                    let mut x = [black_box(1.0)];
+                    black_box(uneven(rank, &mut turn));
+                    c.all_reduce(&mut x, op::Sum);
+                })
+            }),
+        ),
+        ("halo 1 cell / flags", |c, d| halo(c, d, 0), Flags),
+        (
+            "halo 64 x 64 faces / packed exchange",
+            |c, d| halo(c, d, 1),
+            Call(|c, d| packed(c, d, 1)),
+        ),
+        (
+            "halo 256 x 256 faces / packed exchange",
+            |c, d| halo(c, d, 2),
+            Call(|c, d| packed(c, d, 2)),
+        ),
+    ]
+}
+
+/// Some 2 us of arithmetic, on one rank, then on the other.
+fn uneven(rank: usize, turn: &mut u64) -> f64 {
+    *turn += 1;
+    let rounds = if (rank as u64 + *turn).is_multiple_of(2) { 600 } else { 0 };
+    (0..rounds).fold(black_box(1.0), |x, _| x * 1.000_001 + 1e-9)
+}
+
+fn two_ranks(comm: &mut Comm, lines: &[Line; 2], time: Duration) -> Vec<Row> {
+    let rank = comm.rank();
+    let pairs = pairs();
+    let mut rows: Vec<Row> =
+        pairs.iter().map(|p| Row { name: p.0.to_string(), ..Row::default() }).collect();
+    let field = |extents: &[usize]| {
+        let halo = Halo::new(extents, 1);
+        (halo, vec![1.0; halo.len()])
+    };
+    let fields = vec![field(&[1000]), field(&[16, 64, 64]), field(&[4, 256, 256])];
+    let mut data = Data { x: vec![0.5; 1 << 17], fields };
+    let mut k = 0;
+    let mut raw = |calls| {
+        batch(calls, || {
+            k += 1;
+            exchange(lines, rank, k);
+        })
+    };
+    let start = Instant::now();
+    for round in 0.. {
+        let mut go = [start.elapsed() < time || round == 0];
+        comm.broadcast(&mut go, 0);
+        if !go[0] {
+            break;
+        }
+        for (row, (_, ours, beside)) in rows.iter_mut().zip(&pairs) {
+            comm.barrier();
+            raw(50);
+            let before = raw(CALLS);
+            let first = ours(comm, &mut data);
+            let base = if let Call(base) = beside { base(comm, &mut data) } else { f64::NAN };
+            let second = ours(comm, &mut data);
+            let after = raw(CALLS);
+            if (before / after).max(after / before) < 1.25 {
+                let flags = (before + after) / 2.0;
+                let place = usize::from(flags >= 130.0);
+                let ns = first.min(second);
+                let base = if let Flags = beside { flags } else { base };
+                row.ratios[place].push((first + second) / 2.0 / base);
+                row.ns[place].push(ns);
+            }
+        }
+    }
+    rows
+}
+
+/// Eight ranks on the cores that there are: each copies its two neighbours'
+/// faces, once by telling only them, once through the boards of all.
+fn crowded(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
+    let (mut ours, mut boards) = (Vec::new(), Vec::new());
+    let team = Team::builder().ranks(8).build()?;
+    for _ in 0..rounds {
+        let times = team.run(|comm| {
+            let halo = Halo::new(&[1000], 10);
+            let mut field = vec![1.0; halo.len()];
+            let (rank, p) = (comm.rank(), comm.size());
+            let a = {
+                let mut cart = comm.cart(&[0], &[true]);
+                cart.barrier();
+                batch(20, || cart.exchange_halo(&mut field, &halo))
+            };
+            comm.barrier();
+            let mut own = field.clone();
+            let b = batch(20, || {
+                let own = &mut own;
+                comm.with_peers(&field, |all| {
+                    own[..10].copy_from_slice(&all[(rank + p - 1) % p][1000..1010]);
+                    own[1010..].copy_from_slice(&all[(rank + 1) % p][10..20]);
+                });
+            });
+            (a, b)
+        })?;
+        ours.push(times[0].0);
+        boards.push(times[0].1);
+    }
+    Ok((median(&mut ours), median(&mut boards)))
+}
+
+fn main() -> Result<(), phalanx::Error> {
+    let test = std::env::args().any(|a| a == "--test");
+    let seconds = std::env::var("SECONDS_PER_RUN").ok().and_then(|s| s.parse().ok()).unwrap_or(8.0);
+    let time = Duration::from_secs_f64(if test { 0.0 } else { seconds });
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores < 2 {
+        println!("solver: skipped, a raw exchange needs two cores and there is {cores}");
+        return Ok(());
+    }
+    let lines = Default::default();
+    let team = Team::builder().ranks(2).build()?;
+    let mut rows = team.run(|comm| two_ranks(comm, &lines, time))?.swap_remove(0);
+    let (ours, boards) = crowded(if test { 1 } else { 31 })?;
+    if test {
+        println!("solver: works");
+        return Ok(());
+    }
+    println!("{:52} {:>24} {:>24}", "", "near: ratio (ns, n)", "far: ratio (ns, n)");
+    for row in &mut rows {
+        print!("{:52}", row.name);
+        for place in 0..2 {
+            let (r, ns) = (median(&mut row.ratios[place]), median(&mut row.ns[place]));
+            print!(" {:>24}", format!("{r:.2} ({ns:.0}, {})", row.ns[place].len()));
+        }
+        println!();
+    }
+    let ratio = ours / boards;
+    println!("halo of 8 ranks / through all boards: {ratio:.2} ({ours:.0} / {boards:.0} ns)");
+    Ok(())
+}

@@ -1,0 +1,311 @@
+//! Reductions of a vector that is spread over the ranks, with the same bits for
+//! every number of ranks.
+//!
+//! What travels is described in `dist/partial.rs`. The ranks exchange as in
+//! recursive doubling: each posts the address of its part's contribution to its
+//! partner, and joins the partner's with its own; so that after `log2 p` steps
+//! everybody has the whole. A rank's earlier contributions stay until the end of
+//! the call, when all readers are known to be done.
+
+use super::Comm;
+use crate::dist::{Partial, Products, Values};
+use crate::element::Element;
+use crate::engine::Guard;
+use crate::fabric::{Check, Kind, Params, Port, Sig, Stop, Words};
+use crate::mailbox::INLINE;
+use crate::op::{Operator, Sum};
+use crate::schedule::Algorithm;
+use std::ops::Mul;
+use std::panic::Location;
+
+impl Comm {
+    /// The sum of a vector that is spread over the ranks, with the same bits
+    /// whatever the number of ranks and wherever it is cut: `mine` are the
+    /// elements from global index `offset` on; the parts follow one another in
+    /// rank order, and may be empty.
+    ///
+    /// **Must agree on all ranks:** the element type, the operator; each rank's
+    /// `offset` is where the part of the rank before ends (0 on rank 0).
+    ///
+    /// **Order.** Blocks of 256 elements by global index; in a block 16
+    /// interleaved partial sums; over the blocks a balanced binary tree. That is
+    /// also more accurate than adding from left to right: the error grows with
+    /// `log N`, not `N`.
+    ///
+    /// **Cost** beside the sum over `mine`: `log2 p` exchanges (2 more steps
+    /// where p is no power of two) of at most `2 log2 (N/256)` partial sums and
+    /// two cut blocks, by address. For vectors that are cut at multiples of 256 it
+    /// is little more than `all_reduce` of one number (`benches/solver.rs`).
+    ///
+    /// # Errors
+    /// Parts that do not follow one another end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let x: Vec<f64> = (0..1000).map(|i| (i as f64).sin() * 10f64.powi(i % 30)).collect();
+    /// let on = |p: usize| {
+    ///     let sums = phalanx::run(p, |comm| {
+    ///         let (from, to) = (1000 * comm.rank() / p, 1000 * (comm.rank() + 1) / p);
+    ///         comm.fixed_sum(&x[from..to], from)
+    ///     });
+    ///     sums.map(|sums| sums[0].to_bits())
+    /// };
+    /// assert_eq!(on(1)?, on(3)?);
+    /// assert_eq!(on(1)?, on(7)?);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn fixed_sum<T: Element>(&mut self, mine: &[T], offset: usize) -> T
+    where
+        Sum: Operator<T>,
+    {
+        let sig = const { &Sig::of::<T>("fixed_sum", <Sum as Operator<T>>::NAME, "") };
+        let [sum] = self.whole(sig, Location::caller(), [mine], &Sum, offset);
+        self.or_zero(sum, sig, Location::caller())
+    }
+
+    /// The dot product of two vectors that are spread over the ranks, with the
+    /// same bits whatever the number of ranks: [`fixed_sum`](Comm::fixed_sum) of
+    /// the products. `fixed_dot(x, x, offset).sqrt()` is the norm.
+    ///
+    /// **Must agree, order, cost, errors:** as there; `x` and `y` are equally
+    /// long.
+    ///
+    /// # Examples
+    /// ```
+    /// let dots = phalanx::run(4, |comm| {
+    ///     let x = [0.5; 300];
+    ///     comm.fixed_dot(&x, &x, 300 * comm.rank())
+    /// })?;
+    /// assert_eq!(dots, [300.0; 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn fixed_dot<T>(&mut self, x: &[T], y: &[T], offset: usize) -> T
+    where
+        T: Element + Mul<Output = T>,
+        Sum: Operator<T>,
+    {
+        let [dot] = self.fixed_dots([(x, y)], offset);
+        dot
+    }
+
+    /// Several dot products at once, at the price of one exchange.
+    ///
+    /// **Must agree, order, cost, errors:** as [`fixed_dot`](Comm::fixed_dot);
+    /// all vectors are cut alike.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let (r, w) = ([2.0; 10], [3.0; 10]);
+    ///     comm.fixed_dots([(&r, &r), (&r, &w)], 10 * comm.rank())
+    /// })?;
+    /// assert_eq!(out, [[120.0, 180.0]; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn fixed_dots<T, const N: usize>(
+        &mut self,
+        pairs: [(&[T], &[T]); N],
+        offset: usize,
+    ) -> [T; N]
+    where
+        T: Element + Mul<Output = T>,
+        Sum: Operator<T>,
+    {
+        let sig = const { &Sig::of::<T>("fixed_dots", <Sum as Operator<T>>::NAME, "") };
+        let at = Location::caller();
+        let len = pairs.first().map_or(0, |(x, _)| x.len());
+        let odd = pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]).find(|&n| n != len);
+        if !self.check_len("a vector", odd.unwrap_or(len), Some(len), sig, at, len) {
+            self.nothing_to_return();
+        }
+        let products = pairs.map(|(x, y)| Products(x, y));
+        let dots = self.whole(sig, at, products, &Sum, offset);
+        dots.map(|dot| self.or_zero(dot, sig, at))
+    }
+
+    /// [`fixed_sum`](Comm::fixed_sum) with another operator; none for a vector
+    /// without elements. Operators that are not commutative see the elements in
+    /// the order of their indices.
+    ///
+    /// **Must agree, cost, errors:** as there. **Order:** for operators that are
+    /// not commutative a block is combined from left to right.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mine = [comm.rank() as f64 - 1.0; 2];
+    ///     comm.fixed_reduce(&mine, op::Max, 2 * comm.rank())
+    /// })?;
+    /// assert_eq!(out, [Some(1.0); 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn fixed_reduce<T: Element, O: Operator<T>>(
+        &mut self,
+        mine: &[T],
+        op: O,
+        offset: usize,
+    ) -> Option<T> {
+        let sig = const { &Sig::of::<T>("fixed_reduce", O::NAME, "") };
+        let [result] = self.whole(sig, Location::caller(), [mine], &op, offset);
+        result
+    }
+
+    /// The sum of nothing is the identity.
+    fn or_zero<T: Element>(
+        &mut self,
+        sum: Option<T>,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+    ) -> T
+    where
+        Sum: Operator<T>,
+    {
+        sum.or_else(|| Sum.identity()).unwrap_or_else(|| {
+            let what = "no elements on any rank, and the sum has no identity".to_string();
+            self.wrong(sig, at, 0, what);
+            self.nothing_to_return()
+        })
+    }
+
+    fn whole<T: Element, O: Operator<T>, const N: usize>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        values: [impl Values<T>; N],
+        op: &O,
+        offset: usize,
+    ) -> [Option<T>; N] {
+        let len = values.first().map_or(0, Values::len);
+        if self.rank() == 0 && offset != 0 {
+            let what = format!("rank 0's part begins at {offset}; it must begin at 0");
+            self.wrong(sig, at, len, what);
+            self.nothing_to_return();
+        }
+        let parts: Vec<Partial<T>> =
+            values.iter().filter_map(|x| Partial::new(x, offset, op)).collect();
+        if parts.len() < N {
+            self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
+            self.nothing_to_return();
+        }
+        let algorithm = Algorithm::AR_ANY.index().into();
+        let params = Params { len: N, parameter: Check::NO_PARAMETER, algorithm };
+        if !self.enter(sig, at, params) {
+            self.nothing_to_return();
+        }
+        let mut results = [None; N];
+        if let Err(stop) = exchange(&mut self.port, parts, op, &mut results) {
+            self.stop_for_good(stop);
+        }
+        results
+    }
+}
+
+/// Recursive doubling with contributions, as in `reduce.rs`: partners always
+/// have parts next to each other.
+fn exchange<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    parts: Vec<Partial<T>>,
+    op: &O,
+    results: &mut [Option<T>],
+) -> Result<(), Stop> {
+    let (rank, p, n) = (port.rank(), port.size(), results.len());
+    // All that peers may be reading; before the guard, so that it outlives it.
+    let mut history = vec![parts];
+    let guard = Guard::around_user_code(port);
+    let port = &mut *guard.port;
+    let send = |port: &mut Port, peer: usize, parts: &[Partial<T>]| {
+        let words = Words { at: parts.as_ptr().cast(), count: 1, len: n };
+        port.post_words(peer, Kind::SLICE, words)
+    };
+    let join = |port: &mut Port, peer: usize, own: &[Partial<T>]| {
+        let joined = port.take_words(peer, n, |_, words| {
+            // SAFETY: the peer posted as many contributions (length) for
+            // elements of the same type (fingerprint), and keeps them.
+            let theirs = unsafe { std::slice::from_raw_parts(words.at.cast::<Partial<T>>(), n) };
+            let join = |(own, theirs): (&Partial<T>, &Partial<T>)| {
+                if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) }
+            };
+            own.iter().zip(theirs).map(join).collect::<Result<Vec<_>, _>>()
+        })?;
+        joined.map_err(|(expected, got)| {
+            let (low, high) = (peer.min(rank), peer.max(rank));
+            let what = format!(
+                "global index at which the part of rank {high} or the first one joined to it \
+                 begins: expected {expected}, where that of rank {low} ends, got {got}"
+            );
+            Stop::Differs { peer, what }
+        })
+    };
+    let active = 1 << p.ilog2();
+    let folded = p - active;
+    let rank_of = |id: usize| if id < folded { 2 * id + 1 } else { id + folded };
+    if rank < 2 * folded && rank % 2 == 0 {
+        send(port, rank + 1, &history[0])?;
+        receive(port, rank + 1, results)?;
+    } else {
+        if rank < 2 * folded {
+            let joined = join(port, rank - 1, &history[0])?;
+            history.push(joined);
+        }
+        let id = if rank < 2 * folded { rank / 2 } else { rank - folded };
+        let mut bit = 1;
+        while bit < active {
+            let peer = rank_of(id ^ bit);
+            let own = &history[history.len() - 1];
+            send(port, peer, own)?;
+            let joined = join(port, peer, own)?;
+            history.push(joined);
+            bit *= 2;
+        }
+        for (result, part) in results.iter_mut().zip(&history[history.len() - 1]) {
+            *result = part.result(op);
+        }
+        if rank < 2 * folded {
+            give(port, rank - 1, results)?;
+        }
+    }
+    port.settle_all()?;
+    guard.disarm();
+    Ok(())
+}
+
+/// Sends the results.
+fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Result<(), Stop> {
+    let bytes = size_of_val(results);
+    if bytes > INLINE {
+        let words = Words { at: results.as_ptr().cast(), count: 0, len: results.len() };
+        return port.post_words(peer, Kind::SLICE, words);
+    }
+    port.post_inline(peer, bytes, |body| {
+        // SAFETY: `bytes <= INLINE`, the size of a body.
+        unsafe { std::ptr::copy_nonoverlapping(results.as_ptr().cast(), body, bytes) }
+    })
+}
+
+/// Receives what [`give`] sends.
+fn receive<T: Element>(
+    port: &mut Port,
+    peer: usize,
+    results: &mut [Option<T>],
+) -> Result<(), Stop> {
+    let (bytes, n) = (size_of_val(results), results.len());
+    let to = results.as_mut_ptr();
+    if bytes > INLINE {
+        // SAFETY: the peer posted as many results (length) of the same type
+        // (fingerprint), and keeps them until we consume. (A rank that joins
+        // and one that receives are told apart by nothing but their numbers,
+        // of which the fingerprint has checked how many there are.)
+        return port.take_words(peer, n, |_, words| unsafe {
+            std::ptr::copy_nonoverlapping(words.at.cast(), to, n);
+        });
+    }
+    port.take(peer, Kind::inline(bytes), |body| {
+        // SAFETY: the peer wrote as many bytes of the same type.
+        unsafe { std::ptr::copy_nonoverlapping(body, to.cast(), bytes) }
+    })
+}

@@ -1,0 +1,297 @@
+//! Reductions whose result does not depend on who has which elements.
+//!
+//! # The definition
+//! A vector of N elements is cut into blocks of [`BLOCK`] by *global* index. A
+//! block's elements are combined in one order ([`leaf`]), the blocks' results by
+//! the balanced tree of [`Order::Fixed`](crate::Order::Fixed) over the blocks'
+//! numbers. Nothing in it knows of ranks.
+//!
+//! # What a part contributes
+//! Elements `start..end` know the results of all subtrees that lie inside, of
+//! which the largest are kept (at most two of each height), and of the blocks at
+//! the two ends, which may be cut, the elements:
+//!
+//! ```text
+//!   blocks      |   0   |   1   |   2   |   3   |   4   |   5   |   6 ..
+//!   the part            .....xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+//!   kept                head  (2 3) (4) and           tail
+//! ```
+//!
+//! Two parts of which one follows the other make the part of both: the left
+//! tail and the right head complete a block, and neighbouring subtrees a larger
+//! one. That is associative to the last bit; so ranks may join their parts in any
+//! grouping, on one machine or between several.
+
+use crate::element::Element;
+use crate::op::Operator;
+use crate::order::by_tree;
+
+/// Elements of a block; part of the definition, as is the next.
+const BLOCK: usize = 256;
+
+/// Interleaved partial results of a block: enough to keep eight vector
+/// registers of two doubles busy.
+const LANES: usize = 16;
+
+/// Where a reduction gets its elements from.
+pub(crate) trait Values<T> {
+    fn len(&self) -> usize;
+    fn at(&self, i: usize) -> T;
+    /// Elements `i..i + LANES`.
+    fn lanes(&self, i: usize) -> [T; LANES];
+}
+
+impl<T: Element> Values<T> for &[T] {
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    #[inline(always)]
+    fn at(&self, i: usize) -> T {
+        self[i]
+    }
+
+    #[inline(always)]
+    fn lanes(&self, i: usize) -> [T; LANES] {
+        self[i..i + LANES].try_into().expect("as many as lanes")
+    }
+}
+
+/// The products of two vectors' elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Products<'a, T>(pub(crate) &'a [T], pub(crate) &'a [T]);
+
+impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
+    fn len(&self) -> usize {
+        self.0.len().min(self.1.len())
+    }
+
+    #[inline(always)]
+    fn at(&self, i: usize) -> T {
+        self.0[i] * self.1[i]
+    }
+
+    #[inline(always)]
+    fn lanes(&self, i: usize) -> [T; LANES] {
+        let (x, y) = (self.0.lanes(i), self.1.lanes(i));
+        std::array::from_fn(|k| x[k] * y[k])
+    }
+}
+
+/// Combines elements `first..first + n`, `n > 0`, of a block: for a commutative
+/// operator lane by lane (lane k has every `LANES`-th element from the block's
+/// k-th on), then the lanes by the tree; for others from left to right.
+#[inline(always)]
+fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, op: &O) -> T {
+    if !O::COMMUTATIVE || n < LANES {
+        return (first + 1..first + n).fold(x.at(first), |sum, i| op.combine(sum, x.at(i)));
+    }
+    let mut sums = x.lanes(first);
+    let mut i = LANES;
+    while i + LANES <= n {
+        let next = x.lanes(first + i);
+        for (sum, x) in sums.iter_mut().zip(next) {
+            *sum = op.combine(*sum, x);
+        }
+        i += LANES;
+    }
+    for (sum, i) in sums.iter_mut().zip(i..n) {
+        *sum = op.combine(*sum, x.at(first + i));
+    }
+    by_tree(0, LANES, &mut |k| sums[k], &mut |a, b| op.combine(a, b))
+}
+
+/// A subtree's result: blocks `index << height ..` of `1 << height` blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Root<T> {
+    index: usize,
+    height: u32,
+    value: T,
+}
+
+/// What elements `start..end` contribute. See the module documentation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Partial<T> {
+    start: usize,
+    end: usize,
+    /// Elements before the first beginning of a block.
+    head: Vec<T>,
+    /// The largest subtrees inside, from left to right.
+    roots: Vec<Root<T>>,
+    /// Elements behind the last end of a block, if that is not before `start`.
+    tail: Vec<T>,
+}
+
+impl<T: Element> Partial<T> {
+    /// The contribution of `x`, whose first element has the global index
+    /// `start`; none if the last one's index would not fit.
+    pub(crate) fn new(x: &impl Values<T>, start: usize, op: &impl Operator<T>) -> Option<Self> {
+        let n = x.len();
+        let end = start.checked_add(n).filter(|end| end.checked_add(BLOCK).is_some())?;
+        let first = start.next_multiple_of(BLOCK).min(end) - start;
+        let list = |range: std::ops::Range<usize>| range.map(|i| x.at(i)).collect();
+        let mut part = Partial { start, end, head: list(0..first), roots: vec![], tail: vec![] };
+        let mut i = first;
+        while i + BLOCK <= n {
+            part.push(
+                Root { index: (start + i) / BLOCK, height: 0, value: leaf(x, i, BLOCK, op) },
+                op,
+            );
+            i += BLOCK;
+        }
+        part.tail = list(i..n);
+        Some(part)
+    }
+
+    /// Adds a subtree behind the others, and completes what it completes.
+    #[inline(always)]
+    fn push(&mut self, mut root: Root<T>, op: &impl Operator<T>) {
+        while let Some(&left) = self.roots.last()
+            && left.height == root.height
+            && root.index % 2 == 1
+        {
+            self.roots.pop();
+            let value = op.combine(left.value, root.value);
+            root = Root { index: root.index / 2, height: root.height + 1, value };
+        }
+        self.roots.push(root);
+    }
+
+    /// The contribution of both parts, of which `right` must follow.
+    ///
+    /// # Errors
+    /// Where `right` should begin and where it does.
+    pub(crate) fn join(&self, right: &Self, op: &impl Operator<T>) -> Result<Self, (usize, usize)> {
+        if self.end != right.start {
+            return Err((self.end, right.start));
+        }
+        let mut both = self.clone();
+        both.end = right.end;
+        if !self.start.is_multiple_of(BLOCK) && self.end < self.start.next_multiple_of(BLOCK) {
+            // Still in the block that begins before this part.
+            both.head.extend_from_slice(&right.head);
+        } else {
+            both.tail.extend_from_slice(&right.head);
+        }
+        if both.tail.len() == BLOCK {
+            let index = self.end / BLOCK;
+            let value = leaf(&&both.tail[..], 0, BLOCK, op);
+            both.tail.clear();
+            both.push(Root { index, height: 0, value }, op);
+        }
+        right.roots.iter().for_each(|&root| both.push(root, op));
+        both.tail.extend_from_slice(&right.tail);
+        Ok(both)
+    }
+
+    /// The result, if this is the contribution of a whole vector; none if that
+    /// is empty.
+    pub(crate) fn result(&self, op: &impl Operator<T>) -> Option<T> {
+        debug_assert_eq!(self.start, 0);
+        // The last block may be short; what stands alone on its level joins the
+        // smallest tree on its left that has a place for it.
+        let last = (!self.tail.is_empty()).then(|| leaf(&&self.tail[..], 0, self.tail.len(), op));
+        let roots = self.roots.iter().rev().map(|root| root.value);
+        last.into_iter().chain(roots).reduce(|right, left| op.combine(left, right))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op;
+
+    /// Numbers of very different sizes, whose sum depends on the order.
+    fn x(i: usize) -> f64 {
+        let h = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let size = [1e16, -1e16, 1.0, 1e-8, 3e8][(h >> 33) as usize % 5];
+        size * ((h >> 40) as f64 / (1 << 24) as f64 + 0.5)
+    }
+
+    /// The definition, without parts.
+    fn defined<T: Element, O: Operator<T>>(x: &[T], op: &O) -> Option<T> {
+        let leaves: Vec<T> = x.chunks(BLOCK).map(|b| leaf(&b, 0, b.len(), op)).collect();
+        let n = leaves.len();
+        (n > 0).then(|| by_tree(0, n, &mut |i| leaves[i], &mut |a, b| op.combine(a, b)))
+    }
+
+    fn cut<T: Element, O: Operator<T>>(x: &[T], cuts: &[usize], op: &O) -> Vec<Partial<T>> {
+        let ends = cuts.iter().copied().chain([x.len()]);
+        let mut from = 0;
+        ends.map(|to| {
+            let part = Partial::new(&&x[from..to], from, op).unwrap();
+            from = to;
+            part
+        })
+        .collect()
+    }
+
+    /// Joins neighbours in an order given by `seed`.
+    fn join_all<T: Element, O: Operator<T>>(
+        mut parts: Vec<Partial<T>>,
+        mut seed: usize,
+        op: &O,
+    ) -> Partial<T> {
+        while parts.len() > 1 {
+            let i = seed % (parts.len() - 1);
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(12345) >> 3;
+            let right = parts.remove(i + 1);
+            parts[i] = parts[i].join(&right, op).unwrap();
+        }
+        parts.remove(0)
+    }
+
+    #[test]
+    fn any_cuts_joined_in_any_grouping_give_the_same_bits() {
+        for n in [0, 1, 15, 16, 17, 255, 256, 257, 511, 512, 1000, 4096, 5000, 12_345] {
+            let x: Vec<f64> = (0..n).map(x).collect();
+            let want = defined(&x, &op::Sum).map(f64::to_bits);
+            let whole = Partial::new(&&x[..], 0, &op::Sum).unwrap();
+            assert_eq!(whole.result(&op::Sum).map(f64::to_bits), want, "{n}");
+            for seed in 1..200usize {
+                let p = seed % 17 + 1;
+                let mut cuts: Vec<usize> =
+                    (1..p).map(|k| (k * seed).wrapping_mul(7919) % (n + 1)).collect();
+                if seed % 3 == 0 {
+                    cuts.iter_mut().for_each(|c| *c = *c / BLOCK * BLOCK);
+                }
+                cuts.sort();
+                let joined = join_all(cut(&x, &cuts, &op::Sum), seed, &op::Sum);
+                assert_eq!(joined.result(&op::Sum).map(f64::to_bits), want, "{n}: {cuts:?}");
+                // Not only the result: a part does not remember its cuts.
+                assert_eq!(joined, whole);
+            }
+        }
+    }
+
+    /// Operators that are not commutative see the elements in their order.
+    #[test]
+    fn the_order_of_elements_is_kept() {
+        type Span = (usize, usize);
+        fn concatenate(a: Span, b: Span) -> Span {
+            assert_eq!(a.1, b.0);
+            (a.0, b.1)
+        }
+        let op = op::ordered(concatenate);
+        for n in [1, 100, 256, 1000, 5000] {
+            let x: Vec<Span> = (0..n).map(|i| (i, i + 1)).collect();
+            for seed in 1..50 {
+                let mut cuts: Vec<usize> = (1..8).map(|k| k * seed * 31 % (n + 1)).collect();
+                cuts.sort();
+                let joined = join_all(cut(&x, &cuts, &op), seed, &op);
+                assert_eq!(joined.result(&op), Some((0, n)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_keeps_little_and_gaps_are_found() {
+        let x = vec![1.0; 1_000_000];
+        let part = Partial::new(&&x[..], 12_345, &op::Sum).unwrap();
+        assert!(part.roots.len() <= 2 * 12 && part.head.len() < BLOCK && part.tail.len() < BLOCK);
+        let after = |start| Partial::new(&&x[..1], start, &op::Sum).unwrap();
+        assert_eq!(part.join(&after(5), &op::Sum), Err((1_012_345, 5)));
+        assert!(part.join(&after(1_012_345), &op::Sum).is_ok());
+        assert!(Partial::new(&&x[..], usize::MAX, &op::Sum).is_none());
+    }
+}
