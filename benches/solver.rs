@@ -155,7 +155,11 @@ fn pairs() -> Vec<Pair> {
         ("sum of 1 / flags", |c, _| small(c, Order::Ranked), Flags),
         (
             "sum of 3 values / of 1",
-            |c, _| batch(CALLS, || drop(black_box(c.sum(black_box([1.0; 3]))))),
+            |c, _| {
+                batch(CALLS, || {
+                    black_box(c.sum(black_box([1.0; 3])));
+                })
+            },
             Call(|c, _| small(c, Order::Ranked)),
         ),
         ("Fixed 8 B / Ranked", |c, _| small(c, Order::Fixed), Call(|c, _| small(c, Order::Ranked))),
@@ -234,8 +238,10 @@ fn two_ranks(comm: &mut Comm, lines: &[Line; 2], time: Duration) -> Vec<Row> {
     let pairs = pairs();
     let mut rows: Vec<Row> =
         pairs.iter().map(|p| Row { name: p.0.to_string(), ..Row::default() }).collect();
+    // Faces across dimension 0 only, as what they are compared with.
     let field = |extents: &[usize]| {
-        let halo = Halo::new(extents, 1);
+        let widths: Vec<usize> = (0..extents.len()).map(|d| usize::from(d == 0)).collect();
+        let halo = Halo::with_widths(extents, &widths);
         (halo, vec![1.0; halo.len()])
     };
     let fields = vec![field(&[1000]), field(&[16, 64, 64]), field(&[4, 256, 256])];

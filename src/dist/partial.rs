@@ -24,7 +24,6 @@
 
 use crate::element::Element;
 use crate::op::Operator;
-use crate::order::by_tree;
 
 /// Elements of a block; part of the definition, as is the next.
 const BLOCK: usize = 256;
@@ -34,11 +33,12 @@ const BLOCK: usize = 256;
 const LANES: usize = 16;
 
 /// Where a reduction gets its elements from.
-pub(crate) trait Values<T> {
+pub(crate) trait Values<T: Element> {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> T;
-    /// Elements `i..i + LANES`.
-    fn lanes(&self, i: usize) -> [T; LANES];
+    /// The lanes of elements `first..first + n`, of which the last `n % LANES`
+    /// are left out; `n >= LANES`.
+    fn lanes(&self, first: usize, n: usize, op: &impl Operator<T>) -> [T; LANES];
 }
 
 impl<T: Element> Values<T> for &[T] {
@@ -52,8 +52,15 @@ impl<T: Element> Values<T> for &[T] {
     }
 
     #[inline(always)]
-    fn lanes(&self, i: usize) -> [T; LANES] {
-        self[i..i + LANES].try_into().expect("as many as lanes")
+    fn lanes(&self, first: usize, n: usize, op: &impl Operator<T>) -> [T; LANES] {
+        let (rows, _) = self[first..first + n].as_chunks::<LANES>();
+        let mut sums = rows[0];
+        for row in &rows[1..] {
+            for (sum, &x) in sums.iter_mut().zip(row) {
+                *sum = op.combine(*sum, x);
+            }
+        }
+        sums
     }
 }
 
@@ -72,33 +79,43 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
     }
 
     #[inline(always)]
-    fn lanes(&self, i: usize) -> [T; LANES] {
-        let (x, y) = (self.0.lanes(i), self.1.lanes(i));
-        std::array::from_fn(|k| x[k] * y[k])
+    fn lanes(&self, first: usize, n: usize, op: &impl Operator<T>) -> [T; LANES] {
+        let (xs, _) = self.0[first..first + n].as_chunks::<LANES>();
+        let (ys, _) = self.1[first..first + n].as_chunks::<LANES>();
+        let mut sums = xs[0];
+        for (sum, &y) in sums.iter_mut().zip(&ys[0]) {
+            *sum = *sum * y;
+        }
+        for (x, y) in xs[1..].iter().zip(&ys[1..]) {
+            for k in 0..LANES {
+                sums[k] = op.combine(sums[k], x[k] * y[k]);
+            }
+        }
+        sums
     }
 }
 
 /// Combines elements `first..first + n`, `n > 0`, of a block: for a commutative
 /// operator lane by lane (lane k has every `LANES`-th element from the block's
-/// k-th on), then the lanes by the tree; for others from left to right.
+/// k-th on), then the upper half of the lanes onto the lower, and so on; for
+/// others from left to right.
 #[inline(always)]
 fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, op: &O) -> T {
     if !O::COMMUTATIVE || n < LANES {
         return (first + 1..first + n).fold(x.at(first), |sum, i| op.combine(sum, x.at(i)));
     }
-    let mut sums = x.lanes(first);
-    let mut i = LANES;
-    while i + LANES <= n {
-        let next = x.lanes(first + i);
-        for (sum, x) in sums.iter_mut().zip(next) {
-            *sum = op.combine(*sum, x);
-        }
-        i += LANES;
-    }
-    for (sum, i) in sums.iter_mut().zip(i..n) {
+    let mut sums = x.lanes(first, n, op);
+    for (sum, i) in sums.iter_mut().zip(n / LANES * LANES..n) {
         *sum = op.combine(*sum, x.at(first + i));
     }
-    by_tree(0, LANES, &mut |k| sums[k], &mut |a, b| op.combine(a, b))
+    let mut half = LANES / 2;
+    while half > 0 {
+        for k in 0..half {
+            sums[k] = op.combine(sums[k], sums[k + half]);
+        }
+        half /= 2;
+    }
+    sums[0]
 }
 
 /// A subtree's result: blocks `index << height ..` of `1 << height` blocks.
@@ -200,6 +217,7 @@ impl<T: Element> Partial<T> {
 mod tests {
     use super::*;
     use crate::op;
+    use crate::order::by_tree;
 
     /// Numbers of very different sizes, whose sum depends on the order.
     fn x(i: usize) -> f64 {
