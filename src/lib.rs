@@ -24,6 +24,8 @@
 //! - Starting: [`run`], [`Team`], [`Builder`], [`Wait`], [`placement::Placement`].
 //! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`View`]
 //!   (a forced algorithm or topology), [`Peers`].
+//! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
+//!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
 //! - What goes wrong: [`Error`].
 //! - The textbook, a page per operation (figures, costs, which one wins): [`guide`].
@@ -39,7 +41,8 @@
 //!    yielding and parking where ranks outnumber them.
 //! 4. Reductions give the same bits on every rank, and from run to run for
 //!    the same p, length and choice; operators that are not commutative are
-//!    applied in rank order.
+//!    applied in rank order. With [`Order::Fixed`] for every topology, too, and
+//!    by [`Comm::fixed_sum`] and its relatives for every p.
 //! 5. Ranks are bound within the affinity mask that the process was given.
 //! 6. A [`barrier`](Comm::barrier) is a release/acquire point for all ranks.
 //!
@@ -71,7 +74,7 @@ mod team;
 pub mod topology;
 mod wait;
 
-pub use comm::{Cart, Choice, Comm, Peers, View};
+pub use comm::{Cart, Choice, Comm, Global, Peers, Spread, View};
 pub use element::Element;
 pub use engine::{Hazard, check_hazards};
 pub use error::{CallSite, Error, Payload, Waiting};

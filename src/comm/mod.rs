@@ -9,6 +9,7 @@ mod choice;
 mod fixed;
 mod fixed_sum;
 mod gather;
+mod global;
 mod halo;
 mod message;
 mod overlap;
@@ -22,6 +23,7 @@ mod views;
 
 pub use cart::Cart;
 pub use choice::{Choice, View};
+pub use global::{Global, Spread};
 pub use views::Peers;
 
 use crate::engine::Scratch;

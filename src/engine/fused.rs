@@ -9,6 +9,7 @@
 
 use super::execute::Guard;
 use super::kernel::Kernel;
+pub(crate) use crate::dist::chunk;
 use crate::fabric::{Port, Stop};
 use std::ops::Range;
 
@@ -16,13 +17,6 @@ use std::ops::Range;
 /// begun, so that the partial results stay in the innermost cache (32 KiB or
 /// more on every machine of the last ten years).
 pub(super) const BLOCK: usize = 8 << 10;
-
-/// The part of `len` elements that rank `rank` of `p` works on.
-pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
-    // In two factors, so that len * p cannot overflow.
-    let cut = |r: usize| len / p * r + len % p * r / p;
-    cut(rank)..cut(rank + 1)
-}
 
 /// The ranges of a chunk that fit a block.
 pub(super) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {

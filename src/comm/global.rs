@@ -1,0 +1,222 @@
+//! Distributed vectors, readable by all ranks under their global indices.
+
+use super::{Comm, Peers};
+use crate::dist::Distribution;
+use crate::element::Element;
+use crate::fabric::Sig;
+use std::fmt;
+use std::ops::{Index, Range};
+use std::panic::Location;
+
+/// A vector of which every rank has the elements that follow those of the rank
+/// before, during [`Comm::with_global`].
+pub struct Global<'a, T> {
+    peers: Peers<'a, T>,
+    /// Where each rank's part begins; at the end, where the last one ends.
+    starts: Vec<usize>,
+}
+
+impl<'a, T: Element> Global<'a, T> {
+    /// Elements in all.
+    ///
+    /// ```
+    /// phalanx::run(3, |comm| comm.with_global(&[1, 2], |x| assert_eq!(x.len(), 6)))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn len(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// phalanx::run(3, |comm| comm.with_global::<u8, _>(&[], |x| assert!(x.is_empty())))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Element `i`, if there is one. Finding its owner takes `log2 p` steps.
+    ///
+    /// ```
+    /// phalanx::run(2, |comm| comm.with_global(&[comm.rank()], |x| {
+    ///     assert_eq!((x.get(1), x.get(2)), (Some(&1), None));
+    /// }))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn get(&self, i: usize) -> Option<&'a T> {
+        // The last rank that begins at or before i; not an empty one.
+        let rank = self.starts.partition_point(|&start| start <= i) - 1;
+        self.peers.get(rank)?.get(i - self.starts[rank])
+    }
+
+    /// Elements `range` as the owners have them, piece by piece.
+    ///
+    /// ```
+    /// let pieces = phalanx::run(3, |comm| comm.with_global(&[7; 4], |x| {
+    ///     x.slices(2..9).map(<[i32]>::len).collect::<Vec<_>>()
+    /// }))?;
+    /// assert_eq!(pieces[0], [2, 4, 1]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the range ends beyond the last element.
+    pub fn slices(&self, range: Range<usize>) -> impl Iterator<Item = &'a [T]> {
+        let n = self.len();
+        assert!(range.start <= range.end && range.end <= n, "elements {range:?} of {n}");
+        let bounds = self.starts.windows(2).map(|w| (w[0], w[1]));
+        self.peers.iter().zip(bounds).filter_map(move |(part, (start, end))| {
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            (from < to).then(|| &part[from - start..to - start])
+        })
+    }
+
+    /// All elements in order.
+    ///
+    /// ```
+    /// let sums = phalanx::run(3, |comm| {
+    ///     comm.with_global(&[comm.rank(), 10], |x| x.iter().sum::<usize>())
+    /// })?;
+    /// assert_eq!(sums, [33; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = &'a T> {
+        self.peers.iter().flatten()
+    }
+}
+
+impl<T: Element> Index<usize> for Global<'_, T> {
+    type Output = T;
+
+    fn index(&self, i: usize) -> &T {
+        self.get(i).unwrap_or_else(|| panic!("element {i} of {}", self.len()))
+    }
+}
+
+impl<T> fmt::Debug for Global<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Global").field("starts", &self.starts).finish()
+    }
+}
+
+/// A vector that is shared out in some way, during [`Comm::with_distributed`]:
+/// indexed by global index.
+pub struct Spread<'a, T, D> {
+    peers: Peers<'a, T>,
+    distribution: &'a D,
+}
+
+impl<T: Element, D: Distribution> Index<usize> for Spread<'_, T, D> {
+    type Output = T;
+
+    fn index(&self, i: usize) -> &T {
+        &self.peers[self.distribution.owner(i)][self.distribution.local(i)]
+    }
+}
+
+impl<T, D: fmt::Debug> fmt::Debug for Spread<'_, T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spread").field("distribution", &self.distribution).finish()
+    }
+}
+
+impl Comm {
+    /// [`with_peers`](Comm::with_peers) under global indices: the ranks' slices
+    /// one after the other are one vector, which everybody can read where it is
+    /// until all have done so.
+    ///
+    /// **Must agree on all ranks:** the element type. Lengths may differ.
+    ///
+    /// **Cost** as `with_peers`; `log2 p` steps for each element looked up.
+    ///
+    /// # Examples
+    /// A product with a matrix of which each rank has some rows:
+    /// ```
+    /// use phalanx::dist::{Block, Distribution};
+    /// let n = 6;
+    /// let out = phalanx::run(3, |comm| {
+    ///     let (rank, rows) = (comm.rank(), Block::new(n, comm.size()));
+    ///     let x: Vec<usize> = rows.indices(rank).collect();
+    ///     // Row i has a 1 in columns i and n - 1 - i.
+    ///     comm.with_global(&x, |x| {
+    ///         rows.indices(rank).map(|i| x[i] + x[n - 1 - i]).collect::<Vec<_>>()
+    ///     })
+    /// })?;
+    /// assert_eq!(out.concat(), [5; 6]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_global<T: Element, R>(
+        &mut self,
+        mine: &[T],
+        f: impl for<'a> FnOnce(Global<'a, T>) -> R,
+    ) -> R {
+        self.with_peers(mine, |peers| {
+            let mut starts = vec![0];
+            // Slices of elements without a size may have any length.
+            starts.extend(peers.iter().scan(0usize, |end, part| {
+                *end = end.saturating_add(part.len());
+                Some(*end)
+            }));
+            f(Global { peers, starts })
+        })
+    }
+
+    /// [`with_peers`](Comm::with_peers) under the global indices of a
+    /// distribution, such as [`BlockCyclic`](crate::dist::BlockCyclic).
+    ///
+    /// **Must agree on all ranks:** the element type, the distribution.
+    ///
+    /// **Cost** as `with_peers`; owner and place are computed for each element.
+    ///
+    /// # Errors
+    /// A distribution among another number of ranks, or lengths that are not
+    /// what it says, end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::dist::{BlockCyclic, Distribution};
+    /// let out = phalanx::run(3, |comm| {
+    ///     let cyclic = BlockCyclic::new(10, 1, comm.size());
+    ///     let mine: Vec<usize> = cyclic.indices(comm.rank()).map(|i| i * i).collect();
+    ///     comm.with_distributed(&mine, &cyclic, |x| (x[4], x[9]))
+    /// })?;
+    /// assert_eq!(out, [(16, 81); 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_distributed<T: Element, D: Distribution, R>(
+        &mut self,
+        mine: &[T],
+        distribution: &D,
+        f: impl for<'a> FnOnce(Spread<'a, T, D>) -> R,
+    ) -> R {
+        let sig = const { &Sig::of::<T>("with_distributed", "", "") };
+        let at = Location::caller();
+        let (p, ranks) = (self.size(), distribution.ranks());
+        let what = "a slice of the distribution";
+        let count = distribution.count(self.rank());
+        let good = if ranks == p {
+            self.check_len(what, mine.len(), Some(count), sig, at, mine.len())
+        } else {
+            let what = format!("a distribution among {ranks} ranks on a communicator of {p}");
+            self.wrong(sig, at, mine.len(), what);
+            false
+        };
+        if !good {
+            self.nothing_to_return();
+        }
+        self.with_peers(mine, |peers| {
+            for (rank, part) in peers.iter().enumerate() {
+                let (n, wanted) = (part.len(), distribution.count(rank));
+                assert!(
+                    n == wanted,
+                    "rank {rank} shows {n} elements; by this rank's distribution it has {wanted}"
+                );
+            }
+            f(Spread { peers, distribution })
+        })
+    }
+}
