@@ -235,9 +235,19 @@ fn neighbours_that_disagree_are_named() {
         let halo = Halo::new(&[3, 5 + comm.rank() / 2], 1);
         comm.cart(&[2, 2], &[false; 2]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
     });
-    mismatch("halo of width 2", &|comm| {
+    mismatch("halo of width 9", &|comm| {
+        let halo = Halo::new(&[10], 8 + comm.rank() / 2);
+        comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
+    });
+    // Faces that travel in the message.
+    mismatch("bytes of the message", &|comm| {
         let halo = Halo::new(&[4], 1 + comm.rank() / 2);
         comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
+    });
+    mismatch("face across dimension 0: another shape than Halo(4x", &|comm| {
+        let extents = if comm.rank() < 2 { [4, 1, 2] } else { [4, 2, 1] };
+        let halo = Halo::new(&extents, 1);
+        comm.cart(&[4, 1, 1], &[false; 3]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
     });
     mismatch("with corners", &|comm| {
         let halo = Halo::new(&[4, 4], 1);

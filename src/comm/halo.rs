@@ -4,7 +4,7 @@
 //! Each rank posts one message to each neighbour, which says where its arrays
 //! are and what shape they have; takes its neighbours' messages, copying what
 //! it needs; and returns when its neighbours have copied, too. Only neighbours
-//! wait for each other.
+//! wait for each other. What fits the mailbox's line travels in it ([`SMALL`]).
 //!
 //! Who writes what: a rank writes the halo of its own arrays and nothing else;
 //! neighbours read the own cells and, with corners, halos of earlier
@@ -17,6 +17,7 @@ use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
 use crate::engine::Guard;
 use crate::fabric::{Check, Kind, Params, Port, Sig, Stop, Words};
+use crate::mailbox::INLINE;
 use crate::topology::Cartesian;
 use std::panic::Location;
 
@@ -29,6 +30,10 @@ struct Shown {
     fields: *const *mut u8,
     halo: *const Halo,
 }
+
+/// Bytes of faces that travel in the message itself, behind eight bytes that
+/// tell shapes apart.
+const SMALL: usize = INLINE - size_of::<u64>();
 
 /// No work in between.
 fn none<T>(_: &[T]) {}
@@ -45,7 +50,8 @@ impl Cart<'_> {
     ///
     /// **Cost** a message to and from each neighbour, `t_s` for all of them at
     /// once and t_w for each cell of the halo; with corners `d t_s` in `d`
-    /// dimensions. Ranks that are no neighbours do not wait for each other.
+    /// dimensions. Faces of up to 32 bytes travel in the mailbox's line. Ranks
+    /// that are no neighbours do not wait for each other.
     ///
     /// # Errors
     /// These end the run: a field that is not of the halo's length, a halo of
@@ -211,14 +217,35 @@ unsafe fn around<T: Element, R>(
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let dims = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0);
+    // Bytes of the message for so many faces, if they travel in it.
+    let small = |dim: usize, sides: [bool; 2]| {
+        let faces = usize::from(sides[0]) + usize::from(sides[1]);
+        let cells = halo.face_cells(dim).saturating_mul(faces * count);
+        let bytes = cells.saturating_mul(size_of::<T>());
+        (bytes <= SMALL).then_some(bytes + size_of::<u64>())
+    };
     let post = |port: &mut Port, dim: usize| {
         let (before, after) = grid.shift(rank, dim, 1);
-        // One message even where both neighbours are one rank.
-        let others = [before, after.filter(|_| after != before)];
-        others.into_iter().flatten().filter(|&peer| peer != rank).try_for_each(|peer| {
-            let at = std::ptr::from_ref(&shown).cast();
-            port.post_words(peer, Kind::SLICE, Words { at, count: dim, len: count })
-        })
+        // What the neighbour before me has after it; one message even where
+        // both neighbours are one rank.
+        let both = before == after;
+        for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
+            let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
+                continue;
+            };
+            match small(dim, sides) {
+                Some(bytes) => port.post_inline(peer, bytes, |body| {
+                    // SAFETY: a body has room for `bytes` bytes: the digest
+                    // and the faces.
+                    unsafe { pack::<T>(&shown, count, dim, sides, body) }
+                })?,
+                None => {
+                    let at = std::ptr::from_ref(&shown).cast();
+                    port.post_words(peer, Kind::SLICE, Words { at, count: dim, len: count })?;
+                }
+            }
+        }
+        Ok(())
     };
     let take = |port: &mut Port, dim: usize| {
         let (before, after) = grid.shift(rank, dim, 1);
@@ -228,6 +255,18 @@ unsafe fn around<T: Element, R>(
             if peer == rank {
                 // SAFETY: by the contract; own cells and halo are disjoint.
                 unsafe { fill::<T>(&shown, &shown, count, dim, sides) };
+                continue;
+            }
+            if let Some(bytes) = small(dim, sides) {
+                let fits = port.take(peer, Kind::inline(bytes), |body| {
+                    // SAFETY: the peer has packed as many bytes of faces of T
+                    // (kind, fingerprint).
+                    unsafe { unpack::<T>(&shown, count, dim, sides, body) }
+                })?;
+                if !fits {
+                    let what = format!("face across dimension {dim}: another shape than {halo:?}");
+                    return Err(Stop::Differs { peer, what });
+                }
                 continue;
             }
             let misfit = port.take_words(peer, count, |_, words| {
@@ -314,6 +353,68 @@ unsafe fn fill<T: Element>(
     }
 }
 
+/// Writes the digest to `body`, and behind it the faces that the neighbour has
+/// in its halo before and after (as `sides` says) along `dim`.
+///
+/// # Safety
+/// - As [`fill`]'s for the own side.
+/// - There is room for them.
+unsafe fn pack<T: Element>(own: &Shown, count: usize, dim: usize, sides: [bool; 2], body: *mut u8) {
+    // SAFETY: by the contract.
+    let halo = unsafe { &*own.halo };
+    // SAFETY: as above.
+    unsafe { body.cast::<u64>().write_unaligned(halo.digest(dim)) };
+    let mut to = body.wrapping_add(size_of::<u64>());
+    for field in 0..count {
+        // SAFETY: one of `count` addresses.
+        let at = unsafe { *own.fields.add(field) }.cast::<T>();
+        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
+            let face = halo.face(dim, !after);
+            Boxes::new(halo, face, halo, face).each_row(|start, _, run| {
+                let bytes = run * size_of::<T>();
+                // SAFETY: a row of the array, and room by the contract.
+                unsafe { std::ptr::copy_nonoverlapping(at.add(start).cast(), to, bytes) };
+                to = to.wrapping_add(bytes);
+            });
+        }
+    }
+}
+
+/// Copies what a neighbour has [`pack`]ed into the halo. Returns whether it has
+/// the same shape; if not, nothing is copied.
+///
+/// # Safety
+/// As [`fill`]'s for the own side; `body` holds as many cells of type T.
+unsafe fn unpack<T: Element>(
+    own: &Shown,
+    count: usize,
+    dim: usize,
+    sides: [bool; 2],
+    body: *const u8,
+) -> bool {
+    // SAFETY: by the contract.
+    let halo = unsafe { &*own.halo };
+    // SAFETY: the message begins with a digest.
+    if unsafe { body.cast::<u64>().read_unaligned() } != halo.digest(dim) {
+        return false;
+    }
+    let mut from = body.wrapping_add(size_of::<u64>());
+    for field in 0..count {
+        // SAFETY: one of `count` addresses.
+        let at = unsafe { *own.fields.add(field) }.cast::<T>();
+        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
+            let ghost = halo.ghost(dim, after);
+            Boxes::new(halo, ghost, halo, ghost).each_row(|start, _, run| {
+                let bytes = run * size_of::<T>();
+                // SAFETY: a row of the array, and cells by the contract.
+                unsafe { std::ptr::copy_nonoverlapping(from, at.add(start).cast(), bytes) };
+                from = from.wrapping_add(bytes);
+            });
+        }
+    }
+    true
+}
+
 /// Two boxes of one shape in two arrays: what is copied where.
 struct Boxes {
     dims: usize,
@@ -354,6 +455,15 @@ impl Boxes {
     /// The boxes lie inside of arrays at `to` (valid for writes) and `from`
     /// (for reads), and do not overlap.
     unsafe fn copy<T: Element>(&self, to: *mut T, from: *const T) {
+        self.each_row(|a, b, run| {
+            // SAFETY: a row of both boxes.
+            unsafe { copy_row(to.wrapping_add(a), from.wrapping_add(b), run) };
+        });
+    }
+
+    /// Calls `f` with where each row begins in both arrays, and its length.
+    #[inline(always)]
+    fn each_row(&self, mut f: impl FnMut(usize, usize, usize)) {
         let run = self.shape[self.dims - 1];
         // The last two dimensions are loops, those before count up like digits.
         let (outer, rows) = match self.dims {
@@ -363,21 +473,15 @@ impl Boxes {
         if run == 0 || rows == 0 || self.shape[..outer].contains(&0) {
             return;
         }
-        let [step_to, step_from] = self.strides.map(|s| if self.dims > 1 { s[outer] } else { 0 });
+        let steps = self.strides.map(|s| if self.dims > 1 { s[outer] } else { 0 });
         let mut digits = [0; MAX_DIMENSIONS];
         loop {
-            let at = |i: usize| {
+            let [a, b] = [0, 1].map(|i: usize| {
                 let strides = self.strides[i].iter();
                 let sum = digits[..outer].iter().zip(strides).map(|(c, s)| c * s).sum::<usize>();
                 self.start[i] + sum
-            };
-            let (to, from) = (to.wrapping_add(at(0)), from.wrapping_add(at(1)));
-            for row in 0..rows {
-                let (to, from) =
-                    (to.wrapping_add(row * step_to), from.wrapping_add(row * step_from));
-                // SAFETY: a row of both boxes.
-                unsafe { copy_row(to, from, run) };
-            }
+            });
+            (0..rows).for_each(|row| f(a + row * steps[0], b + row * steps[1], run));
             let Some(d) = (0..outer).rev().find(|&d| digits[d] + 1 < self.shape[d]) else { return };
             digits[d] += 1;
             digits[d + 1..outer].fill(0);

@@ -144,10 +144,12 @@ impl Block {
 
     /// The elements of rank `rank`; none beyond the last rank.
     pub fn range(&self, rank: usize) -> Range<usize> {
-        let units = self.len.div_ceil(self.unit);
-        let run = chunk(units, rank.min(self.ranks), self.ranks);
+        if rank >= self.ranks {
+            return self.len..self.len;
+        }
+        let run = chunk(self.len.div_ceil(self.unit), rank, self.ranks);
         let at = |unit: usize| unit.saturating_mul(self.unit).min(self.len);
-        at(run.start)..if rank < self.ranks { at(run.end) } else { self.len }
+        at(run.start)..at(run.end)
     }
 }
 

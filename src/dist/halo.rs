@@ -213,6 +213,23 @@ impl Halo {
         self.slab(dim, if last { self.extents[dim] } else { self.widths[dim] })
     }
 
+    /// A number that is the same for neighbours along `dim` that fit, and
+    /// almost surely another for those that do not.
+    pub(crate) fn digest(&self, dim: usize) -> u64 {
+        let shape = self.face(dim, false).shape;
+        let numbers = shape[..self.dims].iter().chain(self.widths()).map(|&n| n as u64);
+        let rest = [dim as u64, u64::from(self.corners)];
+        // FNV-1a, a word at a time.
+        let mix = |h: u64, n: u64| (h ^ n).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+        numbers.chain(rest).fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
+    /// Cells of a face across `dim`.
+    pub(crate) fn face_cells(&self, dim: usize) -> usize {
+        let shape = self.face(dim, false).shape;
+        shape[..self.dims].iter().fold(1, |n: usize, &extent| n.saturating_mul(extent))
+    }
+
     /// How a neighbour along `dim` does not fit, if so: expected and got.
     pub(crate) fn misfit(&self, dim: usize, peer: &Halo) -> Option<String> {
         if self.dims != peer.dims {

@@ -16,7 +16,10 @@
 //! | [`all_to_all`] | total exchange | `TX-..` |
 //! | [`shift`] | circular q-shift | `CS-..` |
 //!
-//! The pages hold no code. The figures are drawn from the schedules that the
+//! And how to get here: [`from_mpi`], [`from_openmp`], [`from_rayon`], with tables
+//! of equivalents and programs side by side.
+//!
+//! These pages hold no code. The figures are drawn from the schedules that the
 //! engine runs, and the examples under them compare the two. Figures ("Fig."),
 //! equations ("Eq.") and algorithms ("Alg.") are numbered as in Grama, Gupta,
 //! Karypis and Kumar, *Introduction to Parallel Computing*, 2nd edition, chapter
@@ -37,6 +40,12 @@ pub mod broadcast {}
 pub mod cost_model {}
 #[doc = include_str!("embeddings.md")]
 pub mod embeddings {}
+#[doc = include_str!("from_mpi.md")]
+pub mod from_mpi {}
+#[doc = include_str!("from_openmp.md")]
+pub mod from_openmp {}
+#[doc = include_str!("from_rayon.md")]
+pub mod from_rayon {}
 #[doc = include_str!("reduce.md")]
 pub mod reduce {}
 #[doc = include_str!("reduce_scatter.md")]
