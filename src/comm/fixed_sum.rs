@@ -3,8 +3,9 @@
 //!
 //! What travels is described in `dist/partial.rs`. The ranks exchange as in
 //! recursive doubling: each posts the address of its part's contribution to its
-//! partner, and joins the partner's with its own; so that after `log2 p` steps
-//! everybody has the whole. A rank's earlier contributions stay until the end of
+//! partner (or the contribution itself, where that fits the mailbox's line), and
+//! joins the partner's with its own; so that after `log2 p` steps everybody has
+//! the whole. A rank's earlier contributions stay until the end of
 //! the call, when all readers are known to be done.
 
 use super::Comm;
@@ -219,19 +220,46 @@ fn exchange<T: Element, O: Operator<T>>(
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let send = |port: &mut Port, peer: usize, parts: &[Partial<T>]| {
+        if let Some((bounds, values)) = in_line(parts) {
+            let bytes = BOUNDS + values * size_of::<T>();
+            return port.post_inline(peer, bytes, |body| {
+                // SAFETY: a body has room for `bytes <= INLINE` bytes.
+                unsafe { write(bounds, parts, body) }
+            });
+        }
         let words = Words { at: parts.as_ptr().cast(), count: 1, len: n };
         port.post_words(peer, Kind::SLICE, words)
     };
     let join = |port: &mut Port, peer: usize, own: &[Partial<T>]| {
-        let joined = port.take_words(peer, n, |_, words| {
-            // SAFETY: the peer posted as many contributions (length) for
-            // elements of the same type (fingerprint), and keeps them.
-            let theirs = unsafe { std::slice::from_raw_parts(words.at.cast::<Partial<T>>(), n) };
-            let join = |(own, theirs): (&Partial<T>, &Partial<T>)| {
-                if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) }
+        let join = |(own, theirs): (&Partial<T>, &Partial<T>)| {
+            if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) }
+        };
+        let joined = port.take_any(peer, |kind, body| {
+            let read;
+            let theirs = match kind.bytes() {
+                Some(bytes) => {
+                    // SAFETY: the peer wrote `bytes` bytes by `write`, values
+                    // of the same type (fingerprint) among them.
+                    read = unsafe { read_line::<T>(body, bytes, n) }?;
+                    &read[..]
+                }
+                // SAFETY: the peer posted contributions for elements of the
+                // same type (fingerprint), as many as ours (the length of the
+                // call, which is small, agrees), and keeps them.
+                None => unsafe {
+                    let words = body.cast::<Words>().read();
+                    if words.len != n {
+                        return None;
+                    }
+                    std::slice::from_raw_parts(words.at.cast::<Partial<T>>(), n)
+                },
             };
-            own.iter().zip(theirs).map(join).collect::<Result<Vec<_>, _>>()
+            Some(own.iter().zip(theirs).map(join).collect::<Result<Vec<_>, _>>())
         })?;
+        let Some(joined) = joined else {
+            let what = format!("sums at once, expected {n}");
+            return Err(Stop::Differs { peer, what });
+        };
         joined.map_err(|(expected, got)| {
             let (low, high) = (peer.min(rank), peer.max(rank));
             let what = format!(
@@ -272,6 +300,61 @@ fn exchange<T: Element, O: Operator<T>>(
     port.settle_all()?;
     guard.disarm();
     Ok(())
+}
+
+/// Bytes of where a part begins and ends.
+const BOUNDS: usize = 2 * size_of::<usize>();
+
+/// Where the parts begin and end, and how many values they have, if all that
+/// fits the mailbox's line.
+fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> {
+    // All are cut alike.
+    let bounds = parts.first()?.bare()?;
+    let values: usize = parts.iter().map(|part| part.values().len()).sum();
+    let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= INLINE - BOUNDS);
+    fits.then_some((bounds, values))
+}
+
+/// Writes bounds and values.
+///
+/// # Safety
+/// `body` is valid for writes of [`BOUNDS`] bytes and of the values.
+unsafe fn write<T: Element>(bounds: (usize, usize), parts: &[Partial<T>], body: *mut u8) {
+    // SAFETY: by the contract, as below.
+    unsafe { body.cast::<[usize; 2]>().write_unaligned([bounds.0, bounds.1]) };
+    let to = body.wrapping_add(BOUNDS).cast::<T>();
+    for (i, value) in parts.iter().flat_map(Partial::values).enumerate() {
+        // SAFETY: by the contract.
+        unsafe { to.wrapping_add(i).write_unaligned(value) };
+    }
+}
+
+/// Reads what [`write`] has written, of `n` parts.
+///
+/// # Safety
+/// `body` holds `bytes` bytes that were written so, with elements of type T.
+unsafe fn read_line<T: Element>(
+    body: *const u8,
+    bytes: usize,
+    n: usize,
+) -> Option<Vec<Partial<T>>> {
+    if bytes < BOUNDS || n == 0 {
+        return None;
+    }
+    // SAFETY: by the contract, as below.
+    let [start, end] = unsafe { body.cast::<[usize; 2]>().read_unaligned() };
+    let from = body.wrapping_add(BOUNDS).cast::<T>();
+    let each = Partial::<T>::values_between(start, end);
+    if each.checked_mul(n * size_of::<T>()) != Some(bytes - BOUNDS) {
+        return None;
+    }
+    (0..n)
+        .map(|k| {
+            // SAFETY: by the contract: `bytes` hold as many values.
+            let value = |i| unsafe { from.wrapping_add(k * each + i).read_unaligned() };
+            Partial::from_values((start, end), (0..each).map(value))
+        })
+        .collect()
 }
 
 /// Sends the results.

@@ -126,6 +126,18 @@ struct Root<T> {
     value: T,
 }
 
+/// The largest subtrees inside of elements `start..end`: first block and height.
+fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, u32)> {
+    let mut block = start.div_ceil(BLOCK);
+    let last = end / BLOCK;
+    std::iter::from_fn(move || {
+        let left = last.checked_sub(block).filter(|&left| left > 0)?;
+        let (first, height) = (block, block.trailing_zeros().min(left.ilog2()));
+        block += 1 << height;
+        Some((first, height))
+    })
+}
+
 /// What elements `start..end` contribute. See the module documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Partial<T> {
@@ -199,6 +211,35 @@ impl<T: Element> Partial<T> {
         right.roots.iter().for_each(|&root| both.push(root, op));
         both.tail.extend_from_slice(&right.tail);
         Ok(both)
+    }
+
+    /// Where it begins and ends, if it is nothing but subtrees.
+    pub(crate) fn bare(&self) -> Option<(usize, usize)> {
+        (self.head.is_empty() && self.tail.is_empty()).then_some((self.start, self.end))
+    }
+
+    /// The subtrees' results, from left to right.
+    pub(crate) fn values(&self) -> impl ExactSizeIterator<Item = T> {
+        self.roots.iter().map(|root| root.value)
+    }
+
+    /// How many values a bare contribution with these bounds has.
+    pub(crate) fn values_between(start: usize, end: usize) -> usize {
+        heights(start, end).count()
+    }
+
+    /// A bare contribution, from what [`bare`](Partial::bare) and
+    /// [`values`](Partial::values) say; none if there are not as many values.
+    pub(crate) fn from_values(
+        (start, end): (usize, usize),
+        values: impl IntoIterator<Item = T>,
+    ) -> Option<Self> {
+        let mut values = values.into_iter();
+        let root = |(block, height)| {
+            values.next().map(|value| Root { index: block >> height, height, value })
+        };
+        let roots = heights(start, end).map(root).collect::<Option<Vec<_>>>()?;
+        Some(Partial { start, end, head: vec![], roots, tail: vec![] })
     }
 
     /// The result, if this is the contribution of a whole vector; none if that
@@ -278,6 +319,14 @@ mod tests {
                 assert_eq!(joined.result(&op::Sum).map(f64::to_bits), want, "{n}: {cuts:?}");
                 // Not only the result: a part does not remember its cuts.
                 assert_eq!(joined, whole);
+                for part in cut(&x, &cuts, &op::Sum) {
+                    let Some(bounds) = part.bare() else { continue };
+                    let values: Vec<f64> = part.values().collect();
+                    let less = values.len().saturating_sub(1);
+                    let again = |n: usize| Partial::from_values(bounds, values[..n].to_vec());
+                    assert_eq!(again(values.len()).as_ref(), Some(&part));
+                    assert!(values.is_empty() || again(less).is_none());
+                }
             }
         }
     }

@@ -322,6 +322,21 @@ impl Port {
         Ok(taken)
     }
 
+    /// The same for a message of any kind, which `take` is told: for senders
+    /// who alone know how much they have to say.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // `take` is what is modelled.
+    pub(crate) fn take_any<R>(
+        &mut self,
+        peer: usize,
+        take: impl FnOnce(Kind, *const u8) -> R,
+    ) -> Result<R, Stop> {
+        self.await_message(peer)?;
+        let check = link(&self.fabric, self.rank, peer, &mut self.ends[peer])
+            .read(|got, _| Check(got.check));
+        self.take(peer, check.kind(), |body| take(check.kind(), body))
+    }
+
     /// The same for a message that describes memory of `len` elements: `take`
     /// gets the three words once the length agrees.
     #[inline(always)]

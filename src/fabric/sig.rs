@@ -103,6 +103,13 @@ impl Kind {
         debug_assert!(bytes <= crate::mailbox::INLINE);
         Kind(bytes as u8)
     }
+
+    /// The bytes in the slot, if that is where the payload is.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
+    pub(crate) const fn bytes(self) -> Option<usize> {
+        if self.0 as usize <= crate::mailbox::INLINE { Some(self.0 as usize) } else { None }
+    }
 }
 
 /// The part of a call's fingerprint that is known at run time, packed into a
@@ -148,6 +155,13 @@ impl Check {
     #[inline(always)]
     pub(crate) const fn with(self, kind: Kind) -> Self {
         Check(self.0 | (kind.0 as u64) << 38)
+    }
+
+    /// How the payload travels.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
+    pub(crate) const fn kind(self) -> Kind {
+        Kind((self.0 >> 38) as u8 & 0x3f)
     }
 
     #[inline(always)]
