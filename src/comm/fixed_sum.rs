@@ -35,8 +35,11 @@ impl Comm {
     ///
     /// **Cost** beside the sum over `mine`: `log2 p` exchanges (2 more steps
     /// where p is no power of two) of at most `2 log2 (N/256)` partial sums and
-    /// two cut blocks, by address. For vectors that are cut at multiples of 256 it
-    /// is little more than `all_reduce` of one number (`benches/solver.rs`).
+    /// two cut blocks, by address; up to 24 bytes of partial sums (few: cut at
+    /// multiples of 256, see [`Block::aligned`](crate::dist::Block::aligned)) in
+    /// the mailbox's line. Beside a dot product in 16 lanes by hand and a plain
+    /// sum, on two ranks: 1.2 to 1.3 times the time at 131072 elements a rank,
+    /// 1.9 to 2.7 times at 10000, 2 to 3 times at 1024 (`benches/solver.rs`).
     ///
     /// # Errors
     /// Parts that do not follow one another end the run.
