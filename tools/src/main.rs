@@ -10,6 +10,7 @@ mod measure;
 mod names;
 mod output;
 mod paper;
+mod peers;
 mod place;
 mod progress;
 mod size;

@@ -29,3 +29,6 @@ pub(crate) mod style;
 
 mod data;
 mod work;
+
+/// Up to this size a sample has several calls.
+pub(crate) const LARGEST_WITH_LANES: usize = work::WARM / 2;

@@ -71,9 +71,10 @@ pub(crate) struct Wish {
     pub(crate) in_place: bool,
     /// Operations in place with a second buffer; both ways for both.
     pub(crate) apart: Apart,
+    /// The sizes in bytes; none if the smallest is above the largest.
+    pub(crate) sizes: Vec<usize>,
     pub(crate) min: usize,
     pub(crate) max: usize,
-    pub(crate) factor: usize,
     pub(crate) effort: Effort,
 }
 
@@ -200,7 +201,7 @@ impl Wish {
     fn cases(&self, operation: Operation, force: &Force, ranks: usize) -> Vec<Case> {
         let sizes = match operation {
             Operation::Barrier => vec![0],
-            _ => size::steps(self.min, self.max, self.factor),
+            _ => self.sizes.clone(),
         };
         let mut cases: Vec<Case> = Vec::new();
         for bytes in sizes {
@@ -279,9 +280,9 @@ mod tests {
             dims: None,
             in_place: false,
             apart: Apart::No,
+            sizes: vec![8, 64],
             min: 8,
             max: 64,
-            factor: 8,
             effort: Effort {
                 samples: None,
                 warmup: 1,

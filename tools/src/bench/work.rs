@@ -17,7 +17,7 @@ const ALIGN: usize = 128;
 
 /// Bytes that the lanes of one buffer may take together: half of a small L1
 /// cache, so that many lanes are as warm as one would be.
-const WARM: usize = 16 << 10;
+pub(super) const WARM: usize = 16 << 10;
 
 /// The most lanes: 32 calls of 60 ns against one reading of the clock (25 ns).
 const MOST_LANES: usize = 32;

@@ -9,11 +9,11 @@ use crate::bench::redop::Redop;
 use crate::bench::report::{Foot, Head, Report};
 use crate::bench::rounds::{Rounds, schedule};
 use crate::bench::row::Row;
-use crate::bench::sample::{Case, Effort, FEWEST, Root, Round, Tools, measure};
+use crate::bench::sample::{Case, Effort, FEWEST, Outcome, Root, Round, Tools, measure};
 use crate::bench::style::Style;
 use crate::failure::Failure;
 use crate::measure::clock::Clock;
-use crate::measure::place::Limits;
+use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
 use crate::output::{Format, OutputArgs};
 use crate::progress::Progress;
@@ -60,6 +60,7 @@ PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 
   Only samples between two exchanges at the same place count. A row is the place with the most
   samples (--by-place: a row for each); dropped counts the others. floor_ratio = ns_median / floor_ns.
   Place is any with one rank, with more ranks than cores, or where no place has samples enough.
+  --seek ccx,far measures every row once at each, as the host moves the cores; --seek-time bounds it.
   drift: none, or what moved: floor (by more than a quarter within the place), steal (the host gave
   time of our cores to others), place (too often: the row has the samples of all places).
 
@@ -105,6 +106,9 @@ pub(crate) struct Bench {
     /// From one size to the next
     #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = parse_factor)]
     factor: usize,
+    /// These sizes, instead of a row of them
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = size::parse, conflicts_with_all = ["min", "max", "factor"])]
+    sizes: Vec<usize>,
     /// Samples of each row [default: as many as fit the time, at least 5]
     #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS", value_parser = parse_iterations)]
     iterations: Option<usize>,
@@ -150,6 +154,13 @@ pub(crate) struct Bench {
     /// A row for each place of the cores that has samples enough
     #[arg(long)]
     by_place: bool,
+    /// Measure each row once at each of these places (smt, ccx, far), as the host moves the
+    /// cores; brings --by-place
+    #[arg(long, value_name = "PLACE,..", value_delimiter = ',')]
+    seek: Vec<Place>,
+    /// Seconds for each operation with --seek
+    #[arg(long, value_name = "S", default_value_t = 10.0, requires = "seek", value_parser = parse_seconds)]
+    seek_time: f64,
     /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
     places: Limits,
@@ -239,9 +250,12 @@ impl Bench {
                 Some(Style::Nccl) if !self.in_place => Apart::Both,
                 _ => Apart::No,
             },
+            sizes: match &self.sizes[..] {
+                [] if self.min <= self.max => size::steps(self.min, self.max, self.factor),
+                sizes => sizes.to_vec(),
+            },
             min: self.min,
             max: self.max,
-            factor: self.factor,
             effort: Effort {
                 samples: self.iterations,
                 warmup: self.warmup,
@@ -269,7 +283,12 @@ impl Bench {
             if interrupt::asked() {
                 break;
             }
-            let (block, dead) = self.rounds(team, cases, tools, &mut progress, &mut failed);
+            let mut turns =
+                Turns { team, cases, tools, progress: &mut progress, failed: &mut failed };
+            let (block, dead) = match tools.probe {
+                Some(_) if !self.seek.is_empty() => self.seek(&mut turns),
+                _ => self.rounds(&mut turns),
+            };
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
             let rows = cases.iter().zip(&block);
@@ -284,14 +303,8 @@ impl Bench {
 
     /// Measures the cases of one operation in turns. Whether the team is dead
     /// afterwards.
-    fn rounds(
-        &self,
-        team: &Team,
-        cases: &[Case],
-        tools: &Tools,
-        progress: &mut Progress,
-        failed: &mut Vec<String>,
-    ) -> (Vec<Rounds>, bool) {
+    fn rounds(&self, turns: &mut Turns<'_>) -> (Vec<Rounds>, bool) {
+        let (cases, tools, ranks) = (turns.cases, turns.tools, turns.team.size());
         let mut block = vec![Rounds::default(); cases.len()];
         let mut broken = Vec::new();
         for number in 0..self.rounds * (1 + MORE_ROUNDS) {
@@ -299,29 +312,61 @@ impl Bench {
                 if interrupt::asked() {
                     return (block, false);
                 }
-                let algorithm = case.force.name();
-                let Some(round) = self.round(case, rounds, number, team.size(), tools) else {
-                    continue;
-                };
-                if broken.contains(&algorithm) {
+                if broken.contains(&case.force.name()) {
                     continue;
                 }
-                let (op, bytes) = (case.shape.operation, case.shape.count * case.ty.size());
-                let what = format!("{op} {algorithm} {}", size::text(bytes));
-                progress.step(&what);
-                match measure(team, case, round, tools) {
+                let Some(round) = self.round(case, rounds, number, ranks, tools) else { continue };
+                match turns.measure(case, round) {
                     Ok(outcome) => rounds.add(outcome),
-                    Err(e) => {
-                        progress.clear();
-                        let what = format!("{what}: {e}");
-                        say(&what);
-                        failed.push(what);
-                        broken.push(algorithm);
-                        if matches!(e, Error::Dead) {
-                            return (block, true);
-                        }
-                    }
+                    Err(dead) if dead => return (block, true),
+                    Err(_) => broken.push(case.force.name()),
                 }
+            }
+        }
+        (block, false)
+    }
+
+    /// Measures the cases of one operation once at each place asked for, as the
+    /// places come; a short sleep lets the host move the cores.
+    fn seek(&self, turns: &mut Turns<'_>) -> (Vec<Rounds>, bool) {
+        let (cases, limits) = (turns.cases, turns.tools.limits);
+        let mut block = vec![Rounds::default(); cases.len()];
+        let mut broken = Vec::new();
+        let until = Instant::now() + Duration::from_secs_f64(self.seek_time);
+        let mut naps = (100..8000).step_by(1931).map(Duration::from_micros).cycle();
+        let planned = Round {
+            number: 0,
+            samples: self.iterations,
+            time: self.time,
+            fewest: FEWEST.max(if self.root == Root::All { turns.team.size() } else { 0 }),
+        };
+        while !interrupt::asked() && Instant::now() < until {
+            let here = match floor(turns.team, turns.tools) {
+                Ok(Some(ns)) => limits.place(ns),
+                _ => return (block, true),
+            };
+            let lacks = |place: &Place, rounds: &Rounds| !rounds.have_at(*place, FEWEST, &limits);
+            let is_open = |case: &Case, rounds: &Rounds, place: &Place| {
+                lacks(place, rounds) && !broken.contains(&case.force.name())
+            };
+            let pairs = || cases.iter().zip(&block);
+            let wanted = |case: &Case, rounds: &Rounds| {
+                self.seek.contains(&here) && is_open(case, rounds, &here)
+            };
+            let next = pairs().position(|(case, rounds)| wanted(case, rounds));
+            let Some(next) = next else {
+                let left = |(case, rounds)| self.seek.iter().any(|p| is_open(case, rounds, p));
+                if !pairs().any(left) {
+                    break;
+                }
+                naps.by_ref().take(1).for_each(std::thread::sleep);
+                continue;
+            };
+            let round = Round { number: block[next].len(), ..planned };
+            match turns.measure(&cases[next], round) {
+                Ok(outcome) => block[next].add(outcome),
+                Err(dead) if dead => return (block, true),
+                Err(_) => broken.push(cases[next].force.name()),
             }
         }
         (block, false)
@@ -357,7 +402,33 @@ impl Bench {
         let samples = case.effort.samples.filter(|_| !interrupt::asked());
         let sorted = rounds.sorted(samples, &self.places);
         let rows = sorted.iter().filter_map(|sorted| Row::new(case, ranks, sorted, rounds.wrong()));
-        rows.take(if self.by_place { usize::MAX } else { 1 }).collect()
+        let all = self.by_place || !self.seek.is_empty();
+        rows.take(if all { usize::MAX } else { 1 }).collect()
+    }
+}
+
+/// The cases of one operation, and what they are measured with.
+struct Turns<'a> {
+    team: &'a Team,
+    cases: &'a [Case],
+    tools: &'a Tools,
+    progress: &'a mut Progress,
+    failed: &'a mut Vec<String>,
+}
+
+impl Turns<'_> {
+    /// Measures a round. If it failed, that is noted; whether the team is dead.
+    fn measure(&mut self, case: &Case, round: Round) -> Result<Outcome, bool> {
+        let (op, algorithm) = (case.shape.operation, case.force.name());
+        let what = format!("{op} {algorithm} {}", size::text(case.shape.count * case.ty.size()));
+        self.progress.step(&what);
+        measure(self.team, case, round, self.tools).map_err(|e| {
+            self.progress.clear();
+            let what = format!("{what}: {e}");
+            say(&what);
+            self.failed.push(what);
+            matches!(e, Error::Dead)
+        })
     }
 }
 
@@ -398,6 +469,11 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     let ms = text.parse::<f64>().ok().filter(|ms| *ms > 0.0 && *ms <= 3.6e6);
     let wrong = || format!("'{text}' is no time in ms; accepted are more than 0, up to 3600000");
     ms.map(|ms| Duration::from_secs_f64(ms / 1000.0)).ok_or_else(wrong)
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s| *s > 0.0 && *s <= 3600.0);
+    seconds.ok_or_else(|| format!("'{text}' are no seconds; accepted are more than 0, up to 3600"))
 }
 
 fn parse_rounds(text: &str) -> Result<usize, String> {

@@ -42,13 +42,15 @@ impl Clock {
 }
 
 /// The smallest difference between two different readings: of the steps and of
-/// what they differ by.
+/// what they differ by. Differences of 1 ns are what rounding makes of a clock
+/// that counts something else than nanoseconds, if there are larger ones.
 fn resolution(steps: &[f64]) -> f64 {
     let mut seen: Vec<f64> = steps.iter().copied().filter(|&step| step > 0.0).collect();
     seen.push(0.0);
     seen.sort_by(f64::total_cmp);
-    let apart = seen.windows(2).map(|two| two[1] - two[0]).filter(|&d| d > 0.0);
-    apart.fold(f64::INFINITY, f64::min).min(1e9)
+    let apart = || seen.windows(2).map(|two| two[1] - two[0]).filter(|&d| d > 0.0);
+    let least = |d: &mut dyn Iterator<Item = f64>| d.reduce(f64::min);
+    least(&mut apart().filter(|&d| d > 1.0)).or(least(&mut apart())).unwrap_or(1e9)
 }
 
 #[cfg(test)]
@@ -57,7 +59,8 @@ mod tests {
 
     #[test]
     fn the_resolution_is_the_step_of_the_clock() {
-        assert_eq!(resolution(&[20.0, 30.0, 20.0, 0.0, 1230.0]), 10.0);
+        assert_eq!(resolution(&[20.0, 30.0, 21.0, 31.0, 0.0, 1230.0]), 9.0);
+        assert_eq!(resolution(&[1.0, 2.0, 3.0]), 1.0);
         assert_eq!(resolution(&[41.0, 41.0, 0.0]), 41.0);
         assert_eq!(resolution(&[0.0, 0.0]), 1e9);
     }

@@ -20,10 +20,15 @@ pub(crate) struct Filed<S> {
 
 /// Whether the floors around the samples of one place differ by more than a
 /// quarter: then these are of different machines, as it were.
+/// The extreme tenths are left out: with hundreds of probes one was disturbed.
 pub(crate) fn is_adrift(floors: &[f64]) -> bool {
-    let max = floors.iter().copied().fold(0.0, f64::max);
-    let min = floors.iter().copied().fold(f64::INFINITY, f64::min);
-    !floors.is_empty() && max > DRIFT * min
+    let mut sorted = floors.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let cut = sorted.len() / 10;
+    match (sorted.get(cut), sorted.iter().rev().nth(cut)) {
+        (Some(low), Some(high)) => *high > DRIFT * low,
+        _ => false,
+    }
 }
 
 /// Samples, and what the probes between them saw.
