@@ -341,3 +341,28 @@ fn ctrl_c_ends_with_what_there_is() {
     assert!(text.trim_end().ends_with("interrupted"), "{text}");
     assert_eq!(String::from_utf8_lossy(&out.stderr), "phalanx: interrupted\n");
 }
+
+/// Also where ranks share cores and spin: everybody leaves the current sample.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_crowded_run() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_phalanx"))
+        .args(["bench", "all-reduce", "-p", "5", "-b", "1M", "-n", "1000000000", "--format", "tsv"])
+        .args(["--wait", "yield"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    stdout.read_line(&mut text).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    stdout.read_to_string(&mut text).unwrap();
+    // The process is gone, and with it every thread.
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    assert!(text.starts_with("op\t"), "{text}");
+    assert!(text.lines().skip(1).all(|line| line.split('\t').nth(14) == Some("0")), "{text}");
+}

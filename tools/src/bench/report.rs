@@ -263,7 +263,7 @@ fn text_head(head: &Head) -> String {
     writeln!(
         out,
         "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>8} {:>8} {:>5} {:<5} \
-         {:>6} {:>7} {}",
+         {:>6} {:>7} drift",
         "op",
         "algorithm",
         "type",
@@ -280,8 +280,7 @@ fn text_head(head: &Head) -> String {
         "wrong",
         "place",
         "floor",
-        "x floor",
-        "drift"
+        "x floor"
     )
     .unwrap_or_default();
     out
@@ -366,7 +365,7 @@ pub(super) mod tests {
             place: Place::Ccx,
             floor_ns: Some(58.4),
             rounds: 5,
-            spread: 3.14,
+            spread: 3.12,
             dropped: 12,
             drift: Drift { floor: false, steal: true, place: false },
             root: None,

@@ -261,7 +261,7 @@ impl<'a, T: Sample> Part<'a, T> {
                 Root::Rank(rank) => rank,
                 Root::All => (sample + self.round.number * self.round.fewest) % p,
             };
-            self.work.prepare(first + sample as u64, root);
+            self.work.prepare(first + sample as u64, root, self.case.effort.check);
             let word = loop {
                 let word = if comm.rank() == 0 { self.next(sample, p) } else { STOP };
                 let Some(word) = self.seat.start(word) else { return };

@@ -143,19 +143,21 @@ impl<T: Sample> Work<T> {
         sample * self.shape.lanes as u64 + lane as u64
     }
 
-    /// Rewrites the inputs and poisons what will be received, for sample
-    /// number `sample`.
-    pub(crate) fn prepare(&mut self, sample: u64, root: usize) {
+    /// Rewrites the inputs for sample number `sample`, and with `poison` what
+    /// will be received.
+    pub(crate) fn prepare(&mut self, sample: u64, root: usize, poison: bool) {
         let sends = operation_sends(self.shape.operation, self.rank == root);
         let first = self.round(sample, 0);
         for (round, lane) in (first..).zip(self.input.iter_mut()) {
             if sends {
                 self.oracle.fill(self.rank, round, 0, lane);
-            } else {
+            } else if poison {
                 lane.fill(T::POISON);
             }
         }
-        self.output.iter_mut().for_each(|lane| lane.fill(T::POISON));
+        if poison {
+            self.output.iter_mut().for_each(|lane| lane.fill(T::POISON));
+        }
     }
 
     /// Makes the calls. This is what is timed.
@@ -290,7 +292,7 @@ mod tests {
             let mut wrong = 0;
             for rank in 0..3 {
                 let mut work = Work::<i64>::new(shape, rank, 3);
-                work.prepare(5, 1);
+                work.prepare(5, 1, true);
                 wrong += work.count_wrong(5, 1);
             }
             // By operation: the elements of the results, in 2 lanes, without

@@ -8,7 +8,7 @@ use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
 use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs};
-use crate::peers::contenders::{Ask, Built, Contender, all};
+use crate::peers::contenders::{Ask, Built, Contender, all, check_of_ours};
 use crate::peers::process::{Job, Limits as ProcessLimits};
 use crate::peers::raw::{self, Raw, parse, parse_bench};
 use crate::peers::{merge, plot, programs, table};
@@ -31,6 +31,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(6);
 /// The share of these looks that makes a place worth to be waited for.
 const WORTH: usize = 10;
 
+/// How long the check of our own results may take.
+const CHECK: Duration = Duration::from_secs(120);
+
 const ABOUT: &str = "\
 WHO: phalanx (this binary's bench); floor (two threads by hand, without any promise); Open MPI, MPICH
   and OpenMP where this machine has them, each with several settings of which the best counts.
@@ -42,7 +45,7 @@ HOW: every program uses the method of bench: ranks pinned to the same processors
   (smt, ccx, far: see bench --help). A round is one run of each, in turns; the result is the median
   of the rounds' medians, at one place. Places that the host shows in a tenth of the time are
   waited for, unless --seek says which. OP.b2b: calls back to back, on buffers of their own.
-  Every library's results are checked.
+  Every library's results are checked in every element, before it is timed.
 
 TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth longer. The best peer is
   the fastest setting of Open MPI and MPICH (in place or not, whatever is faster) and, for the
@@ -175,6 +178,16 @@ impl Peers {
         for &ranks in &self.ranks {
             let (ask, places) = self.ask(machine, ranks)?;
             found.places.extend(places);
+            let check = Job::run(check_of_ours(&ask, &ours), ProcessLimits::of(CHECK));
+            match check {
+                Ok(done) if done.success => {}
+                Ok(_) if interrupt::asked() => return Ok(()),
+                Ok(done) => {
+                    let why = format!("{}: {}", done.why, done.stderr);
+                    return Err(Failure::Checks(format!("phalanx, {ranks} ranks: {why}")));
+                }
+                Err(e) => return Err(Failure::run(e)),
+            }
             asks.push(ask);
         }
         let contenders: Vec<Contender> = all(self.quick).collect();

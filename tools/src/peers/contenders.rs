@@ -243,9 +243,7 @@ impl Contender {
     /// The arguments that the C programs share; none if no operation is left.
     fn ask(&self, command: &mut Command, ask: &Ask) -> Option<()> {
         let mine: Vec<&str> = self.ops.split(',').filter(|op| !op.is_empty()).collect();
-        let asked = super::raw::operations()
-            .filter(|op| ask.ops.is_empty() || ask.ops.iter().any(|asked| asked == op))
-            .filter(|op| mine.is_empty() || mine.contains(op));
+        let asked = operations_of(ask).filter(|op| mine.is_empty() || mine.contains(op));
         let with_variants: Vec<String> = asked
             .flat_map(|op| [op.to_string(), format!("{op}_inplace"), format!("{op}_clause")])
             .collect();
@@ -274,19 +272,16 @@ impl Contender {
     }
 
     fn ours(&self, ask: &Ask, ours: &Path, single: bool, crowded: bool) -> Command {
-        let mut command = Command::new(ours);
-        command.arg("bench");
-        let asked = |op: &&str| ask.ops.is_empty() || ask.ops.iter().any(|asked| asked == op);
-        let names = super::raw::operations().filter(asked);
-        command.args(names.filter_map(super::raw::our_name));
+        let mut command = ours_for(ask, ours);
         let b2b = |bytes: &&usize| !single && **bytes <= crate::bench::LARGEST_WITH_LANES;
         let sizes: Vec<usize> = match single {
             true => ask.sizes.clone(),
             false => ask.sizes.iter().filter(b2b).copied().collect(),
         };
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        command.args(["--format", "tsv", "--rounds", "1", "--ranks", &ask.ranks.to_string()]);
-        command.args(["--time", &ask.budget_ms.to_string(), "--places", &ask.limits.to_string()]);
+        // As the peers: checked once before, by `check_of_ours`, and not while timed.
+        command.args(["--rounds", "1", "--no-check", "--time", &ask.budget_ms.to_string()]);
+        command.args(["--places", &ask.limits.to_string()]);
         if !sizes.is_empty() {
             command.args(["--sizes", &sizes.join(",")]);
         }
@@ -298,13 +293,46 @@ impl Contender {
             command.args(["--placement", &format!("list:{}", pus.join(","))]);
             if !ask.places.is_empty() && ask.ranks > 1 {
                 let places: Vec<&str> = ask.places.iter().map(|place| place.name()).collect();
-                let operations = super::raw::operations().filter(asked).count().max(1);
+                let operations = operations_of(ask).count().max(1);
                 let seconds = (ask.seconds / operations as f64).max(0.1);
                 command.args(["--seek", &places.join(","), "--seek-time", &seconds.to_string()]);
             }
         }
         command
     }
+}
+
+/// The operations that are asked for, by the peers' names.
+fn operations_of(ask: &Ask) -> impl Iterator<Item = &'static str> {
+    let all = super::raw::operations();
+    all.filter(|op| ask.ops.is_empty() || ask.ops.iter().any(|asked| asked == op))
+}
+
+fn ours_for(ask: &Ask, ours: &Path) -> Command {
+    let mut command = Command::new(ours);
+    command.arg("bench").args(operations_of(ask).filter_map(super::raw::our_name));
+    command.args(["--format", "tsv", "--ranks", &ask.ranks.to_string()]);
+    command
+}
+
+/// One call of everything, with every element compared: as the peers' programs
+/// do before they measure.
+pub(crate) fn check_of_ours(ask: &Ask, ours: &Path) -> Command {
+    let mut command = ours_for(ask, ours);
+    let sizes: Vec<String> = ask.sizes.iter().map(ToString::to_string).collect();
+    command.args([
+        "--sizes",
+        &sizes.join(","),
+        "-n",
+        "1",
+        "-w",
+        "0",
+        "--rounds",
+        "1",
+        "--calls",
+        "1",
+    ]);
+    command
 }
 
 #[cfg(test)]

@@ -157,8 +157,15 @@ mod tests {
         assert!(!done.success && done.why.contains("limit"), "{}", done.why);
         let child = done.stdout.trim();
         assert!(!child.is_empty());
-        // Gone, or a zombie that nobody has asked for yet.
-        let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(" Z ") || !state.contains("sleep"), "{state}");
+        // Gone, or a zombie that nobody has asked for yet; soon, if not at once.
+        let is_alive = || {
+            let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            state.contains("(sleep)") && !state.contains(") Z ")
+        };
+        let asked = Instant::now();
+        while is_alive() {
+            assert!(asked.elapsed() < Duration::from_secs(60), "process {child} is still there");
+            std::thread::sleep(LOOK);
+        }
     }
 }
