@@ -8,6 +8,7 @@
 //! | `work.rs` | a rank's buffers: prepare, call, check |
 //! | `sample.rs` | the measuring loop of a round |
 //! | `rounds.rs` | the rounds of a row, filed by place; what moved meanwhile |
+//! | `turns.rs` | the rows of one operation, in turns |
 //! | `row.rs` | a row of the table: statistics, bandwidths |
 //! | `plan.rs` | from arguments to cases, with everything that can be wrong |
 //! | `exchange.rs` | the raw exchange of two flags between the cores of ranks 0 and 1 |
@@ -26,6 +27,7 @@ pub(crate) mod rounds;
 pub(crate) mod row;
 pub(crate) mod sample;
 pub(crate) mod style;
+pub(crate) mod turns;
 
 mod data;
 mod work;

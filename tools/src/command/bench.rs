@@ -7,10 +7,11 @@ use crate::bench::machine::Setting;
 use crate::bench::plan::{Apart, Plan, Wanted, Wish, parse_operation};
 use crate::bench::redop::Redop;
 use crate::bench::report::{Foot, Head, Report};
-use crate::bench::rounds::{Rounds, schedule};
+use crate::bench::rounds::Rounds;
 use crate::bench::row::Row;
-use crate::bench::sample::{Case, Effort, FEWEST, Outcome, Root, Round, Tools, measure};
+use crate::bench::sample::{Case, Effort, Root, Tools};
 use crate::bench::style::Style;
+use crate::bench::turns::{Turns, floor, say};
 use crate::failure::Failure;
 use crate::measure::clock::Clock;
 use crate::measure::place::{Limits, Place};
@@ -24,10 +25,6 @@ use phalanx::topology::Extents;
 use phalanx::{Error, MAX_RANKS, Team, Wait};
 use std::io::Write;
 use std::time::{Duration, Instant};
-
-/// How often the planned rounds are added where the cores moved so often that
-/// no place has samples enough.
-const MORE_ROUNDS: usize = 2;
 
 const ABOUT: &str = "\
 OPERATIONS: broadcast, reduce, all-gather, reduce-scatter, all-reduce, barrier, scan,
@@ -283,11 +280,17 @@ impl Bench {
             if interrupt::asked() {
                 break;
             }
-            let mut turns =
-                Turns { team, cases, tools, progress: &mut progress, failed: &mut failed };
+            let mut turns = Turns {
+                team,
+                cases,
+                tools,
+                rounds: self.rounds,
+                progress: &mut progress,
+                failed: &mut failed,
+            };
             let (block, dead) = match tools.probe {
-                Some(_) if !self.seek.is_empty() => self.seek(&mut turns),
-                _ => self.rounds(&mut turns),
+                Some(_) if !self.seek.is_empty() => turns.seek(&self.seek, self.seek_time),
+                _ => turns.rounds(),
             };
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
@@ -301,99 +304,6 @@ impl Bench {
         Ok(failed)
     }
 
-    /// Measures the cases of one operation in turns. Whether the team is dead
-    /// afterwards.
-    fn rounds(&self, turns: &mut Turns<'_>) -> (Vec<Rounds>, bool) {
-        let (cases, tools, ranks) = (turns.cases, turns.tools, turns.team.size());
-        let mut block = vec![Rounds::default(); cases.len()];
-        let mut broken = Vec::new();
-        for number in 0..self.rounds * (1 + MORE_ROUNDS) {
-            for (case, rounds) in cases.iter().zip(&mut block) {
-                if interrupt::asked() {
-                    return (block, false);
-                }
-                if broken.contains(&case.force.name()) {
-                    continue;
-                }
-                let Some(round) = self.round(case, rounds, number, ranks, tools) else { continue };
-                match turns.measure(case, round) {
-                    Ok(outcome) => rounds.add(outcome),
-                    Err(dead) if dead => return (block, true),
-                    Err(_) => broken.push(case.force.name()),
-                }
-            }
-        }
-        (block, false)
-    }
-
-    /// Measures the cases of one operation once at each place asked for, as the
-    /// places come; a short sleep lets the host move the cores.
-    fn seek(&self, turns: &mut Turns<'_>) -> (Vec<Rounds>, bool) {
-        let (cases, limits) = (turns.cases, turns.tools.limits);
-        let mut block = vec![Rounds::default(); cases.len()];
-        let mut broken = Vec::new();
-        let until = Instant::now() + Duration::from_secs_f64(self.seek_time);
-        let mut naps = (100..8000).step_by(1931).map(Duration::from_micros).cycle();
-        let planned = Round {
-            number: 0,
-            samples: self.iterations,
-            time: self.time,
-            fewest: FEWEST.max(if self.root == Root::All { turns.team.size() } else { 0 }),
-        };
-        while !interrupt::asked() && Instant::now() < until {
-            let here = match floor(turns.team, turns.tools) {
-                Ok(Some(ns)) => limits.place(ns),
-                _ => return (block, true),
-            };
-            let lacks = |place: &Place, rounds: &Rounds| !rounds.have_at(*place, FEWEST, &limits);
-            let is_open = |case: &Case, rounds: &Rounds, place: &Place| {
-                lacks(place, rounds) && !broken.contains(&case.force.name())
-            };
-            let pairs = || cases.iter().zip(&block);
-            let wanted = |case: &Case, rounds: &Rounds| {
-                self.seek.contains(&here) && is_open(case, rounds, &here)
-            };
-            let next = pairs().position(|(case, rounds)| wanted(case, rounds));
-            let Some(next) = next else {
-                let left = |(case, rounds)| self.seek.iter().any(|p| is_open(case, rounds, p));
-                if !pairs().any(left) {
-                    break;
-                }
-                naps.by_ref().take(1).for_each(std::thread::sleep);
-                continue;
-            };
-            let round = Round { number: block[next].len(), ..planned };
-            match turns.measure(&cases[next], round) {
-                Ok(outcome) => block[next].add(outcome),
-                Err(dead) if dead => return (block, true),
-                Err(_) => broken.push(cases[next].force.name()),
-            }
-        }
-        (block, false)
-    }
-
-    /// Round `number` of a case, if it has one: those that were planned, and some
-    /// more where no place has samples enough.
-    fn round(
-        &self,
-        case: &Case,
-        rounds: &Rounds,
-        number: usize,
-        ranks: usize,
-        tools: &Tools,
-    ) -> Option<Round> {
-        let fewest = if case.root == Root::All { FEWEST.max(ranks) } else { FEWEST };
-        let (samples, time) = (case.effort.samples, case.effort.time);
-        let planned = schedule(self.rounds, samples, fewest, time);
-        match planned.get(number) {
-            Some(round) => Some(*round),
-            None if number >= planned.len() * (1 + MORE_ROUNDS) => None,
-            None if tools.probe.is_none() => None,
-            None if rounds.have(samples.unwrap_or(FEWEST), &tools.limits) => None,
-            None => Some(Round { number, ..planned[number % planned.len()] }),
-        }
-    }
-
     fn rows(&self, case: &Case, rounds: &Rounds, ranks: usize) -> Vec<Row> {
         if rounds.len() == 0 {
             return Vec::new();
@@ -405,42 +315,6 @@ impl Bench {
         let all = self.by_place || !self.seek.is_empty();
         rows.take(if all { usize::MAX } else { 1 }).collect()
     }
-}
-
-/// The cases of one operation, and what they are measured with.
-struct Turns<'a> {
-    team: &'a Team,
-    cases: &'a [Case],
-    tools: &'a Tools,
-    progress: &'a mut Progress,
-    failed: &'a mut Vec<String>,
-}
-
-impl Turns<'_> {
-    /// Measures a round. If it failed, that is noted; whether the team is dead.
-    fn measure(&mut self, case: &Case, round: Round) -> Result<Outcome, bool> {
-        let (op, algorithm) = (case.shape.operation, case.force.name());
-        let what = format!("{op} {algorithm} {}", size::text(case.shape.count * case.ty.size()));
-        self.progress.step(&what);
-        measure(self.team, case, round, self.tools).map_err(|e| {
-            self.progress.clear();
-            let what = format!("{what}: {e}");
-            say(&what);
-            self.failed.push(what);
-            matches!(e, Error::Dead)
-        })
-    }
-}
-
-/// The raw exchange now, unless ranks share cores.
-fn floor(team: &Team, tools: &Tools) -> Result<Option<f64>, Error> {
-    tools.probe.as_ref().map_or(Ok(None), |probe| exchange::exchange(team, probe))
-}
-
-/// A line on the standard error.
-fn say(what: &str) {
-    let line = crate::failure::one_line(what);
-    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {line}");
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

@@ -99,6 +99,9 @@ pub(crate) struct Peers {
     /// Where all programs' rows go; what is there already is merged in
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
+    /// Something to be said above the table
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
     /// A plot of single calls
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -267,6 +270,7 @@ impl Peers {
         let mut out = "# Phalanx beside its peers\n\n".to_string();
         let mut line = |text: &str| out += &format!("- {text}\n");
         let cores = machine.allowed_pus().len();
+        self.note.iter().for_each(|note| line(note));
         line(&format!("{}, {cpu}, {cores} usable threads", version("date", &["+%F"])));
         let mpirun = |name: &str| version(name, &["--version"]);
         for name in ["mpirun.openmpi", "mpirun.mpich", "gcc", "clang"] {
@@ -275,8 +279,9 @@ impl Peers {
             }
         }
         let stolen = found.stolen_ms.map_or("unknown".to_string(), |ms| format!("{ms:.0} ms"));
+        let plural = if rounds == 1 { "" } else { "s" };
         line(&format!(
-            "{rounds} rounds{} in {:.0} s; stolen by the host meanwhile: {stolen}",
+            "{rounds} round{plural}{} in {:.0} s; stolen by the host meanwhile: {stolen}",
             if self.quick { " (quick)" } else { "" },
             found.seconds
         ));
