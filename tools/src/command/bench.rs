@@ -22,8 +22,7 @@ use crate::{interrupt, names, size};
 use phalanx::placement::Placement;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
-use phalanx::{Error, MAX_RANKS, Team, Wait};
-use std::io::Write;
+use phalanx::{MAX_RANKS, Team, Wait};
 use std::time::{Duration, Instant};
 
 const ABOUT: &str = "\
