@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod cost;
 mod machine;
+mod peers;
 mod place;
 mod trace;
 
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Check(check::Check),
     Machine(machine::MachineArgs),
     Place(Box<place::Place>),
+    Peers(Box<peers::Peers>),
 }
 
 impl Command {
@@ -30,6 +32,7 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Machine(machine) => machine.run(),
             Command::Place(place) => place.run(),
+            Command::Peers(peers) => peers.run(),
         }
     }
 }

@@ -1,0 +1,36 @@
+//! Criterion: what a call costs, beside what else there is. One file and one
+//! group a question:
+//!
+//! | group | question | beside |
+//! |---|---|---|
+//! | `dispatch` | what does it cost to get all ranks to work? | rayon, scoped threads |
+//! | `barrier` | .. that all have come? | two raw flags, `std::sync::Barrier`, `spin::Barrier` |
+//! | `mailbox` | .. a word there and back? | two raw flags, rtrb, crossbeam-channel |
+//! | a collective's name | .. this many bytes per rank? | |
+//! | `sum of vectors` | .. one shared sum instead of one with every rank? | rayon |
+//!
+//! All run on the same pinned threads: those of a team (rayon on a pool of its
+//! own). Workers live as long as the bench; each sample is one run of many
+//! calls, timed on rank 0. Owners rewrite their buffers before each call of a
+//! collective, untimed.
+//!
+//! Cores of a virtual machine move while these run, so that two groups do not
+//! compare; for that see `benches/ratios.rs`, `phalanx bench` and `phalanx
+//! peers`, which know where the cores are.
+
+mod barrier;
+mod collectives;
+mod common;
+mod dispatch;
+mod mailbox;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use std::time::Duration;
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(1))
+        .warm_up_time(Duration::from_millis(300));
+    targets = dispatch::bench, barrier::bench, mailbox::bench, collectives::bench
+}
+criterion_main!(benches);

@@ -1,0 +1,130 @@
+/* MPI collectives on doubles. usage: mpirun -np P mpi --ranks P [options, see harness.h]
+ * The larger buffer has `bytes`: the vector, or all blocks together. */
+#include "harness.h"
+#include <fcntl.h>
+#include <mpi.h>
+
+enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, REDUCE_SCATTER, ALLTOALL, SCAN, SCAN_IN, SCATTER, GATHER, OPS };
+static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather"};
+static int rank, ranks;
+static double *out[MAX_LANES], *in[MAX_LANES];
+
+static int has_blocks(int op) { return op == ALLGATHER || op == REDUCE_SCATTER || op == ALLTOALL || op == SCATTER || op == GATHER; }
+
+/* elements that this rank sends */
+static size_t sent(const row *r)
+{
+    switch (r->op) {
+    case BARRIER: return 0;
+    case BCAST: return rank == 0 ? r->count : 0;
+    case SCATTER: return rank == 0 ? r->count : 0;
+    case ALLGATHER: case GATHER: return r->count / (size_t)ranks;
+    default: return r->count;
+    }
+}
+static void rewrite(const row *r, int lane)
+{
+    double *x = r->op == ALLREDUCE_IN || r->op == REDUCE_IN || r->op == SCAN_IN ? in[lane] : out[lane];
+    for (size_t i = 0, n = sent(r); i < n; i++) x[i] = rank + 1;
+}
+static void call(const row *r, int lane)
+{
+    double *x = out[lane], *y = in[lane];
+    int n = (int)r->count, block = n / ranks;
+    MPI_Comm w = MPI_COMM_WORLD;
+    switch (r->op) {
+    case BARRIER: MPI_Barrier(w); break;
+    case BCAST: MPI_Bcast(x, n, MPI_DOUBLE, 0, w); break;
+    case REDUCE: MPI_Reduce(x, y, n, MPI_DOUBLE, MPI_SUM, 0, w); break;
+    case REDUCE_IN: MPI_Reduce(rank ? y : MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, 0, w); break;
+    case ALLREDUCE: MPI_Allreduce(x, y, n, MPI_DOUBLE, MPI_SUM, w); break;
+    case ALLREDUCE_IN: MPI_Allreduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, w); break;
+    case ALLGATHER: MPI_Allgather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w); break;
+    case REDUCE_SCATTER: MPI_Reduce_scatter_block(x, y, block, MPI_DOUBLE, MPI_SUM, w); break;
+    case ALLTOALL: MPI_Alltoall(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w); break;
+    case SCAN: MPI_Scan(x, y, n, MPI_DOUBLE, MPI_SUM, w); break;
+    case SCAN_IN: MPI_Scan(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, w); break;
+    case SCATTER: MPI_Scatter(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
+    case GATHER: MPI_Gather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
+    }
+}
+
+/* the result at index i of n, where this rank has one; else -1 */
+static double wanted(int op, size_t i, size_t n)
+{
+    double all = ranks * (ranks + 1) / 2.0;
+    switch (op) {
+    case BCAST: case SCATTER: return 1;
+    case REDUCE: case REDUCE_IN: return rank == 0 ? all : -1;
+    case ALLREDUCE: case ALLREDUCE_IN: case REDUCE_SCATTER: return all;
+    case SCAN: case SCAN_IN: return (rank + 1) * (rank + 2) / 2.0;
+    case GATHER: if (rank) return -1; /* fall through */
+    case ALLGATHER: case ALLTOALL: return 1 + (double)(i / (n / (size_t)ranks));
+    default: return -1;
+    }
+}
+/* one call of each row, every element compared */
+static void check(const row *r)
+{
+    size_t n = r->op == SCATTER || r->op == REDUCE_SCATTER ? r->count / (size_t)ranks : r->count;
+    const double *got = r->op == BCAST ? out[0] : in[0];
+    memset(in[0], 0, r->count * 8);
+    if (r->op == BCAST) memset(out[0], 0, r->count * 8);
+    rewrite(r, 0);
+    call(r, 0);
+    for (size_t i = 0; r->op != BARRIER && i < n; i++) {
+        double want = wanted(r->op, i, r->count);
+        if (want >= 0 && got[i] != want) {
+            fprintf(stderr, "# %s of %zu bytes is wrong at rank %d\n", r->name, r->bytes, rank);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    ask_parse(argc, argv);
+    if (ask.ranks != ranks) { fprintf(stderr, "# started with %d ranks, not %d\n", ranks, ask.ranks); MPI_Abort(MPI_COMM_WORLD, 2); }
+    pin(rank);
+    /* the gate's memory: of all ranks, and none of MPI's */
+    char name[64];
+    long id = getpid();
+    MPI_Bcast(&id, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "/phalanx-peers-%ld", id);
+    if (rank == 0) {
+        int made = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
+        if (made < 0 || ftruncate(made, sizeof(team))) { perror("# shm_open"); MPI_Abort(MPI_COMM_WORLD, 1); }
+        close(made);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    int file = shm_open(name, O_RDWR, 0600);
+    team *t = mmap(0, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) shm_unlink(name);
+    if (file < 0 || t == MAP_FAILED) { perror("# mmap"); MPI_Abort(MPI_COMM_WORLD, 1); }
+
+    size_t most = largest_size() + 8 * (size_t)ranks;
+    for (int lane = 0; lane < MAX_LANES; lane++) {
+        size_t bytes = lane ? 16384 : most;
+        out[lane] = memory(bytes);
+        in[lane] = memory(bytes);
+    }
+    static rows list;
+    for (int op = 0; op < OPS; op++)
+        for (int s = 0; s < (op == BARRIER ? 1 : ask.n_sizes); s++) {
+            if (!listed(ask.ops, op_name[op])) continue;
+            size_t n = ask.sizes[s] / 8, p = (size_t)ranks;
+            n = op == BARRIER ? 0 : has_blocks(op) ? (n / p ? n / p : 1) * p : n ? n : 1;
+            row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, op_name[op]);
+        }
+    for (int i = 0; i < list.n; i++) check(&list.rows[i]);
+    member m = team_join(t, rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    peer_rows(&m, &list);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* OpenMP: what it has of collectives, between the threads of one parallel region.
+ * usage: openmp --ranks P [options, see harness.h]
+ *  barrier             #pragma omp barrier
+ *  allreduce           #pragma omp for over the elements: sum of all ranks' vectors, into ONE
+ *                      shared result (an MPI all-reduce leaves a copy with every rank)
+ *  allreduce_clause    #pragma omp for reduction(+: a[:n]), the same; up to 1 MiB, since the
+ *                      private copies are on the stacks */
+#include "harness.h"
+#include <omp.h>
+
+enum { BARRIER, FOR, CLAUSE, OPS };
+static const char *const op_name[OPS] = {"barrier", "allreduce", "allreduce_clause"};
+static double *in[MAX_LANES][MAX_RANKS], *sum[MAX_LANES];
+
+static void rewrite(const row *r, int lane)
+{
+    int rank = omp_get_thread_num();
+    for (size_t i = 0; i < r->count; i++) in[lane][rank][i] = rank + 1;
+    if (r->op == CLAUSE && rank == 0) memset(sum[lane], 0, r->bytes);
+}
+static void barrier(const row *r, int lane)
+{
+    (void)r, (void)lane;
+#pragma omp barrier
+}
+static void by_for(const row *r, int lane)
+{
+    double *const *x = in[lane], *s = sum[lane];
+    int p = ask.ranks;
+    if (p == 2) { /* a compiler vectorises this one */
+        const double *a = x[0], *b = x[1];
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < r->count; i++) s[i] = a[i] + b[i];
+    } else {
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < r->count; i++) {
+            double of_all = x[0][i];
+            for (int k = 1; k < p; k++) of_all += x[k][i];
+            s[i] = of_all;
+        }
+    }
+}
+static void by_clause(const row *r, int lane)
+{
+    size_t n = r->count;
+    double *s = sum[lane];
+#pragma omp for schedule(static, 1) reduction(+ : s[:n])
+    for (int k = 0; k < ask.ranks; k++)
+        for (size_t i = 0; i < n; i++) s[i] += in[lane][k][i];
+}
+
+int main(int argc, char **argv)
+{
+    ask_parse(argc, argv);
+    static team shared;
+    static rows list;
+    size_t most = largest_size();
+    for (int lane = 0; lane < MAX_LANES; lane++) sum[lane] = memory(lane ? 16384 : most);
+    void (*const calls[OPS])(const row *, int) = {barrier, by_for, by_clause};
+    for (int op = 0; op < OPS; op++)
+        for (int s = 0; s < (op == BARRIER ? 1 : ask.n_sizes); s++) {
+            size_t n = op == BARRIER ? 0 : ask.sizes[s] / 8 ? ask.sizes[s] / 8 : 1;
+            if (!listed(ask.ops, op_name[op]) || (op == CLAUSE && n * 8 > 1 << 20)) continue;
+            row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = calls[op]}, op_name[op]);
+        }
+    omp_set_dynamic(0);
+    int wrong = 0;
+#pragma omp parallel num_threads(ask.ranks) reduction(| : wrong)
+    {
+        int rank = omp_get_thread_num();
+        /* Where ranks share processors, pinning would keep a thread from an idle one. */
+        int cpus;
+        cpu_of(0, &cpus);
+        if (ask.ranks <= cpus) pin(rank);
+        for (int lane = 0; lane < MAX_LANES; lane++) in[lane][rank] = memory(lane ? 16384 : most);
+        static rows mine[MAX_RANKS];
+        mine[rank] = list;
+        member m = team_join(&shared, rank);
+        for (int i = 0; i < list.n; i++) {
+            const row *r = &list.rows[i];
+            rewrite(r, 0);
+            meet(&m, 0, 0);
+            r->call(r, 0);
+            meet(&m, 0, 0);
+            for (size_t k = 0; k < r->count; k++) wrong |= sum[0][k] != ask.ranks * (ask.ranks + 1) / 2.0;
+            meet(&m, 0, 0);
+        }
+        if (!meet(&m, (uint64_t)wrong, 0)) peer_rows(&m, &mine[rank]);
+    }
+    if (wrong) fprintf(stderr, "# a sum is wrong\n");
+    return wrong;
+}

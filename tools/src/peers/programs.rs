@@ -1,0 +1,149 @@
+//! The peers' programs: sources of ours that call other people's libraries,
+//! compiled with the compilers that this machine has. Nothing is installed.
+
+use super::process::{Job, Limits};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const FILES: [(&str, &str); 4] = [
+    ("harness.h", include_str!("../../peers/harness.h")),
+    ("mpi.c", include_str!("../../peers/mpi.c")),
+    ("openmp.c", include_str!("../../peers/openmp.c")),
+    ("floor.c", include_str!("../../peers/floor.c")),
+];
+
+const FLAGS: [&str; 4] = ["-O3", "-march=native", "-std=gnu11", "-Wall"];
+
+/// A program to build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    source: &'static str,
+    /// Compilers that will do, the first that is there first; with a word that its
+    /// `--version` or `-show` must have, where the name alone says too little.
+    compilers: &'static [(&'static str, &'static str)],
+    flags: &'static [&'static str],
+    /// What a person can do who misses it.
+    pub(crate) hint: &'static str,
+}
+
+pub(crate) const FLOOR: Program = Program {
+    name: "floor",
+    source: "floor.c",
+    compilers: &[("gcc", ""), ("clang", ""), ("cc", "")],
+    flags: &["-lpthread"],
+    hint: "a C compiler",
+};
+pub(crate) const OPENMP_GCC: Program = Program {
+    name: "openmp-gcc",
+    source: "openmp.c",
+    compilers: &[("gcc", "")],
+    flags: &["-fopenmp"],
+    hint: "gcc with libgomp",
+};
+pub(crate) const OPENMP_CLANG: Program = Program {
+    name: "openmp-clang",
+    source: "openmp.c",
+    compilers: &[("clang", "")],
+    flags: &["-fopenmp=libomp"],
+    hint: "clang with libomp-dev",
+};
+pub(crate) const OPENMPI: Program = Program {
+    name: "openmpi",
+    source: "mpi.c",
+    compilers: &[("mpicc.openmpi", ""), ("mpicc", "openmpi")],
+    flags: &[],
+    hint: "Open MPI (openmpi-bin, libopenmpi-dev)",
+};
+pub(crate) const MPICH: Program = Program {
+    name: "mpich",
+    source: "mpi.c",
+    compilers: &[("mpicc.mpich", ""), ("mpicc", "mpich")],
+    flags: &[],
+    hint: "MPICH (mpich, libmpich-dev)",
+};
+
+/// The file of the search path that `name` stands for.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// Makes the directory `dir`, with the sources. It must not be there yet: what
+/// lies in it is going to be run.
+pub(crate) fn unpack(dir: &Path) -> io::Result<()> {
+    fs::create_dir(dir)?;
+    FILES.iter().try_for_each(|(name, text)| fs::write(dir.join(name), text))
+}
+
+impl Program {
+    /// Builds it in `dir`, which has the sources. An error says what is missing.
+    pub(crate) fn build(&self, dir: &Path) -> Result<PathBuf, String> {
+        let compiler = self.compilers.iter().find(|(name, word)| is_there(name, word));
+        let Some((compiler, _)) = compiler else {
+            let names: Vec<&str> = self.compilers.iter().map(|compiler| compiler.0).collect();
+            return Err(format!("no {} found; needs {}", names.join(" or "), self.hint));
+        };
+        let out = dir.join(self.name);
+        let mut command = Command::new(compiler);
+        command.args(FLAGS).arg("-o").arg(&out).arg(dir.join(self.source)).args(self.flags);
+        let job = Job::run(command, Limits::of(Duration::from_secs(60)));
+        match job {
+            Ok(done) if done.success => Ok(out),
+            Ok(done) => {
+                let error = done.stderr.lines().find(|line| line.contains("error"));
+                let error = error.or(done.stderr.lines().next()).unwrap_or("no reason given");
+                Err(format!("{compiler} cannot build it: {error}; needs {}", self.hint))
+            }
+            Err(e) => Err(format!("{compiler} cannot be run: {e}")),
+        }
+    }
+}
+
+/// Whether a compiler is there, and is of the kind that `word` names.
+fn is_there(name: &str, word: &str) -> bool {
+    if find(name).is_none() {
+        return false;
+    }
+    word.is_empty() || {
+        let shown = Command::new(name).arg("-show").output();
+        shown.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).to_lowercase().contains(word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_compiler_is_named() {
+        let program = Program {
+            name: "nothing",
+            source: "floor.c",
+            compilers: &[("no-such-compiler", ""), ("nor-this-one", "")],
+            flags: &[],
+            hint: "a miracle",
+        };
+        let why = program.build(Path::new(".")).unwrap_err();
+        assert_eq!(why, "no no-such-compiler or nor-this-one found; needs a miracle");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_built_says_why() {
+        let Some(_) = find("cc") else {
+            eprintln!("skipped: no cc");
+            return;
+        };
+        let dir = std::env::temp_dir().join(format!("phalanx-programs-{}", std::process::id()));
+        unpack(&dir).unwrap();
+        fs::write(dir.join("broken.c"), "int main(void) { return no_such_name; }\n").unwrap();
+        let program = Program { source: "broken.c", compilers: &[("cc", "")], ..FLOOR };
+        let why = program.build(&dir).unwrap_err();
+        fs::remove_dir_all(&dir).unwrap();
+        assert!(why.contains("no_such_name") && why.ends_with("; needs a C compiler"), "{why}");
+    }
+}
