@@ -2,7 +2,7 @@
 
 use super::{Choice, Comm};
 use crate::engine::{Cut, Guard, Kernel};
-use crate::fabric::{Check, Params, Port, Sig, Stop};
+use crate::fabric::{Params, Port, Sig, Stop};
 use crate::op::BitOr;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
@@ -36,8 +36,7 @@ impl Comm {
         if self.choice != Choice::Auto && self.choice != Choice::Algorithm(Algorithm::BAR_ANY) {
             return self.barrier_by_schedule(&SIG, at);
         }
-        let algorithm = Algorithm::BAR_ANY.index().into();
-        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm };
+        let params = Params { algorithm: Algorithm::BAR_ANY.index(), ..Params::of(0) };
         if !self.enter(&SIG, at, params) {
             return;
         }

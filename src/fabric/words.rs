@@ -52,6 +52,10 @@ impl Fabric {
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: alarms.into_iter().map(seat).collect(),
         };
+        if fabric.world.start() != 0 {
+            let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
+            pairs.for_each(|(from, to)| fabric.channel(from, to).begin_after(fabric.world.start()));
+        }
         (fabric, beds)
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct World {
     cause: Mutex<Option<(u64, Error)>>,
     lines: Box<[CachePadded<Line>]>,
     records: Box<[Records]>,
+    /// What counters begin from; other than 0 only in tests.
+    start: u32,
 }
 
 impl World {
@@ -46,7 +48,23 @@ impl World {
             cause: Mutex::new(None),
             lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
             records: (0..ranks).map(|_| Records::default()).collect(),
+            start: 0,
         }
+    }
+
+    /// The same with all counters that wrap beginning from `start`: those of
+    /// waits here, those of messages and calls in its communicators.
+    pub(crate) fn counting_from(self, start: u32) -> Self {
+        for line in &self.lines {
+            // Relaxed: nobody else has the world yet.
+            line.wait.store(u64::from(start) << 32, Ordering::Relaxed);
+        }
+        World { start, ..self }
+    }
+
+    /// What counters begin from.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
     }
 
     pub(crate) fn ranks(&self) -> usize {

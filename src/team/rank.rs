@@ -68,6 +68,7 @@ pub(crate) fn take_part(
 ) -> bool {
     let fabric = comm.fabric_id();
     comm.join_run(run);
+    world.records(rank).begin_run();
     let outer = IN_A_RUN.replace(true);
     let result = catch_unwind(AssertUnwindSafe(|| body(rank, comm)));
     IN_A_RUN.set(outer);

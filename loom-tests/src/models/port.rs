@@ -3,7 +3,7 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{Check, Fabric, Kind, Sig, World};
+use crate::fabric::{Fabric, Kind, Params, Sig, World};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
@@ -15,7 +15,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{Params, Port, Stop, Words};
+            use $($port)::+::{Port, Stop, Words};
 
             include!("port/bodies.rs");
         }

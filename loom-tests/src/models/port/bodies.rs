@@ -20,8 +20,7 @@ pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
 }
 
 pub(super) fn enter(port: &mut Port) {
-    let params = Params { len: 1, parameter: Check::NO_PARAMETER, algorithm: 0 };
-    port.enter(&SIG, Location::caller(), params);
+    port.enter(&SIG, Location::caller(), Params::of(1));
 }
 
 pub(super) fn post(port: &mut Port, peer: usize, value: u64) -> Result<(), Stop> {
