@@ -397,14 +397,14 @@ impl Comm {
                 let odd = circle.iter().map(|&(rank, _)| rank).find(|&rank| {
                     rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
                 });
-                match odd {
-                    Some(peer) => Error::Mismatch {
-                        rank: me,
-                        here: site(here),
-                        peer,
-                        there: latest(peer).map(site),
-                        what: "they wait for each other in different calls".to_string(),
-                    },
+                match odd.and_then(|peer| Some((peer, latest(peer)?))) {
+                    Some((peer, there)) => {
+                        let words = in_words(world, (me, &here), (peer, &there), algorithm_name);
+                        let words = words.unwrap_or_else(|| "two communicators".to_string());
+                        let what = format!("{words}; they wait for each other");
+                        let (here, there) = (site(here), Some(site(there)));
+                        Error::Mismatch { rank: me, here, peer, there, what }
+                    }
                     None => Error::Deadlock {
                         circle: circle
                             .into_iter()

@@ -139,7 +139,7 @@ impl Comm {
     }
 
     /// The extents that the choice prescribes.
-    fn dims(&self) -> Option<&Extents> {
+    pub(super) fn dims(&self) -> Option<&Extents> {
         match &self.choice {
             Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
             _ => None,
@@ -148,7 +148,7 @@ impl Comm {
 
     /// The algorithm for a task of `bytes` bytes.
     #[inline(always)]
-    fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
+    pub(super) fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
             Choice::Auto => {

@@ -141,7 +141,7 @@ impl Records {
     pub(crate) fn shape_in_words(&self, shape: Shape) -> String {
         let varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
         match () {
-            () if varied.shape != shape => shape.to_string(),
+            () if varied.shape != shape || shape == Shape::NONE => shape.to_string(),
             () if varied.extents.is_empty() => format!("{:?}", varied.counts),
             () => {
                 let mesh = Shape::of_mesh(varied.extents.iter().copied());

@@ -3,21 +3,21 @@
 
 use std::fmt;
 
-/// Extents, counts, or nothing, in a word: few and small extents as they are,
+/// Extents, counts, or nothing, in a word: extents as they are, where they fit;
 /// anything else hashed.
 ///
 /// | bits 62..64 | bits 0..62 |
 /// |---|---|
-/// | 0 | 0: nothing to tell apart |
+/// | 0 | 0: nothing to tell apart; else hash of extents that do not fit |
 /// | 1 | 56..62: number of extents, up to 5; below it 11 bits of each |
-/// | 2 | hash of more, or larger, extents |
+/// | 2 | the same with up to 11 extents of 5 bits |
 /// | 3 | hash of counts |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape(pub(crate) u64);
 
 const HASH: u64 = (1 << 62) - 1;
-/// Bits of an extent that is kept as it is; ranks are at most 2^10.
-const EXTENT: u32 = 11;
+/// By tag, 1 or 2: extents that fit, and bits of each; ranks are at most 2^10.
+const PACKED: [(usize, u32); 2] = [(5, 11), (11, 5)];
 
 /// A permutation of the words in which every bit depends on every other
 /// (the finaliser of splitmix64; Steele, Lea, Flood 2014).
@@ -37,11 +37,13 @@ impl Shape {
     /// A mesh's.
     pub(crate) fn of_mesh(extents: impl Iterator<Item = usize> + Clone) -> Self {
         let n = extents.clone().count();
-        if n > 5 || extents.clone().any(|e| e >= 1 << EXTENT) {
-            return Shape(2 << 62 | hash(extents));
+        for (tag, (most, bits)) in (1..).zip(PACKED) {
+            if n <= most && extents.clone().all(|e| e < 1 << bits) {
+                let packed = extents.enumerate().map(|(i, e)| (e as u64) << (i as u32 * bits));
+                return Shape(tag << 62 | (n as u64) << 56 | packed.sum::<u64>());
+            }
         }
-        let packed = extents.enumerate().map(|(i, e)| (e as u64) << (i as u32 * EXTENT));
-        Shape(1 << 62 | (n as u64) << 56 | packed.sum::<u64>())
+        Shape(hash(extents) | 1)
     }
 
     /// That of varied blocks.
@@ -63,18 +65,19 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 >> 62 {
-            0 => f.write_str("none"),
-            1 => {
+            0 if self.0 == 0 => f.write_str("none"),
+            0 => write!(f, "those of hash {:x}", self.0),
+            3 => f.write_str("other counts"),
+            tag => {
+                let (_, bits) = PACKED[tag as usize - 1];
                 let n = (self.0 >> 56 & 0x3f) as u32;
-                let extent = |i: u32| self.0 >> (i * EXTENT) & ((1 << EXTENT) - 1);
+                let extent = |i: u32| self.0 >> (i * bits) & ((1 << bits) - 1);
                 // The first dimension varies fastest; written last.
                 (0..n).rev().try_for_each(|i| {
                     let sep = if i + 1 == n { "" } else { "x" };
                     write!(f, "{sep}{}", extent(i))
                 })
             }
-            2 => f.write_str("others"),
-            _ => f.write_str("other counts"),
         }
     }
 }
@@ -89,7 +92,9 @@ mod tests {
         assert_eq!(mesh(&[3, 2]).to_string(), "2x3");
         assert_eq!(mesh(&[1024]).to_string(), "1024");
         assert_eq!(mesh(&[2, 2, 2, 2, 2]).to_string(), "2x2x2x2x2");
-        assert_eq!(mesh(&[2; 6]).to_string(), "others");
+        assert_eq!(mesh(&[2, 1, 2, 2, 1, 1, 1, 31]).to_string(), "31x1x1x1x2x2x1x2");
+        assert!(mesh(&[2; 12]).to_string().starts_with("those of hash "));
+        assert_ne!(mesh(&[2; 12]), mesh(&[2; 13]));
         assert_ne!(mesh(&[2, 3]), mesh(&[3, 2]));
         assert_ne!(mesh(&[6, 1]).digest(), mesh(&[6]).digest());
         assert_eq!(Shape::NONE.digest(), 0);

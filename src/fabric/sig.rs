@@ -195,11 +195,12 @@ impl Check {
         let numbers = |(a, b): (u64, u64)| [a.to_string(), b.to_string()];
         let call = ("number of the collective call", numbers(field(0, 14)));
         let algorithm = field(25, 8);
+        let (extents, len) = (field(33, 5), field(44, 12));
+        let digest = (extents.0 << 12 | len.0, extents.1 << 12 | len.1);
         let fields = [
             ("root or distance", numbers(field(14, 11))),
             ("algorithm", [name(algorithm.0 as u8), name(algorithm.1 as u8)]),
-            ("extents of the mesh, or counts (hashed)", numbers(field(33, 5))),
-            ("length (low 12 bits)", numbers(field(44, 12))),
+            ("length, extents of the mesh, or counts (a digest)", numbers(digest)),
             ("bytes of the message (62, 63: large)", numbers(field(38, 6))),
         ];
         let said = |(name, [a, b]): &(&str, [String; 2])| {

@@ -1,29 +1,13 @@
 //! What the tests of misuse share: a watchdog, and runs that must be right.
-#![allow(dead_code)] // Each test file uses a part of it.
+#![allow(dead_code, unused_imports)] // Each test file uses a part of it.
+
+mod dice;
+mod watch;
+
+pub(crate) use dice::Dice;
+pub(crate) use watch::{Watch, watched, watched_cases};
 
 use phalanx::{Comm, Error, Team, op};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
-
-/// Longer than any test takes, even on a busy machine.
-const LONGEST: Duration = Duration::from_secs(60);
-
-/// Runs `body` on a thread of its own and aborts the process if it hangs.
-pub(crate) fn watched<R: Send>(body: impl FnOnce() -> R + Send) -> R {
-    let name = std::thread::current().name().unwrap_or("a test").to_string();
-    let (done, over) = channel::<()>();
-    std::thread::scope(|s| {
-        let body = s.spawn(move || {
-            let _done = done; // Dropped at the end, also in a panic.
-            body()
-        });
-        if over.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{name} hangs: not over after {LONGEST:?}");
-            std::process::abort();
-        }
-        body.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
-    })
-}
 
 /// A panic that prints nothing.
 pub(crate) fn bomb() -> ! {

@@ -2,6 +2,7 @@
 //! run end with the cause, without a hang, without reading freed memory, and
 //! does the team work afterwards?
 
+#[path = "../common/mod.rs"]
 mod common;
 
 use common::{Canary, POISON, add_alive, bomb, check_usable, failure, right, team, watched};
