@@ -24,7 +24,7 @@ pub(crate) use record::Call;
 pub(crate) use shape::Shape;
 pub(crate) use sig::{Check, Kind, Params, Sig};
 pub(crate) use words::Fabric;
-pub(crate) use world::World;
+pub(crate) use world::{World, discard};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 384
 /// bytes each of address space (384 MiB at this size), of memory only where

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::sync::diagnostic::AtomicUsize;
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
 use crossbeam_utils::CachePadded;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
@@ -22,6 +23,14 @@ struct Line {
     /// Calls under way, on any communicator of the rank, in which user code (a
     /// view, an operator) may be running. Looked at by the rank only.
     depth: AtomicUsize,
+}
+
+/// Drops a cause that nobody wants, or anything else that may hold a panic's
+/// payload, whose own `Drop` may panic.
+pub(crate) fn discard<T>(cause: T) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
+        std::mem::forget(second);
+    }
 }
 
 /// See the module documentation.
@@ -91,8 +100,8 @@ impl World {
 
     /// Ends run `run` for everybody, unless it is over already (a stashed
     /// communicator is used): then the next one must not suffer. The first
-    /// cause that is given stays; what is not kept is given back (dropping it
-    /// may run the user's code).
+    /// cause that is given stays; one that comes too late is given back
+    /// (dropping it may run the user's code, that of a panic's payload).
     pub(crate) fn poison(&self, run: u64, mut cause: Option<Error>) -> Option<Error> {
         // The lock orders those who poison: a store for an old run cannot come
         // after one for the present run.
@@ -110,7 +119,10 @@ impl World {
         // the same value.
         self.poison.store(run, publish(Site::Poison));
         drop(slot);
-        cause.or(old.map(|(_, error)| error))
+        // Nobody has asked for it. Whoever calls this may owe others its memory,
+        // and must not unwind here.
+        discard(old);
+        cause
     }
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
