@@ -2,9 +2,11 @@
 #![allow(dead_code, unused_imports)] // Each test file uses a part of it.
 
 mod dice;
+mod truth;
 mod watch;
 
 pub(crate) use dice::Dice;
+pub(crate) use truth::{compose, every_operation};
 pub(crate) use watch::{Watch, watched, watched_cases};
 
 use phalanx::{Comm, Error, Team, op};
@@ -70,4 +72,20 @@ pub(crate) fn failure<R>(result: Result<Vec<R>, Error>) -> Error {
         Err(e) => e,
         Ok(all) => panic!("the run succeeded, with {} results", all.len()),
     }
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no whole number")))
+}
+
+/// How often the random tests, and the generated ones, are to go round: 1, unless
+/// `PHALANX_ROUNDS` says more.
+pub(crate) fn rounds() -> usize {
+    number("PHALANX_ROUNDS").map_or(1, |n| n as usize)
+}
+
+/// The seed that a random test begins with: `PHALANX_SEED`, else `usual`.
+pub(crate) fn seed(usual: u64) -> u64 {
+    number("PHALANX_SEED").unwrap_or(usual)
 }
