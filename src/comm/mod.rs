@@ -444,7 +444,7 @@ impl Drop for Comm {
         if let Some(ending) = &self.ending {
             ending.settle(self);
         }
-        self.port.leave();
+        self.port.leave(self.roster.is_some() && std::thread::panicking());
     }
 }
 

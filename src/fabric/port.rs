@@ -570,7 +570,7 @@ impl Port {
             loop {
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
-                let left = fabric.has_left(peer, self.run);
+                let left = fabric.is_gone(peer, self.run);
                 let settled = self.link(peer).is_settled(tx);
                 let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
                 if left || (settled && finished) {
@@ -588,10 +588,15 @@ impl Port {
     }
 
     /// Declares the communicator given up, without ending the run: what
-    /// dropping a communicator does.
-    pub(crate) fn leave(&mut self) {
+    /// dropping a communicator does. `in_panic`: a panic unwinds, and the run
+    /// will hear of it.
+    pub(crate) fn leave(&mut self, in_panic: bool) {
         self.dead = true;
-        self.fabric.leave(self.rank);
+        if in_panic {
+            self.fabric.leave_in_panic(self.rank);
+        } else {
+            self.fabric.leave(self.rank);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::common::{Canary, add_alive, bomb, check_usable, failure, team, watche
 use super::is_bomb_of;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A programme of one call of each sort, on canaries of `n` elements; before call
 /// `k` (or after the last) `at(k)` is asked whether to go on.
@@ -297,6 +298,81 @@ fn a_panic_in_a_view() {
                     is_bomb_of(&error, who);
                     check_usable(&team, n as u64);
                 }
+            }
+        }
+    });
+}
+
+/// A rank's child is dropped by the unwinding long before the panic has come to
+/// `run`: the rank that waits in it must not say that its peer has just returned.
+#[test]
+fn a_panic_that_takes_its_time() {
+    struct Slow;
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+    watched(|| {
+        for p in [2, 3] {
+            let team = team(p);
+            for who in 0..p {
+                for n in [1, 100] {
+                    let error = failure(team.run(|comm| {
+                        let _slow = Slow; // Dropped after the child.
+                        let mut child = comm.split(0, comm.rank());
+                        if comm.rank() == who {
+                            bomb();
+                        }
+                        let mut x = Canary(vec![1; n]);
+                        child.all_reduce(&mut x.0, op::commutative(add_alive));
+                    }));
+                    is_bomb_of(&error, who);
+                    check_usable(&team, 1);
+                }
+                // Caught: the rank goes on, and waits for who waits for it.
+                let error = failure(team.run(|comm| {
+                    let mut child = Some(comm.split(0, comm.rank()));
+                    if comm.rank() == who {
+                        let lost = child.take();
+                        let caught = catch_unwind(AssertUnwindSafe(move || {
+                            let _lost = lost;
+                            bomb();
+                        }));
+                        assert!(caught.is_err());
+                        comm.barrier();
+                    } else {
+                        child.unwrap().barrier();
+                    }
+                }));
+                let text = error.to_string();
+                assert!(matches!(error, Error::Mismatch { .. } | Error::Deadlock { .. }), "{text}");
+                // Caught, and it returns.
+                let error = failure(team.run(|comm| {
+                    let mut child = comm.split(0, comm.rank());
+                    if comm.rank() == who {
+                        let caught = catch_unwind(AssertUnwindSafe(move || {
+                            let _lost = child;
+                            bomb();
+                        }));
+                        assert!(caught.is_err());
+                    } else {
+                        child.barrier();
+                    }
+                }));
+                assert!(matches!(error, Error::Left { peer, .. } if peer == who), "{error}");
+                // Caught, and nobody minds.
+                team.run(|comm| {
+                    let child = comm.split(0, comm.rank());
+                    let caught = catch_unwind(AssertUnwindSafe(move || {
+                        let _lost = child;
+                        bomb();
+                    }));
+                    assert!(caught.is_err());
+                    comm.barrier();
+                })
+                .unwrap();
+                check_usable(&team, 1);
             }
         }
     });
