@@ -54,10 +54,8 @@ pub(crate) fn compare<'a>(
         }
     }
     let unsent = |rank: usize| account(rank).unsent.load(Relaxed);
-    if (1..p).any(|rank| unsent(rank) != unsent(0))
-        && let Some(error) = disagree(fabric.world(), fabric.id(), fabric.member(0))
-    {
-        return Err(error);
+    if let Some(rank) = (1..p).find(|&rank| unsent(rank) != unsent(0)) {
+        return Err(other_unsent(fabric, rank));
     }
     let sum = (0..p).fold(0u32, |sum, rank| sum.wrapping_add(account(rank).balance()));
     match (sum != 0).then(|| fabric.unreceived()).flatten() {
@@ -99,6 +97,31 @@ fn more_calls(fabric: &Fabric, rank: usize, peer: usize, more: u32, made: u32) -
          and nobody waited in any"
     );
     Some(Error::Mismatch { rank, here, peer, there, what })
+}
+
+/// Rank `rank` of `fabric` has made another call than rank 0 where both sent
+/// nothing.
+fn other_unsent(fabric: &Fabric, rank: usize) -> Error {
+    let (first, rank) = (fabric.member(0), fabric.member(rank));
+    if let Some(error) = disagree(fabric.world(), fabric.id(), first) {
+        return error;
+    }
+    let latest = |rank: usize| {
+        let records = fabric.world().records(rank);
+        records.latest_of_run(|c| c.comm == fabric.id()).map(|call| call.site())
+    };
+    let what = "of their calls that send nothing (shifts by 0) one differs, longer ago than is on \
+                record; named are the latest calls";
+    match latest(first) {
+        Some(here) => Error::Mismatch {
+            rank: first,
+            here,
+            peer: rank,
+            there: latest(rank),
+            what: what.into(),
+        },
+        None => Error::Dead,
+    }
 }
 
 /// Compares the accounts of a sub-communicator once its last rank has dropped

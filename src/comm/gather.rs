@@ -32,6 +32,13 @@ impl Comm {
     /// assert_eq!(out, [[0, 7, 1, 7, 2, 7]; 3]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    /// The two cannot be parts of one buffer:
+    /// ```compile_fail,E0502
+    /// phalanx::run(2, |comm| {
+    ///     let mut all = [0; 2];
+    ///     comm.all_gather_into(&all[..1], &mut all);
+    /// });
+    /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
         let sig = const { &Sig::of::<T>("all_gather_into", "", "") };

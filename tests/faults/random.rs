@@ -396,7 +396,7 @@ fn one_run(watch: &Watch, team: &Team, seed: u64, number: usize) -> bool {
     if let Err(error) = &result {
         assert!(is_plausible(error, fault, who), "{error}\n{}", name());
     }
-    if number % 8 == 0 {
+    if number.is_multiple_of(8) {
         check_usable(team, seed);
     } else if let Err(error) = team.run(|comm| {
         let mut x = [comm.rank(), 1, 1, 1, 1, 1];

@@ -38,7 +38,7 @@ pub(crate) fn expected(call: Call, kind: Kind) -> Option<Outcome> {
         Length => told(call.has_length()),
         ElementType if call.is_message() => Some(Message),
         ElementType => told(call.has_data()),
-        Operator | OperatorKind => told(call.has_operator()),
+        Operator | Closure => told(call.has_operator()),
         Root => told(call.has_root()),
         Distance if call == Exchange => Some(Message),
         Distance => told(call == Shift),
@@ -92,7 +92,7 @@ fn words(case: &Case, expected: &Saying, got: &Saying, p: usize) -> Vec<String> 
         ElementType => {
             pair("element type", expected.element.name().into(), got.element.name().into())
         }
-        Operator | OperatorKind => {
+        Operator | Closure => {
             pair("operator", expected.combine.name().into(), got.combine.name().into())
         }
         Root => pair("root", expected.parameter.to_string(), got.parameter.to_string()),

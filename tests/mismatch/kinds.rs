@@ -8,7 +8,7 @@ pub(crate) enum Kind {
     Length,
     ElementType,
     Operator,
-    OperatorKind,
+    Closure,
     Root,
     Distance,
     /// The algorithm, by name.
@@ -40,7 +40,7 @@ pub(crate) const KINDS: [Kind; 17] = [
     Length,
     ElementType,
     Operator,
-    OperatorKind,
+    Closure,
     Root,
     Distance,
     Algorithm,
@@ -88,8 +88,8 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
         }
         if call.has_operator() {
             differ(Operator, Saying { combine: Combine::Max, ..it });
-            differ(OperatorKind, Saying { combine: Combine::Closure, ..it });
-            differ(OperatorKind, Saying { combine: Combine::Ordered, ..it });
+            differ(Closure, Saying { combine: Combine::Closure, ..it });
+            differ(Closure, Saying { combine: Combine::Ordered, ..it });
         }
         if call.has_root() {
             differ(Root, Saying { parameter: p - 1, ..it });

@@ -4,7 +4,8 @@
 //!
 //! The battery is generated: every call x every kind of disagreement, p = 2 to
 //! 8, the odd rank going round, in a team's own communicator and in one that was
-//! split off it, with its ranks reversed. What is detected, and how:
+//! split off it, with its ranks reversed; `PHALANX_ROUNDS` goes round more often,
+//! with other lengths, operations and algorithms. What is detected, and how:
 #![doc = include_str!("table.txt")]
 
 #[path = "../common/mod.rs"]
@@ -14,7 +15,7 @@ mod kinds;
 mod saying;
 mod singles;
 
-use common::{Watch, check_usable, team, watched_cases};
+use common::{Watch, check_usable, rounds, team, watched_cases};
 use judge::{Outcome, expected, judge};
 use kinds::{Case, KINDS, Kind, cases};
 use phalanx::{Comm, Error, Team, op};
@@ -43,12 +44,12 @@ fn battery(watch: &Watch, p: usize) {
     let mut bad = Vec::new();
     let team = team(p);
     let mut number = p;
-    for call in CALLS {
+    for call in CALLS.into_iter().cycle().take(CALLS.len() * rounds()) {
         for case in cases(call, p, number) {
             let Case { kind, usual, odd: other, .. } = &case;
             number += 1;
             // Every fourth round in a child.
-            let in_child = number / p % 4 == 0;
+            let in_child = (number / p).is_multiple_of(4);
             let odd = match call {
                 // The last of an odd number of ranks has no partner.
                 SendRecv if in_child => p - 1 - number % (p / 2 * 2),
@@ -75,7 +76,7 @@ fn battery(watch: &Watch, p: usize) {
                 Err(problem) => bad.push(format!("{problem}\n  {}", name())),
             }
             *table.entry((call, *kind)).or_default() += 1;
-            if number % 16 == 0 {
+            if number.is_multiple_of(16) {
                 check_usable(&team, number as u64);
             } else {
                 still_sums(&team, number);

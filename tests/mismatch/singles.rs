@@ -57,7 +57,12 @@ fn calls_that_send_nothing_are_compared() {
         told(&team, [0, 1], &["length: expected 1, got 2"], |comm| {
             let mut child = comm.split(0, comm.rank());
             let lens = if child.rank() == 1 { [2, 1] } else { [1, 2] };
-            lens.map(|n| child.shift(&mut vec![1; n], 0));
+            lens.into_iter().for_each(|n| child.shift(&mut vec![1; n], 0));
+        });
+        // Too long ago to be on record: noticed all the same.
+        told(&team, [0, 2], &["shifts by 0", "barrier at"], |comm| {
+            comm.shift(&mut vec![1; if comm.rank() == 2 { 4 } else { 2 }], 3);
+            (0..40).for_each(|_| comm.barrier());
         });
         team.run(|comm| [1, 2, 3].map(|n| comm.shift(&mut vec![1; n], 0))).unwrap();
     });

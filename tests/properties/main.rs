@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | | teams of 1 to 11 ranks; world, reversed, halves, evens and odds, all but the last, alone | `shapes::every_shape_of_communicator` |
 //! | | counts 0, 1, fewer than ranks, 1 to 130 000 doubling | `reductions::vectors_up_to_130_000`, `moves::broadcasts_into_poison` |
-//! | | more than 2^31 elements | `huge::` (of no size; of 1 byte with `PHALANX_HUGE=1`) |
+//! | | more than 2^31 elements | `huge` (of no size; of 1 byte with `PHALANX_HUGE=1`) |
 //! | 1 | broadcast: every root, four sizes, five in a row, another poison each time | `moves::broadcasts_into_poison` |
 //! | 2 | elements of no size leave buffers untouched; no elements on some ranks only | `moves::no_elements`, `elements` (`nothing`, `units`) |
 //! | 3 | reductions over all operators x types, all roots, in place and not, count > ranks | `reductions::every_operator_on_every_type` |
@@ -38,7 +38,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod floods;
-mod huge;
 mod moves;
 mod reductions;
 mod shapes;

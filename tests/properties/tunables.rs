@@ -13,7 +13,7 @@ fn meshes(p: usize) -> Vec<Vec<usize>> {
         if left == 1 {
             return vec![vec![p]];
         }
-        let divisors = (1..=p).filter(|d| p % d == 0);
+        let divisors = (1..=p).filter(|d| p.is_multiple_of(*d));
         let mut all = go(p, left - 1);
         for d in divisors {
             all.extend(go(p / d, left - 1).into_iter().map(|rest| [vec![d], rest].concat()));

@@ -252,6 +252,20 @@ pub(super) fn last_message(port: &mut Port, how: fn(&mut Port)) {
     }
 }
 
+/// Rank 0 unwinds: it drops the communicator, and only then is the panic known
+/// to the run. Rank 1, which waits for it, must hear of the panic.
+pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
+    enter(port);
+    if port.rank() == 0 {
+        port.leave(as_a_panic);
+        assert!(port.fabric().world().poison(port.run(), Some(Error(1))).is_none());
+        leave(port);
+    } else {
+        poisoned(take(port, 0));
+        port.quiesce();
+    }
+}
+
 /// Everyone waits for the next rank, nobody sends.
 pub(super) fn circle(port: &mut Port) {
     enter(port);

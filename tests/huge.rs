@@ -1,7 +1,10 @@
 //! More elements than 32 bits can count: of no size always; of one byte where
-//! `PHALANX_HUGE=1` says that there are 16 GiB of memory and some minutes.
+//! `PHALANX_HUGE=1` says that there are 16 GiB of memory (and `--release` that it
+//! takes a minute instead of ten).
 
-use super::common::{team, watched};
+mod common;
+
+use common::{team, watched};
 use phalanx::op;
 
 const MANY: usize = (1 << 32) + 3;
