@@ -67,6 +67,8 @@ impl World {
         for line in &self.lines {
             // Relaxed: nobody else has the world yet.
             line.wait.store(u64::from(start) << 32, Ordering::Relaxed);
+            // Of the wait before the first: an edge of wait 0 would be believed.
+            line.edge.store(u64::from(start) << 32, Ordering::Relaxed);
         }
         World { start, ..self }
     }

@@ -204,7 +204,7 @@ fn a_communicator_dropped_by_a_panic() {
         name: "port: communicator dropped by a panic, then poison",
         ranks: 2,
         bound: None,
-        floor: 10,
+        floor: 165,
         reaches: &[],
         catches: &[Left],
         silent: &[Poison, Waiting],
