@@ -113,6 +113,8 @@ pub enum Error {
         site: Option<CallSite>,
         /// The rank that had returned.
         peer: usize,
+        /// The last call that it made in this run.
+        last: Option<CallSite>,
     },
     /// Some ranks wait for each other in a circle.
     Deadlock {
@@ -127,6 +129,10 @@ pub enum Error {
         peer: usize,
         /// How many messages it was.
         messages: usize,
+        /// The sender's last call that can have sent one.
+        site: Option<CallSite>,
+        /// The last call in this run of the rank that did not receive it.
+        last: Option<CallSite>,
     },
     /// A communicator was used outside the run, or off the thread, that it
     /// belongs to.
@@ -200,17 +206,17 @@ impl fmt::Display for Error {
                 write!(f, "ranks {rank} and {peer} disagree: rank {rank} called {here}; ")?;
                 match there {
                     Some(there) => write!(f, "rank {peer} called {there}")?,
-                    None => write!(f, "rank {peer}'s call is no longer on record")?,
+                    None => write!(f, "of rank {peer} no call is on record")?,
                 }
                 write!(f, " ({what})")
             }
             Error::Panicked { rank, message, .. } => write!(f, "rank {rank} panicked: {message}"),
-            Error::Left { rank, site, peer } => {
+            Error::Left { rank, site, peer, last } => {
                 write!(f, "rank {peer} returned while rank {rank} waited for it")?;
-                match site {
-                    Some(site) => write!(f, " in {site}"),
-                    None => Ok(()),
+                if let Some(site) = site {
+                    write!(f, " in {site}")?;
                 }
+                last_call(f, *peer, last)
             }
             Error::Deadlock { circle } => {
                 f.write_str("ranks wait for each other in a circle:")?;
@@ -223,13 +229,26 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Error::Unreceived { rank, peer, messages } => write!(
-                f,
-                "rank {rank} sent {messages} message(s) to rank {peer} that were never received"
-            ),
+            Error::Unreceived { rank, peer, messages, site, last } => {
+                write!(
+                    f,
+                    "rank {rank} sent {messages} message(s) to rank {peer} that were never received"
+                )?;
+                if let Some(site) = site {
+                    write!(f, ", the last in {site}")?;
+                }
+                last_call(f, *peer, last)
+            }
             Error::Stale { what } => write!(f, "communicator refused: {what}"),
             Error::Dead => f.write_str("the communicator's team has failed before"),
         }
+    }
+}
+
+fn last_call(f: &mut fmt::Formatter<'_>, rank: usize, last: &Option<CallSite>) -> fmt::Result {
+    match last {
+        Some(last) => write!(f, "; the last call of rank {rank} was {last}"),
+        None => write!(f, "; rank {rank} had made no call"),
     }
 }
 

@@ -53,10 +53,11 @@ mod imp {
 
 pub(crate) use imp::*;
 
-/// Atomics that carry diagnostics only (who called what, from where). Nothing
+/// Atomics and locks that carry diagnostics only (who called what, from where). Nothing
 /// is ever published through them, so the models leave them out.
 pub(crate) mod diagnostic {
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use std::sync::Mutex;
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 }
 
 /// A word whose store publishes something; see the protocol descriptions in

@@ -341,7 +341,7 @@ fn messages_that_nobody_receives() {
                 }
             }));
             assert!(
-                matches!(error, Error::Unreceived { rank: 2, peer: 0, messages } if messages == n),
+                matches!(error, Error::Unreceived { rank: 2, peer: 0, messages, .. } if messages == n),
                 "{error}"
             );
             check_usable(&team, 1);

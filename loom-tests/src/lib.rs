@@ -37,7 +37,10 @@ mod error {
 mod mutants {
     /// What the port's source finds beside itself.
     mod sig {
-        pub(super) use crate::fabric::{Check, Kind, Sig};
+        pub(super) use crate::fabric::{Check, Kind, Params, Sig};
+    }
+    mod record {
+        pub(super) use crate::fabric::Call;
     }
     mod words {
         pub(super) use crate::fabric::Fabric;

@@ -100,12 +100,16 @@ impl Comm {
         let at = Location::caller();
         let rank = self.rank();
         let own = |counts: &[usize]| counts.get(rank).copied().unwrap_or(0);
-        let Some(total) = self.check_counts(send_counts, own(send_counts), sig, at) else { return };
+        let Some(total) = self.check_counts::<T>(send_counts, own(send_counts), sig, at) else {
+            return;
+        };
         if !self.check_len("the input", send.len(), Some(total), sig, at, total) {
             return;
         }
         // The own block: what is sent is what is received.
-        let Some(total) = self.check_counts(recv_counts, own(send_counts), sig, at) else { return };
+        let Some(total) = self.check_counts::<T>(recv_counts, own(send_counts), sig, at) else {
+            return;
+        };
         if !self.check_len("the output", recv.len(), Some(total), sig, at, total) {
             return;
         }

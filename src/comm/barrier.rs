@@ -2,7 +2,7 @@
 
 use super::{Choice, Comm};
 use crate::engine::{Cut, Guard, Kernel};
-use crate::fabric::{Check, Params, Port, Sig, Stop};
+use crate::fabric::{Params, Port, Sig, Stop};
 use crate::op::BitOr;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
@@ -33,12 +33,16 @@ impl Comm {
     pub fn barrier(&mut self) {
         static SIG: Sig = Sig::of::<()>("barrier", "", "");
         let at = Location::caller();
-        if self.choice != Choice::Auto && self.choice != Choice::Algorithm(Algorithm::BAR_ANY) {
-            return self.barrier_by_schedule(&SIG, at);
+        if self.choice != Choice::Auto {
+            return self.barrier_by_choice(&SIG, at);
         }
-        let algorithm = Algorithm::BAR_ANY.index().into();
-        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm };
-        if !self.enter(&SIG, at, params) {
+        self.barrier_by_line(&SIG, at);
+    }
+
+    #[inline(always)]
+    fn barrier_by_line(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+        let params = Params { algorithm: Algorithm::BAR_ANY.index(), ..Params::of(0) };
+        if !self.enter(sig, at, params) {
             return;
         }
         if let Err(stop) = disseminate(&mut self.port) {
@@ -46,9 +50,10 @@ impl Comm {
         }
     }
 
-    /// As an all-reduce of one word, over the forced topology.
+    /// As an all-reduce of one word, over the forced topology; unless that
+    /// comes to the same algorithm (the ring's does).
     #[cold]
-    fn barrier_by_schedule(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
+    fn barrier_by_choice(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
         let mut word = 0u8;
         let task = super::perform::Task {
             operation: Operation::Barrier,
@@ -60,6 +65,9 @@ impl Comm {
             len: 0,
             commutative: true,
         };
+        if self.dims().is_none() && self.algorithm(&task, 1) == Algorithm::BAR_ANY {
+            return self.barrier_by_line(sig, at);
+        }
         // SAFETY: one element in place; peers compare the fingerprint of a
         // barrier, whose only payload anywhere is one u8.
         unsafe {

@@ -184,8 +184,9 @@ impl Comm {
         op: &O,
         parameter: usize,
     ) {
-        let algorithm = Algorithm::RED_FUSED.index().into();
-        if !self.enter(caller.sig, caller.at, Params { len, parameter, algorithm }) {
+        let algorithm = Algorithm::RED_FUSED.index();
+        let params = Params { parameter, algorithm, ..Params::of(len) };
+        if !self.enter(caller.sig, caller.at, params) {
             return;
         }
         let kernel = Kernel::combiner(op);

@@ -12,7 +12,7 @@ use super::Comm;
 use crate::dist::{Partial, Products, Values};
 use crate::element::Element;
 use crate::engine::Guard;
-use crate::fabric::{Check, Kind, Params, Port, Sig, Stop, Words};
+use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
 use crate::mailbox::INLINE;
 use crate::op::{Operator, Sum};
 use crate::schedule::Algorithm;
@@ -196,8 +196,7 @@ impl Comm {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
         }
-        let algorithm = Algorithm::AR_ANY.index().into();
-        let params = Params { len: N, parameter: Check::NO_PARAMETER, algorithm };
+        let params = Params { algorithm: Algorithm::AR_ANY.index(), ..Params::of(N) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }

@@ -32,6 +32,13 @@ impl Comm {
     /// assert_eq!(out, [[0, 7, 1, 7, 2, 7]; 3]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    /// The two cannot be parts of one buffer:
+    /// ```compile_fail,E0502
+    /// phalanx::run(2, |comm| {
+    ///     let mut all = [0; 2];
+    ///     comm.all_gather_into(&all[..1], &mut all);
+    /// });
+    /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
         let sig = const { &Sig::of::<T>("all_gather_into", "", "") };
@@ -74,7 +81,7 @@ impl Comm {
     ) {
         let sig = const { &Sig::of::<T>("all_gather_varied_into", "", "") };
         let at = Location::caller();
-        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
             return;
         }
@@ -151,7 +158,7 @@ impl Comm {
     ) {
         let sig = const { &Sig::of::<T>("gather_varied_into", "", "to root") };
         let at = Location::caller();
-        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the output", all.len(), Some(total), sig, at, total));
@@ -161,7 +168,7 @@ impl Comm {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn collect<T: Element>(
+    pub(super) fn collect<T: Element>(
         &mut self,
         operation: Operation,
         sig: &'static Sig,
@@ -181,8 +188,10 @@ impl Comm {
         }
     }
 
-    /// Checks one count per rank, the own one being `own`; returns their sum.
-    pub(super) fn check_counts(
+    /// Checks one count per rank of elements `T`, the own one being `own`;
+    /// returns their sum, which is that of a slice that there can be: what
+    /// the engine multiplies then never overflows.
+    pub(super) fn check_counts<T: Element>(
         &mut self,
         counts: &[usize],
         own: usize,
@@ -191,11 +200,12 @@ impl Comm {
     ) -> Option<usize> {
         let (rank, p) = (self.rank(), self.size());
         let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let most = isize::MAX as usize / size_of::<T>().max(1);
         let what = if counts.len() != p {
             format!("{} counts for {p} ranks", counts.len())
         } else if counts[rank] != own {
             format!("the own buffer has {own} elements, counts[{rank}] says {}", counts[rank])
-        } else if total.is_none() {
+        } else if total.is_none_or(|total| total > most && size_of::<T>() > 0) {
             "the counts sum to more than memory can hold".to_string()
         } else {
             return total;

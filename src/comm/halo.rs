@@ -16,7 +16,7 @@ use super::Cart;
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
 use crate::engine::Guard;
-use crate::fabric::{Check, Kind, Params, Port, Sig, Stop, Words};
+use crate::fabric::{Kind, Params, Port, Shape, Sig, Stop, Words};
 use crate::mailbox::INLINE;
 use crate::topology::Cartesian;
 use std::panic::Location;
@@ -151,11 +151,9 @@ impl Cart<'_> {
             comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
             return None;
         }
-        let params = Params {
-            len: fields.len(),
-            parameter: Check::NO_PARAMETER,
-            algorithm: mixed(grid) << 7,
-        };
+        let axes = grid.dims().iter().zip(grid.periodic());
+        let shape = Shape::of_mesh(axes.map(|(&n, &wraps)| 2 * n + usize::from(wraps)));
+        let params = Params { shape, ..Params::of(fields.len()) };
         if !comm.enter(sig, at, params) {
             return None;
         }
@@ -188,14 +186,6 @@ fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<Stri
         return Some(format!("a field has {len} elements; {halo:?} has {wanted}"));
     }
     halo.problem()
-}
-
-/// Extents and ends of the grid in six bits, not 0.
-fn mixed(grid: &Cartesian) -> u16 {
-    let axes = grid.dims().iter().zip(grid.periodic());
-    let mix = |h: usize, n: usize| h.wrapping_mul(31).wrapping_add(n);
-    let all = axes.fold(7, |h, (&n, &wraps)| mix(mix(h, n), usize::from(wraps)));
-    (all % 63 + 1) as u16
 }
 
 /// The exchange.

@@ -147,7 +147,7 @@ impl Comm {
     ) -> bool {
         let admitted = self.admit(sig, at);
         if admitted {
-            self.port.enter_p2p(sig, wire, at, Params { len, parameter: peer, algorithm: 0 });
+            self.port.enter_p2p(sig, wire, at, Params { parameter: peer, ..Params::of(len) });
         }
         admitted
     }

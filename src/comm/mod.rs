@@ -6,6 +6,7 @@ mod barrier;
 mod broadcast;
 mod cart;
 mod choice;
+mod ending;
 mod fixed;
 mod fixed_sum;
 mod gather;
@@ -26,14 +27,19 @@ pub use choice::{Choice, View};
 pub use global::{Global, Spread};
 pub use views::Peers;
 
+pub(crate) use ending::{Account, compare};
+
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
-use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::fabric::{
+    Call, Check, Fabric, Params, Port, Sig, Span, Stop, World, disagreement, in_words,
+};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
 use crate::wait::Crowd;
+use ending::Ending;
 use perform::Plans;
 use std::fmt;
 use std::panic::Location;
@@ -81,6 +87,8 @@ pub struct Comm {
     roster: Option<Arc<Roster>>,
     /// For threads of the user's own, which no run counts.
     _crowd: Option<Crowd>,
+    /// A sub-communicator's end, which its ranks share.
+    ending: Option<Arc<Ending>>,
 }
 
 // SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
@@ -112,11 +120,12 @@ impl Comm {
             scratch: Scratch::new(),
             roster,
             _crowd: crowd,
+            ending: None,
         }
     }
 
     /// A sub-communicator of this one.
-    fn child(&self, port: Port) -> Self {
+    fn child(&self, port: Port, ending: Arc<Ending>) -> Self {
         Comm {
             port,
             thread: self.thread,
@@ -129,6 +138,7 @@ impl Comm {
             scratch: Scratch::new(),
             roster: self.roster.clone(),
             _crowd: None,
+            ending: Some(ending),
         }
     }
 
@@ -177,13 +187,6 @@ impl Comm {
 
     pub(crate) fn is_dead(&self) -> bool {
         self.port.is_dead()
-    }
-
-    /// Messages posted less messages taken (low half), and collective calls
-    /// made (high half): what [`Team::run`](crate::Team::run) compares at the
-    /// end.
-    pub(crate) fn account(&self) -> u64 {
-        u64::from(self.port.balance()) | u64::from(self.port.calls()) << 32
     }
 
     /// Runs `f` with this communicator on a thread of the caller's own
@@ -306,8 +309,14 @@ impl Comm {
     #[cold]
     #[inline(never)]
     fn stop(&mut self, stop: Stop) {
-        let error = self.explain(stop);
-        match error {
+        let fabric = self.port.fabric();
+        let me = fabric.member(self.rank());
+        // What this rank has met may be the consequence of something else.
+        let first = match stop {
+            Stop::Poisoned => None,
+            _ => disagree(fabric.world(), fabric.id(), me),
+        };
+        match first.or_else(|| self.explain(stop)) {
             Some(error) => self.end_run(error),
             None => {
                 self.port.quiesce();
@@ -361,10 +370,14 @@ impl Comm {
         let me = fabric.member(self.rank());
         let site = |call: Call| call.site();
         let latest = |rank: usize| world.records(rank).latest();
+        // The latest call may be one in another communicator, by an operator.
+        let here = || self.port.record().or_else(|| latest(me));
         Some(match stop {
             Stop::Poisoned => return None,
             Stop::Left { peer } => {
-                Error::Left { rank: me, site: latest(me).map(site), peer: fabric.member(peer) }
+                let peer = fabric.member(peer);
+                let last = world.records(peer).latest_of_run(|_| true).map(site);
+                Error::Left { rank: me, site: here().map(site), peer, last }
             }
             Stop::Mismatch { peer, expected, got, lens } => {
                 let peer = fabric.member(peer);
@@ -372,20 +385,18 @@ impl Comm {
                 let (expected, got) = (Check(expected.check), Check(got.check));
                 let there = world.records(peer).find(fabric.id(), got.record());
                 let there = there.or_else(|| latest(peer));
-                let here = latest(me)?;
+                let here = here()?;
                 let calls = there.filter(|_| expected.is_same_call(got));
                 let calls = calls.map(|there| (here.len, there.len));
                 let what = match (differs, calls, lens) {
                     (Some(differs), ..) => differs,
-                    (None, Some((here, there)), _) if here != there => {
-                        format!("length: expected {here}, got {there}")
+                    (None, Some((mine, theirs)), _) if mine != theirs && !here.own_len => {
+                        format!("length: expected {mine}, got {theirs}")
                     }
                     (None, _, Some((here, there))) => {
                         format!("message length: expected {here}, got {there}")
                     }
-                    _ => expected.difference(got, |index| {
-                        Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
-                    }),
+                    _ => expected.difference(got, algorithm_name),
                 };
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
@@ -396,17 +407,22 @@ impl Comm {
             }
             Stop::Circle(circle) => {
                 let here = latest(me)?;
+                if let Some(error) =
+                    circle.iter().find_map(|&(rank, _)| disagree(world, latest(rank)?.comm, me))
+                {
+                    return Some(error);
+                }
                 let odd = circle.iter().map(|&(rank, _)| rank).find(|&rank| {
                     rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
                 });
-                match odd {
-                    Some(peer) => Error::Mismatch {
-                        rank: me,
-                        here: site(here),
-                        peer,
-                        there: latest(peer).map(site),
-                        what: "they wait for each other in different calls".to_string(),
-                    },
+                match odd.and_then(|peer| Some((peer, latest(peer)?))) {
+                    Some((peer, there)) => {
+                        let words = in_words(world, (me, &here), (peer, &there), algorithm_name);
+                        let words = words.unwrap_or_else(|| "two communicators".to_string());
+                        let what = format!("{words}; they wait for each other");
+                        let (here, there) = (site(here), Some(site(there)));
+                        Error::Mismatch { rank: me, here, peer, there, what }
+                    }
                     None => Error::Deadlock {
                         circle: circle
                             .into_iter()
@@ -426,18 +442,27 @@ impl Comm {
 /// Whether two ranks' latest calls could be parts of one.
 fn alike(a: &Call, b: &Call) -> bool {
     // Of two messages neither is wrong by itself: the circle is.
-    let are_messages = || [a, b].iter().all(|c| matches!(c.sig.parameter, "to rank" | "from rank"));
-    let are_one_call = || {
-        a.sig.agrees(std::ptr::from_ref(b.sig).cast())
-            && a.len == b.len
-            && a.parameter == b.parameter
-    };
-    a.comm == b.comm && (are_messages() || are_one_call())
+    a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
+}
+
+fn algorithm_name(index: u8) -> String {
+    Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
+}
+
+/// The first collective call on communicator `comm` that its ranks do not agree
+/// about, as an error in the words of rank `me` if it is not the odd one.
+fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
+    let (rank, here, peer, there) = disagreement(world, comm, me)?;
+    let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;
+    Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
 }
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        self.port.leave();
+        if let Some(ending) = &self.ending {
+            ending.settle(self);
+        }
+        self.port.leave(self.roster.is_some() && std::thread::panicking());
     }
 }
 

@@ -9,7 +9,7 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::engine::{Guard, Kernel, fixed};
-use crate::fabric::{Check, Kind, Params, Port, Sig, Stop};
+use crate::fabric::{Kind, Params, Port, Sig, Stop};
 use crate::mailbox::INLINE;
 use crate::op::{Operator, Sum};
 use crate::order::by_tree;
@@ -144,8 +144,8 @@ impl Comm {
         let len = buf.len();
         let flat = size_of_val(buf) <= INLINE && self.size() <= FLAT;
         let algorithm = if flat { Algorithm::AR_ANY } else { Algorithm::AR_FUSED };
-        let algorithm = algorithm.index().into();
-        if !self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm }) {
+        let params = Params { algorithm: algorithm.index(), ..Params::of(len) };
+        if !self.enter(sig, at, params) {
             return None;
         }
         let result = if flat {

@@ -3,10 +3,10 @@
 
 use super::{Choice, Comm};
 use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
-use crate::fabric::{Check, Params, Sig, Stop};
+use crate::fabric::{Check, Params, Shape, Sig, Stop};
 use crate::model::choice::auto;
 use crate::model::{Rates, best_segments, rank};
-use crate::schedule::{Algorithm, Operation, Request, Schedule, Shape};
+use crate::schedule::{self, Algorithm, Operation, Request, Schedule};
 use crate::topology::Extents;
 use std::panic::Location;
 
@@ -139,7 +139,7 @@ impl Comm {
     }
 
     /// The extents that the choice prescribes.
-    fn dims(&self) -> Option<&Extents> {
+    pub(super) fn dims(&self) -> Option<&Extents> {
         match &self.choice {
             Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
             _ => None,
@@ -148,7 +148,7 @@ impl Comm {
 
     /// The algorithm for a task of `bytes` bytes.
     #[inline(always)]
-    fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
+    pub(super) fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
             Choice::Auto => {
@@ -159,17 +159,17 @@ impl Comm {
     }
 
     /// What tells meshes of different extents (which may use one algorithm) and
-    /// different counts of the same sum apart, in 6 bits; 0 if there is neither.
+    /// different counts of the same sum apart.
     #[inline(always)]
-    fn shape(&self, task: &Task<'_>) -> u16 {
-        fn mix(numbers: impl Iterator<Item = usize>) -> u16 {
-            let mixed = numbers.fold(0, |h: usize, n| h.wrapping_mul(31).wrapping_add(n));
-            (mixed % 63 + 1) as u16
-        }
+    fn shape(&self, task: &Task<'_>) -> Shape {
+        let extents = |dims| (0..Extents::dimensions(dims)).map(|d| dims.extent(d));
+        let fabric = self.port.fabric();
+        let records = || fabric.world().records(fabric.member(self.rank()));
         match (self.dims(), task.cut) {
-            (Some(dims), _) => mix((0..dims.dimensions()).map(|d| dims.extent(d))),
-            (_, Cut::Varied(counts)) => mix(counts.iter().copied()),
-            _ => 0,
+            (Some(dims), Cut::Varied(counts)) => records().varied(counts, extents(dims)),
+            (None, Cut::Varied(counts)) => records().varied(counts, std::iter::empty()),
+            (Some(dims), _) => Shape::of_mesh(extents(dims)),
+            (None, _) => Shape::NONE,
         }
     }
 
@@ -181,10 +181,10 @@ impl Comm {
     fn forced(&self, choice: &Choice, task: &Task<'_>) -> Algorithm {
         let shape = match choice {
             Choice::Algorithm(algorithm) | Choice::On(algorithm, _) => return *algorithm,
-            Choice::Ring => Shape::Ring,
-            Choice::Mesh(extents) => Shape::Mesh(extents.clone()),
-            Choice::Hypercube => Shape::Hypercube,
-            Choice::Tree => Shape::Tree,
+            Choice::Ring => schedule::Shape::Ring,
+            Choice::Mesh(extents) => schedule::Shape::Mesh(extents.clone()),
+            Choice::Hypercube => schedule::Shape::Hypercube,
+            Choice::Tree => schedule::Shape::Tree,
             Choice::Auto | Choice::Model(_) => unreachable!("handled by the caller"),
         };
         Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
@@ -207,7 +207,7 @@ impl Comm {
         let request = self.request(task, Algorithm::BC_ANY);
         let ranked = rank(&request, key.words as f64, rates, None);
         let served = ranked.iter().map(|r| r.algorithm).find(|&a| self.schedule(task, a).is_ok());
-        let shape = Shape::Hypercube;
+        let shape = schedule::Shape::Hypercube;
         let algorithm = served.unwrap_or_else(|| {
             Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
         });
@@ -253,9 +253,14 @@ impl Comm {
         };
         let algorithm = self.algorithm(task, bytes);
         let params = Params {
-            len: task.len,
+            own_len: match task.cut {
+                Cut::Pairs { send, .. } => Some(send.iter().sum()),
+                _ => None,
+            },
             parameter: task.parameter(),
-            algorithm: u16::from(algorithm.index()) | self.shape(task) << 7,
+            algorithm: algorithm.index(),
+            shape: self.shape(task),
+            ..Params::of(task.len)
         };
         let path =
             if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };

@@ -4,7 +4,7 @@ use super::perform::Task;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::engine::{Cut, Guard, Kernel};
-use crate::fabric::{Check, Kind, Params, Port, Sig, Stop};
+use crate::fabric::{Kind, Params, Port, Sig, Stop};
 use crate::mailbox::INLINE;
 use crate::op::Operator;
 use crate::order::Order;
@@ -101,8 +101,8 @@ impl Comm {
             return self.all_reduce_fixed(at, buf, &op);
         }
         if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
-            let algorithm = Algorithm::AR_ANY.index().into();
-            if !self.enter(sig, at, Params { len, parameter: Check::NO_PARAMETER, algorithm }) {
+            let algorithm = Algorithm::AR_ANY.index();
+            if !self.enter(sig, at, Params { algorithm, ..Params::of(len) }) {
                 return;
             }
             if let Err(stop) = fold_and_double(&mut self.port, buf, &op) {
@@ -222,7 +222,7 @@ impl Comm {
     ) {
         let sig = const { &Sig::of::<T>("reduce_scatter_varied_into", O::NAME, "") };
         let at = Location::caller();
-        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
             return;
         }

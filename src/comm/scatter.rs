@@ -81,7 +81,7 @@ impl Comm {
     ) {
         let sig = const { &Sig::of::<T>("scatter_varied_into", "", "from root") };
         let at = Location::caller();
-        let Some(total) = self.check_counts(counts, mine.len(), sig, at) else { return };
+        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the input", all.len(), Some(total), sig, at, total));

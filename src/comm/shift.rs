@@ -46,5 +46,8 @@ impl Comm {
         unsafe {
             self.perform(&task, &Kernel::mover::<T>(), std::ptr::null(), buf.as_mut_ptr().cast());
         }
+        if task.shift == 0 && p > 1 {
+            self.port.keep_in_mind();
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! Sub-communicators.
 
 use super::Comm;
-use crate::engine::Guard;
-use crate::fabric::{Check, Fabric, Params, Port, Sig, Stop};
+use super::ending::Ending;
+use crate::engine::{Cut, Guard};
+use crate::fabric::{Fabric, Params, Port, Sig, Stop};
 use crate::machine::Level;
+use crate::schedule::Operation;
 use crate::sync::Arc;
 use crate::wait::Bed;
 use std::panic::Location;
@@ -12,6 +14,7 @@ use std::sync::Mutex;
 /// What the first rank of a group has ready for each of its members.
 struct Seats {
     fabric: Arc<Fabric>,
+    ending: Arc<Ending>,
     beds: Vec<Mutex<Option<Bed>>>,
 }
 
@@ -44,19 +47,22 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split(&mut self, color: usize, key: usize) -> Comm {
-        static SIG: Sig = Sig::of::<()>("split", "", "");
+        static SIG: Sig = Sig {
+            element_name: std::any::type_name::<()>, // For people there is none.
+            ..Sig::of::<(usize, usize)>("split", "", "")
+        };
         let at = Location::caller();
         let p = self.size();
         let mut all = vec![(0, 0); p];
-        self.all_gather_into(&[(color, key)], &mut all);
-        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 };
-        if !self.enter(&SIG, at, params) {
+        let (operation, cut) = (Operation::AllGather, Cut::Equal(1));
+        self.collect(operation, &SIG, at, 0, cut, 1, &[(color, key)], &mut all);
+        if !self.enter(&SIG, at, Params::of(1)) {
             self.nothing_to_return();
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
         group.sort_by_key(|&r| (all[r].1, r));
         match self.seat(&group) {
-            Ok(port) => self.child(port),
+            Ok((port, ending)) => self.child(port, ending),
             Err(stop) => self.stop_for_good(stop),
         }
     }
@@ -89,7 +95,7 @@ impl Comm {
 
     /// This rank's port in the new communicator of `group`, made by its first
     /// rank.
-    fn seat(&mut self, group: &[usize]) -> Result<Port, Stop> {
+    fn seat(&mut self, group: &[usize]) -> Result<(Port, Arc<Ending>), Stop> {
         let place = group.iter().position(|&r| r == self.rank());
         let place = place.expect("a rank has its own color");
         let parent = self.port.fabric().clone();
@@ -99,7 +105,8 @@ impl Comm {
             let apart = self.roster.as_ref().is_some_and(|roster| roster.apart(&members));
             let (fabric, beds) = Fabric::new(parent.world_arc().clone(), members, apart);
             let beds = beds.into_iter().map(|bed| Mutex::new(Some(bed))).collect();
-            Seats { fabric: Arc::new(fabric), beds }
+            let fabric = Arc::new(fabric);
+            Seats { ending: Arc::new(Ending::new(fabric.clone(), run)), fabric, beds }
         });
         let own = seats.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let guard = Guard::new(&mut self.port);
@@ -114,9 +121,10 @@ impl Comm {
         let mut port = unsafe { Port::new(seats_shown.fabric.clone(), place, bed, run, wait) };
         // Before `close` ends for anybody, and so before anybody sends.
         port.move_in();
+        let ending = seats_shown.ending.clone();
         guard.port.finish();
         guard.port.close()?;
         guard.disarm();
-        Ok(port)
+        Ok((port, ending))
     }
 }

@@ -6,7 +6,7 @@
 use super::Comm;
 use crate::element::Element;
 use crate::engine::Guard;
-use crate::fabric::{Check, Params, Sig, Span, Stop};
+use crate::fabric::{Params, Sig, Span, Stop};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
@@ -129,7 +129,7 @@ impl Comm {
     ) -> R {
         let sig = const { &Sig::of::<T>("with_peers", "", "") };
         let at = Location::caller();
-        let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 };
+        let params = Params { own_len: Some(mine.len()), ..Params::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
@@ -198,7 +198,8 @@ impl Comm {
         if !self.check_rank("root", root, sig, at, data.len()) {
             self.nothing_to_return();
         }
-        if !self.enter(sig, at, Params { len: 0, parameter: root, algorithm: 0 }) {
+        let params = Params { own_len: Some(data.len()), parameter: root, ..Params::of(0) };
+        if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
         let is_root = self.rank() == root;

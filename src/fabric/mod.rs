@@ -5,21 +5,26 @@
 //! - [`Fabric`]: one per communicator: its mailboxes and boards.
 //! - [`Port`]: one per rank and communicator: the private counters, and every
 //!   operation that may have to wait.
-//! - [`Sig`]: the fingerprint by which two ranks notice that they disagree.
+//! - [`Sig`], [`Params`], [`Shape`]: the fingerprint by which two ranks notice
+//!   that they disagree; [`disagreement`]: about what, once one has noticed.
 //!
 //! Protocols and their words are in `README.md` beside this file.
 
+mod disagreement;
 mod port;
 mod record;
+mod shape;
 mod sig;
 mod words;
 mod world;
 
-pub(crate) use port::{Params, Port, Span, Stop, Words};
+pub(crate) use disagreement::{disagreement, in_words};
+pub(crate) use port::{Port, Span, Stop, Words};
 pub(crate) use record::Call;
-pub(crate) use sig::{Check, Kind, Sig};
+pub(crate) use shape::Shape;
+pub(crate) use sig::{Check, Kind, Params, Sig};
 pub(crate) use words::Fabric;
-pub(crate) use world::World;
+pub(crate) use world::{World, discard};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 384
 /// bytes each of address space (384 MiB at this size), of memory only where

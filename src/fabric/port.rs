@@ -2,7 +2,8 @@
 //! that may have to wait. One port per rank and communicator; it is used by
 //! one thread at a time (`&mut`), and in a team's run only by the rank's own.
 
-use super::sig::{Check, Kind, Sig};
+use super::record::Call;
+use super::sig::{Check, Kind, Params, Sig};
 use super::words::Fabric;
 use crate::mailbox::{End, Header, Link, Notice};
 use crate::sync::Arc;
@@ -59,17 +60,6 @@ pub(crate) struct Span {
     pub(crate) len: usize,
 }
 
-/// What a call is told apart by, beside its [`Sig`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Params {
-    pub(crate) len: usize,
-    /// Root or distance, or [`Check::NO_PARAMETER`].
-    pub(crate) parameter: usize,
-    /// The algorithm's number, and in the bits from 7 on what tells extents
-    /// of a mesh, or counts, apart.
-    pub(crate) algorithm: u16,
-}
-
 /// See the module documentation.
 pub(crate) struct Port {
     fabric: Arc<Fabric>,
@@ -82,6 +72,8 @@ pub(crate) struct Port {
     debts: Vec<(usize, u32)>,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
+    /// Sum over the calls that sent nothing; equal on all ranks.
+    unsent: u64,
     /// The call that has a notice on this rank's board which peers may still
     /// be using, or in which this rank may be using theirs.
     open: Option<u64>,
@@ -105,7 +97,8 @@ impl Port {
         run: u64,
         wait: Wait,
     ) -> Self {
-        let ends = vec![End::default(); fabric.size()].into_boxed_slice();
+        let start = fabric.world().start();
+        let ends = vec![End::after(start); fabric.size()].into_boxed_slice();
         Port {
             fabric,
             rank,
@@ -114,7 +107,8 @@ impl Port {
             bed,
             ends,
             debts: Vec::new(),
-            calls: 0,
+            calls: u64::from(start),
+            unsent: 0,
             open: None,
             sig: &NO_CALL,
             check: Check(0),
@@ -207,6 +201,24 @@ impl Port {
         self.sig
     }
 
+    /// The record of the call in progress, or of the one before.
+    pub(crate) fn record(&self) -> Option<Call> {
+        let records = self.fabric.world().records(self.fabric.member(self.rank));
+        records.find(self.fabric.id(), self.check.record())
+    }
+
+    /// A collective call that sends no message, and so is compared with
+    /// nobody's: at the end of the run the sums of these are.
+    pub(crate) fn keep_in_mind(&mut self) {
+        let digest = self.record().map_or(0, |call| call.digest());
+        self.unsent = self.unsent.wrapping_mul(31).wrapping_add(digest);
+    }
+
+    /// What [`keep_in_mind`](Port::keep_in_mind) was told so far.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
     /// Starts a collective call.
     #[inline(always)]
     pub(crate) fn enter(
@@ -241,12 +253,11 @@ impl Port {
         at: &'static Location<'static>,
         params: Params,
     ) {
-        let Params { len, parameter, algorithm } = params;
         let records = self.fabric.world().records(self.fabric.member(self.rank));
-        let record = records.note(self.fabric.id(), sig, at, len, parameter);
+        let record = records.note(self.fabric.id(), call, sig, at, &params);
         self.sig = sig;
-        let (parameter, len) = if call == 0 { (Check::NO_PARAMETER, 0) } else { (parameter, len) };
-        self.check = Check::new(call, parameter, algorithm, len, record);
+        self.check =
+            Check::new(call, if call == 0 { &const { Params::of(0) } } else { &params }, record);
     }
 
     #[inline(always)]
@@ -422,7 +433,8 @@ impl Port {
         let expected = self.header(Kind::SLICE);
         let board = self.fabric.board(peer);
         if board.look() != call {
-            let got = Header { sig: expected.sig, check: Check::new(board.look(), 0, 0, 0, 0).0 };
+            let check = Check::new(board.look(), &const { Params::of(0) }, 0);
+            let got = Header { sig: expected.sig, check: check.0 };
             return Err(Stop::Mismatch { peer, expected, got, lens: None });
         }
         // SAFETY: this rank is in call `call`, has seen that number, and
@@ -576,7 +588,7 @@ impl Port {
             loop {
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
-                let left = fabric.has_left(peer, self.run);
+                let left = fabric.is_gone(peer, self.run);
                 let settled = self.link(peer).is_settled(tx);
                 let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
                 if left || (settled && finished) {
@@ -594,10 +606,15 @@ impl Port {
     }
 
     /// Declares the communicator given up, without ending the run: what
-    /// dropping a communicator does.
-    pub(crate) fn leave(&mut self) {
+    /// dropping a communicator does. `in_panic`: a panic unwinds, and the run
+    /// will hear of it.
+    pub(crate) fn leave(&mut self, in_panic: bool) {
         self.dead = true;
-        self.fabric.leave(self.rank);
+        if in_panic {
+            self.fabric.leave_in_panic(self.rank);
+        } else {
+            self.fabric.leave(self.rank);
+        }
     }
 }
 

@@ -5,9 +5,10 @@
 //! overwritten; it then finds no match, or at worst names a neighbouring call.
 //! Nothing is synchronised by these words, so loom does not model them.
 
-use super::Sig;
+use super::shape::Shape;
+use super::sig::{Check, Params, Sig};
 use crate::error::CallSite;
-use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Mutex, Ordering::Relaxed};
 use std::panic::Location;
 
 /// Calls kept per rank.
@@ -23,7 +24,23 @@ struct Record {
     sig: AtomicPtr<Sig>,
     at: AtomicPtr<Location<'static>>,
     len: AtomicU64,
+    /// Low half: root or distance. Then 8 bits: algorithm; 1 bit: `len` is the
+    /// rank's own.
     parameter: AtomicU64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    call: AtomicU64,
+    shape: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Record>() == 64);
+
+/// What the shape of a call with varied blocks stands for.
+#[derive(Default)]
+struct Varied {
+    shape: Shape,
+    counts: Vec<usize>,
+    /// Of the mesh, if one is forced; else empty.
+    extents: Vec<usize>,
 }
 
 /// The latest calls of one rank.
@@ -32,6 +49,10 @@ struct Record {
 pub(crate) struct Records {
     ring: [Record; KEPT],
     next: AtomicU64,
+    /// The number of the latest call before the current run.
+    before: AtomicU64,
+    /// Of the latest call with varied blocks: more words than fit a record.
+    varied: Mutex<Varied>,
 }
 
 /// A call found on record.
@@ -39,16 +60,33 @@ pub(crate) struct Records {
 pub(crate) struct Call {
     pub(crate) number: u64,
     pub(crate) comm: u64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    pub(crate) call: u64,
     pub(crate) sig: &'static Sig,
     pub(crate) at: &'static Location<'static>,
     pub(crate) len: usize,
+    /// Whether other ranks may give other lengths.
+    pub(crate) own_len: bool,
     pub(crate) parameter: Option<usize>,
+    pub(crate) algorithm: u8,
+    pub(crate) shape: Shape,
 }
 
 impl Call {
     /// As it appears in an error.
     pub(crate) fn site(&self) -> CallSite {
         CallSite { call: self.sig.words(self.len, self.parameter), at: self.at }
+    }
+
+    /// A number in which calls that are not parts of one differ, as good as
+    /// always.
+    pub(crate) fn digest(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        let len = if self.own_len { 0 } else { self.len };
+        let numbers = (self.call, len, self.parameter, self.algorithm, self.shape.0);
+        (numbers, self.sig.call, self.sig.element, self.sig.operator).hash(&mut hasher);
+        hasher.finish()
     }
 }
 
@@ -58,47 +96,103 @@ impl Records {
     pub(crate) fn note(
         &self,
         comm: u64,
+        call: u64,
         sig: &'static Sig,
         at: &'static Location<'static>,
-        len: usize,
-        parameter: usize,
+        params: &Params,
     ) -> u64 {
         let number = self.next.load(Relaxed) + 1;
         self.next.store(number, Relaxed);
         let r = &self.ring[number as usize % KEPT];
+        // Whoever reads meanwhile sees that the record is not whole.
+        r.number.store(0, Relaxed);
         r.comm.store(comm, Relaxed);
+        r.call.store(call, Relaxed);
         r.sig.store(std::ptr::from_ref(sig).cast_mut(), Relaxed);
         r.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
-        r.len.store(len as u64, Relaxed);
-        r.parameter.store(parameter as u64, Relaxed);
+        r.len.store(params.own_len.unwrap_or(params.len) as u64, Relaxed);
+        let parameter = params.parameter as u64
+            | u64::from(params.algorithm) << 32
+            | u64::from(params.own_len.is_some()) << 40;
+        r.parameter.store(parameter, Relaxed);
+        r.shape.store(params.shape.0, Relaxed);
         r.number.store(number, Relaxed);
         number
     }
 
-    fn calls(&self) -> impl Iterator<Item = Call> + '_ {
+    /// The shape of a call with blocks of `counts`, perhaps on a mesh, which is
+    /// about to be noted; keeps both, for people.
+    pub(crate) fn varied(
+        &self,
+        counts: &[usize],
+        extents: impl Iterator<Item = usize> + Clone,
+    ) -> Shape {
+        let shape = Shape::of_counts(counts.iter().copied().chain(extents.clone()));
+        let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
+        varied.shape = shape;
+        varied.counts.clear();
+        varied.counts.extend(counts);
+        varied.extents.clear();
+        varied.extents.extend(extents);
+        shape
+    }
+
+    /// `shape` in words.
+    pub(crate) fn shape_in_words(&self, shape: Shape) -> String {
+        let varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
+        match () {
+            () if varied.shape != shape || shape == Shape::NONE => shape.to_string(),
+            () if varied.extents.is_empty() => format!("{:?}", varied.counts),
+            () => {
+                let mesh = Shape::of_mesh(varied.extents.iter().copied());
+                format!("{:?} on a {mesh} mesh", varied.counts)
+            }
+        }
+    }
+
+    /// The calls so far belong to earlier runs.
+    pub(crate) fn begin_run(&self) {
+        self.before.store(self.next.load(Relaxed), Relaxed);
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = Call> + '_ {
         self.ring.iter().filter_map(|r| {
+            let number = r.number.load(Relaxed);
             let (sig, at) = (r.sig.load(Relaxed), r.at.load(Relaxed));
-            if sig.is_null() || at.is_null() {
+            if number == 0 || sig.is_null() || at.is_null() {
                 return None;
             }
-            let parameter = r.parameter.load(Relaxed) as usize;
+            let rest = r.parameter.load(Relaxed);
+            let parameter = rest as u32 as usize;
             // SAFETY: the two words only ever hold addresses made from
             // `&'static` references (`note`), and neither is null.
             let (sig, at) = unsafe { (&*sig.cast_const(), &*at.cast_const()) };
-            Some(Call {
-                number: r.number.load(Relaxed),
+            let call = Call {
+                number,
                 comm: r.comm.load(Relaxed),
+                call: r.call.load(Relaxed),
                 sig,
                 at,
                 len: r.len.load(Relaxed) as usize,
-                parameter: (parameter != super::Check::NO_PARAMETER).then_some(parameter),
-            })
+                own_len: rest >> 40 & 1 != 0,
+                parameter: (parameter != Check::NO_PARAMETER).then_some(parameter),
+                algorithm: (rest >> 32) as u8,
+                shape: Shape(r.shape.load(Relaxed)),
+            };
+            // Not overwritten meanwhile.
+            (r.number.load(Relaxed) == number).then_some(call)
         })
     }
 
     /// The owner's latest call.
     pub(crate) fn latest(&self) -> Option<Call> {
         self.calls().max_by_key(|c| c.number)
+    }
+
+    /// The owner's latest call in the current run of which `is` holds.
+    pub(crate) fn latest_of_run(&self, is: impl Fn(&Call) -> bool) -> Option<Call> {
+        let before = self.before.load(Relaxed);
+        self.calls().filter(|c| c.number > before && is(c)).max_by_key(|c| c.number)
     }
 
     /// The latest call on communicator `comm` whose number ends in the eight

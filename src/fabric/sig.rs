@@ -1,5 +1,6 @@
 //! Fingerprints: what a message says about the call that it belongs to.
 
+use super::shape::Shape;
 use std::any::TypeId;
 
 /// The part of a call's fingerprint that is known at compile time. One static
@@ -112,6 +113,29 @@ impl Kind {
     }
 }
 
+/// What a call is told apart by, beside its [`Sig`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params {
+    /// Elements, as far as all ranks must give the same number.
+    pub(crate) len: usize,
+    /// Elements of this rank, where ranks may give different numbers. For
+    /// people: never compared.
+    pub(crate) own_len: Option<usize>,
+    /// Root or distance, or [`Check::NO_PARAMETER`].
+    pub(crate) parameter: usize,
+    /// The algorithm's number.
+    pub(crate) algorithm: u8,
+    pub(crate) shape: Shape,
+}
+
+impl Params {
+    /// Of a call of `len` elements, and nothing else.
+    pub(crate) const fn of(len: usize) -> Self {
+        let parameter = Check::NO_PARAMETER;
+        Params { len, own_len: None, parameter, algorithm: 0, shape: Shape::NONE }
+    }
+}
+
 /// The part of a call's fingerprint that is known at run time, packed into a
 /// word so that one comparison settles it:
 ///
@@ -119,10 +143,10 @@ impl Kind {
 /// |---|---|
 /// | 0..14 | number of the collective call, modulo 2^14 (0 for point to point) |
 /// | 14..25 | root or distance, 2047 for none |
-/// | 25..32 | algorithm |
-/// | 32..38 | extents of a mesh, or counts of varied blocks, hashed; 0 for neither |
+/// | 25..33 | algorithm |
+/// | 33..38 | extents of a mesh, or counts of varied blocks: 5 bits of their digest |
 /// | 38..44 | kind of payload |
-/// | 44..56 | length of the call in elements, modulo 2^12 |
+/// | 44..56 | length of the call in elements, modulo 2^12; exclusive or 12 more bits of the digest |
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
 ///
 /// What memory safety depends on is compared in full elsewhere: the element
@@ -136,18 +160,14 @@ impl Check {
     pub(crate) const NO_PARAMETER: usize = 2047;
 
     #[inline(always)]
-    pub(crate) const fn new(
-        call: u64,
-        parameter: usize,
-        algorithm: u16,
-        len: usize,
-        record: u64,
-    ) -> Self {
+    pub(crate) const fn new(call: u64, params: &Params, record: u64) -> Self {
+        let digest = params.shape.digest();
         Check(
             (call & 0x3fff)
-                | ((parameter as u64) & 0x7ff) << 14
-                | ((algorithm as u64) & 0x1fff) << 25
-                | ((len as u64) & 0xfff) << 44
+                | ((params.parameter as u64) & 0x7ff) << 14
+                | (params.algorithm as u64) << 25
+                | (digest & 0x1f) << 33
+                | ((params.len as u64 ^ digest >> 5) & 0xfff) << 44
                 | record << 56,
         )
     }
@@ -188,12 +208,13 @@ impl Check {
         };
         let numbers = |(a, b): (u64, u64)| [a.to_string(), b.to_string()];
         let call = ("number of the collective call", numbers(field(0, 14)));
-        let algorithm = field(25, 7);
+        let algorithm = field(25, 8);
+        let (extents, len) = (field(33, 5), field(44, 12));
+        let digest = (extents.0 << 12 | len.0, extents.1 << 12 | len.1);
         let fields = [
             ("root or distance", numbers(field(14, 11))),
             ("algorithm", [name(algorithm.0 as u8), name(algorithm.1 as u8)]),
-            ("extents of the mesh, or counts (hashed)", numbers(field(32, 6))),
-            ("length (low 12 bits)", numbers(field(44, 12))),
+            ("length, extents of the mesh, or counts (a digest)", numbers(digest)),
             ("bytes of the message (62, 63: large)", numbers(field(38, 6))),
         ];
         let said = |(name, [a, b]): &(&str, [String; 2])| {

@@ -15,9 +15,15 @@ struct Seat {
     /// any protocol.
     asleep: PlainU64,
     alarm: Alarm,
-    /// Not 0 once the rank has given up this communicator.
+    /// Not 0 once the rank has given up this communicator: `LEFT`, or
+    /// `LEFT_IN_PANIC`.
     left: AtomicU32,
 }
+
+const LEFT: u32 = 1;
+/// By unwinding, in a team's run: why, the run will say as soon as the rank's
+/// closure has unwound (or has caught the panic and ended, or goes on).
+const LEFT_IN_PANIC: u32 = 2;
 
 /// See the module documentation.
 pub(crate) struct Fabric {
@@ -52,6 +58,10 @@ impl Fabric {
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: alarms.into_iter().map(seat).collect(),
         };
+        if fabric.world.start() != 0 {
+            let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
+            pairs.for_each(|(from, to)| fabric.channel(from, to).begin_after(fabric.world.start()));
+        }
         (fabric, beds)
     }
 
@@ -119,13 +129,28 @@ impl Fabric {
     /// Declares that `rank` touches nobody's memory in this communicator any
     /// more, ever.
     pub(crate) fn leave(&self, rank: usize) {
-        // Ordering: pairs with the load in `has_left`.
-        self.seats[rank].left.store(1, publish(Site::Left));
+        // Ordering: pairs with the loads in `has_left` and `is_gone`.
+        self.seats[rank].left.store(LEFT, publish(Site::Left));
     }
 
-    /// Whether `rank` has given up this communicator, or its run.
+    /// The same while a panic unwinds in a team's run.
+    pub(crate) fn leave_in_panic(&self, rank: usize) {
+        // Ordering: as in `leave`.
+        self.seats[rank].left.store(LEFT_IN_PANIC, publish(Site::Left));
+    }
+
+    /// Whether `rank` has given up this communicator, or its run, so that who
+    /// waits for it may say so. Not while it unwinds: the panic is the cause, and
+    /// is made known only after the rank's communicators are dropped.
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
+        self.seats[rank].left.load(Ordering::Acquire) == LEFT
+            || self.world.has_left(self.members[rank], run)
+    }
+
+    /// Whether `rank` touches nobody's memory in this communicator any more.
+    pub(crate) fn is_gone(&self, rank: usize, run: u64) -> bool {
+        // Ordering: pairs with the stores in `leave` and `leave_in_panic`.
         self.seats[rank].left.load(Ordering::Acquire) != 0
             || self.world.has_left(self.members[rank], run)
     }

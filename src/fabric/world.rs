@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::sync::diagnostic::AtomicUsize;
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
 use crossbeam_utils::CachePadded;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
@@ -24,6 +25,14 @@ struct Line {
     depth: AtomicUsize,
 }
 
+/// Drops a cause that nobody wants, or anything else that may hold a panic's
+/// payload, whose own `Drop` may panic.
+pub(crate) fn discard<T>(cause: T) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
+        std::mem::forget(second);
+    }
+}
+
 /// See the module documentation.
 pub(crate) struct World {
     /// The number of the current run; written between runs.
@@ -34,6 +43,8 @@ pub(crate) struct World {
     cause: Mutex<Option<(u64, Error)>>,
     lines: Box<[CachePadded<Line>]>,
     records: Box<[Records]>,
+    /// What counters begin from; other than 0 only in tests.
+    start: u32,
 }
 
 impl World {
@@ -46,7 +57,25 @@ impl World {
             cause: Mutex::new(None),
             lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
             records: (0..ranks).map(|_| Records::default()).collect(),
+            start: 0,
         }
+    }
+
+    /// The same with all counters that wrap beginning from `start`: those of
+    /// waits here, those of messages and calls in its communicators.
+    pub(crate) fn counting_from(self, start: u32) -> Self {
+        for line in &self.lines {
+            // Relaxed: nobody else has the world yet.
+            line.wait.store(u64::from(start) << 32, Ordering::Relaxed);
+            // Of the wait before the first: an edge of wait 0 would be believed.
+            line.edge.store(u64::from(start) << 32, Ordering::Relaxed);
+        }
+        World { start, ..self }
+    }
+
+    /// What counters begin from.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
     }
 
     pub(crate) fn ranks(&self) -> usize {
@@ -73,8 +102,8 @@ impl World {
 
     /// Ends run `run` for everybody, unless it is over already (a stashed
     /// communicator is used): then the next one must not suffer. The first
-    /// cause that is given stays; what is not kept is given back (dropping it
-    /// may run the user's code).
+    /// cause that is given stays; one that comes too late is given back
+    /// (dropping it may run the user's code, that of a panic's payload).
     pub(crate) fn poison(&self, run: u64, mut cause: Option<Error>) -> Option<Error> {
         // The lock orders those who poison: a store for an old run cannot come
         // after one for the present run.
@@ -92,7 +121,10 @@ impl World {
         // the same value.
         self.poison.store(run, publish(Site::Poison));
         drop(slot);
-        cause.or(old.map(|(_, error)| error))
+        // Nobody has asked for it. Whoever calls this may owe others its memory,
+        // and must not unwind here.
+        discard(old);
+        cause
     }
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {

@@ -112,7 +112,18 @@ impl Channel {
     /// reader's own memory. Only while the channel is new.
     pub(crate) fn touch(&self) {
         // Relaxed: the value is the one that it has; nobody else writes it.
-        self.ack.0.store(0, Ordering::Relaxed);
+        self.ack.0.store(self.ack.0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Pretends that `n` messages have gone each way, and are consumed; the
+    /// ends must begin with [`End::after`]. Only while the channel is new.
+    pub(crate) fn begin_after(&self, n: u32) {
+        for (i, slot) in (0..SLOTS).zip(&self.slots) {
+            let message = n.wrapping_sub(n.wrapping_sub(i) % SLOTS);
+            // Relaxed: nobody else has the channel yet.
+            slot.word.store(u64::from(message) | u64::from(n) << 32, Ordering::Relaxed);
+        }
+        self.ack.0.store(n, Ordering::Relaxed);
     }
 
     /// Messages that were posted and not taken. Only while nobody posts or
@@ -141,6 +152,11 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// An end of a channel that begins after `n` messages each way.
+    pub(crate) fn after(n: u32) -> Self {
+        End { tx: n, acked: n, rx: n }
+    }
+
     /// Learns that the peer is done with `consumed` messages, if that is news.
     #[inline(always)]
     fn learn(&mut self, consumed: u32) {

@@ -28,6 +28,8 @@ pub struct Builder {
     pub(super) stack_size: Option<usize>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
+    /// For tests of counters that wrap.
+    pub(super) start: u32,
 }
 
 impl Builder {
@@ -39,6 +41,7 @@ impl Builder {
             pin_caller: true,
             stack_size: None,
             always_apart: false,
+            start: 0,
         }
     }
 
@@ -114,6 +117,14 @@ impl Builder {
     /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
+        self
+    }
+
+    /// For tests: the counters of messages, waits and calls begin from `start`, as
+    /// if there had been so many, so that they wrap within a test's time.
+    #[doc(hidden)]
+    pub fn counting_from(mut self, start: u32) -> Self {
+        self.start = start;
         self
     }
 

@@ -5,6 +5,7 @@ use super::dispatch::Dispatch;
 use super::parts::PerRank;
 use super::rank::{Roster, is_in_a_run, take_part};
 use crate::Comm;
+use crate::comm::{Account, compare};
 use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
@@ -70,9 +71,8 @@ struct Shared {
     fresh: Box<[Mutex<Option<Comm>>]>,
     /// The number of the latest run in which a rank lost its communicator.
     harmed: AtomicU64,
-    /// By rank: messages posted less messages taken, and collective calls made
-    /// ([`Comm::account`]).
-    accounts: Box<[CachePadded<AtomicU64>]>,
+    /// By rank: what it has done with the communicator.
+    accounts: Box<[CachePadded<Account>]>,
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
 }
@@ -164,7 +164,7 @@ impl Team {
         check_ranks(ranks)?;
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
-        let world = Arc::new(World::new(ranks));
+        let world = Arc::new(World::new(ranks).counting_from(builder.start));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
         let roster =
             Arc::new(Roster { machine, pus: pus.clone(), always_apart: builder.always_apart });
@@ -175,7 +175,7 @@ impl Team {
             fabric: AtomicU64::new(0),
             fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
             harmed: AtomicU64::new(0),
-            accounts: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
+            accounts: (0..ranks).map(|_| CachePadded::new(Account::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
         });
@@ -482,7 +482,7 @@ impl Shared {
     ) {
         // Relaxed: the end of the job publishes it.
         if take_part(&self.world, rank, run, comm, body) {
-            self.accounts[rank].store(comm.account(), Relaxed);
+            self.accounts[rank].settle(comm);
         } else {
             self.harmed.store(run, Relaxed);
         }
@@ -528,39 +528,7 @@ impl Shared {
         if self.harmed.load(Relaxed) == run {
             return Ok(());
         }
-        let accounts: Vec<u64> = self.accounts.iter().map(|a| a.load(Relaxed)).collect();
-        let sum = accounts.iter().fold(0u32, |s, &a| s.wrapping_add(a as u32));
-        if sum != 0
-            && let Some((rank, peer, messages)) = fabric.unreceived()
-        {
-            return Err(Error::Unreceived { rank, peer, messages: messages as usize });
-        }
-        self.compare_calls(&accounts)
-    }
-
-    /// Every rank has made as many collective calls as every other. A call that
-    /// needs no messages (a shift by 0) can be missing without anybody having
-    /// waited for it; the next run would begin with ranks out of step.
-    fn compare_calls(&self, accounts: &[u64]) -> Result<(), Error> {
-        let calls = |rank: usize| (accounts[rank] >> 32) as u32;
-        let Some(rank) = (1..accounts.len()).find(|&rank| calls(rank) != calls(0)) else {
-            return Ok(());
-        };
-        let more = calls(rank).wrapping_sub(calls(0)) as i32;
-        let (rank, peer) = if more > 0 { (rank, 0) } else { (0, rank) };
-        let latest = |rank: usize| self.world.records(rank).latest().map(|call| call.site());
-        let there = latest(peer);
-        match latest(rank) {
-            Some(here) => {
-                let more = more.unsigned_abs();
-                let what = format!(
-                    "rank {rank} made {more} collective call(s) more than rank {peer} in this run, \
-                     and nobody waited in any; named are the latest calls"
-                );
-                Err(Error::Mismatch { rank, here, peer, there, what })
-            }
-            None => Ok(()),
-        }
+        compare(fabric, |rank| &self.accounts[rank])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::World;
+use crate::fabric::{World, discard};
 use crate::machine::{Level, Machine};
 use std::any::Any;
 use std::cell::Cell;
@@ -68,6 +68,7 @@ pub(crate) fn take_part(
 ) -> bool {
     let fabric = comm.fabric_id();
     comm.join_run(run);
+    world.records(rank).begin_run();
     let outer = IN_A_RUN.replace(true);
     let result = catch_unwind(AssertUnwindSafe(|| body(rank, comm)));
     IN_A_RUN.set(outer);
@@ -81,12 +82,4 @@ pub(crate) fn take_part(
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
     world.leave(rank, run);
     intact
-}
-
-/// Drops a cause that came too late. It may hold a panic's payload, whose own
-/// `Drop` may panic.
-fn discard(cause: Option<Error>) {
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
-        std::mem::forget(second);
-    }
 }

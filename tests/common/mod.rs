@@ -1,29 +1,15 @@
 //! What the tests of misuse share: a watchdog, and runs that must be right.
-#![allow(dead_code)] // Each test file uses a part of it.
+#![allow(dead_code, unused_imports)] // Each test file uses a part of it.
+
+mod dice;
+mod truth;
+mod watch;
+
+pub(crate) use dice::Dice;
+pub(crate) use truth::{compose, every_operation};
+pub(crate) use watch::{Watch, watched, watched_cases};
 
 use phalanx::{Comm, Error, Team, op};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
-
-/// Longer than any test takes, even on a busy machine.
-const LONGEST: Duration = Duration::from_secs(60);
-
-/// Runs `body` on a thread of its own and aborts the process if it hangs.
-pub(crate) fn watched<R: Send>(body: impl FnOnce() -> R + Send) -> R {
-    let name = std::thread::current().name().unwrap_or("a test").to_string();
-    let (done, over) = channel::<()>();
-    std::thread::scope(|s| {
-        let body = s.spawn(move || {
-            let _done = done; // Dropped at the end, also in a panic.
-            body()
-        });
-        if over.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{name} hangs: not over after {LONGEST:?}");
-            std::process::abort();
-        }
-        body.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
-    })
-}
 
 /// A panic that prints nothing.
 pub(crate) fn bomb() -> ! {
@@ -86,4 +72,20 @@ pub(crate) fn failure<R>(result: Result<Vec<R>, Error>) -> Error {
         Err(e) => e,
         Ok(all) => panic!("the run succeeded, with {} results", all.len()),
     }
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no whole number")))
+}
+
+/// How often the random tests, and the generated ones, are to go round: 1, unless
+/// `PHALANX_ROUNDS` says more.
+pub(crate) fn rounds() -> usize {
+    number("PHALANX_ROUNDS").map_or(1, |n| n as usize)
+}
+
+/// The seed that a random test begins with: `PHALANX_SEED`, else `usual`.
+pub(crate) fn seed(usual: u64) -> u64 {
+    number("PHALANX_SEED").unwrap_or(usual)
 }

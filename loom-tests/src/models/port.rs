@@ -3,7 +3,7 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{Check, Fabric, Kind, Sig, World};
+use crate::fabric::{Fabric, Kind, Params, Sig, World};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
@@ -15,7 +15,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{Params, Port, Stop, Words};
+            use $($port)::+::{Port, Stop, Words};
 
             include!("port/bodies.rs");
         }
@@ -193,7 +193,22 @@ fn last_message_of_a_communicator() {
         reaches: &[],
         catches: &[Word, Left],
         silent: &[Ack, Poison, Waiting],
-        body: || ranks(2, |port| last_message(port, |port| port.leave())),
+        body: || ranks(2, |port| last_message(port, |port| port.leave(false))),
+    }
+    .check();
+}
+
+#[test]
+fn a_communicator_dropped_by_a_panic() {
+    Model {
+        name: "port: communicator dropped by a panic, then poison",
+        ranks: 2,
+        bound: None,
+        floor: 165,
+        reaches: &[],
+        catches: &[Left],
+        silent: &[Poison, Waiting],
+        body: || ranks(2, |port| unwind(port, true)),
     }
     .check();
 }
@@ -233,6 +248,10 @@ fn mutants_are_found() {
     must_fail("port: a failing rank leaves, then poisons", Some(3), "not poisoned: Left", || {
         use leaving_unpoisoned::*;
         ranks(2, fail_with_message);
+    });
+    // What the flag is for.
+    must_fail("port: a panic leaves as if in good order", None, "not poisoned: Left", || {
+        ranks(2, |port| unwind(port, false));
     });
     must_fail("port: quiesce does not wait for the peer", Some(3), "Causality violation", || {
         use quiescing_by_poison::*;

@@ -20,8 +20,7 @@ pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
 }
 
 pub(super) fn enter(port: &mut Port) {
-    let params = Params { len: 1, parameter: Check::NO_PARAMETER, algorithm: 0 };
-    port.enter(&SIG, Location::caller(), params);
+    port.enter(&SIG, Location::caller(), Params::of(1));
 }
 
 pub(super) fn post(port: &mut Port, peer: usize, value: u64) -> Result<(), Stop> {
@@ -249,6 +248,20 @@ pub(super) fn last_message(port: &mut Port, how: fn(&mut Port)) {
             Err(Stop::Left { peer: 0 }) => {}
             other => panic!("rank 0 has left: {other:?}"),
         }
+        port.quiesce();
+    }
+}
+
+/// Rank 0 unwinds: it drops the communicator, and only then is the panic known
+/// to the run. Rank 1, which waits for it, must hear of the panic.
+pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
+    enter(port);
+    if port.rank() == 0 {
+        port.leave(as_a_panic);
+        assert!(port.fabric().world().poison(port.run(), Some(Error(1))).is_none());
+        leave(port);
+    } else {
+        poisoned(take(port, 0));
         port.quiesce();
     }
 }

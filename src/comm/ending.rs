@@ -1,0 +1,165 @@
+//! What is compared when a communicator's ranks are done with it: that every
+//! message was received, and that every rank has made every call.
+
+use super::Comm;
+use super::disagree;
+use crate::error::Error;
+use crate::fabric::{Call, Fabric};
+use crate::sync::Arc;
+use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// What one rank has done with a communicator.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// Messages posted less messages taken (low half), and collective calls
+    /// made (high half).
+    sums: AtomicU64,
+    /// Over the collective calls that send nothing.
+    unsent: AtomicU64,
+}
+
+impl Account {
+    /// Takes over what `comm` has done. Whoever reads it afterwards is told so
+    /// by other means.
+    pub(crate) fn settle(&self, comm: &Comm) {
+        let port = &comm.port;
+        let sums = u64::from(port.balance()) | u64::from(port.calls()) << 32;
+        self.sums.store(sums, Relaxed);
+        self.unsent.store(port.unsent(), Relaxed);
+    }
+
+    fn balance(&self) -> u32 {
+        self.sums.load(Relaxed) as u32
+    }
+
+    fn calls(&self) -> u32 {
+        (self.sums.load(Relaxed) >> 32) as u32
+    }
+}
+
+/// Compares the accounts of all ranks of `fabric`. Only while no rank uses it.
+pub(crate) fn compare<'a>(
+    fabric: &Fabric,
+    account: impl Fn(usize) -> &'a Account,
+) -> Result<(), Error> {
+    let p = fabric.size();
+    let differs = |rank: usize| account(rank).calls() != account(0).calls();
+    if let Some(rank) = (1..p).find(|&rank| differs(rank)) {
+        // The first to have made more calls than another.
+        let more = account(rank).calls().wrapping_sub(account(0).calls()) as i32;
+        let (rank, peer) = if more > 0 { (rank, 0) } else { (0, rank) };
+        let made = account(peer).calls();
+        if let Some(error) = more_calls(fabric, rank, peer, more.unsigned_abs(), made) {
+            return Err(error);
+        }
+    }
+    let unsent = |rank: usize| account(rank).unsent.load(Relaxed);
+    if let Some(rank) = (1..p).find(|&rank| unsent(rank) != unsent(0)) {
+        return Err(other_unsent(fabric, rank));
+    }
+    let sum = (0..p).fold(0u32, |sum, rank| sum.wrapping_add(account(rank).balance()));
+    match (sum != 0).then(|| fabric.unreceived()).flatten() {
+        Some((rank, peer, messages)) => {
+            let (rank, peer) = (fabric.member(rank), fabric.member(peer));
+            let world = fabric.world();
+            let can_send =
+                |c: &Call| c.comm == fabric.id() && (c.call != 0 || c.sig.parameter == "to rank");
+            let site = world.records(rank).latest_of_run(can_send).map(|call| call.site());
+            let last = world.records(peer).latest_of_run(|_| true).map(|call| call.site());
+            Err(Error::Unreceived { rank, peer, messages: messages as usize, site, last })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Rank `rank` of `fabric` has made `more` collective calls more than `peer`,
+/// which has made `made` so far. A call
+/// that needs no messages (a shift by 0) can be missing without anybody having
+/// waited for it; what follows would begin with ranks out of step.
+fn more_calls(fabric: &Fabric, rank: usize, peer: usize, more: u32, made: u32) -> Option<Error> {
+    let (rank, peer) = (fabric.member(rank), fabric.member(peer));
+    if let Some(error) = disagree(fabric.world(), fabric.id(), rank) {
+        return Some(error);
+    }
+    let records = |rank: usize| fabric.world().records(rank);
+    let is_of_comm = |c: &Call| c.comm == fabric.id() && c.call != 0;
+    let there = records(peer).latest_of_run(is_of_comm).map(|call| call.site());
+    // The first that the other did not make, if it is still on record.
+    let first = |c: &Call| is_of_comm(c) && c.call as u32 == made.wrapping_add(1);
+    let here = records(rank).latest_of_run(first);
+    let here = here.or_else(|| records(rank).latest_of_run(is_of_comm))?.site();
+    let than = match there {
+        Some(_) => "whose last is named",
+        None => "which made none in this run",
+    };
+    let what = format!(
+        "rank {rank} made {more} collective call(s) more than rank {peer}, {than}, \
+         and nobody waited in any"
+    );
+    Some(Error::Mismatch { rank, here, peer, there, what })
+}
+
+/// Rank `rank` of `fabric` has made another call than rank 0 where both sent
+/// nothing.
+fn other_unsent(fabric: &Fabric, rank: usize) -> Error {
+    let (first, rank) = (fabric.member(0), fabric.member(rank));
+    if let Some(error) = disagree(fabric.world(), fabric.id(), first) {
+        return error;
+    }
+    let latest = |rank: usize| {
+        let records = fabric.world().records(rank);
+        records.latest_of_run(|c| c.comm == fabric.id()).map(|call| call.site())
+    };
+    let what = "of their calls that send nothing (shifts by 0) one differs, longer ago than is on \
+                record; named are the latest calls";
+    match latest(first) {
+        Some(here) => Error::Mismatch {
+            rank: first,
+            here,
+            peer: rank,
+            there: latest(rank),
+            what: what.into(),
+        },
+        None => Error::Dead,
+    }
+}
+
+/// Compares the accounts of a sub-communicator once its last rank has dropped
+/// it, and ends its run if they do not agree. (A team's own communicator lives
+/// on; `run` compares it at the end of each run.)
+pub(super) struct Ending {
+    fabric: Arc<Fabric>,
+    run: u64,
+    accounts: Box<[Account]>,
+    /// Somebody has lost its communicator in a failure, which is then what is
+    /// to be reported.
+    failed: AtomicBool,
+}
+
+impl Ending {
+    pub(super) fn new(fabric: Arc<Fabric>, run: u64) -> Self {
+        let accounts = (0..fabric.size()).map(|_| Account::default()).collect();
+        Ending { fabric, run, accounts, failed: AtomicBool::new(false) }
+    }
+
+    /// `comm` is about to be dropped.
+    pub(super) fn settle(&self, comm: &Comm) {
+        if comm.is_dead() || std::thread::panicking() {
+            // Relaxed: the drop of this rank's `Arc` publishes it.
+            self.failed.store(true, Relaxed);
+        }
+        self.accounts[comm.rank()].settle(comm);
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let world = self.fabric.world();
+        if self.failed.load(Relaxed) || world.is_poisoned(self.run) {
+            return;
+        }
+        if let Err(error) = compare(&self.fabric, |rank| &self.accounts[rank]) {
+            drop(world.poison(self.run, Some(error)));
+        }
+    }
+}

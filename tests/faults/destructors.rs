@@ -1,0 +1,184 @@
+//! Destructors that call collectives, or panic, while a rank unwinds.
+
+use super::common::{Canary, POISON, add_alive, bomb, check_usable, failure, team, watched};
+use super::is_bomb_of;
+use phalanx::{Algorithm, Comm, Error, op};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// A payload that panics when it is dropped.
+struct Spiteful;
+
+impl Drop for Spiteful {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("spite"));
+    }
+}
+
+#[test]
+fn payloads_that_panic_when_dropped() {
+    watched(|| {
+        for p in 1..=3 {
+            let team = team(p);
+            let error = failure(team.run(|_| std::panic::resume_unwind(Box::new(Spiteful))));
+            let payload = error.into_panic().expect("it was a panic");
+            assert!(payload.is::<Spiteful>());
+            std::mem::forget(payload);
+            check_usable(&team, 1);
+            // A failed run whose error nobody looks at: the spite is ours.
+            let result = team.run(|_| std::panic::resume_unwind(Box::new(Spiteful)));
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(result))).is_err());
+            check_usable(&team, 1);
+        }
+        // A result that panics when dropped, in a run that fails.
+        let team = team(2);
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            team.run(|comm| {
+                if comm.rank() == 1 {
+                    bomb();
+                }
+                Spiteful
+            })
+        }));
+        assert!(dropped.is_err());
+        check_usable(&team, 1);
+    });
+}
+
+/// Calls a collective when dropped, on a buffer that dies right after it.
+struct Late<'a> {
+    comm: &'a mut Comm,
+    kind: usize,
+}
+
+impl Drop for Late<'_> {
+    fn drop(&mut self) {
+        let (comm, mut x) = (&mut *self.comm, Canary(vec![1; 500]));
+        let (rank, p) = (comm.rank(), comm.size());
+        let mut all = Canary(vec![1; 500 * p]);
+        match self.kind {
+            0 => comm.all_reduce(&mut x.0, op::commutative(add_alive)),
+            1 => comm.scan(&mut x.0, op::ordered(add_alive)),
+            2 => comm.all_gather_into(&x.0, &mut all.0),
+            3 => comm.all_reduce(&mut x.0[..1], op::commutative(add_alive)),
+            4 => comm.barrier(),
+            5 => comm.shift(&mut x.0, 1),
+            6 if p > 1 => {
+                let y = Canary(vec![5; 500]);
+                comm.exchange(&y.0, (rank + 1) % p, &mut x.0, (rank + p - 1) % p);
+            }
+            7 => comm.broadcast(&mut x.0, 9), // No such root.
+            8 => drop(comm.mesh(7, 7)),
+            _ => comm.reduce(&mut x.0, op::commutative(add_alive), 0),
+        }
+        if x.0.contains(&POISON) || all.0.contains(&POISON) {
+            eprintln!("a collective gave what its owner has freed");
+            std::process::abort();
+        }
+    }
+}
+
+#[test]
+fn collectives_in_destructors() {
+    watched(|| {
+        for p in 1..=4 {
+            let team = team(p);
+            for kind in 0..10 {
+                for round in 0..20 {
+                    let who = round % p;
+                    let error = failure(team.run(|comm| {
+                        let rank = comm.rank();
+                        let late = Late { comm, kind };
+                        if rank == who {
+                            bomb();
+                        }
+                        late.comm.barrier();
+                    }));
+                    // The bomb's own destructor takes part in a call that the
+                    // others are not in: whichever is noticed first.
+                    assert!(
+                        !matches!(error, Error::Dead),
+                        "p={p} kind={kind} round={round} {error}"
+                    );
+                    // All ranks fail at once.
+                    let error = failure(team.run(|comm| {
+                        let _late = Late { comm, kind };
+                        bomb();
+                    }));
+                    assert!(
+                        !matches!(error, Error::Dead),
+                        "p={p} kind={kind} round={round} {error}"
+                    );
+                }
+                check_usable(&team, kind as u64);
+            }
+        }
+    });
+}
+
+#[test]
+fn results_are_dropped_once() {
+    struct Counted<'a>(&'a AtomicUsize, Box<u64>);
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            assert_eq!(*self.1, 42);
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    watched(|| {
+        let team = team(3);
+        let alive = AtomicUsize::new(0);
+        let all = team.run(|_| Counted(&alive, Box::new(42))).unwrap();
+        assert_eq!((all.len(), alive.load(Relaxed)), (3, 0));
+        drop(all);
+        assert_eq!(alive.swap(0, Relaxed), 3);
+        // Two ranks have returned when the third panics.
+        let error = failure(team.run(|comm| {
+            if comm.rank() == 1 {
+                bomb();
+            }
+            Counted(&alive, Box::new(42))
+        }));
+        is_bomb_of(&error, 1);
+        assert_eq!(alive.load(Relaxed), 2);
+    });
+}
+
+/// A cause that nobody has asked for, of a run that is over, whose payload
+/// panics when it is dropped. The next failure drops it in a rank that has given
+/// away the address of its slice: it must not unwind before the slice is its own
+/// again.
+#[test]
+fn an_old_cause_that_panics_when_dropped() {
+    watched(|| {
+        for round in 0..20 {
+            let team = team(2);
+            let stash = Mutex::new(Vec::new());
+            team.run(|comm| {
+                let child = comm.split(0, comm.rank());
+                stash.lock().unwrap().push(child);
+            })
+            .unwrap();
+            let mut old = stash.into_inner().unwrap();
+            let mine = old.iter().position(|child| child.rank() == 0).unwrap();
+            // This thread is rank 0's; the run is over, and no other has begun.
+            let late = old[mine].protect(|_| std::panic::resume_unwind(Box::new(Spiteful)));
+            assert!(late.is_err());
+            let error = failure(team.run(|comm| {
+                let mut x = Canary(vec![1; 100]);
+                let slow = |a, b| {
+                    std::thread::sleep(std::time::Duration::from_micros(20));
+                    add_alive(a, b)
+                };
+                if comm.rank() == round % 2 {
+                    comm.with(Algorithm::AR_FUSED).all_reduce(&mut x.0, op::commutative(slow));
+                } else {
+                    comm.with(Algorithm::AR_HCUBE).all_reduce(&mut x.0, op::commutative(slow));
+                }
+            }));
+            assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}

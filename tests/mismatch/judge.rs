@@ -1,0 +1,194 @@
+//! What must come of each case, and whether an error says what it must say.
+
+use super::kinds::*;
+use super::saying::*;
+use phalanx::{CallSite, Error};
+
+/// How a case may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    /// A mismatch that says what differs.
+    Told,
+    /// A rank returned while another waited, or made fewer calls.
+    Missed,
+    /// Messages: one of mismatch, deadlock, left, unreceived.
+    Message,
+    /// The same algorithm after all (or none that fits): told, or fine.
+    Perhaps,
+}
+
+use Outcome::*;
+
+impl Outcome {
+    pub(crate) fn letter(self) -> char {
+        match self {
+            Told => 'M',
+            Missed => 'L',
+            Message => 'S',
+            Perhaps => 'v',
+        }
+    }
+}
+
+/// The one table of what is detected; none where a call has no such kind.
+pub(crate) fn expected(call: Call, kind: Kind) -> Option<Outcome> {
+    let told = |applies: bool| applies.then_some(Told);
+    match kind {
+        Length if call.is_message() => Some(Message),
+        Length => told(call.has_length()),
+        ElementType if call.is_message() => Some(Message),
+        ElementType => told(call.has_data()),
+        Operator | Closure => told(call.has_operator()),
+        Root => told(call.has_root()),
+        Distance if call == Exchange => Some(Message),
+        Distance => told(call == Shift),
+        Algorithm | Extents => told(call.operation().is_some()),
+        View => call.operation().map(|_| Perhaps),
+        Counts => told(call.has_counts() || call == AllToAllVaried),
+        Order | FewerThenOthers | MoreThenOthers if call == Barrier && kind != Order => {
+            Some(Missed)
+        }
+        Operation | Order | FewerThenOthers | MoreThenOthers if !call.is_message() => Some(Told),
+        FewerAtLast | MoreAtLast | Nothing if !call.is_message() => Some(Missed),
+        _ => Some(Message),
+    }
+}
+
+/// The name of the method, as errors have it.
+fn method(call: Call) -> &'static str {
+    match call {
+        Barrier => "barrier",
+        Broadcast => "broadcast",
+        Reduce => "reduce",
+        AllReduce => "all_reduce",
+        Scan => "scan",
+        ExclusiveScan => "exclusive_scan",
+        AllGather => "all_gather_into",
+        AllGatherVaried => "all_gather_varied_into",
+        Gather => "gather_into",
+        GatherVaried => "gather_varied_into",
+        Scatter => "scatter_into",
+        ScatterVaried => "scatter_varied_into",
+        ReduceScatter => "reduce_scatter_into",
+        ReduceScatterVaried => "reduce_scatter_varied_into",
+        AllToAll => "all_to_all_into",
+        AllToAllVaried => "all_to_all_varied_into",
+        Shift => "shift",
+        WithPeers => "with_peers",
+        WithRoot => "with_root",
+        Split => "split",
+        Exchange => "exchange",
+        SendRecv => "send",
+    }
+}
+
+/// What the mismatch must say about the calls `expected` and `got`.
+fn words(case: &Case, expected: &Saying, got: &Saying, p: usize) -> Vec<String> {
+    let pair = |what: &str, a: String, b: String| vec![format!("{what}: expected {a}, got {b}")];
+    let whole = |it: &Saying| if it.call.has_counts() { it.len * p } else { it.len };
+    match case.kind {
+        Length | Counts if case.call == AllToAllVaried => vec!["message".into(), "expected".into()],
+        Length => pair("length", whole(expected).to_string(), whole(got).to_string()),
+        ElementType => {
+            pair("element type", expected.element.name().into(), got.element.name().into())
+        }
+        Operator | Closure => {
+            pair("operator", expected.combine.name().into(), got.combine.name().into())
+        }
+        Root => pair("root", expected.parameter.to_string(), got.parameter.to_string()),
+        Distance => pair("distance", expected.parameter.to_string(), got.parameter.to_string()),
+        Algorithm => {
+            let name = |it: &Saying| match it.way {
+                Way::With(algorithm) => algorithm.to_string(),
+                _ => unreachable!("this kind forces algorithms"),
+            };
+            pair("algorithm", name(expected), name(got))
+        }
+        // A mesh may change nothing but the extents.
+        View if got.way == expected.way => unreachable!("one of them has a view"),
+        View => vec![": expected".into()],
+        Extents => {
+            let mesh = |it: &Saying| match it.way {
+                Way::Mesh(rows, cols) => format!("{rows}x{cols}"),
+                _ => unreachable!("this kind forces meshes"),
+            };
+            vec![mesh(expected), mesh(got), "mesh".into()]
+        }
+        Counts => vec!["counts: expected [".into(), "], got [".into()],
+        Operation if !expected.call.is_message() && !got.call.is_message() => {
+            pair("operation", method(expected.call).into(), method(got.call).into())
+        }
+        _ => vec!["operation: expected ".into()],
+    }
+}
+
+/// Judges the error of a run in which rank `odd` disagreed.
+pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<Outcome, String> {
+    let text = error.to_string();
+    // A call that is named must be one of that rank's, with its line.
+    let named = |rank: usize, site: Option<&CallSite>| -> Result<(), String> {
+        let Some(site) = site else { return Err(format!("no call of rank {rank}: {text}")) };
+        let line = if rank == odd { odd::LINE } else { usual::LINE };
+        let is_setup = site.call.starts_with("split") && site.at.line() == super::SETUP;
+        if site.at.line() != line && !is_setup {
+            return Err(format!("not the line of rank {rank}: {text}"));
+        }
+        let there = format!("{site}");
+        if !there.contains(&format!("{}:{}", site.at.file(), site.at.line()))
+            || !text.contains(&there)
+        {
+            return Err(format!("`{there}` is not in: {text}"));
+        }
+        Ok(())
+    };
+    let about_odd = |ranks: &[usize]| match ranks.contains(&odd) {
+        true => Ok(()),
+        false => Err(format!("rank {odd} is not named: {text}")),
+    };
+    match error {
+        Error::Mismatch { rank, here, peer, there, what } => {
+            about_odd(&[*rank, *peer])?;
+            named(*rank, Some(here))?;
+            if what.contains("collective call(s) more than") {
+                let none = what.contains("which made none in this run");
+                if !none || there.is_some() {
+                    named(*peer, there.as_ref())?;
+                }
+                return Ok(Missed);
+            }
+            named(*peer, there.as_ref())?;
+            if case.call.is_message() {
+                return Ok(Message);
+            }
+            let said = |who: usize| if who == odd { &case.odd[0] } else { &case.usual[0] };
+            match words(case, said(*rank), said(*peer), p).iter().find(|w| !what.contains(&**w)) {
+                Some(missing) => Err(format!("does not say `{missing}`: {text}")),
+                None => Ok(Told),
+            }
+        }
+        Error::Left { rank, site, peer, last } => {
+            about_odd(&[*rank, *peer])?;
+            named(*rank, site.as_ref())?;
+            if case.kind != Nothing || last.is_some() {
+                named(*peer, last.as_ref())?;
+            }
+            Ok(if case.call.is_message() { Message } else { Missed })
+        }
+        Error::Unreceived { rank, site, peer, last, .. } if case.call.is_message() => {
+            about_odd(&[*rank, *peer])?;
+            named(*rank, site.as_ref())?;
+            if last.is_some() {
+                named(*peer, last.as_ref())?;
+            }
+            Ok(Message)
+        }
+        Error::Deadlock { circle } if case.call.is_message() => {
+            about_odd(&circle.iter().map(|w| w.rank).collect::<Vec<_>>())?;
+            circle.iter().try_for_each(|w| named(w.rank, w.site.as_ref()))?;
+            Ok(Message)
+        }
+        // Ring and mesh cannot do it, whatever the others say.
+        Error::Argument { .. } if [View, Extents].contains(&case.kind) => Ok(Perhaps),
+        _ => Err(format!("not about the disagreement: {text}")),
+    }
+}

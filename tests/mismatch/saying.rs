@@ -1,0 +1,299 @@
+//! What a rank can say in one call, in words that a table can be made of.
+
+use phalanx::schedule::{Operation, Request};
+use phalanx::{Algorithm, Comm, Element, op};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Call {
+    Barrier,
+    Broadcast,
+    Reduce,
+    AllReduce,
+    Scan,
+    ExclusiveScan,
+    AllGather,
+    AllGatherVaried,
+    Gather,
+    GatherVaried,
+    Scatter,
+    ScatterVaried,
+    ReduceScatter,
+    ReduceScatterVaried,
+    AllToAll,
+    AllToAllVaried,
+    Shift,
+    WithPeers,
+    WithRoot,
+    Split,
+    /// With the neighbours on a ring.
+    Exchange,
+    /// From each even rank to the next.
+    SendRecv,
+}
+
+pub(crate) use Call::*;
+
+pub(crate) const CALLS: [Call; 22] = [
+    Barrier,
+    Broadcast,
+    Reduce,
+    AllReduce,
+    Scan,
+    ExclusiveScan,
+    AllGather,
+    AllGatherVaried,
+    Gather,
+    GatherVaried,
+    Scatter,
+    ScatterVaried,
+    ReduceScatter,
+    ReduceScatterVaried,
+    AllToAll,
+    AllToAllVaried,
+    Shift,
+    WithPeers,
+    WithRoot,
+    Split,
+    Exchange,
+    SendRecv,
+];
+
+impl Call {
+    pub(crate) fn is_message(self) -> bool {
+        matches!(self, Exchange | SendRecv)
+    }
+
+    pub(crate) fn has_data(self) -> bool {
+        !matches!(self, Barrier | Split)
+    }
+
+    /// Lengths that must agree; views may be of different ones.
+    pub(crate) fn has_length(self) -> bool {
+        self.has_data() && !matches!(self, WithPeers | WithRoot)
+    }
+
+    pub(crate) fn has_operator(self) -> bool {
+        matches!(
+            self,
+            Reduce | AllReduce | Scan | ExclusiveScan | ReduceScatter | ReduceScatterVaried
+        )
+    }
+
+    pub(crate) fn has_root(self) -> bool {
+        let rooted = [Broadcast, Reduce, Gather, GatherVaried, Scatter, ScatterVaried, WithRoot];
+        rooted.contains(&self)
+    }
+
+    /// One count per rank, the same on all.
+    pub(crate) fn has_counts(self) -> bool {
+        matches!(self, AllGatherVaried | GatherVaried | ScatterVaried | ReduceScatterVaried)
+    }
+
+    /// The operation of the catalogue, for calls with a choice of algorithms.
+    pub(crate) fn operation(self) -> Option<Operation> {
+        Some(match self {
+            Barrier => Operation::Barrier,
+            Broadcast => Operation::Broadcast,
+            Reduce => Operation::Reduce,
+            AllReduce => Operation::AllReduce,
+            Scan => Operation::Scan,
+            ExclusiveScan => Operation::ExclusiveScan,
+            AllGather | AllGatherVaried => Operation::AllGather,
+            Gather | GatherVaried => Operation::Gather,
+            Scatter | ScatterVaried => Operation::Scatter,
+            ReduceScatter | ReduceScatterVaried => Operation::ReduceScatter,
+            AllToAll | AllToAllVaried => Operation::AllToAll,
+            Shift => Operation::Shift,
+            WithPeers | WithRoot | Split | Exchange | SendRecv => return None,
+        })
+    }
+
+    /// Algorithms that can serve the call on `p` ranks.
+    pub(crate) fn algorithms(self, p: usize) -> Vec<Algorithm> {
+        let Some(operation) = self.operation() else { return vec![] };
+        let request = Request::new(operation, p).shift(1);
+        Algorithm::for_operation(operation)
+            .filter(|a| a.schedule(&request).is_ok_and(|s| self != AllToAllVaried || is_direct(&s)))
+            .collect()
+    }
+}
+
+/// Whether no rank sends blocks of an all-to-all that are not its own.
+fn is_direct(schedule: &phalanx::schedule::Schedule) -> bool {
+    let p = schedule.contract().ranks;
+    (0..p).all(|rank| {
+        (0..schedule.steps()).all(|k| {
+            let sends = schedule.step(k, rank).sends;
+            sends.iter().flat_map(|s| &s.blocks).all(|b| b.range().all(|b| b / p == rank))
+        })
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Type {
+    U64,
+    I64,
+    U32,
+}
+
+impl Type {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Type::U64 => "u64",
+            Type::I64 => "i64",
+            Type::U32 => "u32",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Combine {
+    Sum,
+    Max,
+    Closure,
+    Ordered,
+}
+
+impl Combine {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Combine::Sum => "sum",
+            Combine::Max => "max",
+            Combine::Closure => "a commutative closure",
+            Combine::Ordered => "an ordered closure",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Way {
+    Auto,
+    Ring,
+    Hypercube,
+    Tree,
+    Mesh(usize, usize),
+    With(Algorithm),
+}
+
+/// Everything that one rank says in one call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Saying {
+    pub(crate) call: Call,
+    pub(crate) element: Type,
+    /// Elements of a vector, or of a block.
+    pub(crate) len: usize,
+    pub(crate) combine: Combine,
+    /// The root, the distance; for messages the number of the neighbour.
+    pub(crate) parameter: usize,
+    pub(crate) way: Way,
+    /// So many elements are in the block of the last rank instead of the
+    /// first's (of the last but one for the last rank itself).
+    pub(crate) skew: usize,
+}
+
+impl Saying {
+    pub(crate) fn new(call: Call, len: usize) -> Self {
+        let parameter = usize::from([Shift, Exchange, SendRecv].contains(&call));
+        let (element, combine, way) = (Type::U64, Combine::Sum, Way::Auto);
+        Saying { call, element, len, combine, parameter, way, skew: 0 }
+    }
+
+    /// The counts of the varied calls: the own block is always as it should be.
+    fn counts(&self, rank: usize, p: usize) -> Vec<usize> {
+        let mut counts = vec![self.len; p];
+        let others: Vec<usize> = (0..p).filter(|&q| q != rank).collect();
+        if let [first, .., last] = others[..] {
+            counts[first] -= self.skew;
+            counts[last] += self.skew;
+        }
+        counts
+    }
+}
+
+/// One rank's mouth. All calls in it have the line of the macro's call as
+/// their source line, so that the two sides of a disagreement differ.
+macro_rules! mouth {
+    ($module:ident) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            pub(crate) const LINE: u32 = line!();
+
+            pub(crate) fn say(it: &Saying, comm: &mut Comm) {
+                match it.way {
+                    Way::Auto => in_type(it, comm),
+                    Way::Ring => in_type(it, &mut comm.ring()),
+                    Way::Hypercube => in_type(it, &mut comm.hypercube()),
+                    Way::Tree => in_type(it, &mut comm.tree()),
+                    Way::Mesh(rows, cols) => in_type(it, &mut comm.mesh(rows, cols)),
+                    Way::With(algorithm) => in_type(it, &mut comm.with(algorithm)),
+                }
+            }
+
+            fn in_type(it: &Saying, comm: &mut Comm) {
+                match it.element {
+                    Type::U64 => with_operator::<u64>(it, comm),
+                    Type::I64 => with_operator::<i64>(it, comm),
+                    Type::U32 => with_operator::<u32>(it, comm),
+                }
+            }
+
+            fn with_operator<T: Element + Default>(it: &Saying, comm: &mut Comm)
+            where
+                op::Sum: op::Operator<T>,
+                op::Max: op::Operator<T>,
+            {
+                match it.combine {
+                    Combine::Sum => make::<T, _>(it, comm, op::Sum),
+                    Combine::Max => make::<T, _>(it, comm, op::Max),
+                    Combine::Closure => make::<T, _>(it, comm, op::commutative(|a, _| a)),
+                    Combine::Ordered => make::<T, _>(it, comm, op::ordered(|a, _| a)),
+                }
+            }
+
+            fn make<T: Element + Default, O: op::Operator<T>>(it: &Saying, comm: &mut Comm, op: O) {
+                let (r, p, n, root) = (comm.rank(), comm.size(), it.len, it.parameter);
+                let (mut one, mut all) = (vec![T::default(); n], vec![T::default(); n * p]);
+                let counts = it.counts(r, p);
+                match it.call {
+                    Barrier => comm.barrier(),
+                    Broadcast => comm.broadcast(&mut one, root),
+                    Reduce => comm.reduce(&mut one, op, root),
+                    AllReduce => comm.all_reduce(&mut one, op),
+                    Scan => comm.scan(&mut one, op),
+                    ExclusiveScan => comm.exclusive_scan(&mut one, op),
+                    AllGather => comm.all_gather_into(&one, &mut all),
+                    AllGatherVaried => comm.all_gather_varied_into(&one, &mut all, &counts),
+                    Gather => comm.gather_into(&one, &mut all, root),
+                    GatherVaried => comm.gather_varied_into(&one, &mut all, &counts, root),
+                    Scatter => comm.scatter_into(&all, &mut one, root),
+                    ScatterVaried => comm.scatter_varied_into(&all, &mut one, &counts, root),
+                    ReduceScatter => comm.reduce_scatter_into(&all, &mut one, op),
+                    ReduceScatterVaried => {
+                        comm.reduce_scatter_varied_into(&all, &mut one, &counts, op)
+                    }
+                    AllToAll => comm.all_to_all_into(&all.clone(), &mut all),
+                    AllToAllVaried => {
+                        comm.all_to_all_varied_into(&all.clone(), &counts, &mut all, &counts)
+                    }
+                    Shift => comm.shift(&mut one, root as isize),
+                    WithPeers => {
+                        comm.with_peers(&one, |all| assert!(all.iter().all(|x| x.len() < 9999)))
+                    }
+                    WithRoot => comm.with_root(&one, root, |x| assert!(x.len() < 9999)),
+                    Split => drop(comm.split(0, n)),
+                    Exchange => {
+                        let (to, from) = ((r + root) % p, (r + p - root % p) % p);
+                        comm.exchange(&one.clone(), to, &mut one, from)
+                    }
+                    SendRecv if r % 2 == 0 && r + 1 < p => comm.send(&one, r + root),
+                    SendRecv if r % 2 == 1 => comm.recv(&mut one, r - root),
+                    SendRecv => (),
+                }
+            }
+        }
+    };
+}
+
+mouth!(usual);
+mouth!(odd);

@@ -1,0 +1,496 @@
+//! Disagreements that the battery's words cannot express, and calls that look
+//! like one and are none.
+
+use super::common::{bomb, check_usable, failure, team, watched};
+use phalanx::model::Rates;
+use phalanx::topology::Extents;
+use phalanx::{Algorithm, Comm, Element, Error, Team, op};
+
+/// Runs `f`, which must fail with a mismatch between ranks `a` and `b` (in
+/// either order; if they are one, between it and any other) whose text has all of `words`; then sees whether the team
+/// still works.
+fn told(team: &Team, [a, b]: [usize; 2], words: &[&str], f: impl Fn(&mut Comm) + Sync) {
+    let error = failure(team.run(f));
+    let text = error.to_string();
+    match error {
+        Error::Mismatch { rank, peer, there: Some(_), .. } => {
+            assert!([rank, peer].contains(&a) && [rank, peer].contains(&b), "{text}");
+        }
+        _ => panic!("{text}"),
+    }
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    check_usable(team, 1);
+}
+
+// ---- Calls that send nothing ----
+
+#[test]
+fn calls_that_send_nothing_are_counted() {
+    watched(|| {
+        let team = team(3);
+        for odd in 0..3 {
+            let error = failure(team.run(|comm| {
+                if comm.rank() == odd {
+                    comm.shift(&mut [1, 2], 3);
+                }
+            }));
+            assert!(error.to_string().contains("1 collective call(s) more"), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
+#[test]
+fn calls_that_send_nothing_are_compared() {
+    watched(|| {
+        let team = team(3);
+        told(&team, [0, 1], &["length: expected 2, got 4"], |comm| {
+            comm.shift(&mut vec![1; if comm.rank() == 1 { 4 } else { 2 }], 3);
+        });
+        told(&team, [0, 2], &["element type: expected i32, got u8"], |comm| match comm.rank() {
+            2 => comm.shift(&mut [1u8], 0),
+            _ => comm.shift(&mut [1i32], 0),
+        });
+        // In another order, in a child.
+        told(&team, [0, 1], &["length: expected 1, got 2"], |comm| {
+            let mut child = comm.split(0, comm.rank());
+            let lens = if child.rank() == 1 { [2, 1] } else { [1, 2] };
+            lens.into_iter().for_each(|n| child.shift(&mut vec![1; n], 0));
+        });
+        // Too long ago to be on record: noticed all the same.
+        told(&team, [0, 2], &["shifts by 0", "barrier at"], |comm| {
+            comm.shift(&mut vec![1; if comm.rank() == 2 { 4 } else { 2 }], 3);
+            (0..40).for_each(|_| comm.barrier());
+        });
+        team.run(|comm| [1, 2, 3].map(|n| comm.shift(&mut vec![1; n], 0))).unwrap();
+    });
+}
+
+// ---- Counts ----
+
+#[test]
+fn counts_that_differ_with_the_same_sum() {
+    watched(|| {
+        let team = team(3);
+        for (unit, k) in [1, 20, 63, 63 << 20].into_iter().flat_map(|u| (0..5).map(move |k| (u, k)))
+        {
+            if unit > 1 << 20 && k != 1 {
+                continue; // Too much memory for the others.
+            }
+            let error = failure(team.run(|comm| {
+                // Rank 1 agrees about its own part and about the sum.
+                let counts = if comm.rank() == 1 { [1, 2, 3] } else { [2, 2, 2] };
+                let counts = counts.map(|n| n * unit);
+                let (mut one, mut all) = (vec![0u8; counts[comm.rank()]], vec![0u8; 6 * unit]);
+                match k {
+                    0 => comm.all_gather_varied_into(&one, &mut all, &counts),
+                    1 => comm.gather_varied_into(&one, &mut all, &counts, 0),
+                    2 => comm.scatter_varied_into(&all, &mut one, &counts, 0),
+                    3 => comm.reduce_scatter_varied_into(&all, &mut one, &counts, op::Sum),
+                    _ => {
+                        let own = [2 * unit; 3];
+                        comm.all_to_all_varied_into(&all.clone(), &counts, &mut all, &own)
+                    }
+                }
+            }));
+            let text = error.to_string();
+            if k < 4 {
+                assert!(matches!(error, Error::Mismatch { .. }), "{text}");
+                assert!(text.contains("counts: expected [") && text.contains("], got ["), "{text}");
+            } else {
+                assert!(matches!(error, Error::Mismatch { .. } | Error::Argument { .. }), "{text}");
+            }
+            check_usable(&team, 1);
+        }
+    });
+}
+
+/// Blocks of 63 elements, in whose order alone the ranks disagree: six bits
+/// of a sum of multiples of 31 did not notice.
+#[test]
+fn counts_in_another_order() {
+    watched(|| {
+        let team = team(3);
+        told(&team, [0, 1], &["counts: expected [63, 5, 0], got [0, 5, 63]"], |comm| {
+            let counts = if comm.rank() == 1 { [0, 5, 63] } else { [63, 5, 0] };
+            let mut mine = vec![0u64; counts[comm.rank()]];
+            comm.reduce_scatter_varied_into(&[1; 68], &mut mine, &counts, op::Sum);
+        });
+    });
+}
+
+/// What multiplies to a number of bytes that wraps must not get anywhere.
+#[test]
+fn counts_beyond_memory() {
+    watched(|| {
+        let team = team(4);
+        for counts in
+            [[1, 1 << 61, 0, 0], [1, (1 << 61) + 5, (3 << 61) - 4, 0], [1, 0, 0, usize::MAX]]
+        {
+            for k in 0..4 {
+                let error = failure(team.run(|comm| {
+                    let mut counts = if comm.rank() == 1 { counts } else { [1, 0, 0, 0] };
+                    counts.rotate_right(comm.rank());
+                    let (mut one, mut all) = ([0u64], [0u64; 4]);
+                    let mut view =
+                        comm.with(if k < 2 { Algorithm::GA_ANY } else { Algorithm::SC_ANY });
+                    match k % 2 {
+                        _ if k < 2 => view.gather_varied_into(&one, &mut all, &counts, 0),
+                        _ => view.scatter_varied_into(&all, &mut one, &counts, 0),
+                    }
+                }));
+                let text = error.to_string();
+                // Rank 1's argument, or what the others say about theirs.
+                let is_local = matches!(error, Error::Argument { .. });
+                assert!(is_local || matches!(error, Error::Mismatch { .. }), "{text}");
+                check_usable(&team, 1);
+            }
+        }
+        let error = failure(team.run(|comm| {
+            let mut counts = [1; 4];
+            counts[3] = 1 << 61;
+            if comm.rank() == 1 {
+                comm.scatter_varied_into(&[], &mut [0u64], &counts, 0);
+            }
+        }));
+        let text = error.to_string();
+        assert!(matches!(error, Error::Argument { rank: 1, .. }), "{text}");
+        assert!(text.contains("more than memory can hold"), "{text}");
+        // Of elements of no size there can be any number.
+        team.run(|comm| {
+            let counts = [usize::MAX / 8; 4];
+            let mine = vec![(); counts[0]];
+            let mut all = vec![(); if comm.rank() == 0 { counts[0] * 4 } else { 0 }];
+            comm.gather_varied_into(&mine, &mut all, &counts, 0);
+        })
+        .unwrap();
+    });
+}
+
+// ---- What the words say ----
+
+#[test]
+fn lengths_that_may_differ_are_shown() {
+    watched(|| {
+        let team = team(3);
+        let words = ["all_to_all_varied_into of 6 u16", "with_peers of 4 u16"];
+        told(&team, [0, 2], &words, |comm| match comm.rank() {
+            2 => comm.with_peers(&[7u16; 4], |_| ()),
+            _ => comm.all_to_all_varied_into(&[1u16; 6], &[2; 3], &mut [0; 6], &[2; 3]),
+        });
+        // They do differ, in calls that are right.
+        team.run(|comm| {
+            let n = comm.rank() + 1;
+            let sent: Vec<usize> = (0..3).map(|q| q + n).collect();
+            let total = sent.iter().sum();
+            comm.all_to_all_varied_into(&vec![n; total], &sent, &mut vec![0; total], &sent);
+            comm.with_peers(&vec![1; n], |_| ());
+        })
+        .unwrap();
+    });
+}
+
+#[test]
+fn elements_of_no_size_have_lengths_too() {
+    watched(|| {
+        let team = team(3);
+        told(&team, [0, 1], &["length: expected 3, got 5"], |comm| {
+            let mut x = vec![(); if comm.rank() == 1 { 5 } else { 3 }];
+            comm.broadcast(&mut x, 0);
+        });
+    });
+}
+
+#[test]
+fn meshes_of_many_dimensions() {
+    watched(|| {
+        let team = team(8);
+        let pairs = [
+            ("2x2x2", "2x4", "2x2x2"),
+            ("2x1x2x1x1x2", "2x2x2x1x1x1", "mesh"),
+            ("8x1", "1x8", "8x1"),
+        ];
+        for (a, b, word) in pairs {
+            let [a, b]: [Extents; 2] = [a, b].map(|s| s.parse().unwrap());
+            let odd = 5;
+            told(&team, [odd, odd], &[word, "extents of the mesh: expected "], |comm| {
+                let dims = if comm.rank() == odd { &b } else { &a };
+                comm.with_on(Algorithm::AG_MESHD, dims).all_gather_into(&[1], &mut [0; 8]);
+            });
+        }
+    });
+}
+
+/// Ranks 0 and 1 meet each other's messages; but it is rank 2 that left a call out.
+#[test]
+fn the_cause_is_named_and_not_its_victims() {
+    watched(|| {
+        for p in [3, 4, 7] {
+            let team = team(p);
+            for odd in 0..p {
+                let usual = (odd + 1) % p;
+                let error = failure(team.run(|comm| {
+                    if comm.rank() != odd {
+                        comm.shift(&mut [1; 50], 1);
+                    }
+                    comm.all_reduce(&mut [1; 50], op::Sum);
+                    comm.broadcast(&mut [1; 50], usual);
+                    comm.all_gather_into(&[1; 50], &mut vec![1; 50 * p]);
+                }));
+                let text = error.to_string();
+                let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
+                assert!(peer == odd && rank != odd, "not rank {odd}: {text}");
+                assert!(text.contains("operation: expected shift, got all_reduce"), "{text}");
+                check_usable(&team, 1);
+            }
+        }
+    });
+}
+
+/// Three opinions: two of them are named, whichever ranks have called by then.
+#[test]
+fn three_opinions() {
+    watched(|| {
+        let team = team(6);
+        for round in 0..6 {
+            let lens = |rank: usize| [3, 4, 3, 5, 3, 3][(rank + round) % 6];
+            let error = failure(team.run(|comm| {
+                comm.broadcast(&mut vec![1; lens(comm.rank())], 0);
+            }));
+            let text = error.to_string();
+            let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
+            let words = format!("length: expected {}, got {}", lens(rank), lens(peer));
+            assert!(text.contains(&words) && lens(rank) != lens(peer), "{text}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
+/// The call that waits is named, though the rank made others in another
+/// communicator since.
+#[test]
+fn calls_within_calls() {
+    watched(|| {
+        let team = team(2);
+        let error = failure(team.run(|comm| {
+            let mut child = comm.split(comm.rank(), 0);
+            if comm.rank() == 0 {
+                comm.with_peers(&[1, 2], |_| child.barrier());
+            }
+        }));
+        let Error::Left { rank: 0, site: Some(site), peer: 1, .. } = &error else {
+            panic!("{error}")
+        };
+        assert!(site.call.starts_with("with_peers of 2"), "{error}");
+        check_usable(&team, 1);
+    });
+}
+
+// ---- Sub-communicators ----
+
+#[test]
+fn a_child_is_compared_when_it_ends() {
+    watched(|| {
+        for p in [2, 3, 5] {
+            let team = team(p);
+            // A message that nobody receives.
+            let error = failure(team.run(|comm| {
+                let mut child = comm.split(0, p - comm.rank());
+                if child.rank() == 1 {
+                    child.send(&[1], 0);
+                }
+            }));
+            let text = error.to_string();
+            let from = p - 2; // In the world.
+            assert!(
+                matches!(error, Error::Unreceived { rank, peer, messages: 1, .. } if rank == from && peer == p - 1),
+                "{text}"
+            );
+            assert!(text.contains("the last in send of 1 i32") && text.contains(file!()), "{text}");
+            check_usable(&team, 1);
+            // One call more, of a kind that waits for nobody.
+            for last in 0..3 {
+                let error = failure(team.run(|comm| {
+                    let mut child = comm.split(0, comm.rank());
+                    child.barrier();
+                    if child.rank() == 0 {
+                        child.broadcast(&mut [1], 0);
+                    }
+                    // Whoever is the last to drop it.
+                    if comm.rank() != last {
+                        drop(child);
+                        comm.barrier();
+                    } else {
+                        comm.barrier();
+                    }
+                }));
+                let text = error.to_string();
+                let words =
+                    ["broadcast of 1 i32, from root 0", "barrier at", "1 collective call(s) more"];
+                let left = matches!(error, Error::Left { .. });
+                assert!(left || words.iter().all(|w| text.contains(w)), "{text}");
+                check_usable(&team, 1);
+            }
+            // A child's child.
+            let error = failure(team.run(|comm| {
+                let mut child = comm.split(0, comm.rank()).split(0, comm.rank());
+                if child.rank() == 0 {
+                    child.send(&[1], 1);
+                }
+            }));
+            assert!(matches!(error, Error::Unreceived { rank: 0, peer: 1, .. }), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
+/// What is left over because a rank panicked is not reported in its stead.
+#[test]
+fn a_child_in_a_run_that_fails_otherwise() {
+    watched(|| {
+        let team = team(2);
+        for round in 0..50 {
+            let error = failure(team.run(|comm| {
+                let mut child = comm.split(0, comm.rank());
+                if child.rank() == 0 {
+                    child.send(&[1], 1);
+                    if round % 2 == 0 {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                } else {
+                    bomb();
+                }
+            }));
+            assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
+        }
+        // Children that outlive their run are nobody's concern.
+        let kept = team.run(|comm| {
+            let mut child = comm.split(0, comm.rank());
+            if child.rank() == 0 {
+                child.send(&[1], 1);
+            }
+            child
+        });
+        check_usable(&team, 1);
+        drop(kept);
+        check_usable(&team, 1);
+    });
+}
+
+// ---- Rates ----
+
+#[test]
+fn rates_that_differ() {
+    watched(|| {
+        let team = team(5);
+        let rates = |t_s| Rates { t_s, t_w: 1.0, ports: 1 };
+        for (n, a, b) in [(4000, 1.0, 1e9), (64, 0.001, 1e9), (1000, 10.0, 40.0)] {
+            let result = team.run(|comm| {
+                let rates = rates(if comm.rank() == 2 { a } else { b });
+                comm.cheapest(rates).broadcast(&mut vec![1u64; n], 0);
+                comm.barrier();
+            });
+            // They may come to the same; not to a chain of other segments.
+            if let Err(error) = result {
+                assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+            }
+            check_usable(&team, 1);
+        }
+    });
+}
+
+#[test]
+fn rates_that_are_no_rates() {
+    watched(|| {
+        let numbers = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX];
+        for p in [1, 2, 5, 8] {
+            let team = team(p);
+            for t_s in numbers {
+                for t_w in numbers {
+                    for ports in [0, 1, usize::MAX] {
+                        let rates = Rates { t_s, t_w, ports };
+                        let run = team.run(|comm| {
+                            for n in [0, 3, 50] {
+                                let mut x = vec![1u64; n];
+                                comm.cheapest(rates).all_reduce(&mut x, op::Sum);
+                                assert_eq!(x, vec![p as u64; n]);
+                                comm.cheapest(rates).broadcast(&mut x, p - 1);
+                                comm.cheapest(rates).reduce(&mut x, op::Sum, p - 1);
+                            }
+                        });
+                        run.unwrap_or_else(|e| panic!("p={p}, {rates:?}: {e}"));
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// What a rank sends differs from rank to rank; the choice must not.
+#[test]
+fn the_model_and_uneven_blocks() {
+    watched(|| {
+        for p in [2, 3, 4, 6, 8, 9] {
+            let team = team(p);
+            for (t_s, unit) in [(1.0, 1), (100.0, 1), (100.0, 40), (1e6, 40)] {
+                let rates = Rates { t_s, t_w: 1.0, ports: 1 };
+                let run = team.run(|comm| {
+                    let r = comm.rank();
+                    // Rank i sends i * i + j elements to rank j.
+                    let n = |i: usize, j: usize| (i * i + j) * unit;
+                    let (to, from) = ((0..p).map(|j| n(r, j)), (0..p).map(|i| n(i, r)));
+                    let (to, from): (Vec<_>, Vec<_>) = (to.collect(), from.collect());
+                    let send: Vec<_> = (0..p).flat_map(|j| vec![(r, j); n(r, j)]).collect();
+                    let wanted: Vec<_> = (0..p).flat_map(|i| vec![(i, r); n(i, r)]).collect();
+                    let mut got = vec![(99, 99); from.iter().sum()];
+                    comm.cheapest(rates).all_to_all_varied_into(&send, &to, &mut got, &from);
+                    assert_eq!(got, wanted);
+                });
+                run.unwrap_or_else(|e| panic!("p={p}, {rates:?}: {e}"));
+            }
+        }
+    });
+}
+
+// ---- Types ----
+
+mod a {
+    #[derive(Clone, Copy)]
+    pub(super) struct Same(#[allow(dead_code)] pub(super) u64);
+}
+mod b {
+    #[derive(Clone, Copy)]
+    pub(super) struct Same(#[allow(dead_code)] pub(super) u64);
+}
+
+#[test]
+fn types_that_look_alike() {
+    fn cast<A: Element, B: Element>(team: &Team, a: A, b: B, words: &[&str]) {
+        for n in [1, 100] {
+            told(team, [0, 1], words, |comm| match comm.rank() {
+                0 => comm.broadcast(&mut vec![a; n], 0),
+                _ => comm.broadcast(&mut vec![b; n], 0),
+            });
+            told(team, [0, 1], &["element type"], |comm| match comm.rank() {
+                0 => comm.send(&vec![a; n], 1),
+                _ => comm.recv(&mut vec![b; n], 0),
+            });
+            told(team, [0, 1], words, |comm| match comm.rank() {
+                0 => comm.with_peers(&vec![a; n], |_| ()),
+                _ => comm.with_peers(&vec![b; n], |_| ()),
+            });
+        }
+    }
+    watched(|| {
+        let team = team(2);
+        cast(&team, 1u8, true, &["u8", "bool"]);
+        cast(&team, 1u32, 'x', &["u32", "char"]);
+        cast(&team, 1usize, 1u64, &["usize", "u64"]);
+        cast(&team, 1u64, [1u64], &["u64", "[u64; 1]"]);
+        cast(&team, a::Same(1), b::Same(1), &["a::Same", "b::Same"]);
+        cast(&team, Some('a'), 7u32, &["Option<char>", "u32"]);
+        cast(&team, "a", (1usize, 2usize), &["&str", "(usize, usize)"]);
+    });
+}
