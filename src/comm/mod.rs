@@ -21,6 +21,7 @@ pub use views::Peers;
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::model::Tuning;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
@@ -69,6 +70,8 @@ pub struct Comm {
     addresses: Vec<*mut u8>,
     scratch: Scratch,
     roster: Option<Arc<Roster>>,
+    /// The same on all ranks.
+    tuning: Tuning,
     /// For threads of the user's own, which no run counts.
     _crowd: Option<Crowd>,
 }
@@ -89,6 +92,7 @@ fn this_thread() -> usize {
 
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
+        let tuning = roster.as_ref().map_or_else(Tuning::default, |roster| roster.tuning);
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         Comm {
             port,
@@ -100,6 +104,7 @@ impl Comm {
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster,
+            tuning,
             _crowd: crowd,
         }
     }
@@ -116,6 +121,7 @@ impl Comm {
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster: self.roster.clone(),
+            tuning: self.tuning,
             _crowd: None,
         }
     }

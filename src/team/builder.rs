@@ -2,6 +2,7 @@
 
 use super::crew::Team;
 use crate::error::Error;
+use crate::model::Tuning;
 use crate::placement::Placement;
 use crate::wait::Wait;
 
@@ -26,6 +27,7 @@ pub struct Builder {
     pub(super) wait: Wait,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    pub(super) tuning: Option<Tuning>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
 }
@@ -38,6 +40,7 @@ impl Builder {
             wait: Wait::Auto,
             pin_caller: true,
             stack_size: None,
+            tuning: None,
             always_apart: false,
         }
     }
@@ -114,6 +117,22 @@ impl Builder {
     /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
+        self
+    }
+
+    /// The sizes at which collectives change their ways, for all ranks and all
+    /// their communicators. Default: [`Tuning::of`] this machine.
+    ///
+    /// ```
+    /// use phalanx::{Team, machine::Machine, model::Tuning};
+    /// let mut tuning = Tuning::of(&Machine::this()?);
+    /// tuning.stream_from = usize::MAX; // always through the caches
+    /// let team = Team::builder().ranks(2).tuning(tuning).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = Some(tuning);
         self
     }
 
