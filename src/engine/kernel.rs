@@ -25,6 +25,8 @@ type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *c
 type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 /// dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i] for `n` elements.
 type Fold = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
+/// dst[i] = value for `n` elements.
+type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
 
 /// What the engine knows of elements: how large they are and how they combine.
 #[derive(Clone, Copy)]
@@ -35,6 +37,7 @@ pub(crate) struct Kernel<'a> {
     both: Pair,
     carry: Pair,
     fold: Fold,
+    fill: Fill,
     op: *const (),
     _op: PhantomData<&'a ()>,
 }
@@ -50,6 +53,7 @@ impl<'a> Kernel<'a> {
             both: no_pair,
             carry: no_pair,
             fold: no_fold,
+            fill: fill::<T>,
             op: std::ptr::null(),
             _op: PhantomData,
         }
@@ -65,6 +69,7 @@ impl<'a> Kernel<'a> {
             both: both::<T, O>,
             carry: carry::<T, O>,
             fold: fold::<T, O>,
+            fill: fill::<T>,
             op: std::ptr::from_ref(op).cast(),
             _op: PhantomData,
         }
@@ -90,6 +95,17 @@ impl<'a> Kernel<'a> {
     pub(crate) unsafe fn copy(&self, dst: *mut u8, src: *const u8, n: usize) {
         // SAFETY: by the contract above.
         unsafe { std::ptr::copy_nonoverlapping(src, dst, n * self.size) }
+    }
+
+    /// dst[i] = value for `n` elements.
+    ///
+    /// # Safety
+    /// - `value` is valid for reads of an element of the kernel's type, `dst`
+    ///   for writes of `n`, both aligned for it; they do not overlap.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, dst: *mut u8, value: *const u8, n: usize) {
+        // SAFETY: by the contract above.
+        unsafe { (self.fill)(dst, value, n) }
     }
 
     /// dst[i] = left[i] (+) right[i] for `n` elements.
@@ -220,6 +236,16 @@ loops! {
             dst[i].write(z);
         }
     }
+}
+
+/// # Safety
+/// As [`Kernel::fill`].
+unsafe fn fill<T: Element>(dst: *mut u8, value: *const u8, n: usize) {
+    // SAFETY: by the contract.
+    let (dst, value) = unsafe {
+        (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), value.cast::<T>().read())
+    };
+    dst.fill(MaybeUninit::new(value));
 }
 
 /// # Safety

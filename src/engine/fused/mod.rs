@@ -29,7 +29,7 @@
 mod combine;
 mod moves;
 
-pub(crate) use combine::{all_reduce, reduce, reduce_scatter, scan};
+pub(crate) use combine::{all_reduce, exclusive_scan, reduce, reduce_scatter, scan};
 pub(crate) use moves::{
     all_gather, all_to_all, all_to_all_varied, broadcast, gather, scatter, shift,
 };
@@ -164,20 +164,35 @@ impl Call<'_> {
         len: usize,
         work: impl FnOnce(&Work<'_>, &[*mut u8]),
     ) -> Result<(), Stop> {
+        self.together_with((own, std::ptr::null_mut()), len, |w, all, _| work(w, all))
+    }
+
+    /// The same with a second address, of which `work` gets rank 0's.
+    fn together_with(
+        self,
+        own: (*mut u8, *mut u8),
+        len: usize,
+        work: impl FnOnce(&Work<'_>, &[*mut u8], *mut u8),
+    ) -> Result<(), Stop> {
         let Call { port, kernel, all, scratch, stream } = self;
         // The operator is user code, but for kernels that only move.
         let guard = Guard::around_user_code(port);
         let port = &mut *guard.port;
-        port.show(own, own, len);
+        port.show(own.0, own.1, len);
         let (rank, p) = (port.rank(), port.size());
         all.clear();
-        all.resize(p, own);
+        all.resize(p, own.0);
+        let mut second = own.1;
         // Each begins with its successor, so that not all look at one board.
         for d in 1..p {
             let peer = (rank + d) % p;
-            all[peer] = port.notice(peer, Some(len))?.a;
+            let shown = port.notice(peer, Some(len))?;
+            all[peer] = shown.a;
+            if peer == 0 {
+                second = shown.b;
+            }
         }
-        work(&Work { kernel, rank, p, scratch, stream }, all);
+        work(&Work { kernel, rank, p, scratch, stream }, all, second);
         port.finish();
         port.close()?;
         guard.disarm();

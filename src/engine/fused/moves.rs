@@ -3,6 +3,7 @@
 use super::super::execute::Guard;
 use super::{Call, Parts, Work};
 use crate::fabric::{Port, Stop};
+use std::mem::MaybeUninit;
 
 /// Broadcast of `len` elements at `root`'s `buf` to everybody's.
 ///
@@ -239,6 +240,11 @@ pub(crate) unsafe fn shift(
             let (n, bounce) = (block.len(), work.scratch);
             let at = |r: usize| work.at(all[r], block.start);
             for first in 0..cycles {
+                if before(before(first)) == first {
+                    // SAFETY: as below.
+                    unsafe { swap(at(first), at(before(first)), n * work.kernel.size()) };
+                    continue;
+                }
                 // SAFETY: this range of every buffer is ours alone; a block
                 // fits the scratch memory.
                 unsafe {
@@ -253,6 +259,30 @@ pub(crate) unsafe fn shift(
             }
         }
     })
+}
+
+/// Swaps `bytes` bytes.
+///
+/// # Safety
+/// Both are valid for reads and writes, and they do not overlap.
+unsafe fn swap(a: *mut u8, b: *mut u8, bytes: usize) {
+    /// What a register holds; perhaps with padding.
+    type Unit = MaybeUninit<[u8; 32]>;
+    let units = bytes / size_of::<Unit>();
+    let done = units * size_of::<Unit>();
+    for i in 0..units {
+        let (a, b) = (a.cast::<Unit>().wrapping_add(i), b.cast::<Unit>().wrapping_add(i));
+        // SAFETY: within the two, by the contract.
+        unsafe {
+            let (x, y) = (a.read_unaligned(), b.read_unaligned());
+            a.write_unaligned(y);
+            b.write_unaligned(x);
+        }
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        std::ptr::swap_nonoverlapping(a.wrapping_add(done), b.wrapping_add(done), bytes - done);
+    }
 }
 
 fn gcd(a: usize, b: usize) -> usize {
