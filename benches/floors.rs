@@ -8,8 +8,9 @@
 //! stands between two raw exchanges of flags and counts only if they agree (see
 //! `ratios.rs`); results are filed under the place that they show.
 //!
-//! `cargo bench --bench floors [-- NAME..]`; with `--test` one round, nothing
-//! printed but that it works.
+//! `cargo bench --bench floors [-- NAME..]`; `SECONDS_PER_RUN` and `BYTES` (a
+//! list) say how long and how large. With `--test` one round, nothing printed
+//! but that it works.
 
 use phalanx::{Comm, Team, op};
 use std::hint::black_box;
@@ -339,9 +340,11 @@ fn main() -> Result<(), phalanx::Error> {
     }
     let seconds = std::env::var("SECONDS_PER_RUN").ok().and_then(|s| s.parse().ok());
     let time = Duration::from_secs_f64(if test { 0.0 } else { seconds.unwrap_or(20.0) });
-    let most = std::env::var("MOST_BYTES").ok().and_then(|s| s.parse().ok());
-    let most = most.unwrap_or(if test { 1 << 20 } else { usize::MAX });
-    let sizes: Vec<usize> = SIZES.into_iter().filter(|&bytes| bytes <= most).collect();
+    let asked = std::env::var("BYTES").unwrap_or_default();
+    let mut sizes: Vec<usize> = asked.split(',').filter_map(|s| s.parse().ok()).collect();
+    if sizes.is_empty() {
+        sizes = if test { vec![16, 16 << 10] } else { SIZES.to_vec() };
+    }
     let is_wanted = |name: &&str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     let rows = || -> Vec<Row> {
         let operations = OPERATIONS.into_iter().filter(is_wanted);

@@ -109,6 +109,13 @@ impl Comm {
         }
     }
 
+    /// The communicator with other sizes at which it changes its ways, which all
+    /// ranks must have.
+    pub(crate) fn tuned(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
     /// A sub-communicator of this one.
     fn child(&self, port: Port) -> Self {
         Comm {

@@ -315,11 +315,14 @@ impl Comm {
         }
     }
 
-    /// Whether `algorithm` can serve the task.
+    /// Whether the fused `algorithm` can serve the task. All of them serve any
+    /// number of ranks, in rank order, and forward nothing.
+    #[inline(always)]
     fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), String> {
-        if matches!(self.choice, Choice::Auto) {
+        if matches!(self.choice, Choice::Auto) || algorithm.operations().contains(&task.operation) {
             return Ok(());
         }
+        // For what is wrong.
         self.schedule(task, algorithm).map(drop)
     }
 

@@ -168,8 +168,16 @@ impl Algorithm {
         use Algorithm as A;
         matches!(
             self,
-            A::BC_FUSED | A::RED_FUSED | A::AG_FUSED | A::RS_FUSED | A::AR_FUSED | A::SCAN_FUSED
-                | A::SC_FUSED | A::GA_FUSED | A::TX_FUSED | A::CS_FUSED
+            A::BC_FUSED
+                | A::RED_FUSED
+                | A::AG_FUSED
+                | A::RS_FUSED
+                | A::AR_FUSED
+                | A::SCAN_FUSED
+                | A::SC_FUSED
+                | A::GA_FUSED
+                | A::TX_FUSED
+                | A::CS_FUSED
         )
     }
 

@@ -121,11 +121,11 @@ impl Builder {
     }
 
     /// The sizes at which collectives change their ways, for all ranks and all
-    /// their communicators. Default: [`Tuning::of`] this machine.
+    /// their communicators. Default: [`Tuning::of`] this machine and these ranks.
     ///
     /// ```
     /// use phalanx::{Team, machine::Machine, model::Tuning};
-    /// let mut tuning = Tuning::of(&Machine::this()?);
+    /// let mut tuning = Tuning::of(&Machine::this()?, 2);
     /// tuning.stream_from = usize::MAX; // always through the caches
     /// let team = Team::builder().ranks(2).tuning(tuning).build()?;
     /// team.run(|comm| comm.barrier())?;

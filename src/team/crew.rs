@@ -167,7 +167,7 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let world = Arc::new(World::new(ranks));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine));
+        let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine, ranks));
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, tuning, always_apart });
         let shared = Arc::new(Shared {

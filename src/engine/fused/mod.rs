@@ -46,10 +46,6 @@ use std::ops::Range;
 /// last ten years).
 const BLOCK: usize = 8 << 10;
 
-/// Parts end at multiples of a cache line from the buffer's beginning, so that
-/// two ranks write to one line at most where the buffer is not aligned.
-const LINE: usize = 64;
-
 /// The part of `len` elements that rank `rank` of `p` gets.
 pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
     // In two factors, so that len * p cannot overflow.
@@ -57,12 +53,19 @@ pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
     cut(rank)..cut(rank + 1)
 }
 
-/// The part of `len` elements of `size` bytes that rank `rank` of `p` works on.
-fn share(len: usize, rank: usize, p: usize, size: usize) -> Range<usize> {
-    let line = (LINE / size.max(1)).max(1);
-    let lines = chunk(len.div_ceil(line), rank, p);
-    let cut = |l: usize| l.saturating_mul(line).min(len);
-    cut(lines.start)..cut(lines.end)
+/// The part of `len` elements that rank `rank` of `p` works on, in whole lines
+/// of `1 << line` elements from the beginning: two ranks write to one cache line
+/// only where the buffer is not aligned.
+fn share(len: usize, rank: usize, p: usize, line: u32) -> Range<usize> {
+    let part = match p {
+        // The most frequent case, without divisions.
+        2 => {
+            let half = len >> (line + 1);
+            if rank == 0 { 0..half } else { half..usize::MAX >> line }
+        }
+        _ => chunk((len >> line) + usize::from(len & ((1 << line) - 1) != 0), rank, p),
+    };
+    (part.start << line).min(len)..(part.end << line).min(len)
 }
 
 /// The ranges of a part that fit a block.
@@ -218,7 +221,7 @@ impl Work<'_> {
 
     /// The part of `len` elements that this rank works on.
     fn share(&self, len: usize) -> Range<usize> {
-        share(len, self.rank, self.p, self.kernel.size())
+        share(len, self.rank, self.p, self.kernel.line())
     }
 
     fn blocks(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
@@ -250,19 +253,21 @@ mod tests {
     fn shares_cover_everything_once() {
         for len in [0, 1, 2, 7, 8, 9, 100, 1021, 4096] {
             for p in 1..=9 {
-                for size in [0, 1, 3, 8, 16, 63, 64, 65, 100_000] {
+                for (size, line) in [(0, 0), (1, 6), (3, 0), (8, 3), (32, 1), (64, 0), (65, 0)] {
                     let mut end = 0;
                     for rank in 0..p {
-                        let part = share(len, rank, p, size);
+                        let part = share(len, rank, p, line);
                         assert_eq!(part.start, end);
                         end = part.end;
                         let covered: usize = blocks(part.clone(), size).map(|b| b.len()).sum();
                         assert_eq!(covered, part.len());
                     }
-                    assert_eq!(end, len, "{len} {p} {size}");
+                    assert_eq!(end, len, "{len} {p} {line}");
                 }
             }
         }
-        assert_eq!(share(usize::MAX, 2, 3, 0).end, usize::MAX);
+        for p in [2, 3] {
+            assert_eq!(share(usize::MAX, p - 1, p, 0).end, usize::MAX);
+        }
     }
 }

@@ -3,7 +3,6 @@
 use super::super::execute::Guard;
 use super::{Call, Parts, Work};
 use crate::fabric::{Port, Stop};
-use std::mem::MaybeUninit;
 
 /// Broadcast of `len` elements at `root`'s `buf` to everybody's.
 ///
@@ -235,18 +234,21 @@ pub(crate) unsafe fn shift(
 ) -> Result<(), Stop> {
     call.together(buf, len, |work, all| {
         let before = |r: usize| (r + work.p - distance) % work.p;
+        let mine = work.share(len);
+        if 2 * distance == work.p {
+            for low in 0..distance {
+                let at = |r: usize| work.at(all[r], mine.start);
+                // SAFETY: this range of every buffer is ours alone.
+                unsafe { work.kernel.swap(at(low), at(low + distance), mine.len()) };
+            }
+            return;
+        }
         let cycles = gcd(distance, work.p);
-        for block in work.blocks(work.share(len)) {
+        for block in work.blocks(mine) {
             let (n, bounce) = (block.len(), work.scratch);
             let at = |r: usize| work.at(all[r], block.start);
             for first in 0..cycles {
-                if before(before(first)) == first {
-                    // SAFETY: as below.
-                    unsafe { swap(at(first), at(before(first)), n * work.kernel.size()) };
-                    continue;
-                }
-                // SAFETY: this range of every buffer is ours alone; a block
-                // fits the scratch memory.
+                // SAFETY: as above; a block fits the scratch memory.
                 unsafe {
                     work.kernel.copy(bounce, at(first), n);
                     let mut to = first;
@@ -259,30 +261,6 @@ pub(crate) unsafe fn shift(
             }
         }
     })
-}
-
-/// Swaps `bytes` bytes.
-///
-/// # Safety
-/// Both are valid for reads and writes, and they do not overlap.
-unsafe fn swap(a: *mut u8, b: *mut u8, bytes: usize) {
-    /// What a register holds; perhaps with padding.
-    type Unit = MaybeUninit<[u8; 32]>;
-    let units = bytes / size_of::<Unit>();
-    let done = units * size_of::<Unit>();
-    for i in 0..units {
-        let (a, b) = (a.cast::<Unit>().wrapping_add(i), b.cast::<Unit>().wrapping_add(i));
-        // SAFETY: within the two, by the contract.
-        unsafe {
-            let (x, y) = (a.read_unaligned(), b.read_unaligned());
-            a.write_unaligned(y);
-            b.write_unaligned(x);
-        }
-    }
-    // SAFETY: by the contract.
-    unsafe {
-        std::ptr::swap_nonoverlapping(a.wrapping_add(done), b.wrapping_add(done), bytes - done);
-    }
 }
 
 fn gcd(a: usize, b: usize) -> usize {
