@@ -18,8 +18,9 @@ impl Comm {
     ///
     /// **Order.** Rank order, always.
     ///
-    /// **Cost** `ceil(log2 p) (t_s + (t_w + 2 t_c) m)` (`SCAN-HCUBE`, Algorithm
-    /// 4.9, clipped to any p).
+    /// **Cost** small: `ceil(log2 p) (t_s + (t_w + 2 t_c) m)` (`SCAN-HCUBE`,
+    /// Algorithm 4.9, clipped to any p); large: every rank makes the prefixes of
+    /// `m/p` elements of all buffers, each read and written once (`SCAN-FUSED`).
     ///
     /// # Examples
     /// ```
