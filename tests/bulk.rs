@@ -206,12 +206,12 @@ fn operators_that_fail() {
                     let mut x = Canary(data(comm.rank(), n));
                     let mut mine = Canary(vec![0; n / p]);
                     match round % 4 {
-                        0 => comm.all_reduce(&mut x.0, &add),
-                        1 => comm.scan(&mut x.0, &add),
-                        2 => comm.with(Algorithm::SCAN_FUSED).exclusive_scan(&mut x.0, &add),
+                        0 => comm.all_reduce(&mut x.0, add),
+                        1 => comm.scan(&mut x.0, add),
+                        2 => comm.with(Algorithm::SCAN_FUSED).exclusive_scan(&mut x.0, add),
                         _ => {
                             let all = &x.0[..n / p * p];
-                            comm.reduce_scatter_into(all, &mut mine.0, &add);
+                            comm.reduce_scatter_into(all, &mut mine.0, add);
                         }
                     }
                     comm.barrier();
