@@ -158,10 +158,10 @@ const OPERATIONS: [&str; 11] = [
 fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize) {
     let (from, len) = hand.half(n);
     let (rank, block) = (hand.rank, n / 2);
-    // SAFETY (all): each thread writes its own half of every buffer, or its own
+    // SAFETY: each thread writes its own half of every buffer, or its own
     // block, and reads what nobody writes; both keep their buffers until the
     // second exchange.
-    hand.call(|me, it| unsafe {
+    let work = |me: At, it: At| unsafe {
         let copy = |from: *mut f64, i: usize, to: *mut f64, j: usize, n: usize| {
             std::ptr::copy_nonoverlapping(from.add(i), to.add(j), n);
         };
@@ -201,7 +201,8 @@ fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize) {
                 a.swap_with_slice(b);
             }
         }
-    });
+    };
+    hand.call(work);
 }
 
 fn ours(comm: &mut Comm, operation: &str, b: &mut Buffers, n: usize) {

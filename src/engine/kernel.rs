@@ -400,11 +400,11 @@ mod tests {
             };
             let (x, y) = (vector(0), vector(1));
             let one = |i: usize| op.combine(x[i], y[i]);
-            // SAFETY (all): vectors of n elements of type T, which do not
-            // overlap but where the kernel allows it.
+            let at = |v: &[T]| v.as_ptr().cast::<u8>();
+            let (mut a, mut b, mut z) = (x.clone(), y.clone(), x.clone());
+            // SAFETY: vectors of n elements of type T, which do not overlap but
+            // where the kernel allows it.
             unsafe {
-                let at = |v: &[T]| v.as_ptr().cast::<u8>();
-                let (mut a, mut b, mut z) = (x.clone(), y.clone(), x.clone());
                 kernel.combine(z.as_mut_ptr().cast(), at(&x), at(&y), n);
                 same(&z, &one, "apart");
                 let p = a.as_mut_ptr().cast();
