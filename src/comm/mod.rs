@@ -34,6 +34,7 @@ use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
     Call, Check, Fabric, Params, Port, Sig, Span, Stop, World, disagreement, in_words,
 };
+use crate::model::Tuning;
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
@@ -85,6 +86,8 @@ pub struct Comm {
     addresses: Vec<*mut u8>,
     scratch: Scratch,
     roster: Option<Arc<Roster>>,
+    /// The same on all ranks.
+    tuning: Tuning,
     /// For threads of the user's own, which no run counts.
     _crowd: Option<Crowd>,
     /// A sub-communicator's end, which its ranks share.
@@ -107,6 +110,7 @@ fn this_thread() -> usize {
 
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
+        let tuning = roster.as_ref().map_or_else(Tuning::default, |roster| roster.tuning);
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         Comm {
             port,
@@ -119,9 +123,17 @@ impl Comm {
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster,
+            tuning,
             _crowd: crowd,
             ending: None,
         }
+    }
+
+    /// The communicator with other sizes at which it changes its ways, which all
+    /// ranks must have.
+    pub(crate) fn tuned(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
     }
 
     /// A sub-communicator of this one.
@@ -137,6 +149,7 @@ impl Comm {
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster: self.roster.clone(),
+            tuning: self.tuning,
             _crowd: None,
             ending: Some(ending),
         }

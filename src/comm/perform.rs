@@ -2,9 +2,10 @@
 //! shape of call), walk it.
 
 use super::{Choice, Comm};
-use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
+use crate::engine::fused::{self, Parts};
+use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute};
 use crate::fabric::{Check, Params, Shape, Sig, Stop};
-use crate::model::choice::auto;
+use crate::model::choice::{self, auto};
 use crate::model::{Rates, best_segments, rank};
 use crate::schedule::{self, Algorithm, Operation, Request, Schedule};
 use crate::topology::Extents;
@@ -152,7 +153,15 @@ impl Comm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
             Choice::Auto => {
-                auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task))
+                let call = choice::Call {
+                    operation: task.operation,
+                    ranks: self.size(),
+                    bytes,
+                    commutative: task.commutative,
+                    varied: self.is_varied(task),
+                    idle: task.operation == Operation::Shift && task.shift == 0,
+                };
+                auto(&self.tuning, &call)
             }
             other => self.forced(other, task),
         }
@@ -239,7 +248,9 @@ impl Comm {
     /// # Safety
     /// `input` and `output` are valid for what `task.cut` says of elements of
     /// the kernel's type, exclusively borrowed (output) or shared (input) for
-    /// this call; `task.sig` was made for the same type.
+    /// this call; `task.sig` was made for the same type. The input of an
+    /// exclusive scan is the identity, or null; of other operations in place it
+    /// is not looked at.
     pub(super) unsafe fn perform(
         &mut self,
         task: &Task<'_>,
@@ -262,8 +273,9 @@ impl Comm {
             shape: self.shape(task),
             ..Params::of(task.len)
         };
-        let path =
-            if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
+        // A single rank, and a shift by 0, have a schedule of no steps.
+        let idle = self.size() == 1 || (task.operation == Operation::Shift && task.shift == 0);
+        let path = if algorithm.is_fused() && !idle { Path::Fused } else { Path::Schedule };
         let result = match path {
             Path::Fused => {
                 if let Err(unfit) = self.fits(task, algorithm) {
@@ -289,7 +301,18 @@ impl Comm {
                 // SAFETY: the caller's promise covers the plan's reach, which
                 // the binder derived from the same cut; the scratch memory is
                 // this communicator's own.
-                unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) }
+                let result =
+                    unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) };
+                if result.is_ok()
+                    && task.operation == Operation::ExclusiveScan
+                    && self.rank() == 0
+                    && !input.is_null()
+                {
+                    // SAFETY: the caller's promise; nobody looks at rank 0's
+                    // buffer any more.
+                    unsafe { kernel.fill(output, input, task.len) };
+                }
+                result
             }
         };
         if let Err(stop) = result {
@@ -297,11 +320,14 @@ impl Comm {
         }
     }
 
-    /// Whether `algorithm` can serve the task.
+    /// Whether the fused `algorithm` can serve the task. All of them serve any
+    /// number of ranks, in rank order, and forward nothing.
+    #[inline(always)]
     fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), String> {
-        if matches!(self.choice, Choice::Auto) {
+        if matches!(self.choice, Choice::Auto) || algorithm.operations().contains(&task.operation) {
             return Ok(());
         }
+        // For what is wrong.
         self.schedule(task, algorithm).map(drop)
     }
 
@@ -421,34 +447,69 @@ impl Comm {
         input: *const u8,
         output: *mut u8,
     ) -> Result<(), Stop> {
-        let (port, all) = (&mut self.port, &mut self.addresses);
-        let (rank, p) = (port.rank(), port.size());
-        let (total, part) = match task.cut {
-            Cut::Vector(n) => (n, 0..n),
-            Cut::Equal(m) => (m * p, rank * m..(rank + 1) * m),
-            Cut::Varied(counts) => {
-                let start = counts[..rank].iter().sum::<usize>();
-                (counts.iter().sum(), start..start + counts[rank])
-            }
-            Cut::Pairs { .. } => unreachable!("no fused all-to-all"),
+        let scratch = self.scratch.reserve(fused::scratch_bytes(kernel), kernel.align());
+        let (rank, p) = (self.rank(), self.size());
+        let call = fused::Call {
+            stream: footprint(task, p, kernel.size()) >= self.tuning.stream_from,
+            port: &mut self.port,
+            kernel,
+            all: &mut self.addresses,
+            scratch,
         };
+        let (parts, len) = match task.cut {
+            Cut::Vector(n) => (Parts::Equal(0), n),
+            Cut::Equal(m) => (Parts::Equal(m), m),
+            Cut::Varied(counts) => (Parts::Varied(counts), 0),
+            // SAFETY: the caller's promise, for the whole of the buffers; both
+            // have a count for every rank.
+            Cut::Pairs { send, recv } => unsafe {
+                return fused::all_to_all_varied(call, input, output, send, recv);
+            },
+        };
+        let root = task.root;
         // SAFETY: the caller's promise, for the whole of the buffers.
         unsafe {
             match task.operation {
-                Operation::AllReduce => fused::all_reduce(port, output, total, kernel, all),
+                Operation::Broadcast => fused::broadcast(call, root, output, len),
                 Operation::Reduce => {
-                    let scratch =
-                        self.scratch.reserve(fused::reduce_scratch(kernel), kernel.align());
-                    let buf = if rank == task.root { output } else { input.cast_mut() };
-                    fused::reduce(port, task.root, buf, total, kernel, scratch, all)
+                    let buf = if rank == root { output } else { input.cast_mut() };
+                    fused::reduce(call, root, buf, len)
                 }
+                Operation::AllGather => fused::all_gather(call, input, output, parts),
                 Operation::ReduceScatter => {
-                    fused::reduce_scatter(port, input, total, part, output, kernel, all)
+                    let (total, part) = (parts.total(p), parts.range(rank));
+                    fused::reduce_scatter(call, input, total, part, output)
                 }
-                other => unreachable!("no fused {other}"),
+                Operation::AllReduce => fused::all_reduce(call, output, len),
+                Operation::Scan => fused::scan(call, output, len),
+                Operation::ExclusiveScan => fused::exclusive_scan(call, input, output, len),
+                Operation::Scatter => fused::scatter(call, root, input, parts, output),
+                Operation::Gather => fused::gather(call, root, input, output, parts),
+                Operation::AllToAll => fused::all_to_all(call, input, output, len),
+                Operation::Shift => fused::shift(call, task.shift, output, len),
+                Operation::Barrier => unreachable!("no fused barrier"),
             }
         }
     }
+}
+
+/// Bytes that a call reads and writes on all `p` ranks together.
+fn footprint(task: &Task<'_>, p: usize, size: usize) -> usize {
+    // Per rank; for blocks, of all blocks together.
+    let larger = match task.cut {
+        Cut::Vector(n) => n,
+        Cut::Equal(m) => m.saturating_mul(p),
+        Cut::Varied(_) => task.len,
+        Cut::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
+    };
+    let buffers = match task.operation {
+        // One buffer of all blocks, and one block for each rank.
+        Operation::Scatter | Operation::Gather => 2,
+        Operation::AllGather | Operation::ReduceScatter => p + 1,
+        Operation::AllToAll => 2 * p,
+        _ => p,
+    };
+    larger.saturating_mul(size).saturating_mul(buffers)
 }
 
 /// Whether `rank` sends blocks of an all-to-all that are not its own.

@@ -6,7 +6,7 @@
 //! the length, the chunks or the blocks.
 
 use super::execute::Guard;
-use super::fused::{BLOCK, addresses, blocks, chunk};
+use super::fused::{BLOCK, blocks, chunk};
 use super::kernel::Kernel;
 use crate::fabric::{Port, Stop};
 use crate::order::left_half;
@@ -128,6 +128,24 @@ pub(crate) unsafe fn reduce(
     port.finish();
     port.close()?;
     guard.disarm();
+    Ok(())
+}
+
+/// Collects everybody's buffer, in rank order.
+fn addresses(
+    port: &mut Port,
+    own: *mut u8,
+    len: usize,
+    all: &mut Vec<*mut u8>,
+) -> Result<(), Stop> {
+    let p = port.size();
+    all.clear();
+    all.resize(p, own);
+    // Each begins with its successor, so that not all look at one board.
+    for d in 1..p {
+        let peer = (port.rank() + d) % p;
+        all[peer] = port.notice(peer, Some(len))?.a;
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
+//! | `choice.rs` | what the library does by default, and from which sizes on ([`Tuning`]) |
 //! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
 //!
 //! m is the length of the vector for broadcast, reduce, all-reduce, scan and
@@ -40,6 +41,7 @@ mod rational;
 #[cfg(test)]
 mod tests;
 
+pub use choice::Tuning;
 pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;

@@ -2,6 +2,7 @@
 
 use super::crew::Team;
 use crate::error::Error;
+use crate::model::Tuning;
 use crate::placement::Placement;
 use crate::wait::Wait;
 
@@ -26,6 +27,7 @@ pub struct Builder {
     pub(super) wait: Wait,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    pub(super) tuning: Option<Tuning>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
     /// For tests of counters that wrap.
@@ -40,6 +42,7 @@ impl Builder {
             wait: Wait::Auto,
             pin_caller: true,
             stack_size: None,
+            tuning: None,
             always_apart: false,
             start: 0,
         }
@@ -125,6 +128,22 @@ impl Builder {
     #[doc(hidden)]
     pub fn counting_from(mut self, start: u32) -> Self {
         self.start = start;
+        self
+    }
+
+    /// The sizes at which collectives change their ways, for all ranks and all
+    /// their communicators. Default: [`Tuning::of`] this machine and these ranks.
+    ///
+    /// ```
+    /// use phalanx::{Team, machine::Machine, model::Tuning};
+    /// let mut tuning = Tuning::of(&Machine::this()?, 2);
+    /// tuning.stream_from = usize::MAX; // always through the caches
+    /// let team = Team::builder().ranks(2).tuning(tuning).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = Some(tuning);
         self
     }
 

@@ -10,6 +10,7 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::{Machine, affinity};
+use crate::model::Tuning;
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::wait::{Bed, Crowd, Wait, know_cores};
@@ -166,8 +167,9 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let world = Arc::new(World::new(ranks).counting_from(builder.start));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let roster =
-            Arc::new(Roster { machine, pus: pus.clone(), always_apart: builder.always_apart });
+        let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine, ranks));
+        let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
+        let roster = Arc::new(Roster { machine, pus: pus_of, tuning, always_apart });
         let shared = Arc::new(Shared {
             world,
             dispatch,

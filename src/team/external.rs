@@ -4,12 +4,16 @@ use super::crew::check_ranks;
 use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
+use crate::machine::Machine;
+use crate::model::Tuning;
 use crate::wait::{Wait, know_cores};
 use std::sync::Arc;
 
 pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
     check_ranks(ranks)?;
     know_cores(std::thread::available_parallelism().map_or(1, usize::from));
+    // Read once, for all of them: they must agree.
+    let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     let world = Arc::new(World::new(ranks));
     let run = world.begin();
     let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
@@ -20,7 +24,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
-            Comm::new(port, None)
+            Comm::new(port, None).tuned(tuning)
         })
         .collect())
 }

@@ -4,6 +4,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{World, discard};
 use crate::machine::{Level, Machine};
+use crate::model::Tuning;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,6 +38,8 @@ pub(crate) struct Roster {
     pub(crate) machine: Arc<Machine>,
     /// By rank; `None` for a rank that is not bound.
     pub(crate) pus: Vec<Option<usize>>,
+    /// The sizes at which collectives change their ways.
+    pub(crate) tuning: Tuning,
     /// For tests: what [`apart`](Roster::apart) answers wherever the ranks are.
     pub(crate) always_apart: bool,
 }
