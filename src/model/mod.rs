@@ -9,6 +9,7 @@
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
+//! | `simulation/` | what a schedule would take on a published machine ([`Simulation`]) |
 //! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
 //!
 //! m is the length of the vector for broadcast, reduce, all-reduce, scan and
@@ -37,6 +38,7 @@ mod levels;
 mod network;
 mod ranking;
 mod rational;
+mod simulation;
 #[cfg(test)]
 mod tests;
 
@@ -47,3 +49,7 @@ pub use levels::{Level, Levels};
 pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;
+pub use simulation::{
+    CostsError, Effect, Effects, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts, Outcome,
+    Simulation, Transport,
+};
