@@ -68,7 +68,7 @@ struct Letter {
     posted: f64,
     /// Bytes of this pair's messages in the step so far, this one's included.
     queued: f64,
-    /// Its blocks go to others as well.
+    /// It is read from a board, by others as well.
     shared: bool,
 }
 
@@ -202,7 +202,7 @@ impl Simulation {
         let mut messages = vec![0; self.levels.len()];
         for step in 0..schedule.steps() {
             let parts: Vec<Step> = (0..p).map(|rank| schedule.step(step, rank)).collect();
-            let letters = self.post(&parts, block, boards, &mut clocks);
+            let letters = self.post(&parts, block, boards, step, &mut clocks);
             let shares = self.shares(&letters, from_memory);
             self.deliver(&parts, &letters, &shares, step, &mut clocks, &mut messages);
             if !self.effects.has(Effect::Overlap) {
@@ -272,11 +272,17 @@ impl Simulation {
         self.transport.send_ns + arrive + pollers + release + self.transport.receive_ns
     }
 
-    fn post(&self, parts: &[Step], block: f64, boards: bool, clocks: &mut Clocks) -> Vec<Letter> {
+    fn post(
+        &self,
+        parts: &[Step],
+        block: f64,
+        boards: bool,
+        step: usize,
+        clocks: &mut Clocks,
+    ) -> Vec<Letter> {
         let mut letters = Vec::new();
         for (from, part) in parts.iter().enumerate() {
             let mut queued: Vec<(usize, f64)> = Vec::new();
-            let first = part.sends.first().map(|s| &s.blocks);
             for send in &part.sends {
                 let bytes = count(&send.blocks) as f64 * block;
                 let all = match queued.iter_mut().find(|q| q.0 == send.to) {
@@ -291,7 +297,8 @@ impl Simulation {
                         bytes
                     }
                 };
-                let shared = boards && part.sends.len() > 1 && first == Some(&send.blocks);
+                // One line shows the addresses to all.
+                let shared = boards && part.sends.len() > 1;
                 if self.effects.has(Effect::Occupancy)
                     && !(shared && std::ptr::eq(&part.sends[0], send))
                 {
@@ -305,6 +312,17 @@ impl Simulation {
                     queued: all,
                     shared,
                 });
+                if self.effects.has(Effect::Occupancy) && self.transport.send_share > 0.0 && !shared
+                {
+                    clocks.now[from] +=
+                        self.transport.send_share * self.hand_off(from, send.to, step);
+                }
+                if self.transport.sender_copies
+                    && self.effects.has(Effect::Occupancy)
+                    && bytes > self.transport.inline_bytes
+                {
+                    clocks.now[from] += bytes / self.core_rate(from, send.to);
+                }
             }
         }
         letters
@@ -419,13 +437,16 @@ impl Simulation {
                 let turning = turns && !part.sends.is_empty();
                 let end = if turning {
                     let start = posted.max(clocks.sent[to]);
-                    (start + k * h).max(clocks.pulled[to] + h) + body
+                    (start + k * h).max(clocks.pulled[to] + h / self.transport.pulls) + body
                 } else {
-                    (posted + (k - 1.0) * h).max(clocks.pulled[to]) + h + body
+                    let ready = posted + k * h;
+                    ready.max(clocks.pulled[to] + h / self.transport.pulls) + body
                 };
                 clocks.pulled[to] = end;
                 let before = clocks.now[to];
-                clocks.now[to] = before.max(end) + self.transport.receive_ns;
+                // What waits in a queue is handled in one go.
+                let soft = self.transport.receive_ns;
+                clocks.now[to] = (before + soft / self.transport.pulls).max(end + soft);
                 let only_waited = part.sends.is_empty() && end > before && recv.from != to;
                 if has(Effect::LongWait)
                     && only_waited
@@ -445,13 +466,14 @@ impl Simulation {
     }
 
     fn core_rate(&self, a: usize, b: usize) -> f64 {
-        if self.effects.has(Effect::Levels) {
+        let hardware = if self.effects.has(Effect::Levels) {
             self.levels[self.layout.class(a, b)].core_rate()
         } else if self.levels.len() == 1 {
             self.levels[0].core_rate()
         } else {
             super::costs::LINES_IN_FLIGHT * LINE / self.mean
-        }
+        };
+        self.transport.copy_rate.map_or(hardware, |own| own.min(hardware))
     }
 
     fn hand_off(&self, a: usize, b: usize, step: usize) -> f64 {

@@ -103,7 +103,7 @@ fn every_effect_has_an_effect() {
     assert!(fused(&rome(128), 1e6) > fused(&rome(128).without(Effect::Saturation), 1e6));
     assert!(all_gather(&rome(8), 1e8) > all_gather(&rome(8).without(Effect::Memory), 1e8));
     assert!(fused(&rome(64), 4096.0) != fused(&rome(64).without(Effect::ReadSharing), 4096.0));
-    assert!(fused(&rome(64), 4096.0) > fused(&rome(64).without(Effect::Pollers), 4096.0));
+    assert!(fused(&rome(16), 64.0) > fused(&rome(16).without(Effect::Pollers), 64.0));
     let both = Transport { turnaround: true, waited_ns: 400.0, ..Transport::PHALANX };
     let mpi = rome(64).with_transport(both);
     let all_reduce = |s: &Simulation| time(s, Algorithm::AR_HCUBE, Operation::AllReduce, 8.0);

@@ -14,6 +14,9 @@
 pub struct Transport {
     /// Nanoseconds of software for the sender, per message.
     pub send_ns: f64,
+    /// The part of a hand-off for which a message keeps its sender busy, beside the software: taking the line
+    /// back from the core that polls it.
+    pub send_share: f64,
     /// Nanoseconds of software for the receiver, per message.
     pub receive_ns: f64,
     /// Transfers of the line per message: one to take it back from the core that polls it, one to
@@ -26,6 +29,13 @@ pub struct Transport {
     /// begins to take the one that has come meanwhile. So it is with queues whose slots are written by both sides (the receiver clears
     /// the header that the sender has set), not with ours, where every line has one writer.
     pub turnaround: bool,
+    /// Lines that a receiver fetches at once when several messages wait for it, and messages that
+    /// it handles in one go then.
+    pub pulls: f64,
+    /// GB/s of the library's own copying, where that is slower than the hardware.
+    pub copy_rate: Option<f64>,
+    /// Whether the sender copies as well (through a shared buffer), and is busy for as long.
+    pub sender_copies: bool,
     /// Up to so many bytes travel in the line; more is pulled from the sender's memory.
     pub inline_bytes: f64,
     /// Nanoseconds that a store to a shared line takes longer for each further rank that polls it (assumed).
@@ -39,22 +49,30 @@ impl Transport {
     /// cores of an EPYC virtual machine (`cargo bench --bench ratios`).
     pub const PHALANX: Transport = Transport {
         send_ns: 2.0,
+        send_share: 0.18,
         receive_ns: 3.0,
         transfers: 2.0,
         waited_ns: 0.0,
         turnaround: false,
+        pulls: 4.0,
+        copy_rate: None,
+        sender_copies: false,
         inline_bytes: 40.0,
         poller_ns: 5.0,
-        source: "benches/ratios.rs; poller_ns assumed",
+        source: "benches/ratios.rs; send_share as measured for Smelt's channels; pulls and poller_ns assumed",
     };
 
     /// Nothing but t_s: the textbook's messages.
     pub const TEXTBOOK: Transport = Transport {
         send_ns: 0.0,
+        send_share: 0.0,
         receive_ns: 0.0,
         transfers: 1.0,
         waited_ns: 0.0,
         turnaround: false,
+        pulls: 1.0,
+        copy_rate: None,
+        sender_copies: false,
         inline_bytes: 0.0,
         poller_ns: 0.0,
         source: "t_s + t_w m",
