@@ -64,6 +64,8 @@ pub struct Comm {
     /// a thread that is the user's own.
     in_team: bool,
     choice: Choice,
+    /// The choice outside of views.
+    usual: Choice,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
@@ -90,11 +92,14 @@ fn this_thread() -> usize {
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
         let crowd = roster.is_none().then(|| Crowd::enter(1));
+        let model = roster.as_ref().and_then(|roster| roster.model.clone());
+        let usual = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
             thread: 0,
             in_team: roster.is_some(),
-            choice: Choice::default(),
+            choice: usual.clone(),
+            usual,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -106,11 +111,17 @@ impl Comm {
 
     /// A sub-communicator of this one.
     fn child(&self, port: Port) -> Self {
+        let model = self.roster.as_ref().and_then(|roster| roster.model.as_ref());
+        let members =
+            || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
+        let model = model.and_then(|model| model.of_members(&members()));
+        let usual = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
         Comm {
             port,
             thread: self.thread,
             in_team: self.in_team,
-            choice: Choice::default(),
+            choice: usual.clone(),
+            usual,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -146,7 +157,7 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        self.choice = Choice::default();
+        self.choice = self.usual.clone();
     }
 
     /// See [`Port::move_in`].

@@ -5,10 +5,11 @@ use super::{Choice, Comm};
 use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
 use crate::fabric::{Check, Params, Sig, Stop};
 use crate::model::choice::auto;
-use crate::model::{Rates, best_segments, rank};
-use crate::schedule::{Algorithm, Operation, Request, Schedule, Shape};
+use crate::model::{Decision, LevelModel, Rates, best_segments, rank};
+use crate::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule, Shape};
 use crate::topology::Extents;
 use std::panic::Location;
+use std::sync::{Arc, LazyLock};
 
 /// Plans kept per communicator. A program has few shapes of calls; what does
 /// not fit is bound anew (microseconds).
@@ -52,6 +53,7 @@ struct Key {
     commutative: bool,
     dims: Option<Extents>,
     segments: Option<usize>,
+    levels: Option<Arc<Hierarchy>>,
 }
 
 /// Bound schedules, the latest used first looked at.
@@ -63,6 +65,10 @@ pub(super) struct Plans {
     odd: Option<Plan>,
     /// What the cost model chose.
     chosen: Vec<(Chosen, Algorithm)>,
+    /// What the model of the levels chose, by operation, power of two of the bytes, kind of operator.
+    decided: Vec<((Operation, u32, bool), Option<Decision>)>,
+    /// The groups for the call in progress, if its algorithm is hierarchical.
+    levels: Option<Arc<Hierarchy>>,
 }
 
 /// What the cost model's choice depends on.
@@ -151,10 +157,59 @@ impl Comm {
     fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
-            Choice::Auto => {
-                auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task))
+            Choice::Auto => self.by_rules(task, bytes),
+            Choice::Levels(model) => {
+                let model = model.clone();
+                self.by_levels(&model, task, bytes)
+            }
+            Choice::Groups(groups) => {
+                let groups = groups.clone();
+                self.by_groups(groups, task, bytes)
             }
             other => self.forced(other, task),
+        }
+    }
+
+    #[inline(always)]
+    fn by_rules(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
+        auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task))
+    }
+
+    /// The hierarchical algorithm, where there is one.
+    #[cold]
+    fn by_groups(&mut self, groups: Arc<Hierarchy>, task: &Task<'_>, bytes: usize) -> Algorithm {
+        let mut own = Algorithm::for_operation(task.operation).filter(|a| a.uses_levels());
+        match own.next() {
+            Some(algorithm) => {
+                self.plans.levels = Some(groups);
+                algorithm
+            }
+            None => self.by_rules(task, bytes),
+        }
+    }
+
+    /// The cheapest by what the machine's levels cost; decided once for each power of two of the length.
+    fn by_levels(&mut self, model: &LevelModel, task: &Task<'_>, bytes: usize) -> Algorithm {
+        if self.is_varied(task) {
+            return self.by_rules(task, bytes);
+        }
+        let class = bytes.max(1).ilog2();
+        let key = (task.operation, class, task.commutative);
+        let known = self.plans.decided.iter().position(|(k, _)| *k == key);
+        let at = known.unwrap_or_else(|| {
+            let decision = model.choose(task.operation, 1 << class, task.commutative);
+            if self.rank() == 0 && explains() {
+                explain(model, task.operation, 1 << class, decision.as_ref());
+            }
+            self.plans.decided.push((key, decision));
+            self.plans.decided.len() - 1
+        });
+        match &self.plans.decided[at].1 {
+            Some(decision) => {
+                self.plans.levels = Some(decision.levels.clone());
+                decision.algorithm
+            }
+            None => self.by_rules(task, bytes),
         }
     }
 
@@ -168,6 +223,13 @@ impl Comm {
         }
         match (self.dims(), task.cut) {
             (Some(dims), _) => mix((0..dims.dimensions()).map(|d| dims.extent(d))),
+            (_, _) if matches!(self.choice, Choice::Groups(_)) => {
+                self.plans.levels.as_ref().map_or(0, |groups| {
+                    let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
+                    let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
+                    mix((0..groups.ranks()).flat_map(of).chain(degrees))
+                })
+            }
             (_, Cut::Varied(counts)) => mix(counts.iter().copied()),
             _ => 0,
         }
@@ -185,7 +247,9 @@ impl Comm {
             Choice::Mesh(extents) => Shape::Mesh(extents.clone()),
             Choice::Hypercube => Shape::Hypercube,
             Choice::Tree => Shape::Tree,
-            Choice::Auto | Choice::Model(_) => unreachable!("handled by the caller"),
+            Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
+                unreachable!("handled by the caller")
+            }
         };
         Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
     }
@@ -294,7 +358,7 @@ impl Comm {
 
     /// Whether `algorithm` can serve the task.
     fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), String> {
-        if matches!(self.choice, Choice::Auto) {
+        if matches!(self.choice, Choice::Auto | Choice::Levels(_)) {
             return Ok(());
         }
         self.schedule(task, algorithm).map(drop)
@@ -328,7 +392,22 @@ impl Comm {
         if let Some(segments) = self.segments(task, algorithm) {
             request = request.segments(segments);
         }
+        if let Some(levels) = self.levels(algorithm) {
+            request = request.levels(Hierarchy::clone(&levels));
+        }
         request
+    }
+
+    /// The groups for a hierarchical algorithm: those of the choice, else the machine's.
+    fn levels(&self, algorithm: Algorithm) -> Option<Arc<Hierarchy>> {
+        if !algorithm.uses_levels() {
+            return None;
+        }
+        match (&self.choice, &self.usual) {
+            (Choice::Levels(_) | Choice::Groups(_), _) => self.plans.levels.clone(),
+            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
+            _ => None,
+        }
     }
 
     /// Makes `plans.latest` (or `plans.odd`) the plan for the task.
@@ -347,6 +426,7 @@ impl Comm {
         self.plans.odd = None;
         let dims = self.dims().cloned();
         let segments = self.segments(task, algorithm);
+        let levels = self.levels(algorithm);
         let fits = |key: &Key| {
             key.algorithm == algorithm
                 && key.len == len
@@ -357,6 +437,7 @@ impl Comm {
                 && key.commutative == task.commutative
                 && key.dims == dims
                 && key.segments == segments
+                && key.levels == levels
         };
         let plans = &mut self.plans;
         if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
@@ -376,6 +457,7 @@ impl Comm {
             commutative: task.commutative,
             dims,
             segments,
+            levels,
         };
         self.bind_new(key, task, kernel)
     }
@@ -443,6 +525,25 @@ impl Comm {
                 other => unreachable!("no fused {other}"),
             }
         }
+    }
+}
+
+/// Whether choices are to be printed.
+fn explains() -> bool {
+    static EXPLAINS: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
+    *EXPLAINS
+}
+
+#[cold]
+fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Option<&Decision>) {
+    let (p, costs) = (model.ranks(), model.costs());
+    match decision {
+        Some(decision) => eprintln!(
+            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (estimated, levels of {costs})",
+            2 * bytes - 1
+        ),
+        None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),
     }
 }
 

@@ -50,6 +50,6 @@ pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;
 pub use simulation::{
-    CostsError, Effect, Effects, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts, Outcome,
-    Simulation, Transport,
+    CostsError, Decision, Effect, Effects, LINES_IN_FLIGHT, LevelCost, LevelModel, MachineCosts,
+    MemoryCosts, Outcome, Simulation, Transport,
 };

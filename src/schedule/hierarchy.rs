@@ -160,6 +160,44 @@ impl Hierarchy {
         })
     }
 
+    /// The same groups for some of the ranks, which get the numbers 0, 1, .. in the order given. Levels that
+    /// group nothing, or everything, go.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::Hierarchy;
+    /// let all = Hierarchy::even(16, &[2, 4]);
+    /// assert_eq!(all.of_members(&[0, 1, 2, 3]).to_string(), "2 groups, degrees flat, flat");
+    /// assert_eq!(all.of_members(&[0, 8]).stages(), 1);
+    /// ```
+    #[must_use]
+    pub fn of_members(&self, members: &[usize]) -> Hierarchy {
+        let ranks = members.len();
+        let level = |groups: &Vec<usize>| -> Vec<usize> {
+            members.iter().map(|&m| groups.get(m).copied().unwrap_or(0)).collect()
+        };
+        Hierarchy::tidy(ranks, self.groups.iter().map(level).collect())
+    }
+
+    /// Nested levels, those left out that group nothing, everything, or the same as another.
+    pub(crate) fn tidy(ranks: usize, mut levels: Vec<Vec<usize>>) -> Hierarchy {
+        let count = |groups: &Vec<usize>| groups.iter().collect::<HashSet<_>>().len();
+        levels.retain(|groups| (2..ranks).contains(&count(groups)));
+        levels.dedup_by_key(|groups| count(groups));
+        Hierarchy::new(ranks, &levels).unwrap_or_else(|_| Hierarchy::even(ranks, &[]))
+    }
+
+    /// The innermost stage at which two ranks meet.
+    pub(crate) fn meet(&self, a: usize, b: usize) -> usize {
+        let together = |groups: &Vec<usize>| groups[a] == groups[b];
+        self.groups.iter().position(together).unwrap_or(self.groups.len())
+    }
+
+    /// The members of each group of a stage (ranks, or leaders), leaders first.
+    pub(crate) fn members(&self, stage: usize) -> Vec<Vec<usize>> {
+        self.groups_of(stage, 0).into_iter().map(|g| g.members).collect()
+    }
+
     /// Whether the outermost groups all have as many ranks.
     pub fn is_even(&self) -> bool {
         super::levels::crews(self).is_some()

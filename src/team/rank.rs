@@ -4,6 +4,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::World;
 use crate::machine::{Level, Machine};
+use crate::model::LevelModel;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,6 +38,8 @@ pub(crate) struct Roster {
     pub(crate) machine: Arc<Machine>,
     /// By rank; `None` for a rank that is not bound.
     pub(crate) pus: Vec<Option<usize>>,
+    /// What levels cost; none on a machine without.
+    pub(crate) model: Option<Arc<LevelModel>>,
     /// For tests: what [`apart`](Roster::apart) answers wherever the ranks are.
     pub(crate) always_apart: bool,
 }

@@ -9,6 +9,7 @@
 //! | `effects.rs` | what is taken into account ([`Effects`]) |
 //! | `layout.rs` | who sits where |
 //! | `run.rs` | the clocks ([`Simulation`]) |
+//! | `choice.rs` | estimates that are quick enough to choose by at run time ([`LevelModel`]) |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the
 //! schedule's order. A message is a line that moves `transfers` times; what does not fit the line is pulled at the
@@ -18,6 +19,7 @@
 //! Not modelled: the time of combining (it is below that of moving), page faults, the operating
 //! system, frequency.
 
+mod choice;
 mod costs;
 mod effects;
 mod layout;
@@ -27,6 +29,7 @@ mod table;
 mod tests;
 mod transport;
 
+pub use choice::{Decision, LevelModel};
 pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
 pub use effects::{Effect, Effects};
 pub use run::{Outcome, Simulation};

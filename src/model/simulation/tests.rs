@@ -163,3 +163,48 @@ fn every_case_of_the_checker_can_be_simulated() {
         }
     }
 }
+
+/// The quick estimates choose what the simulation finds near the best, on every machine with levels.
+#[test]
+fn quick_choices_are_near_the_best_of_the_simulation() {
+    let mut worst: f64 = 1.0;
+    for id in [
+        "epyc-7742-2s-nps4",
+        "epyc-7763-2s",
+        "epyc-9654-2s-nps4",
+        "xeon-8375c-2s",
+        "kunpeng920-6426-2s",
+    ] {
+        let costs = MachineCosts::named(id).unwrap();
+        let machine = costs.machine().unwrap();
+        for p in [16, 48, machine.cores().len()] {
+            let ranks = assign(&Placement::Compact, &machine, p).unwrap();
+            let Some(model) = LevelModel::new(&machine, &ranks, costs).unwrap() else { continue };
+            let simulation = Simulation::new(&machine, &ranks, costs).unwrap();
+            for (operation, bytes) in [
+                (Operation::Barrier, 0),
+                (Operation::AllReduce, 8),
+                (Operation::AllReduce, 1 << 20),
+                (Operation::Broadcast, 8),
+                (Operation::Reduce, 8),
+                (Operation::Scan, 8),
+            ] {
+                let choice = model.choose(operation, bytes, true).unwrap();
+                let time = |algorithm: Algorithm, levels: &crate::schedule::Hierarchy| {
+                    let request = Request::new(operation, p).levels(levels.clone());
+                    let schedule = algorithm.schedule(&request).unwrap();
+                    simulation.run(&schedule, bytes as f64).unwrap().ns
+                };
+                let ours = time(choice.algorithm, &choice.levels);
+                let other = choice.runner_up.map_or(ours, |(a, _)| {
+                    [0, 2, 4]
+                        .map(|d| time(a, &model.hierarchy().clone().degrees(&[d, d, d, d])))
+                        .into_iter()
+                        .fold(f64::INFINITY, f64::min)
+                });
+                worst = worst.max(ours / other.min(ours));
+            }
+        }
+    }
+    assert!(worst < 1.3, "{worst}");
+}
