@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::model::validate::{self, Validation};
+use crate::model::worth;
 use crate::names;
 use crate::output::{Format, OutputArgs};
 use crate::paper::{ids, table};
@@ -24,6 +25,9 @@ MODELLED, never measured: every rank has a clock; a message is a cache line that
 VALIDATE: published curves that the model was not fitted to, beside ours. Exit code 1 if a point is not as
   close as promised, unless it stands in the list of known misses; or stands there and is no miss.
 
+WORTH: tables of all cores of six machines: flat against levels, placed against not, our schedules against
+  Open MPI's and MPICH's; with -o FILE.md a plot FILE.svg beside it.
+
 COLUMNS: id ranks bytes ns ns_p10 ns_p90 (percentiles: hand-offs spread as the pairs of their level do).
   validate: curve what ranks published_us model_us error within.
 
@@ -37,8 +41,8 @@ const POINTS: [&str; 7] = ["curve", "what", "ranks", "published_us", "model_us",
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4\n\nMore with --help.")]
 pub(crate) struct Model {
-    /// An operation, or validate
-    #[arg(value_name = "OP|validate", required_unless_present = "list")]
+    /// An operation, validate or worth
+    #[arg(value_name = "OP|validate|worth", required_unless_present = "list")]
     what: Option<String>,
     /// The published machines
     #[arg(long)]
@@ -77,6 +81,7 @@ impl Model {
         match self.what.as_deref() {
             _ if self.list => self.machines(),
             Some("validate") => self.validate(),
+            Some("worth") => self.worth(),
             Some(name) => self.ranking(ids::parse_operation(name).map_err(Failure::usage)?),
             None => Err(Failure::usage("an operation or validate is needed")),
         }
@@ -150,6 +155,16 @@ impl Model {
         };
         let note = format!("{}, {like} {}", summary(&machine), costs.name);
         Ok((machine, costs.clone(), note))
+    }
+
+    fn worth(&self) -> Result<(), Failure> {
+        let (page, plot) = worth::page()?;
+        if let Some(path) = self.output.path() {
+            let svg = path.with_extension("svg");
+            let wrong = |e| Failure::Usage(format!("{} cannot be written: {e}", svg.display()));
+            std::fs::write(&svg, plot).map_err(wrong)?;
+        }
+        self.output.open()?.write(&page)
     }
 
     fn validate(&self) -> Result<(), Failure> {

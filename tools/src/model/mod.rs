@@ -6,8 +6,10 @@
 //! | `open_mpi.rs` | Open MPI's messages and its algorithms |
 //! | `smelt.rs` | the trees of the Smelt paper, and its channels |
 //! | `validate.rs` | ours beside theirs, with the errors |
+//! | `worth.rs` | what levels and placement are worth on large machines |
 
 pub(crate) mod open_mpi;
 pub(crate) mod published;
 pub(crate) mod smelt;
 pub(crate) mod validate;
+pub(crate) mod worth;
