@@ -11,8 +11,8 @@ use crate::size;
 use crate::source::{SourceArgs, summary};
 use phalanx::machine::Machine;
 use phalanx::model::{Effect, Effects, MachineCosts, Simulation};
-use phalanx::placement::{Placement, assign};
-use phalanx::schedule::{Algorithm, Operation, Request};
+use phalanx::placement::{Placement, assign, hierarchy};
+use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
 use serde_json::{Value, json};
 
 const ABOUT: &str = "\
@@ -41,8 +41,8 @@ const POINTS: [&str; 7] = ["curve", "what", "ranks", "published_us", "model_us",
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4\n\nMore with --help.")]
 pub(crate) struct Model {
-    /// An operation, validate or worth
-    #[arg(value_name = "OP|validate|worth", required_unless_present = "list")]
+    /// An operation or an algorithm's id; validate; worth
+    #[arg(value_name = "OP|ID|validate|worth", required_unless_present = "list")]
     what: Option<String>,
     /// The published machines
     #[arg(long)]
@@ -68,6 +68,16 @@ pub(crate) struct Model {
     output: OutputArgs,
 }
 
+/// Rank-steps beyond which an algorithm is left out of a ranking.
+const MOST_WORK: usize = 1 << 20;
+
+/// Steps of all ranks, and the messages of the paths on which everybody meets everybody.
+fn work(schedule: &Schedule, algorithm: Algorithm) -> usize {
+    let p = schedule.contract().ranks;
+    let everybody = matches!(algorithm.id(), id if id.contains("FUSED"));
+    schedule.steps() * p * if everybody { p } else { 1 }
+}
+
 fn parse_effect(text: &str) -> Result<Effect, String> {
     let all: Vec<String> = Effect::ALL.iter().map(Effect::to_string).collect();
     let known: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -82,7 +92,10 @@ impl Model {
             _ if self.list => self.machines(),
             Some("validate") => self.validate(),
             Some("worth") => self.worth(),
-            Some(name) => self.ranking(ids::parse_operation(name).map_err(Failure::usage)?),
+            Some(name) => match ids::parse(name) {
+                Ok(algorithm) => self.ranking(algorithm.operations()[0], Some(algorithm)),
+                Err(_) => self.ranking(ids::parse_operation(name).map_err(Failure::usage)?, None),
+            },
             None => Err(Failure::usage("an operation or validate is needed")),
         }
     }
@@ -101,7 +114,7 @@ impl Model {
         self.write(&columns, rows, "", json!({}))
     }
 
-    fn ranking(&self, operation: Operation) -> Result<(), Failure> {
+    fn ranking(&self, operation: Operation, only: Option<Algorithm>) -> Result<(), Failure> {
         let (machine, costs, note) = self.costs()?;
         let ranks = assign(&self.placement, &machine, self.p).map_err(Failure::usage)?;
         let without = |set: Effects, e: &Effect| set.without(*e);
@@ -111,8 +124,18 @@ impl Model {
         let spreads = !self.without.contains(&Effect::Spread);
         let request = Request::new(operation, self.p);
         let mut all = Vec::new();
+        let groups = hierarchy(&machine, &ranks);
+        let mut left_out = 0;
         for algorithm in Algorithm::for_operation(operation) {
+            if only.is_some_and(|only| only != algorithm) {
+                continue;
+            }
+            let request = request.clone().levels(groups.clone());
             let Ok(schedule) = algorithm.schedule(&request) else { continue };
+            if only.is_none() && work(&schedule, algorithm) > MOST_WORK {
+                left_out += 1;
+                continue;
+            }
             let m = self.m as f64;
             let ns = simulation.run(&schedule, m).map_err(Failure::run)?.ns;
             let spread = match spreads && self.p <= 256 {
@@ -120,6 +143,11 @@ impl Model {
                 false => None,
             };
             all.push((algorithm, ns, spread));
+        }
+        if left_out > 0 {
+            eprintln!(
+                "phalanx: {left_out} algorithms of very many messages left out; name one to simulate it"
+            );
         }
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
         let tenth = |ns: f64| json!((ns * 10.0).round() / 10.0);
