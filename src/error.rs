@@ -64,6 +64,13 @@ pub enum Error {
     Placement(crate::placement::PlacementError),
     /// The machine could not be read.
     Machine(crate::machine::MachineError),
+    /// A model of the levels for another number of ranks.
+    Model {
+        /// The ranks of the model.
+        model: usize,
+        /// The ranks of the team.
+        ranks: usize,
+    },
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -195,6 +202,9 @@ impl fmt::Display for Error {
             }
             Error::Placement(e) => write!(f, "ranks cannot be placed: {e}"),
             Error::Machine(e) => write!(f, "the machine cannot be read: {e}"),
+            Error::Model { model, ranks } => {
+                write!(f, "the model of the levels is for {model} ranks, the team has {ranks}")
+            }
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \

@@ -2,11 +2,12 @@
 //! one that is forced for the calls through a view.
 
 use super::Comm;
-use crate::model::Rates;
+use crate::model::{LevelModel, Rates};
 use crate::order::Order;
-use crate::schedule::Algorithm;
+use crate::schedule::{Algorithm, Hierarchy};
 use crate::topology::Extents;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// How a communicator chooses algorithms.
 ///
@@ -37,6 +38,12 @@ pub enum Choice {
     /// The one that the textbook's cost model ranks first, per operation and
     /// length.
     Model(Rates),
+    /// By what the levels of the machine cost: flat or hierarchical, per operation and length. The usual choice on
+    /// machines with levels.
+    Levels(Arc<LevelModel>),
+    /// The hierarchical algorithm of each operation, for these groups; where an operation has none, as
+    /// [`Auto`](Choice::Auto).
+    Groups(Arc<Hierarchy>),
 }
 
 /// A communicator whose collectives use a forced algorithm or order; made by
@@ -222,6 +229,27 @@ impl Comm {
     /// ```
     pub fn cheapest(&mut self, rates: Rates) -> View<'_> {
         self.choosing(Choice::Model(rates))
+    }
+
+    /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these groups: within each to
+    /// its leader, between leaders, and back. Operations without one are chosen as usual. All ranks must give the same groups; groups of another number
+    /// of ranks end the run with an error.
+    ///
+    /// On a machine with levels `auto` does this where it pays, with the machine's own groups.
+    ///
+    /// ```
+    /// use phalanx::{op, schedule::Hierarchy};
+    /// let caches = Hierarchy::even(8, &[4]); // two groups of four
+    /// let sums = phalanx::run(8, |comm| {
+    ///     let mut x = [comm.rank()];
+    ///     comm.groups(&caches).all_reduce(&mut x, op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(sums, [28; 8]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn groups(&mut self, groups: &Hierarchy) -> View<'_> {
+        self.choosing(Choice::Groups(Arc::new(groups.clone())))
     }
 
     /// This communicator with the algorithms of a balanced tree with the

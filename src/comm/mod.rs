@@ -81,6 +81,8 @@ pub struct Comm {
     in_team: bool,
     choice: Choice,
     order: Order,
+    /// The choice outside of views.
+    usual: Choice,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
@@ -112,11 +114,14 @@ impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
         let tuning = roster.as_ref().map_or_else(Tuning::default, |roster| roster.tuning);
         let crowd = roster.is_none().then(|| Crowd::enter(1));
+        let model = roster.as_ref().and_then(|roster| roster.model.clone());
+        let usual = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
             thread: 0,
             in_team: roster.is_some(),
-            choice: Choice::default(),
+            choice: usual.clone(),
+            usual,
             order: Order::default(),
             plans: Plans::default(),
             spans: Vec::new(),
@@ -138,11 +143,17 @@ impl Comm {
 
     /// A sub-communicator of this one.
     fn child(&self, port: Port, ending: Arc<Ending>) -> Self {
+        let model = self.roster.as_ref().and_then(|roster| roster.model.as_ref());
+        let members =
+            || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
+        let model = model.and_then(|model| model.of_members(&members()));
+        let usual = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
         Comm {
             port,
             thread: self.thread,
             in_team: self.in_team,
-            choice: Choice::default(),
+            choice: usual.clone(),
+            usual,
             order: Order::default(),
             plans: Plans::default(),
             spans: Vec::new(),
@@ -181,7 +192,7 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        self.choice = Choice::default();
+        self.choice = self.usual.clone();
         self.order = Order::default();
     }
 

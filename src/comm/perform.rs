@@ -6,10 +6,11 @@ use crate::engine::fused::{self, Parts};
 use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute};
 use crate::fabric::{Check, Params, Shape, Sig, Stop};
 use crate::model::choice::{self, auto};
-use crate::model::{Rates, best_segments, rank};
-use crate::schedule::{self, Algorithm, Operation, Request, Schedule};
+use crate::model::{Decision, LevelModel, Rates, best_segments, rank};
+use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::topology::Extents;
 use std::panic::Location;
+use std::sync::{Arc, LazyLock};
 
 /// Plans kept per communicator. A program has few shapes of calls; what does
 /// not fit is bound anew (microseconds).
@@ -53,6 +54,7 @@ struct Key {
     commutative: bool,
     dims: Option<Extents>,
     segments: Option<usize>,
+    levels: Option<Arc<Hierarchy>>,
 }
 
 /// Bound schedules, the latest used first looked at.
@@ -64,6 +66,10 @@ pub(super) struct Plans {
     odd: Option<Plan>,
     /// What the cost model chose.
     chosen: Vec<(Chosen, Algorithm)>,
+    /// What the model of the levels chose, by operation, power of two of the bytes, kind of operator.
+    decided: Vec<((Operation, u32, bool), Option<Decision>)>,
+    /// The groups for the call in progress, if its algorithm is hierarchical.
+    levels: Option<Arc<Hierarchy>>,
 }
 
 /// What the cost model's choice depends on.
@@ -152,18 +158,67 @@ impl Comm {
     pub(super) fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
-            Choice::Auto => {
-                let call = choice::Call {
-                    operation: task.operation,
-                    ranks: self.size(),
-                    bytes,
-                    commutative: task.commutative,
-                    varied: self.is_varied(task),
-                    idle: task.operation == Operation::Shift && task.shift == 0,
-                };
-                auto(&self.tuning, &call)
+            Choice::Auto => self.by_rules(task, bytes),
+            Choice::Levels(model) => {
+                let model = model.clone();
+                self.by_levels(&model, task, bytes)
+            }
+            Choice::Groups(groups) => {
+                let groups = groups.clone();
+                self.by_groups(groups, task, bytes)
             }
             other => self.forced(other, task),
+        }
+    }
+
+    #[inline(always)]
+    fn by_rules(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
+        let call = choice::Call {
+            operation: task.operation,
+            ranks: self.size(),
+            bytes,
+            commutative: task.commutative,
+            varied: self.is_varied(task),
+            idle: task.operation == Operation::Shift && task.shift == 0,
+        };
+        auto(&self.tuning, &call)
+    }
+
+    /// The hierarchical algorithm, where there is one.
+    #[cold]
+    fn by_groups(&mut self, groups: Arc<Hierarchy>, task: &Task<'_>, bytes: usize) -> Algorithm {
+        let mut own = Algorithm::for_operation(task.operation).filter(|a| a.uses_levels());
+        match own.next() {
+            Some(algorithm) => {
+                self.plans.levels = Some(groups);
+                algorithm
+            }
+            None => self.by_rules(task, bytes),
+        }
+    }
+
+    /// The cheapest by what the machine's levels cost; decided once for each power of two of the length.
+    fn by_levels(&mut self, model: &LevelModel, task: &Task<'_>, bytes: usize) -> Algorithm {
+        if self.is_varied(task) {
+            return self.by_rules(task, bytes);
+        }
+        let class = bytes.max(1).ilog2();
+        let key = (task.operation, class, task.commutative);
+        let known = self.plans.decided.iter().position(|(k, _)| *k == key);
+        let at = known.unwrap_or_else(|| {
+            let decision = model.choose(task.operation, 1 << class, task.commutative);
+            if self.rank() == 0 && explains() {
+                explain(model, task.operation, 1 << class, decision.as_ref());
+            }
+            self.plans.decided.push((key, decision));
+            self.plans.decided.len() - 1
+        });
+        match &self.plans.decided[at].1 {
+            Some(decision) => {
+                self.plans.levels = Some(decision.levels.clone());
+                decision.algorithm
+            }
+            None => self.by_rules(task, bytes),
         }
     }
 
@@ -178,7 +233,14 @@ impl Comm {
             (Some(dims), Cut::Varied(counts)) => records().varied(counts, extents(dims)),
             (None, Cut::Varied(counts)) => records().varied(counts, std::iter::empty()),
             (Some(dims), _) => Shape::of_mesh(extents(dims)),
-            (None, _) => Shape::NONE,
+            (None, _) => match (&self.choice, &self.plans.levels) {
+                (Choice::Groups(_), Some(groups)) => {
+                    let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
+                    let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
+                    Shape::of_mesh((0..groups.ranks()).flat_map(of).chain(degrees))
+                }
+                _ => Shape::NONE,
+            },
         }
     }
 
@@ -194,7 +256,9 @@ impl Comm {
             Choice::Mesh(extents) => schedule::Shape::Mesh(extents.clone()),
             Choice::Hypercube => schedule::Shape::Hypercube,
             Choice::Tree => schedule::Shape::Tree,
-            Choice::Auto | Choice::Model(_) => unreachable!("handled by the caller"),
+            Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
+                unreachable!("handled by the caller")
+            }
         };
         Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
     }
@@ -324,7 +388,9 @@ impl Comm {
     /// number of ranks, in rank order, and forward nothing.
     #[inline(always)]
     fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), String> {
-        if matches!(self.choice, Choice::Auto) || algorithm.operations().contains(&task.operation) {
+        if matches!(self.choice, Choice::Auto | Choice::Levels(_))
+            || algorithm.operations().contains(&task.operation)
+        {
             return Ok(());
         }
         // For what is wrong.
@@ -359,7 +425,22 @@ impl Comm {
         if let Some(segments) = self.segments(task, algorithm) {
             request = request.segments(segments);
         }
+        if let Some(levels) = self.levels(algorithm) {
+            request = request.levels(Hierarchy::clone(&levels));
+        }
         request
+    }
+
+    /// The groups for a hierarchical algorithm: those of the choice, else the machine's.
+    fn levels(&self, algorithm: Algorithm) -> Option<Arc<Hierarchy>> {
+        if !algorithm.uses_levels() {
+            return None;
+        }
+        match (&self.choice, &self.usual) {
+            (Choice::Levels(_) | Choice::Groups(_), _) => self.plans.levels.clone(),
+            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
+            _ => None,
+        }
     }
 
     /// Makes `plans.latest` (or `plans.odd`) the plan for the task.
@@ -378,6 +459,7 @@ impl Comm {
         self.plans.odd = None;
         let dims = self.dims().cloned();
         let segments = self.segments(task, algorithm);
+        let levels = self.levels(algorithm);
         let fits = |key: &Key| {
             key.algorithm == algorithm
                 && key.len == len
@@ -388,6 +470,7 @@ impl Comm {
                 && key.commutative == task.commutative
                 && key.dims == dims
                 && key.segments == segments
+                && key.levels == levels
         };
         let plans = &mut self.plans;
         if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
@@ -407,6 +490,7 @@ impl Comm {
             commutative: task.commutative,
             dims,
             segments,
+            levels,
         };
         self.bind_new(key, task, kernel)
     }
@@ -510,6 +594,25 @@ fn footprint(task: &Task<'_>, p: usize, size: usize) -> usize {
         _ => p,
     };
     larger.saturating_mul(size).saturating_mul(buffers)
+}
+
+/// Whether choices are to be printed.
+fn explains() -> bool {
+    static EXPLAINS: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
+    *EXPLAINS
+}
+
+#[cold]
+fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Option<&Decision>) {
+    let (p, costs) = (model.ranks(), model.costs());
+    match decision {
+        Some(decision) => eprintln!(
+            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (estimated, levels of {costs})",
+            2 * bytes - 1
+        ),
+        None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),
+    }
 }
 
 /// Whether `rank` sends blocks of an all-to-all that are not its own.

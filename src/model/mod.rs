@@ -10,6 +10,7 @@
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
 //! | `choice.rs` | what the library does by default, and from which sizes on ([`Tuning`]) |
+//! | `simulation/` | what a schedule would take on a published machine ([`Simulation`]) |
 //! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
 //!
 //! m is the length of the vector for broadcast, reduce, all-reduce, scan and
@@ -38,6 +39,7 @@ mod levels;
 mod network;
 mod ranking;
 mod rational;
+mod simulation;
 #[cfg(test)]
 mod tests;
 
@@ -49,3 +51,7 @@ pub use levels::{Level, Levels};
 pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;
+pub use simulation::{
+    CostsError, Decision, Effect, Effects, LINES_IN_FLIGHT, LevelCost, LevelModel, MachineCosts,
+    MemoryCosts, Outcome, Simulation, Transport,
+};

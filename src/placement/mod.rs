@@ -30,6 +30,7 @@
 
 mod assignment;
 mod error;
+mod hierarchy;
 mod network;
 mod order;
 mod pattern;
@@ -40,6 +41,7 @@ mod svg;
 
 pub use assignment::{Assignment, assign};
 pub use error::{PlacementError, UnknownPlacement};
+pub use hierarchy::hierarchy;
 pub use network::Weights;
 pub use pattern::{Pattern, PatternStep};
 pub use policy::Placement;

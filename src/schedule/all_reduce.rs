@@ -32,29 +32,29 @@ pub(crate) fn doubling(extents: &Extents, blocks: Run) -> Boxed {
 
 /// Recursive doubling on a line of any length, with the neighbours
 /// (0,1), (2,3), .. of the first 2e positions folded into one.
-struct Fold {
+pub(super) struct Fold {
     cube: usize,
     folded: usize,
 }
 
 /// Positions on the line: to whom, and from whom (true: store).
 #[derive(Default)]
-struct LineStep {
-    send: Option<usize>,
-    recv: Option<(usize, bool)>,
+pub(super) struct LineStep {
+    pub(super) send: Option<usize>,
+    pub(super) recv: Option<(usize, bool)>,
 }
 
 impl Fold {
-    fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Self {
         let cube = n.ilog2() as usize;
         Fold { cube, folded: n - (1 << cube) }
     }
 
-    fn steps(&self) -> usize {
+    pub(super) fn steps(&self) -> usize {
         self.cube + if self.folded > 0 { 2 } else { 0 }
     }
 
-    fn step(&self, step: usize, x: usize) -> LineStep {
+    pub(super) fn step(&self, step: usize, x: usize) -> LineStep {
         let paired = x < 2 * self.folded;
         let last = step + 1 == self.steps();
         if self.folded > 0 && (step == 0 || last) {

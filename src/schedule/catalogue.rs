@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::combine::Boxed;
 use super::request::{MOST_RANKS, MOST_SEGMENTS};
 use super::table::ROWS;
-use super::{Contract, Operation, Request, Schedule, Unfit};
+use super::{Contract, Hierarchy, Operation, Request, Schedule, Unfit};
 use crate::topology::Extents;
 
 /// An algorithm of the catalogue, such as `AG-RING`.
@@ -41,6 +41,8 @@ pub(super) enum Needs {
     Mesh(Algorithm),
     /// Any extents.
     Grid,
+    /// Groups within groups; of these kinds.
+    Groups { consecutive: bool, equal: bool },
 }
 
 /// One row of the table.
@@ -62,6 +64,7 @@ pub(super) struct Plan {
     /// The mesh; for a cube algorithm `2,2,..`.
     pub(super) dims: Extents,
     pub(super) segments: usize,
+    pub(super) levels: Hierarchy,
 }
 
 impl Plan {
@@ -159,6 +162,9 @@ impl Algorithm {
             Needs::CubeRootZero { .. } => "p a power of two, root 0",
             Needs::Mesh(_) => "any rows x columns = p",
             Needs::Grid => "any extents with product p",
+            Needs::Groups { consecutive: true, .. } => "any p, nested groups of consecutive ranks",
+            Needs::Groups { equal: true, .. } => "any p, nested groups of one size",
+            Needs::Groups { .. } => "any p, any nested groups",
         }
     }
 
@@ -184,6 +190,11 @@ impl Algorithm {
     /// Whether the extents of a request make a difference.
     pub fn uses_dims(self) -> bool {
         matches!(self.row().needs, Needs::Mesh(_) | Needs::Grid)
+    }
+
+    /// Whether the groups of a request make a difference.
+    pub fn uses_levels(self) -> bool {
+        matches!(self.row().needs, Needs::Groups { .. })
     }
 
     /// All algorithms that carry out `operation`.
@@ -250,13 +261,37 @@ impl Algorithm {
             Operation::Shift => request.shift.rem_euclid(p as isize) as usize,
             _ => 0,
         };
-        Ok(Plan { operation, p, root, shift, dims, segments })
+        let levels = self.levels(request)?;
+        Ok(Plan { operation, p, root, shift, dims, segments, levels })
+    }
+
+    fn levels(self, request: &Request) -> Result<Hierarchy, Unfit> {
+        let p = request.ranks;
+        let Needs::Groups { consecutive, equal } = self.row().needs else {
+            return Ok(Hierarchy::even(p, &[]));
+        };
+        let levels = match &request.levels {
+            Some(levels) => levels.clone(),
+            // The squarest grouping, so that groups are of one size.
+            None => Hierarchy::even(p, &[Extents::squarest(p).extent(0)]),
+        };
+        if levels.ranks() != p {
+            return Err(Unfit::Levels { grouped: levels.ranks(), ranks: p });
+        }
+        let unfit = |needs| Err(Unfit::Groups { algorithm: self, needs });
+        if consecutive && !levels.is_consecutive() {
+            return unfit("of consecutive ranks");
+        }
+        if equal && !levels.is_even() {
+            return unfit("of one size at the outermost level");
+        }
+        Ok(levels)
     }
 
     fn dims(self, request: &Request) -> Result<Extents, Unfit> {
         let p = request.ranks;
         match self.row().needs {
-            Needs::Any => Ok(Extents::ring(p)),
+            Needs::Any | Needs::Groups { .. } => Ok(Extents::ring(p)),
             Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. } => {
                 if p.is_power_of_two() {
                     Ok(Extents::hypercube(p.trailing_zeros() as usize))

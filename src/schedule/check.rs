@@ -9,7 +9,9 @@
 
 use std::fmt;
 
-use super::{Algorithm, Contract, Incoming, Mode, Operation, Request, Run, Schedule, Step};
+use super::{
+    Algorithm, Contract, Hierarchy, Incoming, Mode, Operation, Request, Run, Schedule, Step,
+};
 use crate::topology::meshes;
 
 /// What a correct schedule does.
@@ -157,6 +159,19 @@ pub fn cases(algorithm: Algorithm, ranks: usize) -> Vec<Request> {
         let mut grids = vec![plain.clone()];
         if algorithm.uses_dims() {
             grids = meshes(ranks).into_iter().map(|m| plain.clone().dims(m)).collect();
+        }
+        if algorithm.uses_levels() {
+            let mut nested = vec![
+                Hierarchy::even(ranks, &[2]),
+                Hierarchy::even(ranks, &[3]).degrees(&[2, 2]),
+                Hierarchy::even(ranks, &[2, 3]).degrees(&[0, 1, 3]),
+                Hierarchy::even(ranks, &[4, 2, 2]).degrees(&[2, 0, 0, 1]),
+                Hierarchy::even(ranks, &[]).degrees(&[3]),
+                Hierarchy::even(ranks, &[ranks]),
+            ];
+            // Groups of ranks that are not next to each other.
+            nested.extend(Hierarchy::new(ranks, &[(0..ranks).map(|r| r % 3).collect()]));
+            grids.extend(nested.into_iter().map(|levels| plain.clone().levels(levels)));
         }
         let segmented = ["BC-CHAIN", "RED-CHAIN"].contains(&algorithm.id());
         for grid in grids {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Algorithm, Operation};
+use super::{Algorithm, Hierarchy, Operation};
 use crate::topology::Extents;
 
 /// The most ranks that a schedule is made for: block numbers of a total
@@ -40,12 +40,14 @@ pub struct Request {
     /// Into how many segments a pipelined chain cuts the vector; p if none is
     /// given.
     pub segments: Option<usize>,
+    /// The groups of a hierarchical algorithm; consecutive ranks, about sqrt(p) a group, if none are given.
+    pub levels: Option<Hierarchy>,
 }
 
 impl Request {
     /// A call with root 0, shift 0 and nothing else said.
     pub fn new(operation: Operation, ranks: usize) -> Self {
-        Request { operation, ranks, root: 0, shift: 0, dims: None, segments: None }
+        Request { operation, ranks, root: 0, shift: 0, dims: None, segments: None, levels: None }
     }
 
     /// Sets the root.
@@ -69,6 +71,12 @@ impl Request {
     /// Sets the number of segments of a pipelined chain.
     pub fn segments(mut self, segments: usize) -> Self {
         self.segments = Some(segments);
+        self
+    }
+
+    /// Sets the groups of a hierarchical algorithm.
+    pub fn levels(mut self, levels: Hierarchy) -> Self {
+        self.levels = Some(levels);
         self
     }
 }
@@ -127,6 +135,20 @@ pub enum Unfit {
     },
     /// The number of segments is 0 or above [`MOST_SEGMENTS`].
     Segments(usize),
+    /// The groups are of another number of ranks.
+    Levels {
+        /// The ranks that have a group.
+        grouped: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// The algorithm needs groups of consecutive ranks, or of one size.
+    Groups {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// What the groups must be.
+        needs: &'static str,
+    },
 }
 
 impl fmt::Display for Unfit {
@@ -161,6 +183,10 @@ impl fmt::Display for Unfit {
             Unfit::RootZero { algorithm, instead } => {
                 write!(f, "{algorithm} is for root 0 only; {instead} takes any root")
             }
+            Unfit::Levels { grouped, ranks } => {
+                write!(f, "groups of {grouped} ranks do not fit a call of {ranks}")
+            }
+            Unfit::Groups { algorithm, needs } => write!(f, "{algorithm} needs groups {needs}"),
             Unfit::Segments(n) => {
                 write!(f, "{n} segments: the number must be from 1 to {MOST_SEGMENTS}")
             }

@@ -12,10 +12,12 @@ use super::gather::all;
 use super::grid::{ascending, descending};
 use super::tree::Tree;
 use super::{Chain, Operation, Run};
-use super::{all_port, all_reduce, broadcast, exchange, fused, gather, scan, scatter, shift};
+use super::{
+    all_port, all_reduce, broadcast, exchange, fused, gather, levels, scan, scatter, shift,
+};
 use crate::topology::Extents;
 
-use Needs::{Any, Cube, CubeRootZero, Grid, Mesh};
+use Needs::{Any, Cube, CubeRootZero, Grid, Groups, Mesh};
 use Operation::*;
 
 macro_rules! catalogue {
@@ -48,6 +50,13 @@ macro_rules! catalogue {
 const BC_CUBE: Needs = Cube(Algorithm::BC_ANY);
 const AG_CUBE: Needs = Cube(Algorithm::AG_ANY);
 const RS_CUBE: Needs = Cube(Algorithm::RS_ANY);
+
+const ANY_GROUPS: Needs = Groups { consecutive: false, equal: false };
+
+/// Combines leader by leader: in rank order where groups are of consecutive ranks.
+fn by_level(staged: levels::Staged, consecutive: bool) -> Built {
+    Built::ordered(staged.rule).ports(staged.ports).ordered_if(consecutive)
+}
 
 /// The whole vector of an operation that is not split.
 const WHOLE: Run = Run::one(0);
@@ -527,4 +536,34 @@ catalogue! {
     CS_FUSED "CS-FUSED" [Shift] Any,
         "shared memory: rank i moves part i of all vectors on, through a block of its own", "ours",
         |c| fused(c.p, fused::shift(c.p, c.shift)).split(c.p);
+
+    // Groups within groups: a machine's levels.
+    BC_HIER "BC-HIER" [Broadcast] ANY_GROUPS,
+        "levels: to the outermost leaders, then down a tree in every group", "ours",
+        |c| by_level(levels::broadcast(&c.levels, c.root), true);
+    RED_HIER "RED-HIER" [Reduce] ANY_GROUPS,
+        "levels: up a tree in every group, then between leaders", "ours",
+        |c| by_level(levels::reduction(&c.levels, c.root), c.levels.is_consecutive());
+    AG_HIER "AG-HIER" [AllGather] ANY_GROUPS,
+        "levels: up to the leaders, Bruck's rule between the outermost, down", "ours; rule G4",
+        |c| by_level(levels::all_gather(&c.levels), true);
+    RS_HIER "RS-HIER" [ReduceScatter] ANY_GROUPS,
+        "levels: AG-HIER backwards", "ours",
+        |c| by_level(levels::reduce_scatter(&c.levels), c.p <= 2);
+    AR_HIER "AR-HIER" [AllReduce] ANY_GROUPS,
+        "levels: up, recursive doubling between the outermost leaders, down", "ours; rule G3",
+        |c| by_level(levels::all_reduce(&c.levels), c.levels.is_consecutive());
+    AR_HIER_SPLIT "AR-HIER-SPLIT" [AllReduce] Groups { consecutive: false, equal: true },
+        "levels: member i of every group combines part i, doubling between groups, stores to its group",
+        "ours; rule G3",
+        |c| {
+            let (staged, parts) = levels::all_reduce_split(&c.levels);
+            by_level(staged, c.levels.is_consecutive()).split(parts)
+        };
+    BAR_HIER "BAR-HIER" [Barrier] ANY_GROUPS,
+        "levels: up, dissemination between the outermost leaders, down", "ours; rule G7",
+        |c| by_level(levels::barrier(&c.levels), true);
+    SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true, equal: false },
+        "levels: doubling in every group, then between leaders, offsets down", "ours; rule G8",
+        |c| by_level(levels::scan(&c.levels), true);
 }

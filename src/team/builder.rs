@@ -2,7 +2,7 @@
 
 use super::crew::Team;
 use crate::error::Error;
-use crate::model::Tuning;
+use crate::model::{LevelModel, Tuning};
 use crate::placement::Placement;
 use crate::wait::Wait;
 
@@ -28,6 +28,7 @@ pub struct Builder {
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
     pub(super) tuning: Option<Tuning>,
+    pub(super) model: Option<LevelModel>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
     /// For tests of counters that wrap.
@@ -43,6 +44,7 @@ impl Builder {
             pin_caller: true,
             stack_size: None,
             tuning: None,
+            model: None,
             always_apart: false,
             start: 0,
         }
@@ -147,6 +149,29 @@ impl Builder {
         self
     }
 
+    /// What the levels of the machine cost, and which ranks are near each other: what the library chooses
+    /// algorithms by, where ranks are not all equally near. Default: the machine that it runs on, with the costs of the machine in
+    /// the table that is most like it.
+    ///
+    /// For costs that you have measured, and to try on a small machine what would be chosen on a large one; ranks are bound as
+    /// without it. `PHALANX_EXPLAIN=1` in the environment prints every choice.
+    ///
+    /// ```
+    /// use phalanx::model::{LevelModel, MachineCosts};
+    /// use phalanx::placement::{Placement, assign};
+    /// let rome = MachineCosts::named("epyc-7742-2s-nps4")?;
+    /// let machine = rome.machine()?;
+    /// let there = assign(&Placement::Scatter, &machine, 8)?;
+    /// let model = LevelModel::new(&machine, &there, rome)?.expect("two packages");
+    /// let team = phalanx::Team::builder().ranks(8).model(model).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn model(mut self, model: LevelModel) -> Self {
+        self.model = Some(model);
+        self
+    }
+
     /// Starts the workers and binds them to their cores.
     ///
     /// A core that cannot be bound is no error: see [`Team::bindings`].
@@ -154,6 +179,7 @@ impl Builder {
     /// # Errors
     /// - [`Error::Ranks`] for 0 ranks or too many.
     /// - [`Error::Placement`] for a list of cores that cannot be had.
+    /// - [`Error::Model`] for a model of another number of ranks.
     /// - [`Error::Spawn`] if the system refuses a thread.
     ///
     /// ```

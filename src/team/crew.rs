@@ -10,7 +10,7 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::{Machine, affinity};
-use crate::model::Tuning;
+use crate::model::{LevelModel, MachineCosts, Tuning};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::wait::{Bed, Crowd, Wait, know_cores};
@@ -168,8 +168,20 @@ impl Team {
         let world = Arc::new(World::new(ranks).counting_from(builder.start));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
         let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine, ranks));
+        let model = match &builder.model {
+            Some(model) if model.ranks() == ranks => Some(Arc::new(model.clone())),
+            Some(model) => {
+                return Err(Error::Model { model: model.ranks(), ranks });
+            }
+            // With ranks waiting for their turn on a core, near and far make no difference.
+            None if assignment.oversubscribed() => None,
+            None => {
+                let (costs, _) = MachineCosts::nearest(&machine);
+                LevelModel::new(&machine, &assignment, costs).ok().flatten().map(Arc::new)
+            }
+        };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
-        let roster = Arc::new(Roster { machine, pus: pus_of, tuning, always_apart });
+        let roster = Arc::new(Roster { machine, pus: pus_of, tuning, model, always_apart });
         let shared = Arc::new(Shared {
             world,
             dispatch,

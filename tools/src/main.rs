@@ -7,6 +7,7 @@ mod command;
 mod failure;
 mod interrupt;
 mod measure;
+mod model;
 mod names;
 mod output;
 mod paper;

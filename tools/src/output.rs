@@ -43,6 +43,11 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The file that was named.
+    pub(crate) fn path(&self) -> Option<&std::path::Path> {
+        self.output.as_deref()
+    }
+
     /// Opens the output.
     pub(crate) fn open(&self) -> Result<Sink, Failure> {
         let to: Box<dyn Write> = match &self.output {

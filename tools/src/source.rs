@@ -21,6 +21,11 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Whether one was named.
+    pub(crate) fn is_named(&self) -> bool {
+        self.synthetic.is_some() || self.xml.is_some() || self.sysfs.is_some()
+    }
+
     /// Reads the machine. What was asked for is read or is an error: this machine never stands in for it.
     pub(crate) fn read(&self) -> Result<Machine, Failure> {
         match (&self.synthetic, &self.xml, &self.sysfs) {

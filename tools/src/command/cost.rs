@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
-use crate::paper::source::SourceArgs;
 use crate::paper::{ids, table};
+use crate::source::SourceArgs;
 use phalanx::model::{
     BadNetwork, ClosedForm, Congestion, Cost, Kind, Network, Rates, Ratio, StepOn, bound,
     closed_form, rank,

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod cost;
 mod machine;
+mod model;
 mod peers;
 mod place;
 mod trace;
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Cost(Box<cost::CostArgs>),
     Check(check::Check),
     Machine(machine::MachineArgs),
+    Model(Box<model::Model>),
     Place(Box<place::Place>),
     Peers(Box<peers::Peers>),
 }
@@ -31,6 +33,7 @@ impl Command {
             Command::Cost(cost) => cost.run(),
             Command::Check(check) => check.run(),
             Command::Machine(machine) => machine.run(),
+            Command::Model(model) => model.run(),
             Command::Place(place) => place.run(),
             Command::Peers(peers) => peers.run(),
         }

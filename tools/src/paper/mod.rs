@@ -5,7 +5,6 @@
 //! |---|---|
 //! | `call.rs` | `ID -p RANKS --dims .. --root .. --shift ..` |
 //! | `ids.rs` | every id of the checklist, with what it needs |
-//! | `source.rs` | where a machine's description comes from |
 //! | `state.rs` | who holds what after each step |
 //! | `figure.rs` | that as text |
 //! | `table.rs` | rows as text, tsv and json |
@@ -13,6 +12,5 @@
 pub(crate) mod call;
 pub(crate) mod figure;
 pub(crate) mod ids;
-pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod table;

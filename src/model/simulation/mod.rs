@@ -1,0 +1,36 @@
+//! What a schedule would take on a machine that we do not have: a discrete simulation over published hand-off
+//! times. **Modelled, never measured.**
+//!
+//! | file | what |
+//! |---|---|
+//! | `costs.rs` | a machine's levels: hand-offs, rates, sources ([`MachineCosts`]) |
+//! | `table.rs` | published machines |
+//! | `transport.rs` | what a message costs in software ([`Transport`]) |
+//! | `effects.rs` | what is taken into account ([`Effects`]) |
+//! | `layout.rs` | who sits where |
+//! | `run.rs` | the clocks ([`Simulation`]) |
+//! | `choice.rs` | estimates that are quick enough to choose by at run time ([`LevelModel`]) |
+//!
+//! Every rank has a clock. In a step it sends, then takes its messages in the
+//! schedule's order. A message is a line that moves `transfers` times; what does not fit the line is pulled at the
+//! core's rate, or its share of the narrowest door on the way. With no effects and one level that is t_s + t_w m, and the sums
+//! are the textbook's.
+//!
+//! Not modelled: the time of combining (it is below that of moving), page faults, the operating
+//! system, frequency.
+
+mod choice;
+mod costs;
+mod effects;
+mod layout;
+mod run;
+mod table;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use choice::{Decision, LevelModel};
+pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
+pub use effects::{Effect, Effects};
+pub use run::{Outcome, Simulation};
+pub use transport::Transport;

@@ -1,0 +1,210 @@
+use super::*;
+use crate::model::Cost;
+use crate::placement::{Placement, assign};
+use crate::schedule::{Algorithm, Operation, Request};
+use crate::topology::Extents;
+
+/// The special case: one level, no effects, every algorithm, with m a multiple of everything so that
+/// the sums are exact.
+#[test]
+fn the_textbook_is_the_special_case_of_one_level() {
+    let mut compared = 0;
+    for &algorithm in Algorithm::ALL {
+        for p in [1, 2, 3, 4, 6, 8, 9, 16] {
+            for &operation in algorithm.operations() {
+                let request = Request::new(operation, p);
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let m = 2520.0 * schedule.contract().split as f64;
+                let one = Simulation::textbook(p, 7.0, 2.0).run(&schedule, m).unwrap();
+                let cost = Cost::of(&schedule);
+                let words = cost.tw.numerator() as f64 * m / cost.tw.denominator() as f64;
+                assert_eq!(one.ns, 7.0 * cost.ts as f64 + 2.0 * words, "{algorithm} p = {p}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
+}
+
+fn on(id: &str, p: usize, placement: &Placement) -> Simulation {
+    let costs = MachineCosts::named(id).unwrap();
+    let machine = costs.machine().unwrap();
+    Simulation::new(&machine, &assign(placement, &machine, p).unwrap(), costs).unwrap()
+}
+
+fn barrier(p: usize) -> crate::schedule::Schedule {
+    Algorithm::BAR_ANY.schedule(&Request::new(Operation::Barrier, p)).unwrap()
+}
+
+#[test]
+fn the_table_can_be_and_its_machines_have_their_levels() {
+    let mut whole = 0;
+    for costs in MachineCosts::all() {
+        costs.check().unwrap();
+        let machine = costs.machine().unwrap();
+        let ranks = assign(&Placement::Compact, &machine, machine.pu_count()).unwrap();
+        match Simulation::new(&machine, &ranks, costs) {
+            Ok(simulation) => {
+                whole += 1;
+                assert!(simulation.run(&barrier(simulation.ranks()), 0.0).unwrap().ns > 0.0);
+                assert_eq!(MachineCosts::nearest(&machine).1, true, "{}", costs.id);
+            }
+            Err(CostsError::NoData { .. }) => {
+                assert!(["xeon-8468-2s-snc4", "orfeo-thin-2x12"].contains(&&*costs.id));
+            }
+            Err(error) => panic!("{}: {error}", costs.id),
+        }
+    }
+    assert!(whole >= 18, "{whole}");
+}
+
+#[test]
+fn absurd_costs_are_refused() {
+    let good = MachineCosts::named("thunderx2-2s").unwrap();
+    let broken = |change: &dyn Fn(&mut MachineCosts)| {
+        let mut costs = good.clone();
+        change(&mut costs);
+        costs.check().unwrap_err().to_string()
+    };
+    let at =
+        |costs: &mut MachineCosts, i: usize, ns: f64| costs.levels.to_mut()[0].hand_off[i] = ns;
+    assert!(broken(&|c| at(c, 1, f64::NAN)).contains("a hand-off of NaN ns at level l3"));
+    assert!(broken(&|c| at(c, 2, 1e12)).contains("1000000000000 ns"));
+    assert!(broken(&|c| at(c, 0, 27.0)).contains("percentiles 27, 26, 31.2"));
+    assert!(broken(&|c| c.levels.to_mut()[1].rate = Some(0.0)).contains("0 GB/s at level machine"));
+    assert!(broken(&|c| c.levels.to_mut()[1].level = c.levels[0].level).contains("l3 twice"));
+    assert!(broken(&|c| c.memory.link = Some(-1.0)).contains("-1 GB/s"));
+    let unbound = assign(&Placement::Unpinned, &good.machine().unwrap(), 2).unwrap();
+    let error = Simulation::new(&good.machine().unwrap(), &unbound, good).unwrap_err();
+    assert_eq!(error, CostsError::Unbound { rank: 0 });
+    let other = on("thunderx2-2s", 4, &Placement::Compact).run(&barrier(8), 0.0);
+    assert_eq!(other.unwrap_err(), CostsError::Ranks { schedule: 8, layout: 4 });
+}
+
+/// Each effect, switched off alone, changes a case that is about it, and in the right direction.
+#[test]
+fn every_effect_has_an_effect() {
+    let rome = |p| on("epyc-7742-2s-nps4", p, &Placement::Compact);
+    let time = |s: &Simulation, a: Algorithm, op, bytes| {
+        let request = Request::new(op, s.ranks());
+        s.run(&a.schedule(&request).unwrap(), bytes).unwrap().ns
+    };
+    let all_gather =
+        |s: &Simulation, bytes| time(s, Algorithm::AG_RING, Operation::AllGather, bytes);
+    let fused = |s: &Simulation, bytes| time(s, Algorithm::AR_FUSED, Operation::AllReduce, bytes);
+    // Neighbours on a packed ring are near, but for the ends: dearer where all are equally far.
+    assert!(all_gather(&rome(128), 8.0) < all_gather(&rome(128).without(Effect::Levels), 8.0));
+    let spread = rome(128).spread(&barrier(128), 0.0, 9).unwrap();
+    assert!(spread[0] <= spread[1] && spread[1] < spread[2]);
+    // Waiting for everybody after each step never helps.
+    let scan = |s: &Simulation| time(s, Algorithm::SCAN_CHAIN, Operation::Scan, 8.0);
+    assert!(scan(&rome(100)) <= scan(&rome(100).without(Effect::Overlap)) + 1e-6);
+    assert!(fused(&rome(128), 1e6) > fused(&rome(128).without(Effect::Occupancy), 1e6));
+    assert!(fused(&rome(128), 1e6) > fused(&rome(128).without(Effect::Saturation), 1e6));
+    assert!(all_gather(&rome(8), 1e8) > all_gather(&rome(8).without(Effect::Memory), 1e8));
+    assert!(fused(&rome(64), 4096.0) != fused(&rome(64).without(Effect::ReadSharing), 4096.0));
+    assert!(fused(&rome(16), 64.0) > fused(&rome(16).without(Effect::Pollers), 64.0));
+    let both = Transport { turnaround: true, waited_ns: 400.0, ..Transport::PHALANX };
+    let mpi = rome(64).with_transport(both);
+    let all_reduce = |s: &Simulation| time(s, Algorithm::AR_HCUBE, Operation::AllReduce, 8.0);
+    assert!(all_reduce(&mpi) > all_reduce(&mpi.without(Effect::Turnaround)));
+    let broadcast = |s: &Simulation| time(s, Algorithm::BC_ANY, Operation::Broadcast, 8.0);
+    assert!(broadcast(&mpi) > broadcast(&mpi.without(Effect::LongWait)));
+    let far = rome(128).with_lines_at_rank_0();
+    assert!(
+        far.run(&barrier(128), 0.0).unwrap().ns
+            > far.without(Effect::Home).run(&barrier(128), 0.0).unwrap().ns
+    );
+    assert!(rome(64).counter_barrier() > rome(64).without(Effect::SharedWriters).counter_barrier());
+}
+
+/// Placement matters, and in the known direction.
+#[test]
+fn neighbours_that_are_near_are_cheaper() {
+    let ring = |placement: &Placement| {
+        let simulation = on("epyc-9654-2s-nps4", 192, placement);
+        let schedule =
+            Algorithm::AG_RING.schedule(&Request::new(Operation::AllGather, 192)).unwrap();
+        simulation.run(&schedule, 8.0).unwrap().ns
+    };
+    assert!(ring(&Placement::Compact) < ring(&Placement::Random(1)) / 1.3);
+}
+
+/// Ranks of one core, of one cache and so on: the pairs are all there.
+#[test]
+fn pairs_are_counted_by_level() {
+    let all = on("epyc-7763-2s", 256, &Placement::Compact);
+    let schedule = Algorithm::TX_ANY.schedule(&Request::new(Operation::AllToAll, 256)).unwrap();
+    let messages = all.run(&schedule, 1.0).unwrap().messages;
+    assert_eq!(messages.iter().sum::<usize>(), trace_len(&schedule));
+    assert!(messages.iter().all(|&n| n > 0), "{messages:?}");
+}
+
+fn trace_len(schedule: &crate::schedule::Schedule) -> usize {
+    crate::schedule::trace(schedule).count()
+}
+
+#[test]
+fn every_case_of_the_checker_can_be_simulated() {
+    let costs = MachineCosts::named("epyc-7763-2s").unwrap();
+    let machine = costs.machine().unwrap();
+    for p in [1, 2, 5, 8, 12] {
+        let ranks = assign(&Placement::Compact, &machine, p).unwrap();
+        let simulation = Simulation::new(&machine, &ranks, costs).unwrap();
+        for &algorithm in Algorithm::ALL {
+            for &operation in algorithm.operations() {
+                let dims = Extents::squarest(p);
+                let request = Request::new(operation, p).dims(dims);
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let small = simulation.run(&schedule, 8.0).unwrap().ns;
+                let large = simulation.run(&schedule, 1e6).unwrap().ns;
+                assert!(small.is_finite() && small <= large, "{algorithm} {p}: {small} {large}");
+            }
+        }
+    }
+}
+
+/// The quick estimates choose what the simulation finds near the best, on every machine with levels.
+#[test]
+fn quick_choices_are_near_the_best_of_the_simulation() {
+    let mut worst: f64 = 1.0;
+    for id in [
+        "epyc-7742-2s-nps4",
+        "epyc-7763-2s",
+        "epyc-9654-2s-nps4",
+        "xeon-8375c-2s",
+        "kunpeng920-6426-2s",
+    ] {
+        let costs = MachineCosts::named(id).unwrap();
+        let machine = costs.machine().unwrap();
+        for p in [16, 48, machine.cores().len()] {
+            let ranks = assign(&Placement::Compact, &machine, p).unwrap();
+            let Some(model) = LevelModel::new(&machine, &ranks, costs).unwrap() else { continue };
+            let simulation = Simulation::new(&machine, &ranks, costs).unwrap();
+            for (operation, bytes) in [
+                (Operation::Barrier, 0),
+                (Operation::AllReduce, 8),
+                (Operation::AllReduce, 1 << 20),
+                (Operation::Broadcast, 8),
+                (Operation::Reduce, 8),
+                (Operation::Scan, 8),
+            ] {
+                let choice = model.choose(operation, bytes, true).unwrap();
+                let time = |algorithm: Algorithm, levels: &crate::schedule::Hierarchy| {
+                    let request = Request::new(operation, p).levels(levels.clone());
+                    let schedule = algorithm.schedule(&request).unwrap();
+                    simulation.run(&schedule, bytes as f64).unwrap().ns
+                };
+                let ours = time(choice.algorithm, &choice.levels);
+                let other = choice.runner_up.map_or(ours, |(a, _)| {
+                    [0, 2, 4]
+                        .map(|d| time(a, &model.hierarchy().clone().degrees(&[d, d, d, d])))
+                        .into_iter()
+                        .fold(f64::INFINITY, f64::min)
+                });
+                worst = worst.max(ours / other.min(ours));
+            }
+        }
+    }
+    assert!(worst < 1.3, "{worst}");
+}
