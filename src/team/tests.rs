@@ -41,6 +41,7 @@ fn mailboxes_are_apart_where_ranks_sit_in_several_memories() {
         machine: machine.clone(),
         pus: pus.to_vec(),
         tuning: crate::model::Tuning::default(),
+        model: None,
         always_apart: false,
     };
     let four = roster(&[Some(0), Some(1), Some(2), Some(3)]);
