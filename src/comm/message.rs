@@ -3,20 +3,20 @@
 use super::Comm;
 use crate::element::Element;
 use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
-use crate::mailbox::INLINE;
+use crate::mailbox::EAGER;
 use std::panic::Location;
 
 impl Comm {
     /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
     /// between two ranks arrive in the order in which they were sent.
     ///
-    /// Up to 40 bytes are gone when the call returns (two messages may be on
+    /// Up to 1024 bytes are gone when the call returns (four messages may be on
     /// their way); more are read by the receiver straight from `data`, and the
     /// call returns when it has done so.
     ///
     /// **Must agree:** the element type and the length, with the receiver's.
     ///
-    /// **Cost** `t_s + t_w m`, one copy.
+    /// **Cost** `t_s + t_w m`, one copy; two for up to 1024 bytes.
     ///
     /// # Errors
     /// A rank that does not exist, or is this one, ends the run.
@@ -180,9 +180,9 @@ impl Comm {
 #[inline(always)]
 fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> {
     let bytes = size_of_val(data);
-    if bytes <= INLINE {
-        port.post_inline(to, bytes, |body| {
-            // SAFETY: `bytes <= INLINE`, the size of a body.
+    if bytes <= EAGER {
+        port.post_copy(to, bytes, |body| {
+            // SAFETY: there is room for `bytes` bytes, which are not ours.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, bytes) }
         })
     } else {
@@ -194,8 +194,8 @@ fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> 
 #[inline(always)]
 fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), Stop> {
     let bytes = size_of_val(data);
-    if bytes <= INLINE {
-        port.take(from, Kind::inline(bytes), |body| {
+    if bytes <= EAGER {
+        port.take_copy(from, bytes, |body| {
             // SAFETY: the sender wrote `bytes` bytes of the same type
             // (fingerprint and kind agree).
             unsafe { std::ptr::copy_nonoverlapping(body, data.as_mut_ptr().cast(), bytes) }

@@ -12,6 +12,7 @@ mod reduce;
 mod scan;
 mod scatter;
 mod shift;
+mod small;
 mod split;
 mod views;
 
@@ -74,7 +75,9 @@ pub struct Comm {
 }
 
 // SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
-// that have ended, and are never used again; everything else is `Send`. That a
+// that have ended, and are never used again; those in the port are to words of
+// the fabric and the world, which are `Sync` and which the port keeps; everything
+// else is `Send`. That a
 // team's communicators stay on their rank's thread is checked by `enter`.
 unsafe impl Send for Comm {}
 
@@ -146,7 +149,15 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        self.choice = Choice::default();
+        if !self.is_auto() {
+            self.choice = Choice::default();
+        }
+    }
+
+    /// Whether the library chooses the algorithms.
+    #[inline(always)]
+    fn is_auto(&self) -> bool {
+        matches!(self.choice, Choice::Auto)
     }
 
     /// See [`Port::move_in`].
@@ -245,10 +256,7 @@ impl Comm {
 
     #[inline(always)]
     fn is_good_here(&self) -> bool {
-        self.thread == this_thread()
-            && self.port.run() == self.port.fabric().world().run()
-            && !self.port.is_dead()
-            && !self.port.has_left_run()
+        self.thread == this_thread() && self.port.is_open()
     }
 
     #[cold]

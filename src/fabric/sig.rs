@@ -88,20 +88,21 @@ impl Sig {
 
 /// How a payload travels: a value of the check's `kind` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(u8);
+pub(crate) struct Kind(u16);
 
 impl Kind {
     /// The payload is the address of one slice and its length in elements.
-    pub(crate) const SLICE: Kind = Kind(62);
+    pub(crate) const SLICE: Kind = Kind(2046);
     /// The payload is the address of a list of slices, their number, and the
     /// sum of their lengths in elements.
-    pub(crate) const LIST: Kind = Kind(63);
+    pub(crate) const LIST: Kind = Kind(2047);
 
-    /// The payload is `bytes <= INLINE` bytes in the slot.
+    /// The payload is `bytes <= EAGER` bytes that the sender has copied: to the
+    /// slot if they fit, else to its shelf.
     #[inline(always)]
-    pub(crate) const fn inline(bytes: usize) -> Kind {
-        debug_assert!(bytes <= crate::mailbox::INLINE);
-        Kind(bytes as u8)
+    pub(crate) const fn copied(bytes: usize) -> Kind {
+        debug_assert!(bytes <= crate::mailbox::EAGER);
+        Kind(bytes as u16)
     }
 }
 
@@ -114,12 +115,13 @@ impl Kind {
 /// | 14..25 | root or distance, 2047 for none |
 /// | 25..32 | algorithm |
 /// | 32..38 | extents of a mesh, or counts of varied blocks, hashed; 0 for neither |
-/// | 38..44 | kind of payload |
-/// | 44..56 | length of the call in elements, modulo 2^12 |
+/// | 38..49 | kind of payload: bytes, or what the address is of |
+/// | 49..56 | length of the call in elements, modulo 2^7 |
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
 ///
-/// What memory safety depends on is compared in full elsewhere: the element
-/// type by [`Sig`], the number of elements behind a pointer in the payload.
+/// What memory safety depends on is compared in full: the element type by
+/// [`Sig`], the bytes of a payload that was copied here, the number of elements
+/// behind a pointer in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Check(pub(crate) u64);
 
@@ -140,7 +142,7 @@ impl Check {
             (call & 0x3fff)
                 | ((parameter as u64) & 0x7ff) << 14
                 | ((algorithm as u64) & 0x1fff) << 25
-                | ((len as u64) & 0xfff) << 44
+                | ((len as u64) & 0x7f) << 49
                 | record << 56,
         )
     }
@@ -179,8 +181,8 @@ impl Check {
             ("root or distance", numbers(field(14, 11))),
             ("algorithm", [name(algorithm.0 as u8), name(algorithm.1 as u8)]),
             ("extents of the mesh, or counts (hashed)", numbers(field(32, 6))),
-            ("length (low 12 bits)", numbers(field(44, 12))),
-            ("bytes of the message (62, 63: large)", numbers(field(38, 6))),
+            ("length (low 7 bits)", numbers(field(49, 7))),
+            ("bytes of the message (2046, 2047: large)", numbers(field(38, 11))),
         ];
         let said = |(name, [a, b]): &(&str, [String; 2])| {
             (a != b).then(|| format!("{name}: expected {a}, got {b}"))

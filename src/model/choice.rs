@@ -30,15 +30,15 @@ pub(crate) fn auto(
     varied: bool,
 ) -> Algorithm {
     let small = ranks >= MANY && bytes <= FEW_LOOKS;
-    let inline = bytes <= crate::mailbox::INLINE;
+    let copied = bytes <= crate::mailbox::EAGER;
     match operation {
         Operation::Broadcast => Algorithm::BC_ANY,
-        Operation::Reduce if inline || small => Algorithm::RED_ANY,
+        Operation::Reduce if copied || small => Algorithm::RED_ANY,
         Operation::Reduce => Algorithm::RED_FUSED,
         Operation::AllGather => Algorithm::AG_ANY,
-        Operation::ReduceScatter if commutative && (inline || small) => Algorithm::RS_ANY,
+        Operation::ReduceScatter if commutative && (copied || small) => Algorithm::RS_ANY,
         Operation::ReduceScatter => Algorithm::RS_FUSED,
-        Operation::AllReduce if inline || small => Algorithm::AR_ANY,
+        Operation::AllReduce if copied || small => Algorithm::AR_ANY,
         Operation::AllReduce => Algorithm::AR_FUSED,
         Operation::Barrier => Algorithm::BAR_ANY,
         Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_HCUBE,
