@@ -35,6 +35,12 @@ impl Comm {
     pub fn barrier(&mut self) {
         static SIG: Sig = Sig::of::<()>("barrier", "", "");
         let at = Location::caller();
+        if self.size() == 1 && self.is_auto() {
+            // Nobody to meet.
+            let params = Params { len: 0, parameter: Check::NO_PARAMETER, algorithm: 0 };
+            let _ = self.enter(&SIG, at, params);
+            return;
+        }
         if !self.is_auto() && self.choice != Choice::Algorithm(Algorithm::BAR_ANY) {
             return self.barrier_by_schedule(&SIG, at);
         }
@@ -84,16 +90,20 @@ impl Comm {
 #[inline(always)]
 fn meet(port: &mut Port) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
-    port.show_all(0, |_| ());
-    for peer in (rank + 1..p).chain(0..rank) {
-        port.look(peer, 0, |_| ())?;
+    port.show_all(0, 1, |_| ());
+    if p == 2 {
+        return port.look(1 - rank, 0, 1, |_| ());
+    }
+    for distance in 1..p {
+        let peer = rank + distance;
+        port.look(if peer < p { peer } else { peer - p }, 0, 1, |_| ())?;
     }
     Ok(())
 }
 
 /// In round `k` every rank signals rank `r + 2^k` and waits for `r - 2^k`:
 /// after it, it has heard, directly or not, of the `2^(k+1)` ranks before it.
-#[inline(always)]
+#[inline(never)]
 fn disseminate(port: &mut Port) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     let guard = Guard::new(port);
@@ -101,8 +111,8 @@ fn disseminate(port: &mut Port) -> Result<(), Stop> {
     while distance < p {
         let to = if rank + distance < p { rank + distance } else { rank + distance - p };
         let from = if rank >= distance { rank - distance } else { rank + p - distance };
-        guard.port.post_copy(to, 0, |_| ())?;
-        guard.port.take_copy(from, 0, |_| ())?;
+        guard.port.post_copy(to, 0, 1, |_| ())?;
+        guard.port.take_copy(from, 0, 1, |_| ())?;
         distance *= 2;
     }
     guard.disarm();

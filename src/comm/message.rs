@@ -181,7 +181,7 @@ impl Comm {
 fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> {
     let bytes = size_of_val(data);
     if bytes <= EAGER {
-        port.post_copy(to, bytes, |body| {
+        port.post_copy(to, data.len(), size_of::<T>(), |body| {
             // SAFETY: there is room for `bytes` bytes, which are not ours.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, bytes) }
         })
@@ -195,7 +195,7 @@ fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> 
 fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), Stop> {
     let bytes = size_of_val(data);
     if bytes <= EAGER {
-        port.take_copy(from, bytes, |body| {
+        port.take_copy(from, data.len(), size_of::<T>(), |body| {
             // SAFETY: the sender wrote `bytes` bytes of the same type
             // (fingerprint and kind agree).
             unsafe { std::ptr::copy_nonoverlapping(body, data.as_mut_ptr().cast(), bytes) }

@@ -8,6 +8,7 @@ mod choice;
 mod gather;
 mod message;
 mod perform;
+mod recent;
 mod reduce;
 mod scan;
 mod scatter;
@@ -65,6 +66,8 @@ pub struct Comm {
     /// a thread that is the user's own.
     in_team: bool,
     choice: Choice,
+    /// Whether `choice` is another than `Auto`.
+    forced: bool,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
@@ -98,6 +101,7 @@ impl Comm {
             thread: 0,
             in_team: roster.is_some(),
             choice: Choice::default(),
+            forced: false,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -114,6 +118,7 @@ impl Comm {
             thread: self.thread,
             in_team: self.in_team,
             choice: Choice::default(),
+            forced: false,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -149,15 +154,21 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        if !self.is_auto() {
-            self.choice = Choice::default();
+        if self.forced {
+            self.choose(Choice::default());
         }
+    }
+
+    /// Chooses another way of choosing; returns the one before.
+    fn choose(&mut self, choice: Choice) -> Choice {
+        self.forced = choice != Choice::Auto;
+        std::mem::replace(&mut self.choice, choice)
     }
 
     /// Whether the library chooses the algorithms.
     #[inline(always)]
     fn is_auto(&self) -> bool {
-        matches!(self.choice, Choice::Auto)
+        !self.forced
     }
 
     /// See [`Port::move_in`].

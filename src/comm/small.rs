@@ -72,12 +72,12 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
     let bytes = size_of_val(buf);
     // Nobody reaches our memory; but a panic in the operator ends the run.
     let guard = Guard::new(port);
-    guard.port.show_all(bytes, |body| {
+    guard.port.show_all(buf.len(), size_of::<T>(), |body| {
         // SAFETY: there is room for `bytes` bytes, which are not ours.
         unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
     });
     if p == 2 {
-        guard.port.look(1 - rank, bytes, |body| {
+        guard.port.look(1 - rank, buf.len(), size_of::<T>(), |body| {
             for (i, own) in buf.iter_mut().enumerate() {
                 // SAFETY: the peer wrote as many elements of the same type
                 // (the fingerprint agrees); their alignment may be less.
@@ -89,7 +89,7 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
         all.clear();
         all.resize(p, std::ptr::null_mut());
         for peer in (rank + 1..p).chain(0..rank) {
-            all[peer] = guard.port.look(peer, bytes, |body| body.cast_mut())?;
+            all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
         }
         let folding = Folding::of(p);
         for (i, own) in buf.iter_mut().enumerate() {
@@ -122,13 +122,13 @@ pub(super) fn fold_and_double<T: Element, O: Operator<T>>(
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let send = |port: &mut Port, peer: usize, buf: &[T]| {
-        port.post_copy(peer, bytes, |body| {
+        port.post_copy(peer, buf.len(), size_of::<T>(), |body| {
             // SAFETY: there is room for `bytes` bytes, which are not ours.
             unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
         })
     };
     let join = |port: &mut Port, peer: usize, buf: &mut [T]| {
-        port.take_copy(peer, bytes, |body| {
+        port.take_copy(peer, buf.len(), size_of::<T>(), |body| {
             for (i, own) in buf.iter_mut().enumerate() {
                 // SAFETY: the peer wrote as many elements of the same type
                 // (the fingerprint agrees); their alignment may be less.
@@ -140,7 +140,7 @@ pub(super) fn fold_and_double<T: Element, O: Operator<T>>(
     let folding @ Folding { active, folded } = Folding::of(p);
     if rank < 2 * folded && rank % 2 == 0 {
         send(port, rank + 1, buf)?;
-        port.take_copy(rank + 1, bytes, |body| {
+        port.take_copy(rank + 1, buf.len(), size_of::<T>(), |body| {
             // SAFETY: as in `join`; the slice has `bytes` bytes.
             unsafe { std::ptr::copy_nonoverlapping(body, buf.as_mut_ptr().cast(), bytes) }
         })?;

@@ -110,7 +110,7 @@ pub(crate) unsafe fn execute(
                 if len * size <= EAGER {
                     // SAFETY: the pieces are within the buffers, and there is
                     // room for `len` elements.
-                    port.post_copy(*peer, len * size, |body| unsafe {
+                    port.post_copy(*peer, *len, size, |body| unsafe {
                         gather(body, pieces, buffers, kernel);
                     })?;
                 } else if let [piece] = pieces {
@@ -129,7 +129,7 @@ pub(crate) unsafe fn execute(
             Action::Take { peer, targets, len } => {
                 let targets = &plan.targets[targets.clone()];
                 if len * size <= EAGER {
-                    port.take_copy(*peer, len * size, |body| {
+                    port.take_copy(*peer, *len, size, |body| {
                         let mut aligned =
                             Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
                         // What comes in the slot is aligned to 8; elements of

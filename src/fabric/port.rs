@@ -6,7 +6,9 @@ use super::record::Records;
 use super::sig::{Check, Kind, Sig};
 use super::words::{Fabric, Seat};
 use super::world::Line;
-use crate::mailbox::{Board, Channel, EAGER, End, Gate, Header, INLINE, Link, Notice, Place, Shelf};
+#[allow(unused_imports)] // For the documentation.
+use crate::mailbox::EAGER;
+use crate::mailbox::{Board, Channel, End, Gate, Header, INLINE, Link, Notice, Place, Shelf};
 use crate::sync::Arc;
 use crate::wait::{Bed, Patience, Pause, Wait};
 use std::panic::Location;
@@ -112,7 +114,8 @@ pub(crate) struct Port {
     run: u64,
     wait: Wait,
     bed: Bed,
-    /// For the own gate.
+    /// The own gate, and what belongs to it.
+    gate: NonNull<Gate>,
     shelf: Option<NonNull<Shelf>>,
     /// Pointers under way: peer and message number.
     debts: Vec<(usize, u32)>,
@@ -154,7 +157,9 @@ impl Port {
         let member = fabric.member(rank);
         let line = NonNull::from(fabric.world().line(member));
         let records = NonNull::from(fabric.world().records(member));
+        let gate = NonNull::from(fabric.gate(rank));
         let mut port = Port {
+            gate,
             peers,
             rank,
             pass: run,
@@ -352,34 +357,46 @@ impl Port {
     /// Posts a message of `kind` to `peer`; `fill` writes the payload.
     #[inline(always)]
     fn post(&mut self, peer: usize, kind: Kind, fill: impl FnOnce(*mut u8)) -> Result<u32, Stop> {
-        self.wait(peer, |peer| peer.link().can_post())?;
         let header = self.header(kind);
+        self.await_room(peer)?;
         let peer = &mut self.peers[peer];
         let n = peer.link().post(header, fill);
         peer.wake();
         Ok(n)
     }
 
-    /// Posts `bytes <= EAGER` bytes, written by `fill`. They are copied;
-    /// nothing needs to be settled.
+    /// Posts `len` elements of `size` bytes, [`EAGER`] bytes at most, written by
+    /// `fill`. They are copied; nothing needs to be settled.
     #[inline(always)]
     pub(crate) fn post_copy(
         &mut self,
         peer: usize,
-        bytes: usize,
+        len: usize,
+        size: usize,
         fill: impl FnOnce(*mut u8),
     ) -> Result<(), Stop> {
-        if bytes <= INLINE {
-            return self.post(peer, Kind::copied(bytes), fill).map(drop);
+        let bytes = len * size;
+        let kind = Kind::copied(bytes);
+        if bytes <= Kind::BRIEF {
+            return self.post(peer, kind, fill).map(drop);
         }
-        self.wait(peer, |peer| peer.link().can_post())?;
-        let header = self.header(Kind::copied(bytes));
+        if bytes <= LONG {
+            // SAFETY: a body has room for the length and `LONG` bytes.
+            return self.post(peer, kind, |body| unsafe { long(body, len, fill) }).map(drop);
+        }
+        self.await_room(peer)?;
+        let header = self.header(kind);
         let Port { peers, fabric, .. } = self;
         let peer = &mut peers[peer];
         let shelf = *peer.shelf.get_or_insert_with(|| fabric.new_shelf());
-        // SAFETY: the fabric keeps it as long as the channels; it was made for
-        // this end alone.
-        unsafe { peer.link().post_on(shelf.as_ref(), header, fill) };
+        // SAFETY: the fabric keeps it as long as the channels.
+        let shelf = unsafe { shelf.as_ref() };
+        let mut link = peer.link();
+        // SAFETY: the shelf was made for this end alone.
+        let place = unsafe { link.place(shelf, fill) };
+        // SAFETY: a body has room for the two words.
+        link.post(header, |body| unsafe { body.cast::<Shelved>().write(Shelved { len, place }) });
+        link.prefetch_place(shelf, bytes);
         peer.wake();
         Ok(())
     }
@@ -399,78 +416,85 @@ impl Port {
     }
 
     /// Takes the next message from `peer`, which must be of the call in
-    /// progress and have `bytes` bytes that were copied; `take` gets them.
-    /// They are aligned to 8, more than [`INLINE`] of them to [`EAGER`].
+    /// progress and have `len` elements of `size` bytes that were copied; `take`
+    /// gets them, aligned to 8, those of more than [`LONG`] bytes to [`EAGER`].
     #[inline(always)]
     pub(crate) fn take_copy<R>(
         &mut self,
         peer: usize,
-        bytes: usize,
+        len: usize,
+        size: usize,
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
         self.await_message(peer)?;
-        let expected = self.header(Kind::copied(bytes));
-        let sig = self.sig;
+        let own = Own { header: self.header(Kind::copied(len * size)), sig: self.sig, len };
         let at = &mut self.peers[peer];
         let mut link = at.link();
         let taken = link.read(|got, body| {
-            if !Check(expected.check).agrees(Check(got.check)) || !sig.agrees(got.sig) {
-                return Err(Stop::Mismatch { peer, expected, got, lens: None });
-            }
             // SAFETY: a message of this kind was written by `post_copy`, and
             // is not consumed yet.
-            Ok(unsafe { unpack(bytes, body, take) })
+            unsafe { own.unpack(peer, len * size, got, body, take) }
         })?;
         link.consume();
         at.wake();
         Ok(taken)
     }
 
-    /// Shows `bytes <= EAGER` bytes, written by `fill`, to all peers, each of
-    /// which does the same and [`look`](Port::look)s at everybody's: the gates.
-    /// Does not wait. They are copied; nothing needs to be settled.
+    /// Shows `len` elements of `size` bytes, [`EAGER`] bytes at most, written by
+    /// `fill`, to all peers, each of which does the same and
+    /// [`look`](Port::look)s at everybody's: the gates. Does not wait. They are
+    /// copied; nothing needs to be settled.
     #[inline(always)]
-    pub(crate) fn show_all(&mut self, bytes: usize, fill: impl FnOnce(*mut u8)) {
+    pub(crate) fn show_all(&mut self, len: usize, size: usize, fill: impl FnOnce(*mut u8)) {
         self.episode += 1;
+        let bytes = len * size;
         let header = self.header(Kind::copied(bytes));
-        let Port { peers, fabric, shelf, episode, rank, .. } = self;
+        let Port { gate, fabric, shelf, episode, .. } = self;
         // SAFETY: a word of the fabric, which is kept.
-        let gate = unsafe { peers[*rank].gate.as_ref() };
-        if bytes <= INLINE {
-            // SAFETY: the owner; whoever shows something has looked at all
-            // peers in the episode before, or the port is dead.
-            unsafe { gate.show(*episode, header, fill) };
-        } else {
-            let shelf = *shelf.get_or_insert_with(|| fabric.new_shelf());
-            // SAFETY: as above; the fabric keeps the shelf as long as the
-            // gates, and it was made for this one.
-            unsafe { gate.show_on(shelf.as_ref(), *episode, header, fill) };
+        let gate = unsafe { gate.as_ref() };
+        // SAFETY: this is the owner; whoever shows something has looked at all
+        // peers in the episode before, or the port is dead. A body has room
+        // for what goes there, and the shelf was made for this gate alone, and
+        // is kept by the fabric.
+        unsafe {
+            if bytes <= Kind::BRIEF {
+                gate.show(*episode, header, fill);
+            } else if bytes <= LONG {
+                gate.show(*episode, header, |body| long(body, len, fill));
+            } else {
+                let shelf = *shelf.get_or_insert_with(|| fabric.new_shelf());
+                let place = gate.place(shelf.as_ref(), *episode, fill);
+                let shelved = Shelved { len, place };
+                gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved));
+                shelf.as_ref().prefetch(*episode + 1, bytes);
+            }
         }
         self.wake_all();
     }
 
-    /// Waits for what `peer` shows in this episode; `take` gets it. It stays
-    /// where it is until this rank shows something again.
+    /// Waits for what `peer` shows in this episode; `take` gets it, as from
+    /// [`take_copy`](Port::take_copy). It stays where it is until this rank shows
+    /// something again.
     #[inline(always)]
     pub(crate) fn look<R>(
         &mut self,
         peer: usize,
-        bytes: usize,
+        len: usize,
+        size: usize,
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
+        let own = Own { header: self.header(Kind::copied(len * size)), sig: self.sig, len };
         let episode = self.episode;
-        self.wait(peer, |peer| peer.gate().has_shown(episode))?;
-        let expected = self.header(Kind::copied(bytes));
-        let sig = self.sig;
-        // SAFETY: this rank is in that episode, and has seen its word.
+        let gate = self.peers[peer].gate;
+        // SAFETY: a word of the fabric, which is kept.
+        let gate = unsafe { gate.as_ref() };
+        if !gate.has_shown_within(episode, self.looks) {
+            self.wait_more(peer, &mut |peer| peer.gate().has_shown(episode))?;
+        }
+        // SAFETY: this rank is in that episode, and has seen its word; the body
+        // was written by `show_all`.
         unsafe {
-            self.peers[peer].gate().read(episode, |got, body| {
-                if !Check(expected.check).agrees(Check(got.check)) || !sig.agrees(got.sig) {
-                    return Err(Stop::Mismatch { peer, expected, got, lens: None });
-                }
-                // It was written by `show_all`.
-                Ok(unpack(bytes, body, take))
-            })
+            gate.read(episode, |got, body| own.unpack(peer, len * size, got, body, take))
         }
     }
 
@@ -509,7 +533,24 @@ impl Port {
 
     #[inline(always)]
     fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
-        self.wait(peer, |peer| peer.link().poll())
+        if self.peers[peer].link().poll_for(self.looks) {
+            return Ok(());
+        }
+        self.wait_more(peer, &mut |peer| peer.link().poll())
+    }
+
+    #[inline(always)]
+    fn await_room(&mut self, peer: usize) -> Result<(), Stop> {
+        if self.peers[peer].link().has_room() {
+            return Ok(());
+        }
+        self.await_more_room(peer)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn await_more_room(&mut self, peer: usize) -> Result<(), Stop> {
+        self.wait(peer, |peer| peer.link().can_post())
     }
 
     /// The last message posted to `peer`.
@@ -584,9 +625,8 @@ impl Port {
     /// Wakes every peer that is parked.
     #[inline(always)]
     fn wake_all(&self) {
-        for (_, peer) in self.peers.iter().enumerate().filter(|&(peer, _)| peer != self.rank) {
-            peer.wake();
-        }
+        // The own seat does no harm: this rank is awake.
+        self.peers.iter().for_each(Peer::wake);
     }
 
     /// Waits until `peer` has finished this call.
@@ -770,18 +810,67 @@ impl Peer {
     }
 }
 
-/// Gives `take` a payload of `bytes` bytes, which is in `body` or, if they do not
-/// fit, at the place whose address is there.
+/// Bytes that go to a slot behind their length.
+const LONG: usize = INLINE - size_of::<usize>();
+
+/// What is in a slot where the payload is not.
+#[repr(C)]
+struct Shelved {
+    len: usize,
+    place: *const Place,
+}
+
+/// Writes a length and a payload behind it.
 ///
 /// # Safety
-/// `post_copy` or `show_all` wrote the body, with as many bytes, and does not
-/// write it or the place again now.
+/// `body` is valid for writes of a word, aligned for it, and of the payload.
 #[inline(always)]
-unsafe fn unpack<R>(bytes: usize, body: *const u8, take: impl FnOnce(*const u8) -> R) -> R {
-    debug_assert!(bytes <= EAGER);
-    if bytes <= INLINE {
-        return take(body);
+unsafe fn long(body: *mut u8, len: usize, fill: impl FnOnce(*mut u8)) {
+    // SAFETY: by the contract.
+    unsafe { body.cast::<usize>().write(len) };
+    fill(body.wrapping_add(size_of::<usize>()));
+}
+
+/// What this rank expects of a message.
+struct Own {
+    header: Header,
+    sig: &'static Sig,
+    len: usize,
+}
+
+impl Own {
+    /// Gives `take` the payload of a message of `bytes` bytes if its header and
+    /// length agree.
+    ///
+    /// # Safety
+    /// If the header agrees, `post_copy` or `show_all` wrote the body, and does
+    /// not write it or its place again now.
+    #[inline(always)]
+    unsafe fn unpack<R>(
+        &self,
+        peer: usize,
+        bytes: usize,
+        got: Header,
+        body: *const u8,
+        take: impl FnOnce(*const u8) -> R,
+    ) -> Result<R, Stop> {
+        if !Check(self.header.check).agrees(Check(got.check)) || !self.sig.agrees(got.sig) {
+            return Err(Stop::Mismatch { peer, expected: self.header, got, lens: None });
+        }
+        if bytes <= Kind::BRIEF {
+            return Ok(take(body));
+        }
+        // SAFETY: what is longer begins with its length.
+        let len = unsafe { body.cast::<usize>().read() };
+        if len != self.len {
+            let lens = Some((self.len, len));
+            return Err(Stop::Mismatch { peer, expected: self.header, got, lens });
+        }
+        if bytes <= LONG {
+            return Ok(take(body.wrapping_add(size_of::<usize>())));
+        }
+        // SAFETY: of the same length, so the sender has come to the same
+        // branch; shelves live as long as the fabric.
+        Ok(unsafe { (*body.cast::<Shelved>().read().place).read(take) })
     }
-    // SAFETY: by the contract; shelves live as long as the fabric.
-    unsafe { (*body.cast::<*const Place>().read()).read(take) }
 }

@@ -88,21 +88,25 @@ impl Sig {
 
 /// How a payload travels: a value of the check's `kind` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(u16);
+pub(crate) struct Kind(u8);
 
 impl Kind {
+    /// The payload is longer than [`Kind::BRIEF`], was copied, and begins with
+    /// its length in elements, which is compared in full.
+    pub(crate) const COPIED: Kind = Kind(61);
     /// The payload is the address of one slice and its length in elements.
-    pub(crate) const SLICE: Kind = Kind(2046);
+    pub(crate) const SLICE: Kind = Kind(62);
     /// The payload is the address of a list of slices, their number, and the
     /// sum of their lengths in elements.
-    pub(crate) const LIST: Kind = Kind(2047);
+    pub(crate) const LIST: Kind = Kind(63);
 
-    /// The payload is `bytes <= EAGER` bytes that the sender has copied: to the
-    /// slot if they fit, else to its shelf.
+    /// Bytes up to which the kind itself says how many they are.
+    pub(crate) const BRIEF: usize = 60;
+
+    /// The payload is `bytes` bytes that the sender has copied.
     #[inline(always)]
     pub(crate) const fn copied(bytes: usize) -> Kind {
-        debug_assert!(bytes <= crate::mailbox::EAGER);
-        Kind(bytes as u16)
+        if bytes <= Kind::BRIEF { Kind(bytes as u8) } else { Kind::COPIED }
     }
 }
 
@@ -115,13 +119,13 @@ impl Kind {
 /// | 14..25 | root or distance, 2047 for none |
 /// | 25..32 | algorithm |
 /// | 32..38 | extents of a mesh, or counts of varied blocks, hashed; 0 for neither |
-/// | 38..49 | kind of payload: bytes, or what the address is of |
-/// | 49..56 | length of the call in elements, modulo 2^7 |
+/// | 38..44 | kind of payload |
+/// | 44..56 | length of the call in elements, modulo 2^12 |
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
 ///
-/// What memory safety depends on is compared in full: the element type by
-/// [`Sig`], the bytes of a payload that was copied here, the number of elements
-/// behind a pointer in the payload.
+/// What memory safety depends on is compared in full elsewhere: the element
+/// type by [`Sig`], the number of elements behind a pointer, or of a payload of more than
+/// [`Kind::BRIEF`] bytes, in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Check(pub(crate) u64);
 
@@ -142,7 +146,7 @@ impl Check {
             (call & 0x3fff)
                 | ((parameter as u64) & 0x7ff) << 14
                 | ((algorithm as u64) & 0x1fff) << 25
-                | ((len as u64) & 0x7f) << 49
+                | ((len as u64) & 0xfff) << 44
                 | record << 56,
         )
     }
@@ -181,8 +185,8 @@ impl Check {
             ("root or distance", numbers(field(14, 11))),
             ("algorithm", [name(algorithm.0 as u8), name(algorithm.1 as u8)]),
             ("extents of the mesh, or counts (hashed)", numbers(field(32, 6))),
-            ("length (low 7 bits)", numbers(field(49, 7))),
-            ("bytes of the message (2046, 2047: large)", numbers(field(38, 11))),
+            ("length (low 12 bits)", numbers(field(44, 12))),
+            ("bytes of the message (61 to 63: large)", numbers(field(38, 6))),
         ];
         let said = |(name, [a, b]): &(&str, [String; 2])| {
             (a != b).then(|| format!("{name}: expected {a}, got {b}"))

@@ -20,7 +20,7 @@
 //! payloads that do not fit the first.
 //!
 //! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up
-//! to [`INLINE`] bytes; or the address of up to [`EAGER`](super::EAGER) bytes on the
+//! to [`INLINE`] bytes, among them perhaps the address of up to [`EAGER`](super::EAGER) bytes on the
 //! sender's [`Shelf`]; or a description of memory that the consumer reads in
 //! place. See `README.md` for the protocol.
 
@@ -217,15 +217,20 @@ impl<'a> Link<'a> {
         Link { out, inc, end }
     }
 
+    /// Whether a slot is known to be free for the next message.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        // Message tx+1 overwrites message tx+1-SLOTS: the peer must be done
+        // with that one.
+        self.end.has_acked(self.end.tx.wrapping_add(1).wrapping_sub(SLOTS))
+    }
+
     /// Whether a slot is free for the next message.
     #[inline(always)]
     pub(crate) fn can_post(&mut self) -> bool {
-        // Message tx+1 overwrites message tx+1-SLOTS: the peer must be done
-        // with that one.
-        let needed = self.end.tx.wrapping_add(1).wrapping_sub(SLOTS);
-        self.end.has_acked(needed) || {
+        self.has_room() || {
             self.look_at_ack();
-            self.end.has_acked(needed)
+            self.has_room()
         }
     }
 
@@ -272,25 +277,31 @@ impl<'a> Link<'a> {
         n
     }
 
-    /// The same for a payload of up to [`EAGER`](super::EAGER) bytes, which goes to
-    /// the `shelf` that belongs to this end.
+    /// The place on `shelf` that the next message may use, filled by `fill`.
+    ///
+    /// The caller has seen [`can_post`](Link::can_post) return true.
     ///
     /// # Safety
     /// - No other link posts with this shelf.
-    /// - It outlives the channel.
     #[inline(always)]
-    pub(crate) unsafe fn post_on(
-        &mut self,
-        shelf: &Shelf,
-        header: Header,
+    pub(crate) unsafe fn place<'s>(
+        &self,
+        shelf: &'s Shelf,
         fill: impl FnOnce(*mut u8),
-    ) -> u32 {
+    ) -> &'s Place {
         let place = shelf.place(u64::from(self.end.tx.wrapping_add(1)));
         // SAFETY: the place was last used by message n - 4, with which the
         // consumer is done (`can_post`).
         unsafe { place.write(fill) };
-        // SAFETY: a slot has room for an address, and is aligned for it.
-        self.post(header, |body| unsafe { body.cast::<*const Place>().write(place) })
+        place
+    }
+
+    /// Fetches the place that the next message will use, if it is free.
+    #[inline(always)]
+    pub(crate) fn prefetch_place(&self, shelf: &Shelf, bytes: usize) {
+        if self.has_room() {
+            shelf.prefetch(u64::from(self.end.tx.wrapping_add(1)), bytes);
+        }
     }
 
     /// Whether the next message has come.
@@ -304,6 +315,22 @@ impl<'a> Link<'a> {
         }
         self.end.learn((word >> 32) as u32);
         true
+    }
+
+    /// [`poll`](Link::poll), so many times.
+    #[inline(always)]
+    pub(crate) fn poll_for(&mut self, looks: u32) -> bool {
+        let n = self.end.rx.wrapping_add(1);
+        let slot = self.inc.slot(n);
+        for _ in 0..looks {
+            // Ordering: as in `poll`.
+            let word = slot.word.load(Ordering::Acquire);
+            if word as u32 == n {
+                self.end.learn((word >> 32) as u32);
+                return true;
+            }
+        }
+        false
     }
 
     /// Reads the message that [`poll`](Link::poll) announced: its header and a

@@ -62,25 +62,22 @@ impl Gate {
         prefetch_write(self.slot(episode.wrapping_add(1)));
     }
 
-    /// The same for up to [`EAGER`](super::EAGER) bytes, on the owner's `shelf`.
+    /// The place on the owner's `shelf` for `episode`, filled by `fill`.
     ///
     /// # Safety
-    /// - As [`show`](Gate::show).
-    /// - The shelf is used with this gate only, and outlives it.
+    /// - As [`show`](Gate::show), before which this is called.
+    /// - The shelf is used with this gate only.
     #[inline(always)]
-    pub(crate) unsafe fn show_on(
+    pub(crate) unsafe fn place<'s>(
         &self,
-        shelf: &Shelf,
+        shelf: &'s Shelf,
         episode: u64,
-        header: Header,
         fill: impl FnOnce(*mut u8),
-    ) {
+    ) -> &'s Place {
         let place = shelf.place(episode);
         // SAFETY: as in `show`.
         unsafe { place.write(fill) };
-        // SAFETY: the contract is passed on; a body has room for an address,
-        // and is aligned for it.
-        unsafe { self.show(episode, header, |body| body.cast::<*const Place>().write(place)) };
+        place
     }
 
     /// Whether the owner has shown what it has for `episode`.
@@ -91,6 +88,14 @@ impl Gate {
     pub(crate) fn has_shown(&self, episode: u64) -> bool {
         // Ordering: pairs with the store in `show`.
         self.slot(episode).word.load(Ordering::Acquire) == episode
+    }
+
+    /// [`has_shown`](Gate::has_shown), asked so many times.
+    #[inline(always)]
+    pub(crate) fn has_shown_within(&self, episode: u64, looks: u32) -> bool {
+        let word = &self.slot(episode).word;
+        // Ordering: as in `has_shown`.
+        (0..looks).any(|_| word.load(Ordering::Acquire) == episode)
     }
 
     /// What the owner shows in `episode`: header and payload.
