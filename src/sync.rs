@@ -53,38 +53,10 @@ mod imp {
 
 pub(crate) use imp::*;
 
-/// Fetches the cache line at `at` for writing: takes it away from whoever read it last, while there is nothing
-/// else to do. A hint; nothing is read or written.
-///
-/// Not `_mm_prefetch` with `_MM_HINT_ET0`: for a CPU that is not known to have PREFETCHW when the program is
-/// compiled, that becomes a fetch for reading. The instruction is a no-op on the 64-bit CPUs that lack it.
-#[inline(always)]
-pub(crate) fn prefetch_write<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-    // SAFETY: a hint: it accesses nothing, faults on no address and changes no register.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
-    }
-    let _ = at;
-}
-
-/// Fetches the cache line at `at` for reading. A hint, as above.
-#[inline(always)]
-pub(crate) fn prefetch_read<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    let _ = at;
-}
-
 /// Atomics that carry diagnostics only (who called what, from where). Nothing
 /// is ever published through them, so the models leave them out.
 pub(crate) mod diagnostic {
-    pub(crate) use std::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering,
-    };
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 }
 
 /// A word whose store publishes something; see the protocol descriptions in

@@ -42,12 +42,7 @@ impl Fused {
 }
 
 /// One rank's part: rounds of interleaved calls until the time is over.
-pub(crate) fn two_ranks(
-    comm: &mut Comm,
-    flags: &Flags,
-    fused: &Fused,
-    time: Duration,
-) -> Vec<Row> {
+pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, fused: &Fused, time: Duration) -> Vec<Row> {
     let rank = comm.rank();
     let names = ["16 KiB", "256 KiB", "4 MiB"];
     let mut rows = names.map(|name| Row::new(format!("all-reduce {name} / hand-fused")));

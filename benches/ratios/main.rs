@@ -23,7 +23,8 @@ use std::time::Duration;
 fn main() -> Result<(), phalanx::Error> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let test = args.iter().any(|a| a == "--test");
-    let parts: Vec<&str> = args.iter().map(String::as_str).filter(|a| !a.starts_with("-")).collect();
+    let parts: Vec<&str> =
+        args.iter().map(String::as_str).filter(|a| !a.starts_with("-")).collect();
     let wanted = |part: &str| parts.is_empty() || parts.contains(&part);
     let seconds = std::env::var("SECONDS_PER_RUN").ok().and_then(|s| s.parse().ok()).unwrap_or(5.0);
     let time = Duration::from_secs_f64(if test { 0.0 } else { seconds });

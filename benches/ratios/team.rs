@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 /// `run` of an empty closure on workers that spin, beside a raw ping-pong of the same two threads.
 pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
     const RUNS: u64 = 200;
-    let mut rows = [Row::new("run of nothing / ping-pong"), Row::new("run of one barrier / ping-pong")];
+    let mut rows =
+        [Row::new("run of nothing / ping-pong"), Row::new("run of one barrier / ping-pong")];
     let start = Instant::now();
     loop {
         for (i, row) in rows.iter_mut().enumerate() {

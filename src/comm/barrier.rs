@@ -49,11 +49,8 @@ impl Comm {
         if !self.enter(&SIG, at, params) {
             return;
         }
-        let result = if self.port.is_gated() {
-            meet(&mut self.port)
-        } else {
-            disseminate(&mut self.port)
-        };
+        let result =
+            if self.port.is_gated() { meet(&mut self.port) } else { disseminate(&mut self.port) };
         if let Err(stop) = result {
             self.stop(stop);
         }

@@ -1,6 +1,7 @@
 //! Point to point: send, receive, exchange.
 
 use super::Comm;
+use super::small::{get, put};
 use crate::element::Element;
 use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
 use crate::mailbox::EAGER;
@@ -152,6 +153,7 @@ impl Comm {
         admitted
     }
 
+    #[inline(always)]
     fn check_peer(
         &mut self,
         peer: usize,
@@ -162,6 +164,17 @@ impl Comm {
         if peer != self.rank() {
             return self.check_rank("rank", peer, sig, at, len);
         }
+        self.to_itself(peer, sig, at, len)
+    }
+
+    #[cold]
+    fn to_itself(
+        &mut self,
+        peer: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
         let what = format!("a message of rank {peer} to itself would never arrive");
         self.wrong(sig, at, len, what);
         false
@@ -182,8 +195,8 @@ fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> 
     let bytes = size_of_val(data);
     if bytes <= EAGER {
         port.post_copy(to, data.len(), size_of::<T>(), |body| {
-            // SAFETY: there is room for `bytes` bytes, which are not ours.
-            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, bytes) }
+            // SAFETY: there is room for `data`, which are not ours.
+            unsafe { put(data, body) }
         })
     } else {
         let words = Words { at: data.as_ptr().cast(), count: 1, len: data.len() };
@@ -196,9 +209,9 @@ fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), 
     let bytes = size_of_val(data);
     if bytes <= EAGER {
         port.take_copy(from, data.len(), size_of::<T>(), |body| {
-            // SAFETY: the sender wrote `bytes` bytes of the same type
-            // (fingerprint and kind agree).
-            unsafe { std::ptr::copy_nonoverlapping(body, data.as_mut_ptr().cast(), bytes) }
+            // SAFETY: the sender wrote as many elements of the same type
+            // (fingerprint and length agree).
+            unsafe { get(body, data) }
         })
     } else {
         port.take_words(from, data.len(), |_, words| {

@@ -46,13 +46,76 @@ impl Folding {
                 return op(left, of(folding, from + ids / 2, ids / 2, value, op));
             }
             let rank = folding.rank(from);
-            if from < folding.folded {
-                op(value(rank - 1), value(rank))
-            } else {
-                value(rank)
-            }
+            if from < folding.folded { op(value(rank - 1), value(rank)) } else { value(rank) }
         }
         of(self, 0, self.active, value, op)
+    }
+}
+
+/// Copies `data` to a body. One element, the usual case, without a loop.
+///
+/// # Safety
+/// There is room for `data` at `body`, which is no memory of ours.
+#[inline(always)]
+pub(super) unsafe fn put<T: Element>(data: &[T], body: *mut u8) {
+    // SAFETY: by the contract; the body's alignment may be less than theirs.
+    unsafe {
+        match data {
+            [x] => body.cast::<T>().write_unaligned(*x),
+            _ => std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, size_of_val(data)),
+        }
+    }
+}
+
+/// Copies a body to `data`.
+///
+/// # Safety
+/// There are as many elements of `T` at `body` as in `data`.
+#[inline(always)]
+pub(super) unsafe fn get<T: Element>(body: *const u8, data: &mut [T]) {
+    // SAFETY: by the contract; the body's alignment may be less than theirs.
+    unsafe {
+        match data {
+            [x] => *x = body.cast::<T>().read_unaligned(),
+            _ => std::ptr::copy_nonoverlapping(
+                body,
+                data.as_mut_ptr().cast::<u8>(),
+                size_of_val(data),
+            ),
+        }
+    }
+}
+
+/// Combines a body with `own`: from its left or from its right.
+///
+/// # Safety
+/// There are as many elements of `T` at `body` as in `own`, and nobody writes
+/// them now.
+#[inline(always)]
+unsafe fn join<T: Element, O: Operator<T>>(body: *const u8, own: &mut [T], left: bool, op: &O) {
+    let got = body.cast::<T>();
+    let combine = |own: &mut T, got| {
+        *own = if left { op.combine(got, *own) } else { op.combine(*own, got) };
+    };
+    match own {
+        // SAFETY: by the contract; the body's alignment may be less than theirs.
+        [own] => combine(own, unsafe { got.read_unaligned() }),
+        // As a slice, so that the compiler can make vectors of it.
+        _ if got.is_aligned() => {
+            // SAFETY: by the contract, and aligned.
+            let got = unsafe { std::slice::from_raw_parts(got, own.len()) };
+            if left {
+                own.iter_mut().zip(got).for_each(|(own, got)| *own = op.combine(*got, *own));
+            } else {
+                own.iter_mut().zip(got).for_each(|(own, got)| *own = op.combine(*own, *got));
+            }
+        }
+        _ => {
+            for (i, own) in own.iter_mut().enumerate() {
+                // SAFETY: by the contract.
+                combine(own, unsafe { got.add(i).read_unaligned() });
+            }
+        }
     }
 }
 
@@ -69,21 +132,17 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
     if p == 1 {
         return Ok(());
     }
-    let bytes = size_of_val(buf);
     // Nobody reaches our memory; but a panic in the operator ends the run.
     let guard = Guard::new(port);
     guard.port.show_all(buf.len(), size_of::<T>(), |body| {
-        // SAFETY: there is room for `bytes` bytes, which are not ours.
-        unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
+        // SAFETY: there is room for `buf`.
+        unsafe { put(buf, body) }
     });
     if p == 2 {
         guard.port.look(1 - rank, buf.len(), size_of::<T>(), |body| {
-            for (i, own) in buf.iter_mut().enumerate() {
-                // SAFETY: the peer wrote as many elements of the same type
-                // (the fingerprint agrees); their alignment may be less.
-                let got = unsafe { body.cast::<T>().add(i).read_unaligned() };
-                *own = if rank == 1 { op.combine(got, *own) } else { op.combine(*own, got) };
-            }
+            // SAFETY: the peer shows as many elements of the same type
+            // (fingerprint and length agree) until we show something again.
+            unsafe { join(body, buf, rank == 1, op) }
         })?;
     } else {
         all.clear();
@@ -118,42 +177,38 @@ pub(super) fn fold_and_double<T: Element, O: Operator<T>>(
     if p == 1 {
         return Ok(());
     }
-    let bytes = size_of_val(buf);
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let send = |port: &mut Port, peer: usize, buf: &[T]| {
         port.post_copy(peer, buf.len(), size_of::<T>(), |body| {
-            // SAFETY: there is room for `bytes` bytes, which are not ours.
-            unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
+            // SAFETY: there is room for `buf`.
+            unsafe { put(buf, body) }
         })
     };
-    let join = |port: &mut Port, peer: usize, buf: &mut [T]| {
+    let join_with = |port: &mut Port, peer: usize, buf: &mut [T]| {
         port.take_copy(peer, buf.len(), size_of::<T>(), |body| {
-            for (i, own) in buf.iter_mut().enumerate() {
-                // SAFETY: the peer wrote as many elements of the same type
-                // (the fingerprint agrees); their alignment may be less.
-                let got = unsafe { body.cast::<T>().add(i).read_unaligned() };
-                *own = if peer < rank { op.combine(got, *own) } else { op.combine(*own, got) };
-            }
+            // SAFETY: the peer wrote as many elements of the same type
+            // (fingerprint and length agree), and we have not consumed them.
+            unsafe { join(body, buf, peer < rank, op) }
         })
     };
     let folding @ Folding { active, folded } = Folding::of(p);
     if rank < 2 * folded && rank % 2 == 0 {
         send(port, rank + 1, buf)?;
         port.take_copy(rank + 1, buf.len(), size_of::<T>(), |body| {
-            // SAFETY: as in `join`; the slice has `bytes` bytes.
-            unsafe { std::ptr::copy_nonoverlapping(body, buf.as_mut_ptr().cast(), bytes) }
+            // SAFETY: as in `join_with`.
+            unsafe { get(body, buf) }
         })?;
     } else {
         if rank < 2 * folded {
-            join(port, rank - 1, buf)?;
+            join_with(port, rank - 1, buf)?;
         }
         let id = if rank < 2 * folded { rank / 2 } else { rank - folded };
         let mut bit = 1;
         while bit < active {
             let peer = folding.rank(id ^ bit);
             send(port, peer, buf)?;
-            join(port, peer, buf)?;
+            join_with(port, peer, buf)?;
             bit *= 2;
         }
         if rank < 2 * folded {

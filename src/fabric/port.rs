@@ -396,7 +396,6 @@ impl Port {
         let place = unsafe { link.place(shelf, fill) };
         // SAFETY: a body has room for the two words.
         link.post(header, |body| unsafe { body.cast::<Shelved>().write(Shelved { len, place }) });
-        link.prefetch_place(shelf, bytes);
         peer.wake();
         Ok(())
     }
@@ -426,8 +425,8 @@ impl Port {
         size: usize,
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
-        self.await_message(peer)?;
         let own = Own { header: self.header(Kind::copied(len * size)), sig: self.sig, len };
+        self.await_message(peer)?;
         let at = &mut self.peers[peer];
         let mut link = at.link();
         let taken = link.read(|got, body| {
@@ -466,7 +465,6 @@ impl Port {
                 let place = gate.place(shelf.as_ref(), *episode, fill);
                 let shelved = Shelved { len, place };
                 gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved));
-                shelf.as_ref().prefetch(*episode + 1, bytes);
             }
         }
         self.wake_all();
@@ -493,9 +491,7 @@ impl Port {
         }
         // SAFETY: this rank is in that episode, and has seen its word; the body
         // was written by `show_all`.
-        unsafe {
-            gate.read(episode, |got, body| own.unpack(peer, len * size, got, body, take))
-        }
+        unsafe { gate.read(episode, |got, body| own.unpack(peer, len * size, got, body, take)) }
     }
 
     /// The same for a message that describes memory of `len` elements: `take`
@@ -648,11 +644,7 @@ impl Port {
 
     /// Looks until `ready`, which gets what this rank has of `peer`.
     #[inline(always)]
-    fn wait(
-        &mut self,
-        peer: usize,
-        mut ready: impl FnMut(&mut Peer) -> bool,
-    ) -> Result<(), Stop> {
+    fn wait(&mut self, peer: usize, mut ready: impl FnMut(&mut Peer) -> bool) -> Result<(), Stop> {
         let at = &mut self.peers[peer];
         let mut looks = self.looks;
         while looks > 0 {

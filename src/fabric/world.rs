@@ -54,7 +54,8 @@ impl Line {
 /// See the module documentation.
 pub(crate) struct World {
     /// The number of the current run; written between runs.
-    run: AtomicU64,
+    /// In a line of its own: ranks look at the rest when a run begins.
+    run: CachePadded<AtomicU64>,
     /// The number of the latest run that was poisoned.
     poison: AtomicU64,
     /// Whether ranks outnumbered cores when the run began; written between
@@ -77,7 +78,7 @@ impl World {
             edge: word(),
         };
         World {
-            run: AtomicU64::new(0),
+            run: CachePadded::new(AtomicU64::new(0)),
             poison: AtomicU64::new(0),
             crowded: AtomicBool::new(false),
             cause: Mutex::new(None),

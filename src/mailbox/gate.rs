@@ -15,7 +15,7 @@
 use super::Header;
 use super::channel::{SLOTS, Slot};
 use super::shelf::{Place, Shelf};
-use crate::sync::{Ordering, Site, prefetch_write, publish};
+use crate::sync::{Ordering, Site, publish};
 
 /// See the module documentation.
 #[repr(C, align(128))]
@@ -58,8 +58,6 @@ impl Gate {
         // was shown to it in the episode before; pairs with the load in
         // `has_shown`.
         slot.word.store(episode, publish(Site::Gate));
-        // Everybody is done with what this slot holds, `episode - 3`.
-        prefetch_write(self.slot(episode.wrapping_add(1)));
     }
 
     /// The place on the owner's `shelf` for `episode`, filled by `fill`.

@@ -12,12 +12,12 @@ mod shelf;
 
 pub(crate) use block::Block;
 pub(crate) use board::{Board, Notice};
+#[cfg(test)]
+pub(crate) use channel::SLOTS;
 #[cfg(loom)]
 pub(crate) use channel::channel_after;
 #[cfg(loom)]
 pub(crate) use channel::channels;
-#[cfg(test)]
-pub(crate) use channel::SLOTS;
 pub(crate) use channel::{Channel, End, Header, INLINE, Link};
 pub(crate) use gate::Gate;
 pub(crate) use shelf::{EAGER, Place, Shelf};

@@ -8,7 +8,7 @@
 //! is the place's address.
 
 use super::channel::SLOTS;
-use crate::sync::{UnsafeCell, prefetch_write};
+use crate::sync::UnsafeCell;
 use std::mem::MaybeUninit;
 
 /// Bytes up to which a payload is copied by its sender. Beyond, two flags cost
@@ -52,13 +52,6 @@ impl Shelf {
     #[inline(always)]
     pub(crate) fn place(&self, n: u64) -> &Place {
         &self.0[(n % u64::from(SLOTS)) as usize]
-    }
-
-    /// Fetches the first `bytes` of the place of message `n` for writing.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, n: u64, bytes: usize) {
-        let at: *const u8 = std::ptr::from_ref(self.place(n)).cast();
-        (0..bytes.min(EAGER)).step_by(64).for_each(|i| prefetch_write(at.wrapping_add(i)));
     }
 }
 
