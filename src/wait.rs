@@ -118,7 +118,7 @@ impl Patience {
     pub(crate) fn looks(&self) -> u32 {
         let at_first = self.looks == 0 && self.yields == 0;
         match self.wait {
-            Wait::Auto | Wait::Spin if at_first => 4 * LOOKS,
+            Wait::Auto | Wait::Spin if at_first => 16 * LOOKS,
             _ => 1,
         }
     }

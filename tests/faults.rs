@@ -29,7 +29,7 @@ fn a_panic_before_between_and_after_collectives() {
             for who in 0..p {
                 for at in 0..4 {
                     let error = failure(team.run(|comm| {
-                        let mut x = Canary(vec![1; 100]);
+                        let mut x = Canary(vec![1; 1000]);
                         for k in 0..4 {
                             if comm.rank() == who && k == at {
                                 bomb();
@@ -163,7 +163,7 @@ fn an_early_return() {
                             if comm.rank() == who && k == before {
                                 return;
                             }
-                            comm.all_reduce(&mut Canary(vec![1; 100]).0, op::Sum);
+                            comm.all_reduce(&mut Canary(vec![1; 1000]).0, op::Sum);
                         }
                     }));
                     assert!(matches!(error, Error::Left { peer, .. } if peer == who), "{error}");
@@ -488,7 +488,7 @@ fn a_child_stashed_in_the_thread() {
         };
         let calls: [fn(&mut Comm); 5] = [
             |c| c.barrier(),
-            |c| c.all_reduce(&mut Canary(vec![1; 100]).0, op::commutative(add_alive)),
+            |c| c.all_reduce(&mut Canary(vec![1; 1000]).0, op::commutative(add_alive)),
             |c| drop(c.split(0, 0)),
             |c| c.with_peers(&[1], |_| ()),
             |c| c.broadcast(&mut [1], 77),
@@ -617,7 +617,7 @@ fn a_call_after_a_caught_failure() {
         let error = failure(team.run(|comm| {
             let rank = comm.rank();
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 comm.all_reduce(
                     &mut x.0,
                     op::commutative(|a, b| if rank == 1 { bomb() } else { add_alive(a, b) }),
@@ -625,7 +625,7 @@ fn a_call_after_a_caught_failure() {
             }));
             assert!(caught.is_err());
             for _ in 0..3 {
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 let again = catch_unwind(AssertUnwindSafe(|| {
                     comm.all_reduce(&mut x.0, op::commutative(add_alive))
                 }));
@@ -644,7 +644,7 @@ fn a_call_after_a_caught_failure() {
 fn crossing_sends_in_two_communicators() {
     watched(|| {
         let team = team(2);
-        for n in [1, 100] {
+        for n in [1, 1000] {
             let result = team.run(|comm| {
                 let mut child = comm.split(0, comm.rank());
                 let (x, mut y) = (Canary(vec![1; n]), Canary(vec![0; n]));
@@ -657,7 +657,7 @@ fn crossing_sends_in_two_communicators() {
                 }
             });
             // Small ones are gone at once; large ones wait for each other.
-            assert_eq!(result.is_err(), n == 100);
+            assert_eq!(result.is_err(), n == 1000);
             check_usable(&team, 1);
         }
     });
@@ -668,7 +668,7 @@ fn a_view_ends_while_its_viewer_is_in_another_communicator() {
     watched(|| {
         let team = team(2);
         for who in 0..2 {
-            for n in [1, 100] {
+            for n in [1, 1000] {
                 let error = failure(team.run(|comm| {
                     let mut child = comm.split(0, comm.rank());
                     let (rank, x) = (comm.rank(), Canary(vec![3; n]));
@@ -678,7 +678,7 @@ fn a_view_ends_while_its_viewer_is_in_another_communicator() {
                         }
                         let y = Canary(vec![4; n]);
                         child.send(&y.0, who);
-                        child.recv(&mut [0; 100], who);
+                        child.recv(&mut [0; 1000], who);
                         assert_eq!(all[who][0], 3);
                     });
                 }));
@@ -697,14 +697,14 @@ fn an_operator_waits_in_another_communicator() {
             let error = failure(team.run(|comm| {
                 let child = RefCell::new(comm.split(0, comm.rank()));
                 let rank = comm.rank();
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 comm.all_reduce(
                     &mut x.0,
                     op::commutative(|a, b| {
                         if rank == who {
                             bomb();
                         }
-                        let mut y = Canary(vec![1; 100]);
+                        let mut y = Canary(vec![1; 1000]);
                         child.borrow_mut().all_reduce(&mut y.0, op::commutative(add_alive));
                         add_alive(a, b)
                     }),

@@ -8,6 +8,7 @@ use super::Comm;
 use super::perform::Task;
 use crate::engine::{Buffers, Cut, Kernel, execute};
 use crate::fabric::{Params, Sig};
+use crate::schedule::Operation;
 
 /// Calls remembered; a power of two.
 const CALLS: usize = 8;
@@ -49,6 +50,11 @@ impl Comm {
         input: *const u8,
         output: *mut u8,
     ) -> bool {
+        if self.size() == 1 {
+            // SAFETY: passed on.
+            unsafe { self.alone(task, kernel, input, output) };
+            return true;
+        }
         let (Cut::Vector(len) | Cut::Equal(len)) = task.cut else { return false };
         let parameter = task.parameter();
         let Some(entry) = &self.plans.recent.0[slot(task.sig, len, parameter)] else {
@@ -78,6 +84,34 @@ impl Comm {
             self.stop(stop);
         }
         true
+    }
+
+    /// A collective of one rank: what is sent is what is received.
+    ///
+    /// # Safety
+    /// As `perform`.
+    unsafe fn alone(
+        &mut self,
+        task: &Task<'_>,
+        kernel: &Kernel<'_>,
+        input: *const u8,
+        output: *mut u8,
+    ) {
+        use Operation::*;
+        let params = Params { len: task.len, parameter: task.parameter(), algorithm: 0 };
+        if !self.enter(task.sig, task.at, params) {
+            return;
+        }
+        let len = match task.cut {
+            Cut::Vector(len) | Cut::Equal(len) => len,
+            Cut::Varied(counts) => counts[0],
+            Cut::Pairs { send, .. } => send[0],
+        };
+        if matches!(task.operation, AllGather | Gather | Scatter | ReduceScatter | AllToAll) {
+            // SAFETY: both are valid for the only block, by the caller's
+            // promise, and the user's buffers do not overlap.
+            unsafe { kernel.copy(output, input, len) };
+        }
     }
 
     /// Remembers a call that goes by the latest plan.

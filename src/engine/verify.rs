@@ -295,7 +295,7 @@ fn plans_of_every_algorithm() {
 fn broken_plans_are_refused() {
     let request = Request::new(Operation::Shift, 4).shift(3);
     let schedule = Algorithm::CS_RING.schedule(&request).unwrap();
-    verify(&schedule, 7, 64).unwrap();
+    verify(&schedule, 7, 640).unwrap();
     let request = Request::new(Operation::AllReduce, 4);
     let schedule = Algorithm::AR_HCUBE.schedule(&request).unwrap();
     let start = |r: usize| expectation(&schedule, 7, r).0;
@@ -322,7 +322,7 @@ fn broken_plans_are_refused() {
             let Some(action) = ranks[r].plan.actions.get(ranks[r].next).cloned() else {
                 return false;
             };
-            match step(&mut ranks, &mut channels, r, &action, 64) {
+            match step(&mut ranks, &mut channels, r, &action, 640) {
                 Ok(done) => {
                     ranks[r].next += usize::from(done);
                     false

@@ -20,6 +20,8 @@ pub(crate) use record::Call;
 pub(crate) use sig::{Check, Kind, Sig};
 pub(crate) use words::Fabric;
 pub(crate) use world::World;
+#[cfg(loom)]
+pub(crate) use {record::Records, words::Seat, world::Line};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

@@ -546,6 +546,15 @@ impl Port {
     #[cold]
     #[inline(never)]
     fn await_more_room(&mut self, peer: usize) -> Result<(), Stop> {
+        // Not so often that the peer has to fetch the line back for each
+        // message that it acknowledges.
+        #[cfg(not(loom))]
+        for _ in 0..self.looks / 16 {
+            if self.peers[peer].link().can_post() {
+                return Ok(());
+            }
+            (0..3).for_each(|_| crate::sync::spin_loop());
+        }
         self.wait(peer, |peer| peer.link().can_post())
     }
 

@@ -51,24 +51,24 @@ pub(crate) struct Header {
 }
 
 #[repr(C)]
-pub(super) struct Body {
-    pub(super) header: Header,
-    pub(super) bytes: [MaybeUninit<u8>; INLINE],
+pub(crate) struct Body {
+    header: Header,
+    bytes: [MaybeUninit<u8>; INLINE],
 }
 
 /// A word that says what is in the slot, a header and a payload. Whose slot
 /// it is, and what the word means, is the channel's and the gate's affair.
 #[repr(C, align(128))]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// Of a channel: low half the number of the message in the slot, high half
     /// how many messages of the reverse channel the producer had consumed by
     /// then.
-    pub(super) word: AtomicU64,
-    pub(super) body: UnsafeCell<Body>,
+    pub(crate) word: AtomicU64,
+    body: UnsafeCell<Body>,
 }
 
 impl Slot {
-    pub(super) fn new(word: u64) -> Slot {
+    pub(crate) fn new(word: u64) -> Slot {
         Slot {
             word: AtomicU64::new(word),
             body: UnsafeCell::new(Body {
@@ -83,7 +83,7 @@ impl Slot {
     /// # Safety
     /// Nobody else accesses the body now.
     #[inline(always)]
-    pub(super) unsafe fn write(&self, header: Header, fill: impl FnOnce(*mut u8)) {
+    pub(crate) unsafe fn write(&self, header: Header, fill: impl FnOnce(*mut u8)) {
         self.body.with_mut(|body| {
             // SAFETY: by the contract.
             unsafe {
@@ -99,7 +99,7 @@ impl Slot {
     /// The body has been written, before the caller, and nobody writes it
     /// now.
     #[inline(always)]
-    pub(super) unsafe fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
+    pub(crate) unsafe fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
         // SAFETY: by the contract.
         self.body.with(|body| unsafe {
             f((&raw const (*body).header).read(), (&raw const (*body).bytes).cast())

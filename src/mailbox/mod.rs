@@ -12,8 +12,10 @@ mod shelf;
 
 pub(crate) use block::Block;
 pub(crate) use board::{Board, Notice};
-#[cfg(test)]
+#[cfg(any(test, loom))]
 pub(crate) use channel::SLOTS;
+#[cfg(loom)]
+pub(crate) use channel::Slot;
 #[cfg(loom)]
 pub(crate) use channel::channel_after;
 #[cfg(loom)]

@@ -61,7 +61,7 @@ impl Place {
     /// # Safety
     /// Nobody else accesses the place now.
     #[inline(always)]
-    pub(super) unsafe fn write(&self, fill: impl FnOnce(*mut u8)) {
+    pub(crate) unsafe fn write(&self, fill: impl FnOnce(*mut u8)) {
         self.0.with_mut(|bytes| fill(bytes.cast()));
     }
 
