@@ -164,11 +164,11 @@ impl Comm {
         if peer != self.rank() {
             return self.check_rank("rank", peer, sig, at, len);
         }
-        self.to_itself(peer, sig, at, len)
+        self.refuse_own(peer, sig, at, len)
     }
 
     #[cold]
-    fn to_itself(
+    fn refuse_own(
         &mut self,
         peer: usize,
         sig: &'static Sig,

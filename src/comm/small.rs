@@ -153,9 +153,12 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
         let folding = Folding::of(p);
         for (i, own) in buf.iter_mut().enumerate() {
             let value = |r: usize| {
+                if r == rank {
+                    return *own;
+                }
                 // SAFETY: as above; what peers show stays until we show
                 // something again.
-                if r == rank { *own } else { unsafe { all[r].cast::<T>().add(i).read_unaligned() } }
+                unsafe { all[r].cast::<T>().add(i).read_unaligned() }
             };
             *own = folding.combine(&value, &|a, b| op.combine(a, b));
         }

@@ -129,8 +129,8 @@ fn last_episode_of_a_run() {
         bound: Some(3),
         floor: 30,
         reaches: &[],
-        catches: &[Gate, Left],
-        silent: &[Poison, Waiting],
+        catches: &[Gate, Left, Waiting],
+        silent: &[Poison],
         body: || ranks(2, last_episode),
     }
     .check();
