@@ -67,8 +67,10 @@ fn counted_broadcasts(comms: &mut [Comm], x: &mut [f64]) {
     comms[1].broadcast(&mut x[..1], 0);
 }
 
+type Both = fn(&mut [Comm], &mut [f64]);
+
 /// What two ranks on one thread do.
-const PAIRS: &[(&str, fn(&mut [Comm], &mut [f64]))] = &[
+const PAIRS: &[(&str, Both)] = &[
     ("send-recv-8", counted_send_recv::<1>),
     ("send-recv-64", counted_send_recv::<8>),
     ("broadcast-8-both", counted_broadcasts),
