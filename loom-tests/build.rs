@@ -53,6 +53,20 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "gate_of_one_slot",
+        "../src/mailbox/gate.rs",
+        &[
+            (
+                "&self.slots[(episode % u64::from(SLOTS)) as usize]",
+                "&self.slots[(episode % u64::from(SLOTS) / u64::from(SLOTS)) as usize]",
+            ),
+            (
+                "word.load(Ordering::Acquire) == episode\n    }\n\n    /// [`has_shown`]",
+                "word.load(Ordering::Acquire) >= episode\n    }\n\n    /// [`has_shown`]",
+            ),
+        ],
+    ),
+    (
         "port_without_last_look",
         "../src/fabric/port.rs",
         &[

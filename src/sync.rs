@@ -68,6 +68,8 @@ pub(crate) enum Site {
     Word,
     /// A channel's acknowledgement: the receiver is done with the message.
     Ack,
+    /// A gate's word: the rank has arrived, and what it shows is complete.
+    Gate,
     /// A board's `entered`: the notice is complete.
     Entered,
     /// A board's `finished`: the rank no longer touches foreign memory.

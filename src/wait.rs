@@ -110,6 +110,24 @@ impl Patience {
         Patience { wait, since: None, looks: 0, yields: 0, nap: NAP }
     }
 
+    /// How often to look before the next pause. At first about as long as an
+    /// answer takes between distant cores: a pause is as long as an exchange
+    /// between near ones. The crowd is not asked: who starts a run writes to its
+    /// line.
+    #[cfg(not(loom))]
+    pub(crate) fn looks(&self) -> u32 {
+        let at_first = self.looks == 0 && self.yields == 0;
+        match self.wait {
+            Wait::Auto | Wait::Spin if at_first => 16 * LOOKS,
+            _ => 1,
+        }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn looks(&self) -> u32 {
+        1
+    }
+
     /// Whether this wait has outlasted the spinning stage.
     pub(crate) fn is_long(&self) -> bool {
         self.yields > 0 || self.looks > 4 * LOOKS
@@ -120,7 +138,7 @@ impl Patience {
     pub(crate) fn pause(&mut self) -> Pause {
         let spin = match self.wait {
             Wait::Spin => true,
-            Wait::Auto => self.yields == 0 && !is_crowded() && self.spin_left(),
+            Wait::Auto => self.yields == 0 && self.spin_left(),
             Wait::Yield | Wait::Park => false,
         };
         if spin {
@@ -156,13 +174,14 @@ impl Patience {
         Pause::Look
     }
 
+    /// Asked before every pause; looks at the clock, and at the crowd, once in
+    /// [`LOOKS`]. (Who starts a run writes to the crowd's line.)
     #[cfg(not(loom))]
     fn spin_left(&mut self) -> bool {
-        let since = match self.since {
-            Some(since) => since,
-            None => *self.since.insert(Instant::now()),
-        };
-        !self.looks.is_multiple_of(LOOKS) || since.elapsed() < SPIN
+        if !self.looks.is_multiple_of(LOOKS) {
+            return true;
+        }
+        !is_crowded() && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
     }
 }
 

@@ -43,9 +43,27 @@ mod mutants {
         pub(super) use crate::fabric::Call;
     }
     mod words {
-        pub(super) use crate::fabric::Fabric;
+        pub(super) use crate::fabric::{Fabric, Seat};
     }
 
+    /// What the gate's source finds beside itself.
+    mod channel {
+        pub(super) use crate::mailbox::{SLOTS, Slot};
+    }
+    mod shelf {
+        pub(super) use crate::mailbox::{Place, Shelf};
+    }
+    mod record {
+        pub(super) use crate::fabric::Records;
+    }
+    mod world {
+        pub(super) use crate::fabric::Line;
+    }
+    use crate::mailbox::Header;
+
+    pub(crate) mod gate_of_one_slot {
+        include!(concat!(env!("OUT_DIR"), "/gate_of_one_slot.rs"));
+    }
     pub(crate) mod dispatch_without_second_look {
         include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look.rs"));
     }

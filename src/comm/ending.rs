@@ -24,8 +24,12 @@ impl Account {
     pub(crate) fn settle(&self, comm: &Comm) {
         let port = &comm.port;
         let sums = u64::from(port.balance()) | u64::from(port.calls()) << 32;
-        self.sums.store(sums, Relaxed);
-        self.unsent.store(port.unsent(), Relaxed);
+        // Only if it is news: the caller of the run has the line.
+        for (word, value) in [(&self.sums, sums), (&self.unsent, port.unsent())] {
+            if word.load(Relaxed) != value {
+                word.store(value, Relaxed);
+            }
+        }
     }
 
     fn balance(&self) -> u32 {

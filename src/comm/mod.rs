@@ -15,10 +15,12 @@ mod halo;
 mod message;
 mod overlap;
 mod perform;
+mod recent;
 mod reduce;
 mod scan;
 mod scatter;
 mod shift;
+mod small;
 mod split;
 mod views;
 
@@ -83,6 +85,8 @@ pub struct Comm {
     order: Order,
     /// The choice outside of views.
     usual: Choice,
+    /// Whether `choice` is another than `Auto`.
+    forced: bool,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
@@ -97,7 +101,9 @@ pub struct Comm {
 }
 
 // SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
-// that have ended, and are never used again; everything else is `Send`. That a
+// that have ended, and are never used again; those in the port are to words of
+// the fabric and the world, which are `Sync` and which the port keeps; everything
+// else is `Send`. That a
 // team's communicators stay on their rank's thread is checked by `enter`.
 unsafe impl Send for Comm {}
 
@@ -120,6 +126,7 @@ impl Comm {
             port,
             thread: 0,
             in_team: roster.is_some(),
+            forced: !matches!(usual, Choice::Auto),
             choice: usual.clone(),
             usual,
             order: Order::default(),
@@ -152,6 +159,7 @@ impl Comm {
             port,
             thread: self.thread,
             in_team: self.in_team,
+            forced: !matches!(usual, Choice::Auto),
             choice: usual.clone(),
             usual,
             order: Order::default(),
@@ -192,8 +200,23 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        self.choice = self.usual.clone();
+        if self.forced {
+            let usual = self.usual.clone();
+            self.choose(usual);
+        }
         self.order = Order::default();
+    }
+
+    /// Chooses another way of choosing; returns the one before.
+    fn choose(&mut self, choice: Choice) -> Choice {
+        self.forced = !matches!(choice, Choice::Auto);
+        std::mem::replace(&mut self.choice, choice)
+    }
+
+    /// Whether the library chooses the algorithms, by its rules.
+    #[inline(always)]
+    fn is_auto(&self) -> bool {
+        !self.forced
     }
 
     /// See [`Port::move_in`].
@@ -285,10 +308,7 @@ impl Comm {
 
     #[inline(always)]
     fn is_good_here(&self) -> bool {
-        self.thread == this_thread()
-            && self.port.run() == self.port.fabric().world().run()
-            && !self.port.is_dead()
-            && !self.port.has_left_run()
+        self.thread == this_thread() && self.port.is_open()
     }
 
     #[cold]

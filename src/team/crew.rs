@@ -17,6 +17,7 @@ use crate::wait::{Bed, Crowd, Wait, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::thread::JoinHandle;
 
@@ -293,14 +294,28 @@ impl Team {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
-        let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
+        if std::mem::needs_drop::<R>() {
+            let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
+            let slots = PerRank::new(&mut results);
+            self.dispatch(&|rank, comm| {
+                let result = f(comm);
+                // SAFETY: each rank runs this once, with its own number.
+                *unsafe { slots.get(rank) } = Some(result);
+            })?;
+            return Ok(results.into_iter().flatten().collect());
+        }
+        // No marks: where the ranks return nothing, no line moves for it.
+        let mut results: Vec<MaybeUninit<R>> =
+            (0..self.size()).map(|_| MaybeUninit::uninit()).collect();
         let slots = PerRank::new(&mut results);
         self.dispatch(&|rank, comm| {
             let result = f(comm);
-            // SAFETY: each rank runs this once, with its own number.
-            *unsafe { slots.get(rank) } = Some(result);
+            // SAFETY: as above.
+            unsafe { slots.get(rank) }.write(result);
         })?;
-        Ok(results.into_iter().flatten().collect())
+        // SAFETY: the run went well, so every rank's closure has returned (one
+        // that unwinds poisons the run, see `take_part`).
+        Ok(results.into_iter().map(|result| unsafe { result.assume_init() }).collect())
     }
 
     /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.

@@ -22,6 +22,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .into_iter()
         .enumerate()
         .map(|(rank, bed)| {
+            fabric.world().join(rank, run);
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
             Comm::new(port, None).tuned(tuning)

@@ -86,7 +86,52 @@ fn barrier_twice() {
         reaches: &[],
         catches: &[Word, Waiting],
         silent: &[Ack],
-        body: || ranks(2, barriers),
+        body: || ranks(2, |port| barriers(port, barrier)),
+    }
+    .check();
+}
+
+#[test]
+fn gate_barrier_twice() {
+    Model {
+        name: "port: barrier through the gates x2",
+        ranks: 2,
+        bound: Some(3),
+        floor: 85_000,
+        reaches: &[],
+        catches: &[Gate, Waiting],
+        silent: &[],
+        body: || ranks(2, |port| barriers(port, meeting)),
+    }
+    .check();
+}
+
+#[test]
+fn shelves() {
+    Model {
+        name: "port: long payloads, shown and posted",
+        ranks: 2,
+        bound: Some(2),
+        floor: 1_000,
+        reaches: &[],
+        catches: &[Gate, Word, Waiting],
+        silent: &[Ack],
+        body: || ranks(2, shelved),
+    }
+    .check();
+}
+
+#[test]
+fn last_episode_of_a_run() {
+    Model {
+        name: "port: last episode of the gates, then rank leaves",
+        ranks: 2,
+        bound: Some(3),
+        floor: 30,
+        reaches: &[],
+        catches: &[Gate, Left, Waiting],
+        silent: &[Poison],
+        body: || ranks(2, last_episode),
     }
     .check();
 }

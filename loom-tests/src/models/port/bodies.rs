@@ -25,12 +25,12 @@ pub(super) fn enter(port: &mut Port) {
 
 pub(super) fn post(port: &mut Port, peer: usize, value: u64) -> Result<(), Stop> {
     // SAFETY: eight bytes fit.
-    port.post_inline(peer, 8, |body| unsafe { body.cast::<u64>().write(value) })
+    port.post_copy(peer, 1, 8, |body| unsafe { body.cast::<u64>().write(value) })
 }
 
 pub(super) fn take(port: &mut Port, peer: usize) -> Result<u64, Stop> {
     // SAFETY: a message of this kind was written by `post`.
-    port.take(peer, Kind::inline(8), |body| unsafe { body.cast::<u64>().read() })
+    port.take_copy(peer, 1, 8, |body| unsafe { body.cast::<u64>().read() })
 }
 
 pub(super) fn post_cell(port: &mut Port, peer: usize, cell: &Cell) -> Result<(), Stop> {
@@ -105,15 +105,57 @@ pub(super) fn barrier(port: &mut Port) {
     let (me, p) = (port.rank(), port.size());
     let mut d = 1;
     while d < p {
-        fine(port.post_inline((me + d) % p, 0, |_| ()));
-        fine(port.take((me + p - d) % p, Kind::inline(0), |_| ()));
+        fine(port.post_copy((me + d) % p, 0, 1, |_| ()));
+        fine(port.take_copy((me + p - d) % p, 0, 1, |_| ()));
         d *= 2;
     }
 }
 
+/// The same through the gates.
+pub(super) fn meeting(port: &mut Port) {
+    enter(port);
+    let (me, p) = (port.rank(), port.size());
+    port.show_all(0, 1, |_| ());
+    (1..p).for_each(|d| fine(port.look((me + d) % p, 0, 1, |_| ())));
+}
+
+/// Long payloads, on shelves: shown to all, and posted.
+pub(super) fn shelved(port: &mut Port) {
+    const LEN: usize = 16;
+    let (me, it) = (port.rank() as u64, 1 - port.rank());
+    // SAFETY: there is room for `LEN` words, of which one is looked at.
+    let write = |at: *mut u8, value| unsafe { at.cast::<u64>().write(value) };
+    // SAFETY: written by `write`.
+    let read = |at: *const u8| unsafe { at.cast::<u64>().read() };
+    enter(port);
+    port.show_all(LEN, 8, |at| write(at, 10 + me));
+    assert_eq!(fine(port.look(it, LEN, 8, read)), 11 - me);
+    fine(port.post_copy(it, LEN, 8, |at| write(at, 20 + me)));
+    assert_eq!(fine(port.take_copy(it, LEN, 8, read)), 21 - me);
+}
+
+/// Rank 0 takes part in an episode and leaves. Rank 1 sees the episode, and
+/// after that learns that there will be no other.
+pub(super) fn last_episode(port: &mut Port) {
+    enter(port);
+    port.show_all(1, 8, |_| ());
+    fine(port.look(1 - port.rank(), 1, 8, |_| ()));
+    if port.rank() == 0 {
+        leave(port);
+        return;
+    }
+    enter(port);
+    port.show_all(1, 8, |_| ());
+    match port.look(0, 1, 8, |_| ()) {
+        Err(Stop::Left { peer: 0 }) => {}
+        other => panic!("rank 0 has left: {other:?}"),
+    }
+    port.quiesce();
+}
+
 /// What each rank wrote before a barrier the others may read after it, and
 /// what they read before the next they must not read after it.
-pub(super) fn barriers(port: &mut Port) {
+pub(super) fn barriers(port: &mut Port, barrier: fn(&mut Port)) {
     loom::lazy_static! {
         static ref CELLS: [Cell; 2] = [Cell::new(0), Cell::new(0)];
     }
