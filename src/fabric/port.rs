@@ -508,6 +508,10 @@ impl Port {
                     break Err(Stop::Circle(circle));
                 }
             }
+            if patience.is_over(world.deadline()) {
+                world.give_up(me, it, *run);
+                break Err(Stop::Poisoned);
+            }
             if let Pause::Nap(longest) = patience.pause() {
                 fabric.set_asleep(*rank, true);
                 let come = ready(fabric, end);
@@ -552,14 +556,16 @@ impl Port {
         }
         for peer in (0..self.size()).filter(|&q| q != me) {
             fabric.wake(peer);
-            let tx = self.ends[peer].tx;
+            // Inline messages are the fabric's. What describes this rank's memory
+            // is in `debts`, and a peer's latest settles those before it.
+            let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
             let mut patience = Patience::new(self.wait);
             loop {
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
                 let left = fabric.has_left(peer, self.run);
-                let settled = self.link(peer).is_settled(tx);
+                let settled = owed.is_none_or(|n| self.link(peer).is_settled(n));
                 let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
                 if left || (settled && finished) {
                     break;

@@ -1,16 +1,19 @@
 //! Communicators for threads that the caller already owns.
 
+use super::builder::Builder;
 use super::crew::check_ranks;
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{Fabric, Port, World};
-use crate::wait::{Wait, know_cores};
+use crate::fabric::{Fabric, MAX_RANKS, Port, World};
+use crate::wait::know_cores;
 use std::sync::Arc;
 
-pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
+pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let ranks = builder.ranks.unwrap_or_else(|| cores.min(MAX_RANKS));
     check_ranks(ranks)?;
-    know_cores(std::thread::available_parallelism().map_or(1, usize::from));
-    let world = Arc::new(World::new(ranks));
+    know_cores(cores);
+    let world = Arc::new(World::new(ranks).with_deadline(builder.deadline));
     let run = world.begin();
     let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
     let fabric = Arc::new(fabric);
@@ -19,7 +22,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .enumerate()
         .map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
+            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, builder.wait) };
             Comm::new(port, None)
         })
         .collect())
