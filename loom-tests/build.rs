@@ -92,6 +92,41 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
         )],
     ),
+    (
+        "port_giving_up_in_silence",
+        "../src/fabric/port.rs",
+        &[("                world.give_up(me, it, *run);\n", "")],
+    ),
+    (
+        "port_sleeping_without_limit",
+        "../src/fabric/port.rs",
+        &[(
+            "if !come {\n                    bed.nap(longest);",
+            "if !come {\n                    let _ = longest;\n                    bed.sleep();",
+        )],
+    ),
+    // Not a mistake: see `lean` in `src/lib.rs`.
+    (
+        "port_lean",
+        "../src/fabric/port.rs",
+        &[
+            (
+                "let world = fabric.world();\n        let (me, it)",
+                "while !ready(fabric, end) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                 let world = fabric.world();\n        let (me, it)",
+            ),
+            (
+                "let n = self.link(peer).post(header, fill);",
+                "let n = self.link(peer).post(header, fill);\n\
+                 crate::lean::posted(self.fabric.id(), rank, peer, n);",
+            ),
+            (
+                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
+                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
+                 crate::lean::await_post(self.fabric.id(), peer, self.rank, self.ends[peer].rx);\n",
+            ),
+        ],
+    ),
 ];
 
 fn main() {

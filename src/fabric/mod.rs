@@ -4,13 +4,15 @@
 //!   whom, and the latest calls of every rank.
 //! - [`Fabric`]: one per communicator: its mailboxes and boards.
 //! - [`Port`]: one per rank and communicator: the private counters, and every
-//!   operation that may have to wait.
+//!   operation that may have to wait; with [`Port::branch`], by which a part of
+//!   the ranks come by a communicator of their own.
 //! - [`Sig`]: the fingerprint by which two ranks notice that they disagree.
 //!
 //! Protocols and their words are in `README.md` beside this file.
 
 mod port;
 mod record;
+mod seat;
 mod sig;
 mod words;
 mod world;

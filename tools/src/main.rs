@@ -12,6 +12,7 @@ mod paper;
 mod place;
 mod progress;
 mod size;
+mod soak;
 mod source;
 
 use std::process::ExitCode;

@@ -5,6 +5,7 @@ mod check;
 mod cost;
 mod machine;
 mod place;
+mod soak;
 mod trace;
 
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Check(check::Check),
     Machine(machine::MachineArgs),
     Place(Box<place::Place>),
+    Soak(soak::Soak),
 }
 
 impl Command {
@@ -30,6 +32,7 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Machine(machine) => machine.run(),
             Command::Place(place) => place.run(),
+            Command::Soak(soak) => soak.run(),
         }
     }
 }
