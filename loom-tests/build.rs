@@ -56,8 +56,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_without_last_look",
         "../src/fabric/port.rs",
         &[
-            ("let left = fabric.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
-            ("if left {", "if fabric.has_left(peer, *run) {"),
+            ("let left = fabric.has_returned(peer, *run);\n            let peer_wait", "let peer_wait"),
+            ("if left {", "if fabric.has_returned(peer, *run) {"),
         ],
     ),
     (
@@ -80,8 +80,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_leaving_unpoisoned",
         "../src/fabric/port.rs",
         &[(
-            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank);",
-            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, None));",
+            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank, false);",
+            "fabric.leave(self.rank, false);\n        drop(fabric.world().poison(self.run, None));",
         )],
     ),
     (

@@ -108,11 +108,24 @@ pub(crate) enum Site {
     Done,
 }
 
-/// The ordering of a publishing store: `Release`.
+/// The ordering of a publishing store: `Release`. Built with `--cfg weak="word"`
+/// (or another site) that site's is `Relaxed`: for `.ci/tsan`, where
+/// ThreadSanitizer must then report races.
 #[cfg(not(loom))]
 #[inline(always)]
-pub(crate) const fn publish(_site: Site) -> Ordering {
-    Ordering::Release
+pub(crate) const fn publish(site: Site) -> Ordering {
+    let is_weak = match site {
+        Site::Word => cfg!(weak = "word"),
+        Site::Ack => cfg!(weak = "ack"),
+        Site::Entered => cfg!(weak = "entered"),
+        Site::Finished => cfg!(weak = "finished"),
+        Site::Left => cfg!(weak = "left"),
+        Site::Poison => cfg!(weak = "poison"),
+        Site::Waiting => cfg!(weak = "waiting"),
+        Site::Epoch => cfg!(weak = "epoch"),
+        Site::Done => cfg!(weak = "done"),
+    };
+    if is_weak { Ordering::Relaxed } else { Ordering::Release }
 }
 
 #[cfg(loom)]

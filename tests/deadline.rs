@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Canary, POISON, bomb, check_usable, failure, right, watched};
+use common::{Canary, POISON, bomb, failure, right, watched};
 use phalanx::{Comm, Doing, Error, Standing, Team, Wait, op};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -27,6 +27,19 @@ fn passed(error: &Error) -> (usize, usize, &[Standing]) {
         Error::Deadline { rank, peer, ranks, .. } => (*rank, *peer, ranks),
         other => panic!("no deadline: {other}"),
     }
+}
+
+/// The team still works. On a busy machine a rank may be late beyond these short deadlines; that is
+/// what they are for, so such a run is made again.
+fn check_usable(team: &Team, salt: u64) {
+    for _ in 0..20 {
+        match team.run(|comm| right(comm, salt)) {
+            Ok(_) => return,
+            Err(Error::Deadline { .. }) => {}
+            Err(e) => panic!("a correct run after a failed one: {e}"),
+        }
+    }
+    panic!("each of 20 correct runs was too slow");
 }
 
 type Call = fn(&mut Comm);

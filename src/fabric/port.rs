@@ -487,7 +487,7 @@ impl Port {
             // What would make waiting pointless is looked at first and the
             // word once more after it: a message sent before leaving counts.
             let poisoned = world.is_poisoned(*run);
-            let left = fabric.has_left(peer, *run);
+            let left = fabric.has_returned(peer, *run);
             let peer_wait = world.wait_of(it);
             if ready(fabric, end) {
                 break Ok(());
@@ -543,7 +543,7 @@ impl Port {
         self.dead = true;
         let fabric = self.fabric.clone();
         drop(fabric.world().poison(self.run, None));
-        fabric.leave(self.rank);
+        fabric.leave(self.rank, false);
         let me = self.rank;
         let member = fabric.member(me);
         if !fabric.world().is_inside(member) {
@@ -583,9 +583,11 @@ impl Port {
 
     /// Declares the communicator given up, without ending the run: what
     /// dropping a communicator does.
-    pub(crate) fn leave(&mut self) {
-        self.dead = true;
-        self.fabric.leave(self.rank);
+    pub(crate) fn leave(&mut self, unwinding: bool) {
+        // Who has quiesced has left already, and said how.
+        if !std::mem::replace(&mut self.dead, true) {
+            self.fabric.leave(self.rank, unwinding);
+        }
     }
 }
 

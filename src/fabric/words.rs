@@ -15,9 +15,16 @@ struct Seat {
     /// any protocol.
     asleep: PlainU64,
     alarm: Alarm,
-    /// Not 0 once the rank has given up this communicator.
+    /// Not 0 once the rank has given up this communicator: [`LEFT`], or
+    /// [`UNWINDING`].
     left: AtomicU32,
 }
+
+/// The rank has given up the communicator in good order.
+const LEFT: u32 = 1;
+/// It was dropped by a panic that will end the rank's run, if nobody catches it:
+/// then that is the cause to report, and not that the rank has left.
+const UNWINDING: u32 = 2;
 
 /// See the module documentation.
 pub(crate) struct Fabric {
@@ -117,10 +124,19 @@ impl Fabric {
     }
 
     /// Declares that `rank` touches nobody's memory in this communicator any
-    /// more, ever.
-    pub(crate) fn leave(&self, rank: usize) {
-        // Ordering: pairs with the load in `has_left`.
-        self.seats[rank].left.store(1, publish(Site::Left));
+    /// more, ever. `unwinding`: because of a panic, and the run's end is near.
+    pub(crate) fn leave(&self, rank: usize, unwinding: bool) {
+        let how = if unwinding { UNWINDING } else { LEFT };
+        // Ordering: pairs with the loads in `has_left` and `has_returned`.
+        self.seats[rank].left.store(how, publish(Site::Left));
+    }
+
+    /// Whether waiting for `rank` is pointless: it has given up this
+    /// communicator, and not because it is unwinding, or has left its run.
+    pub(crate) fn has_returned(&self, rank: usize, run: u64) -> bool {
+        // Ordering: pairs with the store in `leave`.
+        self.seats[rank].left.load(Ordering::Acquire) == LEFT
+            || self.world.has_left(self.members[rank], run)
     }
 
     /// Whether `rank` has given up this communicator, or its run.

@@ -198,7 +198,7 @@ fn last_message_of_a_communicator() {
         reaches: &[],
         catches: &[Word, Left],
         silent: &[Ack, Poison, Waiting],
-        body: || ranks(2, |port| last_message(port, |port| port.leave())),
+        body: || ranks(2, |port| last_message(port, |port| port.leave(false))),
     }
     .check();
 }
