@@ -56,7 +56,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_without_last_look",
         "../src/fabric/port.rs",
         &[
-            ("let left = fabric.has_returned(peer, *run);\n            let peer_wait", "let peer_wait"),
+            (
+                "let left = fabric.has_returned(peer, *run);\n            let peer_wait",
+                "let peer_wait",
+            ),
             ("if left {", "if fabric.has_returned(peer, *run) {"),
         ],
     ),

@@ -112,10 +112,10 @@ impl Builder {
     /// use phalanx::{Doing, Error, Team};
     /// use std::time::Duration;
     ///
-    /// let team = Team::builder().ranks(2).deadline(Duration::from_millis(50)).build()?;
+    /// let team = Team::builder().ranks(2).deadline(Duration::from_millis(100)).build()?;
     /// let error = team.run(|comm| {
     ///     if comm.rank() == 1 {
-    ///         std::thread::sleep(Duration::from_millis(200)); // too long
+    ///         std::thread::sleep(Duration::from_millis(500)); // too long
     ///     }
     ///     comm.barrier();
     /// });

@@ -32,14 +32,14 @@ impl Random {
     }
 }
 
-/// What keeps a command short where it would do its full work.
+/// What makes a command right, and keeps it short where it would do its full work.
 const COMMANDS: [(&str, &[&str]); 7] = [
     ("bench", &["-n", "1", "-w", "0", "-e", "64"]),
-    ("trace", &[]),
-    ("cost", &[]),
+    ("trace", &["AG-RING", "-p", "4"]),
+    ("cost", &["AG-RING", "-p", "4"]),
     ("check", &["--ranks", "1..3"]),
     ("machine", &[]),
-    ("place", &[]),
+    ("place", &["-p", "4", "--topology", "ring"]),
     ("soak", &["--seconds", "1", "--runs", "2"]),
 ];
 
