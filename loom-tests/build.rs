@@ -70,8 +70,11 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_without_last_look",
         "../src/fabric/port.rs",
         &[
-            ("let left = fabric.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
-            ("if left {", "if fabric.has_left(peer, *run) {"),
+            (
+                "let left = fabric.has_returned(peer, *run);\n            let peer_wait",
+                "let peer_wait",
+            ),
+            ("if left {", "if fabric.has_returned(peer, *run) {"),
         ],
     ),
     (
@@ -94,8 +97,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_leaving_unpoisoned",
         "../src/fabric/port.rs",
         &[(
-            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank);",
-            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, None));",
+            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank, false);",
+            "fabric.leave(self.rank, false);\n        drop(fabric.world().poison(self.run, None));",
         )],
     ),
     (
@@ -105,6 +108,41 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "if left || (settled && finished) {",
             "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
         )],
+    ),
+    (
+        "port_giving_up_in_silence",
+        "../src/fabric/port.rs",
+        &[("                world.give_up(me, it, *run);\n", "")],
+    ),
+    (
+        "port_sleeping_without_limit",
+        "../src/fabric/port.rs",
+        &[(
+            "if !come {\n                    bed.nap(longest);",
+            "if !come {\n                    let _ = longest;\n                    bed.sleep();",
+        )],
+    ),
+    // Not a mistake: see `lean` in `src/lib.rs`.
+    (
+        "port_lean",
+        "../src/fabric/port.rs",
+        &[
+            (
+                "let world = fabric.world();\n        let (me, it)",
+                "while !ready(fabric, end) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                 let world = fabric.world();\n        let (me, it)",
+            ),
+            (
+                "let n = self.link(peer).post(header, fill);",
+                "let n = self.link(peer).post(header, fill);\n\
+                 crate::lean::posted(self.fabric.id(), rank, peer, n);",
+            ),
+            (
+                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
+                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
+                 crate::lean::await_post(self.fabric.id(), peer, self.rank, self.ends[peer].rx);\n",
+            ),
+        ],
     ),
 ];
 

@@ -95,6 +95,9 @@ pub(crate) struct Patience {
     looks: u32,
     yields: u32,
     nap: Duration,
+    /// When the long stage began, if somebody asks how long it lasts.
+    #[cfg(not(loom))]
+    long_since: Option<Instant>,
 }
 
 /// What to do before the next look.
@@ -107,7 +110,15 @@ pub(crate) enum Pause {
 
 impl Patience {
     pub(crate) fn new(wait: Wait) -> Self {
-        Patience { wait, since: None, looks: 0, yields: 0, nap: NAP }
+        Patience {
+            wait,
+            since: None,
+            looks: 0,
+            yields: 0,
+            nap: NAP,
+            #[cfg(not(loom))]
+            long_since: None,
+        }
     }
 
     /// How often to look before the next pause. At first about as long as an
@@ -131,6 +142,23 @@ impl Patience {
     /// Whether this wait has outlasted the spinning stage.
     pub(crate) fn is_long(&self) -> bool {
         self.yields > 0 || self.looks > 4 * LOOKS
+    }
+
+    /// Whether this wait has lasted for `limit`. Without a limit, and before the
+    /// long stage, no clock is looked at; while spinning, once in [`LOOKS`].
+    #[cfg(not(loom))]
+    pub(crate) fn is_over(&mut self, limit: Option<Duration>) -> bool {
+        let Some(limit) = limit else { return false };
+        self.is_long()
+            && (self.yields > 0 || self.looks.is_multiple_of(LOOKS))
+            && self.long_since.get_or_insert_with(Instant::now).elapsed() >= limit
+    }
+
+    /// Under loom time does not pass: any wait that may end by a limit does,
+    /// as soon as it is long.
+    #[cfg(loom)]
+    pub(crate) fn is_over(&mut self, limit: Option<Duration>) -> bool {
+        limit.is_some() && self.is_long()
     }
 
     /// Pauses a little, or asks the caller to park.

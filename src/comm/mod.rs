@@ -503,10 +503,19 @@ fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
 
 impl Drop for Comm {
     fn drop(&mut self) {
+        let unwinding = std::thread::panicking();
         if let Some(ending) = &self.ending {
             ending.settle(self);
         }
-        self.port.leave(self.roster.is_some() && std::thread::panicking());
+        if unwinding && self.roster.is_none() {
+            // A thread of the user's own, which may not be `protect`ed: nobody
+            // else would say that the run is over. The cause, if anyone has
+            // it, is taken later, too.
+            drop(self.port.fabric().world().poison(self.port.run(), None));
+        }
+        // In a team's run the rank says what has happened when the panic has
+        // reached the end of its closure.
+        self.port.leave(unwinding && is_in_a_run());
     }
 }
 

@@ -376,20 +376,35 @@ impl Comm {
                 // this communicator's own.
                 let result =
                     unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) };
-                if result.is_ok()
-                    && task.operation == Operation::ExclusiveScan
-                    && self.rank() == 0
-                    && !input.is_null()
-                {
-                    // SAFETY: the caller's promise; nobody looks at rank 0's
-                    // buffer any more.
-                    unsafe { kernel.fill(output, input, task.len) };
-                }
+                // SAFETY: the caller's promise.
+                unsafe { self.complete(result.is_ok(), task, kernel, input, output) };
                 result
             }
         };
         if let Err(stop) = result {
             self.stop(stop);
+        }
+    }
+
+    /// What a schedule leaves to do: rank 0's result of an exclusive scan is the
+    /// operator's identity, where it has one.
+    ///
+    /// # Safety
+    /// As [`perform`](Comm::perform).
+    #[inline(always)]
+    pub(super) unsafe fn complete(
+        &self,
+        well: bool,
+        task: &Task<'_>,
+        kernel: &Kernel<'_>,
+        identity: *const u8,
+        output: *mut u8,
+    ) {
+        let is_first = task.operation == Operation::ExclusiveScan && self.rank() == 0;
+        if well && is_first && !identity.is_null() {
+            // SAFETY: the caller's promise; nobody looks at rank 0's buffer any
+            // more.
+            unsafe { kernel.fill(output, identity, task.len) };
         }
     }
 

@@ -80,6 +80,8 @@ impl Comm {
         // SAFETY: the caller's promise covers the plan's reach: it was bound
         // for the same operation, length and element size.
         let result = unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) };
+        // SAFETY: the caller's promise.
+        unsafe { self.complete(result.is_ok(), task, kernel, input, output) };
         if let Err(stop) = result {
             self.stop(stop);
         }
@@ -112,6 +114,8 @@ impl Comm {
             // promise, and the user's buffers do not overlap.
             unsafe { kernel.copy(output, input, len) };
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.complete(true, task, kernel, input, output) };
     }
 
     /// Remembers a call that goes by the latest plan.

@@ -4,7 +4,8 @@
 //!   whom, and the latest calls of every rank.
 //! - [`Fabric`]: one per communicator: its mailboxes, gates and boards.
 //! - [`Port`]: one per rank and communicator: the private counters, and every
-//!   operation that may have to wait.
+//!   operation that may have to wait; with [`Port::branch`], by which a part of
+//!   the ranks come by a communicator of their own.
 //! - [`Sig`], [`Params`], [`Shape`]: the fingerprint by which two ranks notice
 //!   that they disagree; [`disagreement`]: about what, once one has noticed.
 //!
@@ -13,6 +14,7 @@
 mod disagreement;
 mod port;
 mod record;
+mod seat;
 mod shape;
 mod sig;
 mod words;

@@ -755,6 +755,10 @@ impl Port {
                     break Err(Stop::Circle(circle));
                 }
             }
+            if patience.is_over(world.deadline()) {
+                world.give_up(me, it, *run);
+                break Err(Stop::Poisoned);
+            }
             if let Pause::Nap(longest) = patience.pause() {
                 fabric.set_asleep(*rank, true);
                 let come = ready(at);
@@ -800,14 +804,17 @@ impl Port {
         }
         for peer in (0..self.size()).filter(|&q| q != me) {
             fabric.wake(peer);
-            let tx = self.peers[peer].end.tx;
+            // Inline messages are the fabric's. What describes this rank's memory
+            // is in `debts`, and a peer's latest settles those before it.
+            let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
             let mut patience = Patience::new(self.wait);
             loop {
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
                 let left = fabric.is_gone(peer, self.run);
-                let settled = self.peers[peer].link().is_settled(tx);
+                let link = &mut self.peers[peer];
+                let settled = owed.is_none_or(|n| link.link().is_settled(n));
                 let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
                 if left || (settled && finished) {
                     break;
@@ -827,7 +834,10 @@ impl Port {
     /// dropping a communicator does. `in_panic`: a panic unwinds, and the run
     /// will hear of it.
     pub(crate) fn leave(&mut self, in_panic: bool) {
-        self.dead = true;
+        // Who has quiesced has left already, and said how.
+        if std::mem::replace(&mut self.dead, true) {
+            return;
+        }
         self.pass = CLOSED;
         if in_panic {
             self.fabric.leave_in_panic(self.rank);

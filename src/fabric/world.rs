@@ -2,12 +2,14 @@
 //! waits for whom. See `README.md` for the protocols.
 
 use super::record::Records;
-use crate::error::Error;
+use crate::error::{Error, say};
+use crate::standing::{Doing, Standing};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
 use crate::wait::is_crowded;
 use crossbeam_utils::CachePadded;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
@@ -76,6 +78,8 @@ pub(crate) struct World {
     records: Box<[Records]>,
     /// What counters begin from; other than 0 only in tests.
     start: u32,
+    /// How long a rank may wait for another; never written once there are ranks.
+    deadline: Option<Duration>,
 }
 
 impl World {
@@ -96,7 +100,17 @@ impl World {
             lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
             records: (0..ranks).map(|_| Records::default()).collect(),
             start: 0,
+            deadline: None,
         }
+    }
+
+    /// The same with a limit to every wait.
+    pub(crate) fn with_deadline(self, deadline: Option<Duration>) -> Self {
+        World { deadline, ..self }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.deadline
     }
 
     /// The same with all counters that wrap beginning from `start`: those of
@@ -191,6 +205,31 @@ impl World {
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
         // Ordering: pairs with the store in `poison`.
         self.poison.load(Ordering::Acquire) == run
+    }
+
+    /// Ends run `run` because `rank` has waited for `peer` for as long as the
+    /// deadline allows. The report is made, and said, here and now: before the
+    /// rank quiesces, which a rank that is stuck in its own code may keep it
+    /// in, and while the others still are where they were.
+    #[cold]
+    pub(crate) fn give_up(&self, rank: usize, peer: usize, run: u64) {
+        let standings = (0..self.ranks()).map(|rank| self.standing(rank, run)).collect();
+        let limit = self.deadline.unwrap_or_default();
+        let error = Error::deadline(rank, peer, limit, standings);
+        let report = error.to_string();
+        if self.poison(run, Some(error)).is_none() {
+            say(&report);
+        }
+    }
+
+    fn standing(&self, rank: usize, run: u64) -> Standing {
+        let doing = match self.wait_of(rank) {
+            Some((_, peer)) => Doing::WaitsFor(peer),
+            None if self.has_left(rank, run) => Doing::Returned,
+            None => Doing::Computes,
+        };
+        let calls = self.records[rank].newest_first();
+        Standing { rank, doing, calls: calls.iter().map(super::Call::site).collect() }
     }
 
     /// Takes the cause of the poisoning of run `run`.

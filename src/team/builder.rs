@@ -1,10 +1,12 @@
 //! How a team is asked for.
 
 use super::crew::Team;
+use crate::Comm;
 use crate::error::Error;
 use crate::model::{LevelModel, Tuning};
 use crate::placement::Placement;
 use crate::wait::Wait;
+use std::time::Duration;
 
 /// Settings of a team; made by [`Team::builder`].
 ///
@@ -25,6 +27,7 @@ pub struct Builder {
     pub(super) ranks: Option<usize>,
     pub(super) placement: Placement,
     pub(super) wait: Wait,
+    pub(super) deadline: Option<Duration>,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
     pub(super) tuning: Option<Tuning>,
@@ -41,6 +44,7 @@ impl Builder {
             ranks: None,
             placement: Placement::default(),
             wait: Wait::Auto,
+            deadline: None,
             pin_caller: true,
             stack_size: None,
             tuning: None,
@@ -90,6 +94,46 @@ impl Builder {
     /// ```
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
+        self
+    }
+
+    /// The longest that a rank may wait for another in one call. Default: for
+    /// ever, as errors, early returns and circles of waiting ranks are noticed
+    /// without a clock; what is not noticed is a rank that is stuck in its own
+    /// code.
+    ///
+    /// Each wait has a clock of its own, so the deadline must be longer than
+    /// anything that a rank computes between two calls, or inside a view or an
+    /// operator. It may be overrun by 10 ms (the longest nap of a parked rank).
+    ///
+    /// A wait that lasts longer ends the run with [`Error::Deadline`], which
+    /// says who waits where for whom, with the last calls of every rank. The same
+    /// text goes to the standard error at once, because [`Team::run`] returns
+    /// only when all ranks have left their closures: a rank in an endless loop,
+    /// or in a view of a peer's slice, keeps it waiting. Nothing that a peer
+    /// may still read is freed earlier.
+    ///
+    /// **Cost** none in calls whose waits are short: the clock is looked at only
+    /// by a rank that has waited for some microseconds.
+    ///
+    /// ```
+    /// use phalanx::{Doing, Error, Team};
+    /// use std::time::Duration;
+    ///
+    /// let team = Team::builder().ranks(2).deadline(Duration::from_millis(100)).build()?;
+    /// let error = team.run(|comm| {
+    ///     if comm.rank() == 1 {
+    ///         std::thread::sleep(Duration::from_millis(500)); // too long
+    ///     }
+    ///     comm.barrier();
+    /// });
+    /// let Err(Error::Deadline { rank: 0, peer: 1, ranks, .. }) = error else { panic!("{error:?}") };
+    /// assert_eq!(ranks[0].doing, Doing::WaitsFor(1));
+    /// assert_eq!(ranks[1].doing, Doing::Computes);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn deadline(mut self, longest: Duration) -> Self {
+        self.deadline = Some(longest);
         self
     }
 
@@ -188,5 +232,28 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<Team, Error> {
         Team::start(self)
+    }
+
+    /// Communicators for threads that the caller already owns, as
+    /// [`Team::external`], with these settings: the number of ranks, how they
+    /// wait, and the deadline. No threads are started and none is bound, so the
+    /// other settings have no meaning here.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for 0 ranks or too many.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let builder = phalanx::Team::builder().ranks(2).deadline(Duration::from_secs(10));
+    /// let mut comms = builder.external()?;
+    /// let mut second = comms.pop().unwrap();
+    /// std::thread::scope(|s| {
+    ///     s.spawn(move || second.barrier());
+    ///     comms[0].barrier();
+    /// });
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn external(self) -> Result<Vec<Comm>, Error> {
+        super::external::external(&self)
     }
 }

@@ -149,7 +149,7 @@ impl Team {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
-        super::external::external(ranks)
+        Team::builder().ranks(ranks).external()
     }
 
     pub(super) fn start(builder: Builder) -> Result<Team, Error> {
@@ -166,7 +166,8 @@ impl Team {
         check_ranks(ranks)?;
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
-        let world = Arc::new(World::new(ranks).counting_from(builder.start));
+        let world = World::new(ranks).counting_from(builder.start);
+        let world = Arc::new(world.with_deadline(builder.deadline));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
         let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine, ranks));
         let model = match &builder.model {
@@ -273,8 +274,9 @@ impl Team {
     /// - [`Error::Panicked`] if a rank panicked, [`Error::Left`] if one
     ///   returned while another waited for it, [`Error::Mismatch`] or
     ///   [`Error::Argument`] if a call was wrong, [`Error::Deadlock`] if ranks
-    ///   waited for each other in a circle, [`Error::Unreceived`] if a message
-    ///   was left over.
+    ///   waited for each other in a circle, [`Error::Deadline`] if one waited
+    ///   longer than [`Builder::deadline`] allows, [`Error::Unreceived`] if a
+    ///   message was left over.
     ///
     /// The first cause ends the run for every rank: each leaves its next (or
     /// current) collective by unwinding, without a message of its own.

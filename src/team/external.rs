@@ -1,20 +1,25 @@
 //! Communicators for threads that the caller already owns.
 
+use super::builder::Builder;
 use super::crew::check_ranks;
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{Fabric, Port, World};
+use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::Machine;
 use crate::model::Tuning;
-use crate::wait::{Wait, know_cores};
+use crate::wait::know_cores;
 use std::sync::Arc;
 
-pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
+pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let ranks = builder.ranks.unwrap_or_else(|| cores.min(MAX_RANKS));
     check_ranks(ranks)?;
-    know_cores(std::thread::available_parallelism().map_or(1, usize::from));
+    know_cores(cores);
     // Read once, for all of them: they must agree.
-    let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
-    let world = Arc::new(World::new(ranks));
+    let of_machine =
+        || Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
+    let tuning = builder.tuning.unwrap_or_else(of_machine);
+    let world = Arc::new(World::new(ranks).with_deadline(builder.deadline));
     let run = world.begin();
     let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
     let fabric = Arc::new(fabric);
@@ -24,7 +29,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .map(|(rank, bed)| {
             fabric.world().join(rank, run);
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
+            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, builder.wait) };
             Comm::new(port, None).tuned(tuning)
         })
         .collect())

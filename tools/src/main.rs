@@ -15,6 +15,7 @@ mod peers;
 mod place;
 mod progress;
 mod size;
+mod soak;
 mod source;
 
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ mod machine;
 mod model;
 mod peers;
 mod place;
+mod soak;
 mod trace;
 
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Model(Box<model::Model>),
     Place(Box<place::Place>),
     Peers(Box<peers::Peers>),
+    Soak(soak::Soak),
 }
 
 impl Command {
@@ -36,6 +38,7 @@ impl Command {
             Command::Model(model) => model.run(),
             Command::Place(place) => place.run(),
             Command::Peers(peers) => peers.run(),
+            Command::Soak(soak) => soak.run(),
         }
     }
 }
