@@ -104,7 +104,8 @@ impl Comm {
         }
         let bytes = size_of_val(buf);
         if bytes <= EAGER && self.is_auto() && bytes < self.tuning.all_reduce_fused {
-            let algorithm = Algorithm::AR_ANY.index();
+            let gates = if self.port.is_gated() { super::AT_GATES } else { 0 };
+            let algorithm = Algorithm::AR_ANY.index() | gates;
             if !self.enter(sig, at, Params { algorithm, ..Params::of(len) }) {
                 return;
             }
