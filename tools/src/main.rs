@@ -6,6 +6,7 @@ mod cli;
 mod command;
 mod failure;
 mod interrupt;
+mod measure;
 mod names;
 mod output;
 mod paper;

@@ -1,0 +1,142 @@
+//! Samples and probes in the order in which they came, filed by place: a
+//! sample counts only if the probes before and after it saw the same place.
+
+use super::place::{Limits, Place};
+
+/// How far the floor may move between two probes of one place, before the
+/// samples around them are marked.
+const DRIFT: f64 = 1.25;
+
+/// Samples of one place, between probes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Filed {
+    /// The place.
+    pub(crate) place: Place,
+    /// The samples, in the order in which they came.
+    pub(crate) samples: Vec<f64>,
+    /// The probes around them, in ns.
+    pub(crate) floors: Vec<f64>,
+}
+
+impl Filed {
+    /// Whether the floor moved by more than a quarter: then the samples are of
+    /// different machines, as it were.
+    pub(crate) fn is_adrift(&self) -> bool {
+        let max = self.floors.iter().copied().fold(0.0, f64::max);
+        let min = self.floors.iter().copied().fold(f64::INFINITY, f64::min);
+        !self.floors.is_empty() && max > DRIFT * min
+    }
+}
+
+/// Samples, and what the probes between them saw.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    samples: Vec<f64>,
+    /// How many samples there were when a probe was made, and what it saw, in
+    /// ns.
+    probes: Vec<(usize, f64)>,
+}
+
+impl Record {
+    /// Adds samples.
+    pub(crate) fn samples(&mut self, samples: impl IntoIterator<Item = f64>) {
+        self.samples.extend(samples);
+    }
+
+    /// Adds a probe.
+    pub(crate) fn probe(&mut self, ns: f64) {
+        self.probes.push((self.samples.len(), ns));
+    }
+
+    /// Adds what another record has, after what this one has.
+    pub(crate) fn append(&mut self, other: Record) {
+        let before = self.samples.len();
+        self.samples.extend(other.samples);
+        self.probes.extend(other.probes.into_iter().map(|(at, ns)| (before + at, ns)));
+    }
+
+    /// All samples.
+    pub(crate) fn all(&self) -> &[f64] {
+        &self.samples
+    }
+
+    /// All probes, in ns.
+    pub(crate) fn floors(&self) -> impl Iterator<Item = f64> {
+        self.probes.iter().map(|probe| probe.1)
+    }
+
+    /// The samples by place, nearest first. What lies between two probes that
+    /// disagree, before the first or after the last, is in none. Without any
+    /// probe all samples are at [`Place::Any`].
+    pub(crate) fn by_place(&self, limits: &Limits) -> Vec<Filed> {
+        if self.probes.is_empty() {
+            let (samples, floors) = (self.samples.clone(), Vec::new());
+            return vec![Filed { place: Place::Any, samples, floors }];
+        }
+        let mut filed: Vec<Filed> = Vec::new();
+        for two in self.probes.windows(2) {
+            let [(from, before), (to, after)] = [two[0], two[1]];
+            let place = limits.place(before);
+            if from == to || place != limits.place(after) || place == Place::Any {
+                continue;
+            }
+            let index = filed.iter().position(|f| f.place == place).unwrap_or_else(|| {
+                filed.push(Filed { place, samples: Vec::new(), floors: Vec::new() });
+                filed.len() - 1
+            });
+            filed[index].samples.extend(&self.samples[from..to]);
+            filed[index].floors.extend([before, after]);
+        }
+        filed.sort_by_key(|f| f.place);
+        filed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_samples_between_probes_that_agree_count() {
+        let mut record = Record::default();
+        record.samples([1.0]);
+        record.probe(60.0);
+        record.samples([2.0, 3.0]);
+        record.probe(70.0);
+        record.samples([4.0]);
+        record.probe(280.0);
+        record.samples([5.0]);
+        record.probe(270.0);
+        record.probe(25.0);
+        let mut later = Record::default();
+        later.probe(65.0);
+        later.samples([6.0]);
+        later.probe(90.0);
+        later.samples([7.0]);
+        record.append(later);
+        let filed = record.by_place(&Limits::default());
+        assert_eq!(
+            filed,
+            [
+                Filed {
+                    place: Place::Ccx,
+                    samples: vec![2.0, 3.0, 6.0],
+                    floors: vec![60.0, 70.0, 65.0, 90.0]
+                },
+                Filed { place: Place::Far, samples: vec![5.0], floors: vec![280.0, 270.0] },
+            ]
+        );
+        assert!(filed[0].is_adrift() && !filed[1].is_adrift());
+        assert_eq!(record.all().len(), 7);
+        assert_eq!(record.floors().count(), 7);
+    }
+
+    #[test]
+    fn without_probes_there_is_no_place() {
+        let mut record = Record::default();
+        record.samples([2.0, 3.0]);
+        let filed = record.by_place(&Limits::default());
+        assert_eq!((filed.len(), filed[0].place), (1, Place::Any));
+        assert!(!filed[0].is_adrift());
+    }
+}
