@@ -64,6 +64,9 @@ pub enum Error {
     Placement(crate::placement::PlacementError),
     /// The machine could not be read.
     Machine(crate::machine::MachineError),
+    /// A profile cannot be used: the file that `PHALANX_PROFILE` names, or one
+    /// that was handed in.
+    Profile(crate::model::ProfileError),
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -189,6 +192,7 @@ impl fmt::Display for Error {
             }
             Error::Placement(e) => write!(f, "ranks cannot be placed: {e}"),
             Error::Machine(e) => write!(f, "the machine cannot be read: {e}"),
+            Error::Profile(e) => e.fmt(f),
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \
@@ -238,6 +242,7 @@ impl std::error::Error for Error {
         match self {
             Error::Placement(e) => Some(e),
             Error::Machine(e) => Some(e),
+            Error::Profile(e) => Some(e),
             Error::Spawn(e) => Some(e),
             _ => None,
         }

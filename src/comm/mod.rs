@@ -21,6 +21,7 @@ pub use views::Peers;
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
+use crate::model::Tuning;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
@@ -64,6 +65,7 @@ pub struct Comm {
     /// a thread that is the user's own.
     in_team: bool,
     choice: Choice,
+    tuning: Tuning,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
@@ -88,13 +90,14 @@ fn this_thread() -> usize {
 }
 
 impl Comm {
-    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
+    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, tuning: Tuning) -> Self {
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         Comm {
             port,
             thread: 0,
             in_team: roster.is_some(),
             choice: Choice::default(),
+            tuning,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
@@ -106,11 +109,13 @@ impl Comm {
 
     /// A sub-communicator of this one.
     fn child(&self, port: Port) -> Self {
+        let tuning = self.tuning.of_ranks(port.size());
         Comm {
             port,
             thread: self.thread,
             in_team: self.in_team,
             choice: Choice::default(),
+            tuning,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),

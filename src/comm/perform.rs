@@ -152,7 +152,16 @@ impl Comm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
             Choice::Auto => {
-                auto(task.operation, self.size(), bytes, task.commutative, self.is_varied(task))
+                let varied = self.is_varied(task);
+                // A profile's algorithms were measured with equal lengths, and
+                // may not keep the ranks' order.
+                let measured = match task.commutative && !varied {
+                    true => self.tuning.algorithm(task.operation, bytes),
+                    false => None,
+                };
+                measured.unwrap_or_else(|| {
+                    auto(task.operation, self.size(), bytes, task.commutative, varied)
+                })
             }
             other => self.forced(other, task),
         }

@@ -9,6 +9,7 @@
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
+//! | `profile/` | what was measured of this machine ([`Profile`]) |
 //! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
 //!
 //! m is the length of the vector for broadcast, reduce, all-reduce, scan and
@@ -35,6 +36,7 @@ mod congestion;
 mod cost;
 mod levels;
 mod network;
+mod profile;
 mod ranking;
 mod rational;
 #[cfg(test)]
@@ -45,5 +47,7 @@ pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::{Level, Levels};
 pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
+pub use profile::{Fingerprint, LevelRates, Origin, Profile, ProfileError, ProfileReport, Switch};
+pub(crate) use profile::{Tuning, for_process};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;

@@ -2,6 +2,7 @@
 
 use super::crew::Team;
 use crate::error::Error;
+use crate::model::Profile;
 use crate::placement::Placement;
 use crate::wait::Wait;
 
@@ -26,6 +27,7 @@ pub struct Builder {
     pub(super) wait: Wait,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    pub(super) profile: Option<Profile>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
 }
@@ -38,6 +40,7 @@ impl Builder {
             wait: Wait::Auto,
             pin_caller: true,
             stack_size: None,
+            profile: None,
             always_apart: false,
         }
     }
@@ -117,6 +120,34 @@ impl Builder {
         self
     }
 
+    /// The profile that algorithms are chosen by, instead of the process's own.
+    /// Default: the file that the variable `PHALANX_PROFILE` names (set to nothing: none),
+    /// else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read
+    /// once a process, by the first team. [`Team::profile`] says which it was.
+    ///
+    /// A profile of another machine is not followed: from a file it is refused
+    /// (the report says why), handed in it is an error. The empty profile
+    /// ([`Profile::default`]) asks for the library's own rules.
+    ///
+    /// ```
+    /// use phalanx::{Algorithm, Team, schedule::Operation};
+    /// use phalanx::model::{Profile, Switch};
+    /// let ring = Switch { from_bytes: 0, algorithm: Algorithm::AG_RING };
+    /// let profile = Profile::default().with_switches(Operation::AllGather, 3, &[ring])?;
+    /// let team = Team::builder().ranks(3).profile(profile).build()?;
+    /// let all = team.run(|comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather_into(&[comm.rank()], &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[0], [0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
     /// Starts the workers and binds them to their cores.
     ///
     /// A core that cannot be bound is no error: see [`Team::bindings`].
@@ -124,6 +155,8 @@ impl Builder {
     /// # Errors
     /// - [`Error::Ranks`] for 0 ranks or too many.
     /// - [`Error::Placement`] for a list of cores that cannot be had.
+    /// - [`Error::Profile`] if `PHALANX_PROFILE` names a file that cannot be
+    ///   read, or the profile handed in is of another machine.
     /// - [`Error::Spawn`] if the system refuses a thread.
     ///
     /// ```

@@ -9,6 +9,7 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::{Machine, affinity};
+use crate::model::{Fingerprint, ProfileReport, Tuning, for_process};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::wait::{Bed, Crowd, Wait, know_cores};
@@ -75,6 +76,8 @@ struct Shared {
     accounts: Box<[CachePadded<AtomicU64>]>,
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
+    profile: ProfileReport,
+    tuning: Tuning,
 }
 
 /// Ranks on pinned threads that run closures together.
@@ -127,7 +130,8 @@ impl Team {
     /// work in [`Comm::protect`] to get it as an [`Error`] instead.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for 0 ranks or too many.
+    /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
+    /// `PHALANX_PROFILE` names a file that cannot be read.
     ///
     /// # Examples
     /// ```
@@ -162,6 +166,12 @@ impl Team {
             }
         };
         check_ranks(ranks)?;
+        let profile = match builder.profile {
+            Some(profile) => ProfileReport::given(profile, &machine),
+            None => for_process(|| Ok(Fingerprint::of(&machine))),
+        }
+        .map_err(Error::Profile)?;
+        let tuning = Tuning::new(profile.profile.clone(), ranks);
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = Arc::new(World::new(ranks));
@@ -178,6 +188,8 @@ impl Team {
             accounts: (0..ranks).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
+            profile,
+            tuning,
         });
         let caller = shared.renew();
         let mut team = Team {
@@ -248,6 +260,18 @@ impl Team {
     /// ```
     pub fn machine(&self) -> &Machine {
         &self.shared.roster().machine
+    }
+
+    /// The profile that algorithms are chosen by, and where it came from; where
+    /// one was refused, why.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(1).build()?;
+    /// println!("choices by {}", team.profile());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn profile(&self) -> &ProfileReport {
+        &self.shared.profile
     }
 
     /// Runs `f` on every rank, on this thread as rank 0, and returns what each
@@ -459,7 +483,7 @@ impl Shared {
         let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
-            Comm::new(port, Some(self.roster().clone()))
+            Comm::new(port, Some(self.roster().clone()), self.tuning.clone())
         });
         let caller = comms.next().expect("a team has at least one rank");
         for (slot, comm) in self.fresh[1..].iter().zip(comms) {

@@ -4,11 +4,16 @@ use super::crew::check_ranks;
 use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
+use crate::machine::Machine;
+use crate::model::{Fingerprint, Tuning, for_process};
 use crate::wait::{Wait, know_cores};
 use std::sync::Arc;
 
 pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
     check_ranks(ranks)?;
+    let here = || Machine::this().map(|machine| Fingerprint::of(&machine));
+    let profile = for_process(here).map_err(Error::Profile)?;
+    let tuning = Tuning::new(profile.profile, ranks);
     know_cores(std::thread::available_parallelism().map_or(1, usize::from));
     let world = Arc::new(World::new(ranks));
     let run = world.begin();
@@ -20,7 +25,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
-            Comm::new(port, None)
+            Comm::new(port, None, tuning.clone())
         })
         .collect())
 }

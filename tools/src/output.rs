@@ -43,6 +43,11 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Whether the output goes to the standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.output.is_none()
+    }
+
     /// Opens the output.
     pub(crate) fn open(&self) -> Result<Sink, Failure> {
         let to: Box<dyn Write> = match &self.output {

@@ -252,7 +252,7 @@ fn parse_ranks(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_factor(text: &str) -> Result<usize, String> {
+pub(super) fn parse_factor(text: &str) -> Result<usize, String> {
     let factor = text.parse().ok().filter(|&factor| factor >= 2);
     factor.ok_or_else(|| "the factor is a whole number of at least 2".to_string())
 }

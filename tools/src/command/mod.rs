@@ -1,8 +1,11 @@
 //! The commands: one file each, one variant each.
 
+mod bandwidth;
 mod bench;
 mod check;
 mod cost;
+mod diff;
+mod latency;
 mod machine;
 mod place;
 mod trace;
@@ -18,6 +21,9 @@ pub(crate) enum Command {
     Check(check::Check),
     Machine(machine::MachineArgs),
     Place(Box<place::Place>),
+    Latency(Box<latency::Latency>),
+    Bandwidth(bandwidth::Bandwidth),
+    Diff(diff::DiffArgs),
 }
 
 impl Command {
@@ -30,6 +36,9 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Machine(machine) => machine.run(),
             Command::Place(place) => place.run(),
+            Command::Latency(latency) => latency.run(),
+            Command::Bandwidth(bandwidth) => bandwidth.run(),
+            Command::Diff(diff) => diff.run(),
         }
     }
 }

@@ -67,11 +67,9 @@ pub(crate) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Comes, and waits for all. Returns the word of rank 0.
-    ///
-    /// # Panics
-    /// If a rank unwound; that rank's reason is the one to report.
-    pub(crate) fn meet(&mut self, word: u64) -> u64 {
+    /// Comes, and waits for all. Returns the word of rank 0; none if a rank
+    /// unwound, whose reason is the one to report.
+    pub(crate) fn meet(&mut self, word: u64) -> Option<u64> {
         self.number += 1;
         let (k, parity) = (self.number, (self.number & 1) as usize);
         let own = &self.gate.slots[self.rank];
@@ -87,26 +85,28 @@ impl Seat<'_> {
                 looks += 1;
                 if self.gate.crowded || looks.is_multiple_of(LOOKS) {
                     // Ordering: a flag by itself.
-                    assert!(!self.gate.broken.load(Ordering::Relaxed), "another rank failed");
+                    if self.gate.broken.load(Ordering::Relaxed) {
+                        return None;
+                    }
                     std::thread::yield_now();
                 }
             }
         }
-        self.gate.slots[0].word[parity].load(Ordering::Relaxed)
+        Some(self.gate.slots[0].word[parity].load(Ordering::Relaxed))
     }
 
     /// [`meet`](Seat::meet), and all go on at the same moment: a little after
     /// the last one came. At once where ranks share cores.
     #[inline(always)]
-    pub(crate) fn start(&mut self, word: u64) -> u64 {
-        let word = self.meet(word);
+    pub(crate) fn start(&mut self, word: u64) -> Option<u64> {
+        let word = self.meet(word)?;
         if !self.gate.crowded {
             let parity = (self.number & 1) as usize;
             let last = self.gate.slots.iter().map(|slot| slot.at[parity].load(Ordering::Relaxed));
             let start = last.max().unwrap_or(0) + self.gate.lead.as_nanos() as u64;
             while self.now() < start {}
         }
-        word
+        Some(word)
     }
 
     fn now(&self) -> u64 {
@@ -140,7 +140,7 @@ mod tests {
                         for k in 1..200 {
                             came.fetch_add(1, Ordering::Relaxed);
                             let word = seat.start(if rank == 0 { 10 * k } else { 7 });
-                            assert_eq!(word, 10 * k);
+                            assert_eq!(word, Some(10 * k));
                             assert!(came.load(Ordering::Relaxed) >= 3 * k);
                             seat.meet(0);
                         }
@@ -159,7 +159,8 @@ mod tests {
                 panic!("as it was meant to");
             });
             let waiting = s.spawn(|| gate.seat(0).meet(1));
-            assert!(failing.join().is_err() && waiting.join().is_err());
+            assert!(failing.join().is_err());
+            assert_eq!(waiting.join().unwrap(), None);
         });
     }
 }

@@ -9,37 +9,48 @@ const DRIFT: f64 = 1.25;
 
 /// Samples of one place, between probes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Filed {
+pub(crate) struct Filed<S> {
     /// The place.
     pub(crate) place: Place,
     /// The samples, in the order in which they came.
-    pub(crate) samples: Vec<f64>,
+    pub(crate) samples: Vec<S>,
     /// The probes around them, in ns.
     pub(crate) floors: Vec<f64>,
 }
 
-impl Filed {
+impl<S> Filed<S> {
     /// Whether the floor moved by more than a quarter: then the samples are of
     /// different machines, as it were.
     pub(crate) fn is_adrift(&self) -> bool {
-        let max = self.floors.iter().copied().fold(0.0, f64::max);
-        let min = self.floors.iter().copied().fold(f64::INFINITY, f64::min);
-        !self.floors.is_empty() && max > DRIFT * min
+        is_adrift(&self.floors)
     }
 }
 
+/// Whether floors of one place differ by more than a quarter.
+pub(crate) fn is_adrift(floors: &[f64]) -> bool {
+    let max = floors.iter().copied().fold(0.0, f64::max);
+    let min = floors.iter().copied().fold(f64::INFINITY, f64::min);
+    !floors.is_empty() && max > DRIFT * min
+}
+
 /// Samples, and what the probes between them saw.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Record {
-    samples: Vec<f64>,
+#[derive(Clone, Debug)]
+pub(crate) struct Record<S = f64> {
+    samples: Vec<S>,
     /// How many samples there were when a probe was made, and what it saw, in
     /// ns.
     probes: Vec<(usize, f64)>,
 }
 
-impl Record {
+impl<S> Default for Record<S> {
+    fn default() -> Self {
+        Record { samples: Vec::new(), probes: Vec::new() }
+    }
+}
+
+impl<S: Clone> Record<S> {
     /// Adds samples.
-    pub(crate) fn samples(&mut self, samples: impl IntoIterator<Item = f64>) {
+    pub(crate) fn samples(&mut self, samples: impl IntoIterator<Item = S>) {
         self.samples.extend(samples);
     }
 
@@ -49,14 +60,14 @@ impl Record {
     }
 
     /// Adds what another record has, after what this one has.
-    pub(crate) fn append(&mut self, other: Record) {
+    pub(crate) fn append(&mut self, other: Record<S>) {
         let before = self.samples.len();
         self.samples.extend(other.samples);
         self.probes.extend(other.probes.into_iter().map(|(at, ns)| (before + at, ns)));
     }
 
     /// All samples.
-    pub(crate) fn all(&self) -> &[f64] {
+    pub(crate) fn all(&self) -> &[S] {
         &self.samples
     }
 
@@ -68,12 +79,12 @@ impl Record {
     /// The samples by place, nearest first. What lies between two probes that
     /// disagree, before the first or after the last, is in none. Without any
     /// probe all samples are at [`Place::Any`].
-    pub(crate) fn by_place(&self, limits: &Limits) -> Vec<Filed> {
+    pub(crate) fn by_place(&self, limits: &Limits) -> Vec<Filed<S>> {
         if self.probes.is_empty() {
             let (samples, floors) = (self.samples.clone(), Vec::new());
             return vec![Filed { place: Place::Any, samples, floors }];
         }
-        let mut filed: Vec<Filed> = Vec::new();
+        let mut filed: Vec<Filed<S>> = Vec::new();
         for two in self.probes.windows(2) {
             let [(from, before), (to, after)] = [two[0], two[1]];
             let place = limits.place(before);
@@ -84,7 +95,7 @@ impl Record {
                 filed.push(Filed { place, samples: Vec::new(), floors: Vec::new() });
                 filed.len() - 1
             });
-            filed[index].samples.extend(&self.samples[from..to]);
+            filed[index].samples.extend_from_slice(&self.samples[from..to]);
             filed[index].floors.extend([before, after]);
         }
         filed.sort_by_key(|f| f.place);

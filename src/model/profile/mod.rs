@@ -1,0 +1,413 @@
+//! What was measured of a machine, for the choices made on it.
+//!
+//! `phalanx calibrate` writes a profile; the library reads it when the first
+//! team is built. It holds t_s and t_w for each level of the machine, and for
+//! each operation the sizes from which another algorithm is faster. Without a
+//! profile the rules of `choice.rs` decide.
+//!
+//! | file | what |
+//! |---|---|
+//! | `fingerprint.rs` | which machine a profile is of |
+//! | `json.rs` | the file (feature `profile`) |
+//! | `load.rs` | from where, once a process, and when it is refused |
+//! | `tuned.rs` | a profile for one number of ranks: what a communicator looks into |
+
+mod fingerprint;
+#[cfg(feature = "profile")]
+mod json;
+mod load;
+mod tuned;
+
+pub use fingerprint::Fingerprint;
+pub(crate) use load::for_process;
+pub use load::{Origin, ProfileReport};
+pub(crate) use tuned::Tuning;
+
+use crate::fabric::MAX_RANKS;
+use crate::machine::Machine;
+use crate::schedule::{Algorithm, Operation, Request};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Steps of one operation at most: a ladder of sizes has a few dozen.
+const MOST_STEPS: usize = 64;
+
+/// t_s and t_w between two cores, by what they share, each with the bounds
+/// that have the true value between them with 95 % confidence.
+///
+/// # Examples
+/// ```
+/// use phalanx::model::LevelRates;
+/// let near = LevelRates {
+///     level: "l3".to_string(),
+///     place: "ccx".to_string(),
+///     t_s_ns: 90.0,
+///     t_s_ci: [85.0, 95.0],
+///     t_w_ns_per_byte: 0.05,
+///     t_w_ci: [0.04, 0.06],
+///     samples: 600,
+/// };
+/// // A message of 1000 bytes:
+/// assert_eq!(near.t_s_ns + near.t_w_ns_per_byte * 1000.0, 140.0);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelRates {
+    /// The innermost thing that the two cores share: a key of
+    /// [`Level`](crate::machine::Level).
+    pub level: String,
+    /// Where a virtual machine's host had the two: `smt`, `ccx`, `far`, or
+    /// `any` where that was not asked.
+    pub place: String,
+    /// Start-up time of a message, in ns.
+    pub t_s_ns: f64,
+    /// Bounds of it.
+    pub t_s_ci: [f64; 2],
+    /// Time per byte, in ns.
+    pub t_w_ns_per_byte: f64,
+    /// Bounds of it.
+    pub t_w_ci: [f64; 2],
+    /// Samples behind it.
+    pub samples: usize,
+}
+
+/// From which size on which algorithm carries an operation out.
+///
+/// # Examples
+/// ```
+/// use phalanx::Algorithm;
+/// use phalanx::model::{Profile, Switch};
+/// use phalanx::schedule::Operation;
+/// let switches = [
+///     Switch { from_bytes: 0, algorithm: Algorithm::AG_ANY },
+///     Switch { from_bytes: 4096, algorithm: Algorithm::AG_RING },
+/// ];
+/// let profile = Profile::default().with_switches(Operation::AllGather, 8, &switches)?;
+/// assert_eq!(profile.algorithm(Operation::AllGather, 8, 10_000), Algorithm::AG_RING);
+/// # Ok::<(), phalanx::model::ProfileError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Bytes of the vector, or of a rank's block, from which on it is used.
+    pub from_bytes: usize,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+}
+
+/// The switches of an operation on a number of ranks.
+#[derive(Clone, Debug, PartialEq)]
+struct Switches {
+    operation: Operation,
+    ranks: usize,
+    steps: Vec<Switch>,
+}
+
+/// What was measured of a machine: rates by level, and the sizes from which
+/// another algorithm is faster.
+///
+/// The default profile has nothing in it: a team that is given it follows the
+/// library's own rules, whatever files there are.
+///
+/// # Examples
+/// ```
+/// use phalanx::model::Profile;
+/// use phalanx::{Team, op};
+/// let team = Team::builder().ranks(2).profile(Profile::default()).build()?;
+/// assert_eq!(team.profile().to_string(), "the library's rules, as asked for");
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    machine: Option<Fingerprint>,
+    created: String,
+    levels: Vec<LevelRates>,
+    switches: Vec<Switches>,
+}
+
+impl Profile {
+    /// An empty profile of a machine; `created` is a date, for eyes.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::machine::Machine;
+    /// use phalanx::model::Profile;
+    /// let machine = Machine::this()?;
+    /// let profile = Profile::of(&machine, "2026-01-02");
+    /// assert!(profile.describes(&machine).is_ok());
+    /// let other = Machine::from_synthetic("pack:2 core:77 pu:1")?;
+    /// assert!(profile.describes(&other).unwrap_err().to_string().contains("core:154"));
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
+    pub fn of(machine: &Machine, created: &str) -> Self {
+        Profile {
+            machine: Some(Fingerprint::of(machine)),
+            created: created.to_string(),
+            ..Profile::default()
+        }
+    }
+
+    /// The machine that it is of; none for a profile that was made by hand for
+    /// any machine.
+    pub fn machine(&self) -> Option<&Fingerprint> {
+        self.machine.as_ref()
+    }
+
+    /// When it was made.
+    pub fn created(&self) -> &str {
+        &self.created
+    }
+
+    /// The rates by level, innermost first.
+    pub fn levels(&self) -> &[LevelRates] {
+        &self.levels
+    }
+
+    /// This profile with rates added.
+    ///
+    /// # Errors
+    /// If a number is negative or is none, or the level is unknown.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::model::{LevelRates, Profile};
+    /// let rates = LevelRates {
+    ///     level: "l3".to_string(),
+    ///     place: "any".to_string(),
+    ///     t_s_ns: f64::NAN,
+    ///     t_s_ci: [0.0; 2],
+    ///     t_w_ns_per_byte: 1.0,
+    ///     t_w_ci: [0.0; 2],
+    ///     samples: 0,
+    /// };
+    /// assert!(Profile::default().with_level(rates).is_err());
+    /// ```
+    pub fn with_level(mut self, rates: LevelRates) -> Result<Self, ProfileError> {
+        let level = &rates.level;
+        if let Err(unknown) = level.parse::<crate::machine::Level>() {
+            return Err(ProfileError::new(unknown.to_string()));
+        }
+        let all = [rates.t_s_ci[0], rates.t_s_ci[1], rates.t_w_ci[0], rates.t_w_ci[1]];
+        let times = [rates.t_s_ns, rates.t_w_ns_per_byte];
+        if times.iter().any(|x| !x.is_finite() || *x < 0.0) || all.iter().any(|x| !x.is_finite()) {
+            return Err(ProfileError::new(format!("level {level}: t_s and t_w must be times")));
+        }
+        self.levels.push(rates);
+        Ok(self)
+    }
+
+    /// This profile with the switches of an operation on `ranks` ranks, in
+    /// place of what it had for them.
+    ///
+    /// # Errors
+    /// If there are no switches, they do not begin at 0 bytes or do not
+    /// ascend, or an algorithm cannot serve.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::Algorithm;
+    /// use phalanx::model::{Profile, Switch};
+    /// use phalanx::schedule::Operation;
+    /// let cube = Switch { from_bytes: 0, algorithm: Algorithm::AG_HCUBE };
+    /// let error = Profile::default().with_switches(Operation::AllGather, 6, &[cube]).unwrap_err();
+    /// assert!(error.to_string().contains("power of two"));
+    /// ```
+    pub fn with_switches(
+        mut self,
+        operation: Operation,
+        ranks: usize,
+        steps: &[Switch],
+    ) -> Result<Self, ProfileError> {
+        let wrong = |what: String| {
+            Err(ProfileError::new(format!("switches of {operation} on {ranks} ranks: {what}")))
+        };
+        if !(1..=MAX_RANKS).contains(&ranks) {
+            return wrong(format!("a team has 1 to {MAX_RANKS}"));
+        }
+        if steps.is_empty() || steps.len() > MOST_STEPS || steps[0].from_bytes != 0 {
+            return wrong(format!("there are 1 to {MOST_STEPS}, and the first is from 0 bytes"));
+        }
+        if let Some(two) = steps.windows(2).find(|two| two[0].from_bytes >= two[1].from_bytes) {
+            return wrong(format!("{} bytes do not ascend", two[1].from_bytes));
+        }
+        let served = steps.iter().try_for_each(|step| serves(step.algorithm, operation, ranks));
+        if let Err(unfit) = served {
+            return wrong(unfit);
+        }
+        self.switches.retain(|s| (s.operation, s.ranks) != (operation, ranks));
+        self.switches.push(Switches { operation, ranks, steps: steps.to_vec() });
+        Ok(self)
+    }
+
+    /// The switches that hold for an operation on `ranks` ranks: those that
+    /// were measured for this number, else for the nearest one within a factor
+    /// of 2, else none.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::Algorithm;
+    /// use phalanx::model::{Profile, Switch};
+    /// use phalanx::schedule::Operation;
+    /// let ring = Switch { from_bytes: 0, algorithm: Algorithm::AG_RING };
+    /// let profile = Profile::default().with_switches(Operation::AllGather, 4, &[ring])?;
+    /// let found = |ranks| profile.switches(Operation::AllGather, ranks).is_some();
+    /// assert_eq!([1, 2, 4, 8, 9].map(found), [false, true, true, true, false]);
+    /// # Ok::<(), phalanx::model::ProfileError>(())
+    /// ```
+    pub fn switches(&self, operation: Operation, ranks: usize) -> Option<&[Switch]> {
+        let apart = |s: &Switches| s.ranks.max(ranks) as f64 / s.ranks.min(ranks).max(1) as f64;
+        let own = self.switches.iter().filter(|s| s.operation == operation && apart(s) <= 2.0);
+        // The smaller of two that are equally near.
+        let nearest =
+            own.min_by(|a, b| apart(a).total_cmp(&apart(b)).then(a.ranks.cmp(&b.ranks)))?;
+        Some(&nearest.steps)
+    }
+
+    /// The numbers of ranks that an operation has switches for.
+    pub fn ranks(&self, operation: Operation) -> Vec<usize> {
+        let own = self.switches.iter().filter(|s| s.operation == operation);
+        own.map(|s| s.ranks).collect()
+    }
+
+    /// The algorithm that an automatic choice takes on `ranks` ranks, for a
+    /// commutative operator and equal lengths. (An all-reduce of up to 40 bytes
+    /// and the barrier are loops of their own, which no profile changes.)
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::Algorithm;
+    /// use phalanx::model::Profile;
+    /// use phalanx::schedule::Operation;
+    /// let rules = Profile::default();
+    /// assert_eq!(rules.algorithm(Operation::AllReduce, 4, 8), Algorithm::AR_ANY);
+    /// assert_eq!(rules.algorithm(Operation::AllReduce, 4, 1 << 20), Algorithm::AR_FUSED);
+    /// ```
+    pub fn algorithm(&self, operation: Operation, ranks: usize, bytes: usize) -> Algorithm {
+        let tuning = Tuning::new(Some(Arc::new(self.clone())), ranks);
+        tuning
+            .algorithm(operation, bytes)
+            .unwrap_or_else(|| super::choice::auto(operation, ranks, bytes, true, false))
+    }
+
+    /// Whether it is of this machine.
+    ///
+    /// # Errors
+    /// If it is of another one: what differs.
+    pub fn describes(&self, machine: &Machine) -> Result<(), ProfileError> {
+        self.is_of(&Fingerprint::of(machine))
+    }
+
+    fn is_of(&self, machine: &Fingerprint) -> Result<(), ProfileError> {
+        match self.machine.as_ref().and_then(|own| own.difference(machine)) {
+            None => Ok(()),
+            Some(what) => Err(ProfileError::new(format!("it is of another machine: {what}"))),
+        }
+    }
+
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is damaged, of another version, or says what
+    /// cannot be; the error names the file.
+    ///
+    /// # Examples
+    /// ```
+    /// let error = phalanx::model::Profile::read("/no/such/profile.json").unwrap_err();
+    /// assert!(error.to_string().starts_with("profile '/no/such/profile.json': "));
+    /// ```
+    #[cfg(feature = "profile")]
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        json::read(path.as_ref())
+    }
+
+    /// Reads a profile from its text.
+    ///
+    /// # Errors
+    /// As for [`Profile::read`].
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::model::Profile;
+    /// let profile = Profile::default();
+    /// assert_eq!(Profile::from_json(&profile.to_json())?, profile);
+    /// let error = Profile::from_json(r#"{"phalanx_profile": 99}"#).unwrap_err();
+    /// assert!(error.to_string().contains("version 99"));
+    /// # Ok::<(), phalanx::model::ProfileError>(())
+    /// ```
+    #[cfg(feature = "profile")]
+    pub fn from_json(text: &str) -> Result<Self, ProfileError> {
+        json::parse(text)
+    }
+
+    /// The profile as text, which [`Profile::from_json`] reads back. A program
+    /// may add a member `evidence` of any kind to the object.
+    #[cfg(feature = "profile")]
+    pub fn to_json(&self) -> String {
+        json::text(self)
+    }
+
+    /// The file that is read where `PHALANX_PROFILE` is not set:
+    /// `phalanx/profile.json` in `XDG_CACHE_HOME`, else in `.cache` of `HOME`;
+    /// none without either.
+    ///
+    /// # Examples
+    /// ```
+    /// if let Some(path) = phalanx::model::Profile::cache_path() {
+    ///     assert!(path.ends_with("phalanx/profile.json"));
+    /// }
+    /// ```
+    pub fn cache_path() -> Option<PathBuf> {
+        load::cache_path()
+    }
+}
+
+/// Whether an algorithm serves an operation, with any root.
+fn serves(algorithm: Algorithm, operation: Operation, ranks: usize) -> Result<(), String> {
+    let request = Request::new(operation, ranks);
+    for root in [0, if operation.is_rooted() { ranks - 1 } else { 0 }] {
+        let schedule = algorithm.schedule(&request.clone().root(root));
+        schedule.map_err(|unfit| unfit.to_string())?;
+    }
+    Ok(())
+}
+
+/// Why a profile cannot be used.
+///
+/// # Examples
+/// ```
+/// # #[cfg(feature = "profile")] {
+/// let error = phalanx::model::Profile::from_json("{").unwrap_err();
+/// assert!(error.to_string().starts_with("the profile: "), "{error}");
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileError {
+    path: Option<PathBuf>,
+    what: String,
+}
+
+impl ProfileError {
+    fn new(what: impl Into<String>) -> Self {
+        ProfileError { path: None, what: what.into() }
+    }
+
+    fn of(mut self, path: &Path) -> Self {
+        self.path = Some(path.to_path_buf());
+        self
+    }
+
+    /// The file, if it is one's.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => write!(f, "profile '{}': {}", path.display(), self.what),
+            None => write!(f, "the profile: {}", self.what),
+        }
+    }
+}
+
+impl std::error::Error for ProfileError {}
