@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
 const HEADER: &str = "op\talgorithm\ttype\tredop\tranks\tbytes\tcount\titerations\tns_min\tns_median\t\
-                      ns_p99\tns_max\talgbw_gb_s\tbusbw_gb_s\twrong\tmodel_ns";
+                      ns_p99\tns_max\talgbw_gb_s\tbusbw_gb_s\twrong\tmodel_ns\tplace\tfloor_ns\t\
+                      floor_ratio\tns_ci_low\tns_ci_high\toutliers\trounds\tspread_percent\t\
+                      dropped\tdrift\tcalls_per_iteration";
 
 fn phalanx(args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
@@ -22,10 +24,13 @@ fn rows(args: &str) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> =
         lines.map(|line| line.split('\t').map(String::from).collect()).collect();
     for row in &rows {
-        assert_eq!(row.len(), 16, "{row:?}");
+        assert_eq!(row.len(), 27, "{row:?}");
         assert_eq!(row[14], "0", "wrong elements: {row:?}");
         let ns: Vec<f64> = row[8..12].iter().map(|cell| cell.parse().unwrap()).collect();
         assert!(ns[0] > 0.0 && ns.is_sorted(), "{row:?}");
+        let ci: Vec<f64> = row[19..21].iter().map(|cell| cell.parse().unwrap()).collect();
+        assert!(ns[0] <= ci[0] && ci[0] <= ns[1] && ns[1] <= ci[1] && ci[1] <= ns[3], "{row:?}");
+        assert!(["smt", "ccx", "far", "any"].contains(&row[16].as_str()), "{row:?}");
     }
     rows
 }
@@ -81,6 +86,112 @@ fn what_is_asked_for_is_what_is_measured() {
     let mesh = &rows("bench broadcast -p 6 --dims 3x2 --root 4 -b 64 -e 64 -n 2 --wait yield")[0];
     assert_eq!(mesh[1], "BC-MESH");
     rows("bench shift -p 3 --shift -2 -b 64 -e 64 -n 2 --placement compact");
+}
+
+#[test]
+fn a_place_needs_a_core_for_each_rank() {
+    for args in ["bench all-reduce -p 1", "bench barrier -p 9 --wait yield"] {
+        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 9) {
+            eprintln!("skipped: 9 ranks have a core each here");
+            continue;
+        }
+        let row = &rows(&format!("{args} -e 8 -n 3"))[0];
+        assert_eq!((row[16].as_str(), row[17].as_str(), row[18].as_str()), ("any", "", ""));
+        assert!(!row[25].contains("place") && row[24] == "0", "{row:?}");
+    }
+}
+
+#[test]
+fn rounds_calls_and_buffers_are_as_asked_for() {
+    let row = &rows("bench scan -p 2 -b 64 -e 64 -n 12 --rounds 3 --calls 7 --dirty")[0];
+    assert_eq!((row[7].as_str(), row[26].as_str()), ("12", "7"));
+    assert!(row[22].parse::<usize>().unwrap() >= 3, "{row:?}");
+    // In place, and out of place: both are right.
+    for op in ["broadcast", "reduce", "all-reduce", "scan", "exclusive-scan", "shift"] {
+        rows(&format!("bench {op} -p 3 -b 8 -e 4K -n 4 --out-of-place --root all"));
+    }
+    let by_place = rows("bench barrier -p 2 --by-place --time 50");
+    let places: Vec<&str> = by_place.iter().map(|row| row[16].as_str()).collect();
+    let mut unique = places.clone();
+    unique.dedup();
+    assert_eq!(places, unique);
+    // Every exchange is below a second, so that all of them are at one place.
+    let row = &rows("bench barrier -p 2 -n 10 --places 1e9,2e9")[0];
+    assert!(row[16] == "smt" || row[16] == "any", "{row:?}");
+}
+
+/// The lines of a style's table that are no comments, as numbers and words.
+fn cells(args: &str) -> (String, Vec<Vec<String>>) {
+    let out = phalanx(args);
+    assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let lines = lines.filter(|line| !line.contains('#'));
+    let cells = lines.map(|line| line.split_whitespace().map(String::from).collect()).collect();
+    (text, cells)
+}
+
+fn numbers(cells: &[String]) -> Vec<f64> {
+    cells.iter().map(|cell| cell.parse().unwrap_or_else(|_| panic!("{cells:?}"))).collect()
+}
+
+#[test]
+fn the_style_of_osu_is_what_its_scripts_read() {
+    let (text, lines) =
+        cells("bench all-reduce all-gather -p 2 -b 64 -e 1K -f 16 -n 3 --style osu");
+    assert!(text.contains("\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_DOUBLE.\n"));
+    let header = "\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n";
+    assert_eq!(text.matches(header).count(), 2, "{text}");
+    // all-gather: of one block.
+    let sizes: Vec<&str> = lines.iter().map(|line| line[0].as_str()).collect();
+    assert_eq!(sizes, ["64", "1024", "32", "512"]);
+    for line in &lines {
+        let row = numbers(line);
+        assert!(row.len() == 5 && row[2] <= row[1] && row[1] <= row[3], "{line:?}");
+    }
+}
+
+#[test]
+fn the_style_of_imb_is_what_its_scripts_read() {
+    let (text, lines) = cells("bench barrier broadcast -p 2 -b 64 -e 64 -n 3 --style imb");
+    let line = "#".to_string() + &"-".repeat(64);
+    assert!(
+        text.contains(&format!("\n{line}\n# Benchmarking Bcast \n# #processes = 2 \n{line}\n"))
+    );
+    assert!(text.contains("\n       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"));
+    assert!(text.contains("\n #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"));
+    let lengths: Vec<usize> = lines.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [4, 5]);
+    for line in &lines {
+        let row = numbers(line);
+        let [min, max, avg] = row[row.len() - 3..].try_into().unwrap();
+        assert!(min <= avg && avg <= max, "{line:?}");
+    }
+}
+
+#[test]
+fn the_style_of_nccl_is_what_its_scripts_read() {
+    let args = "bench all-reduce all-gather broadcast -p 2 -b 1K -e 1K -n 3 -t f32 --root 1";
+    let (text, lines) = cells(&format!("{args} --style nccl"));
+    assert!(text.contains(
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong     \
+         time   algbw   busbw #wrong\n"
+    ));
+    assert!(text.contains("\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : "));
+    assert_eq!(lines.len(), 3);
+    for (line, start) in lines.iter().zip([
+        ["1024", "256", "float", "sum", "-1"],
+        ["1024", "256", "float", "none", "-1"],
+        ["1024", "256", "float", "none", "1"],
+    ]) {
+        assert_eq!(line.len(), 13, "{line:?}");
+        assert_eq!(line[..5], start);
+        let out_of_place = numbers(&line[5..9]);
+        assert!(out_of_place[0] > 0.0 && out_of_place[3] == 0.0, "{line:?}");
+    }
+    // Out of place and in place, where both exist.
+    assert_eq!(lines[1][9], "N/A");
+    assert_eq!(numbers(&lines[0][9..]).len(), 4);
 }
 
 #[test]
@@ -154,6 +265,13 @@ fn wrong_arguments_get_one_line() {
         ("bench --placement mesh:2x3 -p 2", "mesh:2x3"),
         ("bench --wait spim", "did you mean spin?"),
         ("bench --format tvs", "did you mean tsv?"),
+        ("bench --style ncll", "did you mean nccl?"),
+        ("bench --style osu --format tsv", "without --format"),
+        ("bench --rounds 0", "1 to 1000"),
+        ("bench --calls 0", "1 to 1024"),
+        ("bench --time -1", "ms"),
+        ("bench --places 130,40", "two times in ns"),
+        ("bench --in-place --out-of-place", "cannot be used with"),
         ("bench --fromat tsv", "--format"),
         ("bench barrier -p 2 -o /no/such/directory/file", "cannot be written"),
     ] {

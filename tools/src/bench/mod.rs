@@ -6,11 +6,15 @@
 //! | `redop.rs`, `element.rs` | operators and element types by name, and what they need |
 //! | `data.rs` | the formula behind every input and every expected result |
 //! | `work.rs` | a rank's buffers: prepare, call, check |
-//! | `sample.rs` | the measuring loop |
+//! | `sample.rs` | the measuring loop of a round |
+//! | `rounds.rs` | the rounds of a row, filed by place; what moved meanwhile |
 //! | `row.rs` | a row of the table: statistics, bandwidths |
 //! | `plan.rs` | from arguments to cases, with everything that can be wrong |
 //! | `exchange.rs` | the raw exchange of two flags between the cores of ranks 0 and 1 |
 //! | `report.rs`, `machine.rs` | the output |
+//! | `style.rs` | the same in the columns of other people's benchmarks |
+//!
+//! The method is that of [`measure`](crate::measure).
 
 pub(crate) mod element;
 pub(crate) mod exchange;
@@ -18,8 +22,10 @@ pub(crate) mod machine;
 pub(crate) mod plan;
 pub(crate) mod redop;
 pub(crate) mod report;
+pub(crate) mod rounds;
 pub(crate) mod row;
 pub(crate) mod sample;
+pub(crate) mod style;
 
 mod data;
 mod work;

@@ -47,6 +47,17 @@ pub(crate) fn parse_operation(text: &str) -> Result<Operation, String> {
     found.ok_or_else(|| names::unknown("operation", text, &Operation::ALL.map(Operation::name)))
 }
 
+/// How operations that work in place are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// In place.
+    No,
+    /// The input is copied to a second buffer first.
+    Yes,
+    /// Once in each way.
+    Both,
+}
+
 /// Everything that was asked for, for a known number of ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
@@ -58,6 +69,8 @@ pub(crate) struct Wish {
     pub(crate) shift: isize,
     pub(crate) dims: Option<Extents>,
     pub(crate) in_place: bool,
+    /// Operations in place with a second buffer; both ways for both.
+    pub(crate) apart: Apart,
     pub(crate) min: usize,
     pub(crate) max: usize,
     pub(crate) factor: usize,
@@ -200,16 +213,21 @@ impl Wish {
             if cases.last().is_some_and(|case| case.shape.count == count) {
                 continue;
             }
-            let lanes = if self.effort.crowded { 1 } else { lanes_for(count * self.ty.size()) };
-            let shape = Shape {
-                operation,
-                redop: operation.combines().then_some(self.redop),
-                count,
-                lanes,
-                shift: self.shift,
+            let auto = || if self.effort.crowded { 1 } else { lanes_for(count * self.ty.size()) };
+            let lanes = self.effort.calls.unwrap_or_else(auto);
+            let can_be_apart = operation != Operation::Barrier && !has_blocks(operation);
+            let apart: &[bool] = match self.apart {
+                Apart::Yes if can_be_apart => &[true],
+                Apart::Both if can_be_apart => &[true, false],
+                _ => &[false],
             };
-            let force = force.clone();
-            cases.push(Case { shape, ty: self.ty, force, root: self.root, effort: self.effort });
+            for &apart in apart {
+                let redop = operation.combines().then_some(self.redop);
+                let shift = self.shift;
+                let shape = Shape { operation, redop, count, lanes, shift, apart };
+                let (force, root, effort) = (force.clone(), self.root, self.effort);
+                cases.push(Case { shape, ty: self.ty, force, root, effort });
+            }
         }
         cases
     }
@@ -225,9 +243,11 @@ fn mesh(operation: Operation, dims: &Extents, ranks: usize) -> Force {
 /// Refuses sizes that the memory cannot hold, before the system kills us.
 fn check_memory(cases: &[Case], ranks: usize) -> Result<(), Failure> {
     let need = |case: &Case| {
-        let buffers = if has_blocks(case.shape.operation) { 2 } else { 1 };
-        // A shift in place, a scan and the like keep a second one inside.
-        (buffers + 1) * ranks as u128 * case.shape.count as u128 * case.ty.size() as u128
+        let two = case.shape.apart || has_blocks(case.shape.operation);
+        let lanes = case.shape.lanes as u128;
+        // A shift in place, a scan and the like keep one more inside.
+        let buffers = if two { 2 * lanes + 1 } else { lanes + 1 };
+        buffers * ranks as u128 * case.shape.count as u128 * case.ty.size() as u128
     };
     let Some(available) = available_memory() else { return Ok(()) };
     match cases.iter().max_by_key(|case| need(case)) {
@@ -258,6 +278,7 @@ mod tests {
             shift: 1,
             dims: None,
             in_place: false,
+            apart: Apart::No,
             min: 8,
             max: 64,
             factor: 8,
@@ -267,6 +288,7 @@ mod tests {
                 time: Duration::ZERO,
                 check: true,
                 crowded: false,
+                calls: None,
             },
         }
     }

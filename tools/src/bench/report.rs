@@ -2,7 +2,11 @@
 
 use super::machine::Setting;
 use super::row::{COLUMNS, Row};
+use super::style::{Block, Style};
 use crate::failure::Failure;
+use crate::measure::clock::Clock;
+use crate::measure::place::Limits;
+use crate::measure::stats::CONFIDENCE;
 use crate::output::{Format, Sink};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -14,6 +18,10 @@ pub(crate) struct Head {
     pub(crate) setting: Setting,
     /// The raw exchange of two flags, in nanoseconds.
     pub(crate) exchange_ns: Option<f64>,
+    pub(crate) clock: Clock,
+    pub(crate) limits: Limits,
+    /// Rounds of each row.
+    pub(crate) rounds: usize,
 }
 
 /// What is said once, after the rows.
@@ -29,14 +37,16 @@ pub(crate) struct Foot {
 /// Takes rows as they come and writes them as soon as the form allows.
 pub(crate) struct Report {
     format: Format,
+    style: Option<Style>,
     sink: Sink,
     rows: Vec<Row>,
+    wrong: u64,
 }
 
 impl Report {
     /// An empty table.
-    pub(crate) fn new(format: Format, sink: Sink) -> Self {
-        Report { format, sink, rows: Vec::new() }
+    pub(crate) fn new(format: Format, style: Option<Style>, sink: Sink) -> Self {
+        Report { format, style, sink, rows: Vec::new(), wrong: 0 }
     }
 
     /// The number of rows.
@@ -44,13 +54,16 @@ impl Report {
         self.rows.len()
     }
 
-    /// Wrong elements in all rows.
+    /// Wrong elements in all cases.
     pub(crate) fn wrong(&self) -> u64 {
-        self.rows.iter().filter_map(|row| row.wrong).sum()
+        self.wrong
     }
 
     /// Begins the table.
     pub(crate) fn head(&mut self, head: &Head) -> Result<(), Failure> {
+        if let Some(style) = self.style {
+            return self.sink.write(&style.head(head));
+        }
         match self.format {
             Format::Text => self.sink.write(&text_head(head)),
             Format::Tsv => self.sink.write(&(COLUMNS.join("\t") + "\n")),
@@ -58,8 +71,20 @@ impl Report {
         }
     }
 
-    /// Adds a row.
-    pub(crate) fn row(&mut self, row: Row) -> Result<(), Failure> {
+    /// Adds the rows of one operation; `wrong` elements were found in all.
+    pub(crate) fn block(&mut self, rows: Vec<Row>, wrong: u64) -> Result<(), Failure> {
+        self.wrong += wrong;
+        match self.style {
+            Some(style) => {
+                self.sink.write(&style.block(&Block { rows: &rows }))?;
+                self.rows.extend(rows);
+                Ok(())
+            }
+            None => rows.into_iter().try_for_each(|row| self.row(row)),
+        }
+    }
+
+    fn row(&mut self, row: Row) -> Result<(), Failure> {
         let written = match self.format {
             Format::Text => self.sink.write(&text_row(&row)),
             Format::Tsv => {
@@ -74,6 +99,9 @@ impl Report {
 
     /// Ends the table.
     pub(crate) fn foot(&mut self, head: &Head, foot: &Foot) -> Result<(), Failure> {
+        if let Some(style) = self.style {
+            return self.sink.write(&style.foot(&self.rows, self.wrong));
+        }
         match self.format {
             Format::Text => {
                 let text = text_foot(self.rows(), self.wrong(), self.is_checked(), foot);
@@ -96,8 +124,9 @@ impl Report {
         let row = |row: &Row| {
             let names = COLUMNS.iter().map(ToString::to_string);
             let mut object: Map<String, Value> = names.zip(cells(row)).collect();
-            object.insert("calls_per_iteration".to_string(), json!(row.calls));
-            object.insert("exchange_ns".to_string(), number(row.exchange_ns));
+            object.insert("ns_mean".to_string(), number(Some(row.ns.mean)));
+            object.insert("out_of_place".to_string(), json!(row.apart));
+            object.insert("exchange_ns".to_string(), number(row.floor_ns));
             Value::Object(object)
         };
         json!({
@@ -115,6 +144,10 @@ impl Report {
             "binding_problems": s.problems,
             "wait": s.wait,
             "oversubscribed": s.crowded,
+            "clock_overhead_ns": number(Some(head.clock.overhead_ns)),
+            "clock_resolution_ns": number(Some(head.clock.resolution_ns)),
+            "place_limits_ns": [head.limits.smt, head.limits.ccx],
+            "confidence": CONFIDENCE,
             "exchange_ns_before": number(head.exchange_ns),
             "exchange_ns_after": number(foot.exchange_ns),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
@@ -145,6 +178,17 @@ fn cells(row: &Row) -> [Value; COLUMNS.len()] {
         json!(significant(row.busbw)),
         json!(row.wrong),
         number(row.model_ns),
+        json!(row.place.name()),
+        number(row.floor_ns),
+        row.floor_ratio().map_or(Value::Null, |ratio| json!(significant(ratio))),
+        number(Some(row.ns.ci[0])),
+        number(Some(row.ns.ci[1])),
+        json!(row.ns.outliers),
+        json!(row.rounds),
+        json!(round(row.spread, 1)),
+        json!(row.dropped),
+        json!(row.drift.to_string()),
+        json!(row.calls),
     ]
 }
 
@@ -197,14 +241,29 @@ fn text_head(head: &Head) -> String {
             s.ranks, s.allowed_pus
         ));
     }
-    if let Some(ns) = head.exchange_ns {
-        let each = if s.crowded { "" } else { " (exch: before each row)" };
-        line(format!("raw exchange of two flags between ranks 0 and 1: {ns:.1} ns{each}"));
+    match head.exchange_ns {
+        Some(ns) => line(format!(
+            "raw exchange of two flags between ranks 0 and 1: {ns:.1} ns ({}; floor: around each row's \
+             samples; smt,ccx below {} ns)",
+            head.limits.place(ns),
+            head.limits
+        )),
+        None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
     }
-    line("times in ns per call, the slowest rank's; bandwidths in GB/s of the median".to_string());
+    line(format!(
+        "clock: {:.0} ns a reading (taken off), steps of {:.0} ns; {} rounds a row, interleaved by \
+         operation",
+        head.clock.overhead_ns, head.clock.resolution_ns, head.rounds
+    ));
+    line(
+        "times in ns per call, the slowest rank's; +-%: 95 % interval of the median; bandwidths in \
+         GB/s of the median"
+            .to_string(),
+    );
     writeln!(
         out,
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>5} {:>6}",
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>8} {:>8} {:>5} {:<5} \
+         {:>6} {:>7} {}",
         "op",
         "algorithm",
         "type",
@@ -213,12 +272,16 @@ fn text_head(head: &Head) -> String {
         "iters",
         "min",
         "median",
+        "+-%",
         "p99",
         "max",
         "algbw",
         "busbw",
         "wrong",
-        "exch"
+        "place",
+        "floor",
+        "x floor",
+        "drift"
     )
     .unwrap_or_default();
     out
@@ -227,7 +290,8 @@ fn text_head(head: &Head) -> String {
 fn text_row(row: &Row) -> String {
     let ns = |ns: f64| if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") };
     format!(
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8.3} {:>8.3} {:>5} {:>6}\n",
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>8.3} {:>8.3} \
+         {:>5} {:<5} {:>6} {:>7} {}\n",
         row.op,
         row.algorithm,
         row.ty,
@@ -236,12 +300,16 @@ fn text_row(row: &Row) -> String {
         row.iterations,
         ns(row.ns.min),
         ns(row.ns.median),
+        50.0 * (row.ns.ci[1] - row.ns.ci[0]) / row.ns.median,
         ns(row.ns.p99),
         ns(row.ns.max),
         row.algbw,
         row.busbw,
         row.wrong.map_or("-".to_string(), |wrong| wrong.to_string()),
-        row.exchange_ns.map_or("-".to_string(), |ns| format!("{ns:.0}"))
+        row.place,
+        row.floor_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
+        row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}")),
+        row.drift
     )
 }
 
@@ -263,12 +331,14 @@ fn text_foot(rows: usize, wrong: u64, checked: bool, foot: &Foot) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::row::Times;
+pub(super) mod tests {
     use super::*;
+    use crate::bench::rounds::Drift;
+    use crate::measure::place::Place;
+    use crate::measure::stats::Summary;
     use phalanx::schedule::Operation;
 
-    fn row() -> Row {
+    pub(in crate::bench) fn row() -> Row {
         Row {
             op: Operation::AllReduce,
             algorithm: "auto",
@@ -279,12 +349,29 @@ mod tests {
             count: 1,
             iterations: 100,
             calls: 32,
-            ns: Times { min: 50.0, median: 61.25, p99: 99.96, max: 12345.6 },
+            ns: Summary {
+                n: 100,
+                min: 50.0,
+                median: 61.25,
+                p99: 99.96,
+                max: 12345.6,
+                mean: 70.0,
+                ci: [60.0, 62.5],
+                outliers: 1,
+            },
             algbw: 0.130_612_2,
             busbw: 0.130_612_2,
             wrong: Some(0),
             model_ns: None,
-            exchange_ns: Some(58.4),
+            place: Place::Ccx,
+            floor_ns: Some(58.4),
+            rounds: 5,
+            spread: 3.14,
+            dropped: 12,
+            drift: Drift { floor: false, steal: true, place: false },
+            root: None,
+            apart: false,
+            rank_means: vec![69.0, 65.0],
         }
     }
 
@@ -293,7 +380,8 @@ mod tests {
         let cells: Vec<String> = cells(&row()).iter().map(cell_text).collect();
         assert_eq!(
             cells.join("|"),
-            "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0|"
+            "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0||\
+             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32"
         );
     }
 
@@ -308,9 +396,9 @@ mod tests {
     #[test]
     fn text_is_aligned() {
         let line = text_row(&row());
-        let other = text_row(&Row { bytes: 4 << 20, exchange_ns: None, ..row() });
+        let other = text_row(&Row { bytes: 4 << 20, floor_ns: None, ..row() });
         assert_eq!(line.len(), other.len());
         assert!(line.contains(" 61.2 ") && line.contains(" 12346 "), "{line}");
-        assert!(other.trim_end().ends_with(" -"));
+        assert!(other.trim_end().ends_with(" - steal"));
     }
 }

@@ -1,10 +1,13 @@
 //! A row of the table: what was measured, and the numbers made of it.
 
-use super::sample::{Case, Outcome};
+use super::rounds::{Drift, Sorted};
+use super::sample::{Case, Root, Times};
+use crate::measure::place::Place;
+use crate::measure::stats::{Summary, spread_percent};
 use phalanx::schedule::Operation;
 
 /// The names of the columns, in order. Stable.
-pub(crate) const COLUMNS: [&str; 16] = [
+pub(crate) const COLUMNS: [&str; 27] = [
     "op",
     "algorithm",
     "type",
@@ -21,6 +24,17 @@ pub(crate) const COLUMNS: [&str; 16] = [
     "busbw_gb_s",
     "wrong",
     "model_ns",
+    "place",
+    "floor_ns",
+    "floor_ratio",
+    "ns_ci_low",
+    "ns_ci_high",
+    "outliers",
+    "rounds",
+    "spread_percent",
+    "dropped",
+    "drift",
+    "calls_per_iteration",
 ];
 
 /// One row.
@@ -41,52 +55,40 @@ pub(crate) struct Row {
     pub(crate) iterations: usize,
     /// Calls in each sample.
     pub(crate) calls: usize,
-    pub(crate) ns: Times,
+    pub(crate) ns: Summary,
     pub(crate) algbw: f64,
     pub(crate) busbw: f64,
     /// Wrong elements; none if nothing was checked.
     pub(crate) wrong: Option<u64>,
     /// What the machine's cost model says.
     pub(crate) model_ns: Option<f64>,
-    /// The raw exchange of two flags just before, where it was measured.
-    pub(crate) exchange_ns: Option<f64>,
-}
-
-/// The distribution of the time of one call, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Times {
-    pub(crate) min: f64,
-    pub(crate) median: f64,
-    pub(crate) p99: f64,
-    pub(crate) max: f64,
-}
-
-impl Times {
-    /// Of at least one sample; none of none.
-    pub(crate) fn of(mut samples: Vec<f64>) -> Option<Self> {
-        samples.sort_by(f64::total_cmp);
-        let (&min, &max) = (samples.first()?, samples.last()?);
-        let n = samples.len();
-        let median = (samples[(n - 1) / 2] + samples[n / 2]) / 2.0;
-        // The nearest rank: the smallest sample that 99 % do not exceed.
-        let p99 = samples[(n * 99).div_ceil(100) - 1];
-        Some(Times { min, median, p99, max })
-    }
+    /// Where the cores of ranks 0 and 1 were.
+    pub(crate) place: Place,
+    /// The raw exchange of two flags around the samples, where it was measured.
+    pub(crate) floor_ns: Option<f64>,
+    /// Rounds that have some of the samples, and the spread of their medians
+    /// in percent of the median of these.
+    pub(crate) rounds: usize,
+    pub(crate) spread: f64,
+    /// Samples that do not count, since the cores were elsewhere or moved.
+    pub(crate) dropped: usize,
+    pub(crate) drift: Drift,
+    /// The root, of an operation that has one; none for all in turn.
+    pub(crate) root: Option<usize>,
+    /// Whether the result went to a second buffer, for an operation in place.
+    pub(crate) apart: bool,
+    /// The mean time of each rank, in ns.
+    pub(crate) rank_means: Vec<f64>,
 }
 
 impl Row {
-    /// The row of a case; none if there was not a single sample.
-    pub(crate) fn new(
-        case: &Case,
-        ranks: usize,
-        exchange_ns: Option<f64>,
-        outcome: Outcome,
-    ) -> Option<Self> {
+    /// The row of a case at one place; none if there was not a single sample.
+    pub(crate) fn new(case: &Case, ranks: usize, sorted: &Sorted, wrong: u64) -> Option<Self> {
         let shape = &case.shape;
         let op = shape.operation;
         let bytes = shape.count * case.ty.size();
-        let iterations = outcome.ns.len();
-        let ns = Times::of(outcome.ns)?;
+        let mut slowest: Vec<f64> = sorted.samples.iter().map(Times::slowest).collect();
+        let ns = Summary::of(&mut slowest)?;
         let algbw = if ns.median > 0.0 { bytes as f64 / ns.median } else { 0.0 };
         Some(Row {
             op,
@@ -96,16 +98,40 @@ impl Row {
             ranks,
             bytes,
             count: shape.count,
-            iterations,
+            iterations: ns.n,
             calls: shape.lanes,
             ns,
             algbw,
             busbw: algbw * bus_factor(op, ranks),
-            wrong: case.effort.check.then_some(outcome.wrong),
+            wrong: case.effort.check.then_some(wrong),
             model_ns: None,
-            exchange_ns,
+            place: sorted.place,
+            floor_ns: sorted.floor_ns,
+            rounds: sorted.medians.len(),
+            spread: spread_percent(&sorted.medians),
+            dropped: sorted.dropped,
+            drift: sorted.drift,
+            root: match case.root {
+                Root::Rank(root) if op.is_rooted() => Some(root),
+                _ => None,
+            },
+            apart: shape.apart,
+            rank_means: rank_means(&sorted.samples, ranks),
         })
     }
+
+    /// The median as a multiple of the floor.
+    pub(crate) fn floor_ratio(&self) -> Option<f64> {
+        self.floor_ns.map(|floor| self.ns.median / floor)
+    }
+}
+
+fn rank_means(samples: &[Times], ranks: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; ranks];
+    for sample in samples {
+        sums.iter_mut().zip(sample.ranks()).for_each(|(sum, ns)| *sum += f64::from(*ns));
+    }
+    sums.iter().map(|sum| sum / samples.len() as f64).collect()
 }
 
 /// Bytes that must cross the boundary of each rank, per byte of its larger
@@ -129,12 +155,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics() {
-        assert_eq!(Times::of(vec![]), None);
-        let t = Times::of(vec![3.0, 1.0, 2.0, 10.0]).unwrap();
-        assert_eq!((t.min, t.median, t.p99, t.max), (1.0, 2.5, 10.0, 10.0));
-        let t = Times::of((1..=200).map(f64::from).collect()).unwrap();
-        assert_eq!((t.median, t.p99), (100.5, 198.0));
+    fn the_means_of_the_ranks() {
+        let samples = [Times::new(&[1.0, 4.0]), Times::new(&[3.0, 4.0])];
+        assert_eq!(rank_means(&samples, 2), [2.0, 4.0]);
     }
 
     #[test]

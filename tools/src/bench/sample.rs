@@ -1,13 +1,20 @@
 //! The measuring loop.
 //!
-//! A sample: every rank rewrites its inputs (untimed); all meet; rank 0 says
-//! whether there is another sample and when it starts; all wait for that
-//! moment; each times its own call, or calls. The sample is the maximum over
-//! the ranks, divided by the number of calls. Then all meet again and check.
+//! A sample: every rank rewrites its inputs (untimed); all meet at a gate of our
+//! own and leave it at one moment; each times its own call, or calls. The
+//! sample is the maximum over the ranks, less what the clock costs, divided by
+//! the number of calls. Then all meet again and check. Every few milliseconds
+//! ranks 0 and 1 exchange flags instead: the probe by which samples are filed.
 
 use super::element::{Sample, Type};
 use super::work::{Shape, Work};
 use crate::interrupt;
+use crate::measure::clock::Clock;
+use crate::measure::gate::{Gate, Seat};
+use crate::measure::place::Limits;
+use crate::measure::probe::Probe;
+use crate::measure::record::Record;
+use crate::measure::steal::Steal;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
 use phalanx::{Algorithm, Comm, Error, Team};
@@ -18,10 +25,14 @@ use std::time::{Duration, Instant};
 pub(crate) const FEWEST: usize = 5;
 /// Samples of a row at most: enough for a percentile of 99.9.
 const MOST: usize = 20_000;
-/// From the word of rank 0 to the start: what its broadcast may take, at
-/// first and for each rank (a flag exchange costs up to 260 ns on far cores).
-const LEAD: Duration = Duration::from_micros(3);
-const LEAD_PER_RANK: Duration = Duration::from_nanos(300);
+/// Times of all ranks that are kept at most: 16 MiB.
+const MOST_TIMES: usize = 4 << 20;
+/// Time between two probes: virtual cores stay where they are for 100 ms and
+/// more, mostly; a probe takes 0.02 to 0.15 ms.
+const BETWEEN_PROBES: Duration = Duration::from_millis(4);
+/// How long a round that is not a row's first warms up at most, after one
+/// sample.
+const WARM_AGAIN: Duration = Duration::from_millis(1);
 
 /// Who is root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +67,19 @@ impl Force {
 /// How long to measure, and what besides time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Samples; none: as many as fit the time.
+    /// Samples of a row; none: as many as fit the time.
     pub(crate) samples: Option<usize>,
-    /// Samples before the first that counts.
+    /// Samples before the first that counts, in a row's first round.
     pub(crate) warmup: usize,
     /// How long the samples of one row may take together, with what is not
     /// timed.
     pub(crate) time: Duration,
     /// Whether results are checked.
     pub(crate) check: bool,
-    /// Whether there are cores enough for a start at one moment.
+    /// Whether ranks share cores: no start at one moment then, and no probes.
     pub(crate) crowded: bool,
+    /// Calls in a sample; none: as many as keep the buffers warm.
+    pub(crate) calls: Option<usize>,
 }
 
 /// What one row of the table measures.
@@ -79,46 +92,110 @@ pub(crate) struct Case {
     pub(crate) effort: Effort,
 }
 
-/// What came out.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    /// Nanoseconds of one call, by sample.
-    pub(crate) ns: Vec<f64>,
-    /// Wrong elements, over all ranks and samples.
-    pub(crate) wrong: u64,
+/// A part of a row's samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// Its number, from 0.
+    pub(crate) number: usize,
+    /// Samples; none: as many as fit the time.
+    pub(crate) samples: Option<usize>,
+    /// The time, and the samples to take even if they need more.
+    pub(crate) time: Duration,
+    pub(crate) fewest: usize,
 }
 
-/// Measures one case.
-pub(crate) fn measure(team: &Team, case: &Case) -> Result<Outcome, Error> {
-    match case.ty {
-        Type::F32 => measure_as::<f32>(team, case),
-        Type::F64 => measure_as::<f64>(team, case),
-        Type::I8 => measure_as::<i8>(team, case),
-        Type::I16 => measure_as::<i16>(team, case),
-        Type::I32 => measure_as::<i32>(team, case),
-        Type::I64 => measure_as::<i64>(team, case),
-        Type::U8 => measure_as::<u8>(team, case),
-        Type::U16 => measure_as::<u16>(team, case),
-        Type::U32 => measure_as::<u32>(team, case),
-        Type::U64 => measure_as::<u64>(team, case),
+/// What measures.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) clock: Clock,
+    pub(crate) limits: Limits,
+    /// Between ranks 0 and 1; none where they are not bound to a core each.
+    pub(crate) probe: Option<Probe>,
+}
+
+/// One sample: the time of one call on each rank, in ns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Times(Box<[f32]>);
+
+impl Times {
+    #[cfg(test)]
+    pub(crate) fn new(ranks: &[f32]) -> Self {
+        Times(ranks.into())
+    }
+
+    /// The slowest rank's.
+    pub(crate) fn slowest(&self) -> f64 {
+        f64::from(self.0.iter().copied().fold(0.0, f32::max))
+    }
+
+    /// By rank.
+    pub(crate) fn ranks(&self) -> &[f32] {
+        &self.0
     }
 }
 
-fn measure_as<T: Sample>(team: &Team, case: &Case) -> Result<Outcome, Error> {
-    let epoch = Instant::now();
-    let arrivals: Vec<Arrival> = (0..team.size()).map(|_| Arrival::default()).collect();
+/// What came out of a round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Samples and probes.
+    pub(crate) record: Record<Times>,
+    /// Wrong elements, over all ranks and samples.
+    pub(crate) wrong: u64,
+    /// Milliseconds that the host gave to others meanwhile, if it says so.
+    pub(crate) stolen_ms: f64,
+}
+
+/// Measures one round of a case.
+pub(crate) fn measure(
+    team: &Team,
+    case: &Case,
+    round: Round,
+    tools: &Tools,
+) -> Result<Outcome, Error> {
+    match case.ty {
+        Type::F32 => measure_as::<f32>(team, case, round, tools),
+        Type::F64 => measure_as::<f64>(team, case, round, tools),
+        Type::I8 => measure_as::<i8>(team, case, round, tools),
+        Type::I16 => measure_as::<i16>(team, case, round, tools),
+        Type::I32 => measure_as::<i32>(team, case, round, tools),
+        Type::I64 => measure_as::<i64>(team, case, round, tools),
+        Type::U8 => measure_as::<u8>(team, case, round, tools),
+        Type::U16 => measure_as::<u16>(team, case, round, tools),
+        Type::U32 => measure_as::<u32>(team, case, round, tools),
+        Type::U64 => measure_as::<u64>(team, case, round, tools),
+    }
+}
+
+fn measure_as<T: Sample>(
+    team: &Team,
+    case: &Case,
+    round: Round,
+    tools: &Tools,
+) -> Result<Outcome, Error> {
+    let p = team.size();
+    let arrivals: Vec<Arrival> = (0..p).map(|_| Arrival::default()).collect();
+    let gate = Gate::new(p, case.effort.crowded);
+    let steal = Steal::now();
     let ranks = team.run(|comm| {
-        let mut part = Part::<T>::new(case, epoch, &arrivals, comm);
+        let seat = gate.seat(comm.rank());
+        let mut part = Part::<T>::new(case, round, tools, &arrivals, seat, comm);
         part.run(comm);
-        (part.times, part.wrong)
+        (part.times, part.probes, part.wrong)
     })?;
-    let samples = ranks.iter().map(|(times, _)| times.len()).min().unwrap_or(0);
-    let slowest = |i: usize| ranks.iter().map(|(times, _)| times[i]).max().unwrap_or_default();
+    let samples = ranks.iter().map(|(times, ..)| times.len()).min().unwrap_or(0);
     let calls = case.shape.lanes as f64;
-    Ok(Outcome {
-        ns: (0..samples).map(|i| slowest(i).as_nanos() as f64 / calls).collect(),
-        wrong: ranks.iter().map(|(_, wrong)| wrong).sum(),
-    })
+    let ns = |time: Duration| (tools.clock.net(time.as_nanos() as f64) / calls) as f32;
+    let sample = |i: usize| Times(ranks.iter().map(|(times, ..)| ns(times[i])).collect());
+    let mut record = Record::default();
+    let mut from = 0;
+    for &(at, exchange) in &ranks[0].1 {
+        record.samples((from..at).map(sample));
+        record.probe(exchange);
+        from = at;
+    }
+    record.samples((from..samples).map(sample));
+    let wrong = ranks.iter().map(|(.., wrong)| wrong).sum();
+    Ok(Outcome { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0) })
 }
 
 /// How many barriers a rank has come to; written by that rank only.
@@ -126,65 +203,88 @@ fn measure_as<T: Sample>(team: &Team, case: &Case) -> Result<Outcome, Error> {
 #[repr(align(128))]
 struct Arrival(AtomicU64);
 
-/// What rank 0 says before each sample: stop, start at once, or else when to
-/// start, in nanoseconds from the epoch.
+/// What rank 0 says before each sample.
 const STOP: u64 = 0;
-const NOW: u64 = 1;
+const PROBE: u64 = 1;
+const WARM: u64 = 2;
+const GO: u64 = 3;
 
-/// One rank's part of a measurement.
+/// One rank's part in a round.
 struct Part<'a, T> {
     case: &'a Case,
-    epoch: Instant,
+    round: Round,
+    tools: &'a Tools,
     arrivals: &'a [Arrival],
+    seat: Seat<'a>,
     work: Work<T>,
     times: Vec<Duration>,
+    /// The number of times when ranks 0 and 1 exchanged flags, and the ns.
+    probes: Vec<(usize, f64)>,
     wrong: u64,
+    /// When the round began, and when the last probe was.
+    started: Instant,
+    probed: Instant,
 }
 
 impl<'a, T: Sample> Part<'a, T> {
-    fn new(case: &'a Case, epoch: Instant, arrivals: &'a [Arrival], comm: &Comm) -> Self {
-        let work = Work::new(case.shape, comm.rank(), comm.size());
-        Part { case, epoch, arrivals, work, times: Vec::new(), wrong: 0 }
+    fn new(
+        case: &'a Case,
+        round: Round,
+        tools: &'a Tools,
+        arrivals: &'a [Arrival],
+        seat: Seat<'a>,
+        comm: &Comm,
+    ) -> Self {
+        let (rank, p) = (comm.rank(), comm.size());
+        let now = Instant::now();
+        Part {
+            case,
+            round,
+            tools,
+            arrivals,
+            seat,
+            work: Work::new(case.shape, rank, p),
+            times: Vec::new(),
+            probes: Vec::new(),
+            wrong: 0,
+            started: now,
+            probed: now,
+        }
     }
 
     fn run(&mut self, comm: &mut Comm) {
         let p = comm.size();
-        let warmup = self.case.effort.warmup;
-        let started = Instant::now();
+        // No two rounds have the same data.
+        let first = (self.round.number as u64) << 32;
         for sample in 0.. {
             let root = match self.case.root {
                 Root::Rank(rank) => rank,
-                Root::All => sample % p,
+                Root::All => (sample + self.round.number * self.round.fewest) % p,
             };
-            self.work.prepare(sample as u64, root);
-            comm.barrier();
-            let mut word = [STOP];
-            if comm.rank() == 0 && !self.is_over(sample, p, started) {
-                word[0] = self.start(p);
-            }
-            comm.broadcast(&mut word, 0);
-            let start = match word[0] {
-                STOP => break,
-                NOW => {
-                    comm.barrier();
-                    Duration::ZERO
+            self.work.prepare(first + sample as u64, root);
+            let word = loop {
+                let word = if comm.rank() == 0 { self.next(sample, p) } else { STOP };
+                let Some(word) = self.seat.start(word) else { return };
+                match word {
+                    STOP => return,
+                    PROBE => self.exchange(comm.rank()),
+                    _ => break word,
                 }
-                ns => Duration::from_nanos(ns),
             };
-            while self.epoch.elapsed() < start {
-                std::hint::spin_loop();
-            }
             let time = match &self.case.force {
                 Force::Auto => self.timed(comm, root),
                 Force::Algorithm(algorithm) => self.timed(&mut comm.with(*algorithm), root),
                 Force::On(algorithm, dims) => self.timed(&mut comm.with_on(*algorithm, dims), root),
             };
-            if sample >= warmup {
+            if word == GO {
                 self.times.push(time);
             }
-            comm.barrier();
+            // What follows must not disturb a rank that is not done.
+            if self.seat.meet(0).is_none() {
+                return;
+            }
             if self.case.effort.check {
-                self.wrong += self.work.count_wrong(sample as u64, root);
+                self.wrong += self.work.count_wrong(first + sample as u64, root);
                 if self.case.shape.operation == Operation::Barrier {
                     self.wrong += self.check_barrier(comm, sample as u64);
                 }
@@ -199,25 +299,46 @@ impl<'a, T: Sample> Part<'a, T> {
         start.elapsed()
     }
 
-    /// Whether there are samples enough, as rank 0 sees it.
-    fn is_over(&self, sample: usize, ranks: usize, started: Instant) -> bool {
-        let effort = &self.case.effort;
-        let timed = sample.saturating_sub(effort.warmup);
-        let fewest = if self.case.root == Root::All { FEWEST.max(ranks) } else { FEWEST };
-        let enough = match effort.samples {
-            Some(samples) => timed >= samples,
-            None => timed >= fewest && (started.elapsed() >= effort.time || timed >= MOST),
-        };
-        enough || interrupt::asked()
+    fn exchange(&mut self, rank: usize) {
+        if let (0 | 1, Some(probe)) = (rank, &self.tools.probe) {
+            let ns = probe.exchange(rank);
+            self.probes.push((self.times.len(), ns));
+        }
+        self.probed = Instant::now();
     }
 
-    /// When the next sample starts.
-    fn start(&self, ranks: usize) -> u64 {
-        if self.case.effort.crowded {
-            return NOW;
+    /// What comes next, as rank 0 sees it. Every sample that counts has a probe
+    /// before and after it.
+    fn next(&self, sample: usize, ranks: usize) -> u64 {
+        let is_probed = self.tools.probe.is_none()
+            || self.probes.last().is_some_and(|&(at, _)| at == self.times.len());
+        if self.is_over(ranks) || interrupt::asked() {
+            return if is_probed || self.times.is_empty() { STOP } else { PROBE };
         }
-        let lead = LEAD + LEAD_PER_RANK * ranks as u32;
-        (self.epoch.elapsed() + lead).as_nanos() as u64
+        if self.times.is_empty() && self.is_cold(sample) {
+            return WARM;
+        }
+        let is_due = self.probes.is_empty() || self.probed.elapsed() >= BETWEEN_PROBES;
+        if !is_probed && is_due { PROBE } else { GO }
+    }
+
+    fn is_cold(&self, sample: usize) -> bool {
+        let again = self.round.number > 0;
+        sample < self.case.effort.warmup
+            && !(again && sample > 0 && self.started.elapsed() > WARM_AGAIN)
+    }
+
+    /// Whether there are samples enough.
+    fn is_over(&self, ranks: usize) -> bool {
+        let timed = self.times.len();
+        match self.round.samples {
+            Some(samples) => timed >= samples,
+            None => {
+                let most = MOST.min(MOST_TIMES / ranks);
+                let enough = self.started.elapsed() >= self.round.time || timed >= most;
+                timed >= self.round.fewest && enough
+            }
+        }
     }
 
     /// One more barrier, to which the ranks come at different times. Returns

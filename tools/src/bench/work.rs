@@ -80,6 +80,9 @@ pub(crate) struct Shape {
     /// Calls in one sample.
     pub(crate) lanes: usize,
     pub(crate) shift: isize,
+    /// For an operation that works in place: whether a second buffer takes the
+    /// result, so that the input must be copied there first (timed).
+    pub(crate) apart: bool,
 }
 
 /// Whether the operation cuts the larger buffer into a block for each rank.
@@ -92,6 +95,11 @@ pub(crate) fn has_blocks(operation: Operation) -> bool {
             | Operation::Gather
             | Operation::AllToAll
     )
+}
+
+/// Whether a rank has an input; the root, if `is_root`.
+fn operation_sends(operation: Operation, is_root: bool) -> bool {
+    !matches!(operation, Operation::Broadcast | Operation::Scatter) || is_root
 }
 
 /// One rank's part.
@@ -115,6 +123,7 @@ impl<T: Sample> Work<T> {
             Operation::AllGather | Operation::Gather => (block, total),
             Operation::ReduceScatter | Operation::Scatter => (total, block),
             Operation::AllToAll => (total, total),
+            _ if shape.apart => (total, total),
             _ => (total, 0),
         };
         let combining = shape.redop.and_then(T::combining);
@@ -137,10 +146,7 @@ impl<T: Sample> Work<T> {
     /// Rewrites the inputs and poisons what will be received, for sample
     /// number `sample`.
     pub(crate) fn prepare(&mut self, sample: u64, root: usize) {
-        let sends = match self.shape.operation {
-            Operation::Broadcast | Operation::Scatter => self.rank == root,
-            _ => true,
-        };
+        let sends = operation_sends(self.shape.operation, self.rank == root);
         let first = self.round(sample, 0);
         for (round, lane) in (first..).zip(self.input.iter_mut()) {
             if sends {
@@ -155,14 +161,15 @@ impl<T: Sample> Work<T> {
     /// Makes the calls. This is what is timed.
     #[inline(always)]
     pub(crate) fn call(&mut self, comm: &mut Comm, root: usize) {
-        let call = Call {
-            operation: self.shape.operation,
-            input: &mut self.input,
-            output: &mut self.output,
-            root,
-            shift: self.shape.shift,
-        };
-        (self.call)(comm, call);
+        let (shape, mut input, mut output) = (&self.shape, &mut self.input, &mut self.output);
+        if shape.apart {
+            for (input, output) in input.iter().zip(output.iter_mut()) {
+                output.copy_from_slice(input);
+            }
+            std::mem::swap(&mut input, &mut output);
+        }
+        let (operation, shift) = (shape.operation, shape.shift);
+        (self.call)(comm, Call { operation, input, output, root, shift });
     }
 
     /// The number of wrong elements after sample number `sample`.
@@ -172,7 +179,7 @@ impl<T: Sample> Work<T> {
         let of = |rank: usize| Expected::Input { rank, from: 0 };
         let fold = |ranks: std::ops::Range<usize>| Expected::Fold { ranks, from: 0 };
         let mine = rank * self.block;
-        let input = match self.shape.operation {
+        let mut input = match self.shape.operation {
             Operation::Broadcast => of(root),
             Operation::Reduce if rank == root => fold(0..p),
             Operation::AllReduce => fold(0..p),
@@ -188,6 +195,13 @@ impl<T: Sample> Work<T> {
         };
         let mut wrong = 0;
         let first = self.round(sample, 0);
+        if self.shape.apart {
+            for (round, lane) in (first..).zip(self.output.iter()) {
+                wrong += self.oracle.count_wrong(round, &input, lane);
+            }
+            let sends = operation_sends(self.shape.operation, rank == root);
+            input = if sends { own() } else { Expected::Poison };
+        }
         for (round, lane) in (first..).zip(self.input.iter()) {
             wrong += self.oracle.count_wrong(round, &input, lane);
         }
@@ -272,7 +286,7 @@ mod tests {
     fn a_call_that_does_nothing_is_noticed() {
         for operation in Operation::ALL {
             let redop = operation.combines().then_some(Redop::Sum);
-            let shape = Shape { operation, redop, count: 6, lanes: 2, shift: 1 };
+            let shape = Shape { operation, redop, count: 6, lanes: 2, shift: 1, apart: false };
             let mut wrong = 0;
             for rank in 0..3 {
                 let mut work = Work::<i64>::new(shape, rank, 3);

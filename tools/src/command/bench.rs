@@ -2,15 +2,20 @@
 //! result and prints the table.
 
 use crate::bench::element::Type;
-use crate::bench::exchange::exchange;
+use crate::bench::exchange;
 use crate::bench::machine::Setting;
-use crate::bench::plan::{Plan, Wanted, Wish, parse_operation};
+use crate::bench::plan::{Apart, Plan, Wanted, Wish, parse_operation};
 use crate::bench::redop::Redop;
 use crate::bench::report::{Foot, Head, Report};
+use crate::bench::rounds::{Rounds, schedule};
 use crate::bench::row::Row;
-use crate::bench::sample::{Case, Effort, Root, measure};
+use crate::bench::sample::{Case, Effort, FEWEST, Root, Round, Tools, measure};
+use crate::bench::style::Style;
 use crate::failure::Failure;
-use crate::output::OutputArgs;
+use crate::measure::clock::Clock;
+use crate::measure::place::Limits;
+use crate::measure::probe::Probe;
+use crate::output::{Format, OutputArgs};
 use crate::progress::Progress;
 use crate::{interrupt, names, size};
 use phalanx::placement::Placement;
@@ -20,9 +25,9 @@ use phalanx::{Error, MAX_RANKS, Team, Wait};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Time for the samples of one row, with what is not timed: the default table
-/// of 89 rows then ends within half a minute.
-const TIME_PER_ROW: Duration = Duration::from_millis(200);
+/// How often the planned rounds are added where the cores moved so often that
+/// no place has samples enough.
+const MORE_ROUNDS: usize = 2;
 
 const ABOUT: &str = "\
 OPERATIONS: broadcast, reduce, all-gather, reduce-scatter, all-reduce, barrier, scan,
@@ -33,17 +38,30 @@ SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of 
   reduce-scatter, scatter, gather and all-to-all, whose blocks have size/ranks bytes (at least
   one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
 
-TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed;
-  all start at one moment; a sample is the time of the slowest rank. Up to 8K a sample is the mean
-  of several calls back to back, each on buffers of its own (as many buffers as fit 16 KiB, at
-  most 32; in json: calls_per_iteration), since reading the clock costs 25 ns: one-way
-  operations (broadcast, scatter, reduce, gather) may then overlap, as in a program that calls them
-  in a row. With more ranks than cores a sample is one call, and starts at a barrier.
+TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed
+  (--dirty, which is always on: inputs that the peers have in their caches already flatter); all
+  start at one moment, at a gate that uses nothing of the library; a sample is the time of the
+  slowest rank, less what reading the clock costs (measured, in the head). Up to 8K a sample is the
+  mean of several calls back to back, each on buffers of its own (as many buffers as fit 16 KiB, at
+  most 32; column calls_per_iteration; --calls 1 for single calls): one-way operations (broadcast,
+  scatter, reduce, gather) may then overlap, as in a program that calls them in a row. With more
+  ranks than cores a sample is one call, and starts when the last rank has come.
   ns_min, ns_median, ns_p99 and ns_max are of the samples of a row, ns per call; iterations is
-  their number.
+  their number. ns_ci_low and ns_ci_high have the true median between them with 95 % confidence
+  (order statistics; no distribution is assumed). outliers lie more than 3 interquartile ranges
+  above the upper quartile; they are counted, and stay in.
 
-  The host may move virtual cores between its own: exch (in json exchange_ns) is a raw exchange
-  of two flags between the cores of ranks 0 and 1 just before the row, the unit to compare with.
+ROUNDS: the rows of an operation are measured in turns, --rounds times, so that what changes on the
+  machine meets all of them. spread_percent is (largest - smallest) / median of the rounds' medians.
+
+PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 1 exchange raw flags:
+  floor_ns, the least that an operation can cost; place is what it shows: smt (two threads of one
+  core, below 40 ns), ccx (a common cache, below 130 ns) or far; other limits with --places.
+  Only samples between two exchanges at the same place count. A row is the place with the most
+  samples (--by-place: a row for each); dropped counts the others. floor_ratio = ns_median / floor_ns.
+  Place is any with one rank, with more ranks than cores, or where no place has samples enough.
+  drift: none, or what moved: floor (by more than a quarter within the place), steal (the host gave
+  time of our cores to others), place (too often: the row has the samples of all places).
 
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
@@ -52,8 +70,15 @@ CHECKS: every element of every result, of every sample, against a formula of ran
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
   the exit code 1.
 
+STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), IMB-MPI1 or nccl-tests
+  (both ways of an operation in place: with a second buffer, to which the input is copied first,
+  timed; and in place). Sizes then count as they do there: of one block, or of all.
+
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
-  ns_max algbw_gb_s busbw_gb_s wrong model_ns.
+  ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
+  outliers rounds spread_percent dropped drift calls_per_iteration.
+
+CTRL-C: ends after the current sample, prints what there is; exit code 130.
 
 Example:
   phalanx bench all-reduce barrier -p 2 -b 8 -e 4M --format tsv";
@@ -80,12 +105,21 @@ pub(crate) struct Bench {
     /// From one size to the next
     #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = parse_factor)]
     factor: usize,
-    /// Samples of each row [default: as many as fit 0.2 s, at least 5]
+    /// Samples of each row [default: as many as fit the time, at least 5]
     #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS", value_parser = parse_iterations)]
     iterations: Option<usize>,
-    /// Samples before the first that counts
+    /// Samples before the first that counts, in each row's first round
     #[arg(short = 'w', long, allow_negative_numbers = true, default_value = "3", value_parser = parse_count)]
     warmup: usize,
+    /// Time of each row in ms, if ITERS is not given
+    #[arg(long, allow_negative_numbers = true, value_name = "MS", default_value = "200", value_parser = parse_time)]
+    time: Duration,
+    /// Turns in which the rows of an operation are measured
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value = "5", value_parser = parse_rounds)]
+    rounds: usize,
+    /// Calls in a sample: 1 to 1024 [default: up to 32 while buffers stay warm]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = parse_calls)]
+    calls: Option<usize>,
     /// auto, an algorithm's id such as AR-RING, or all (every one that fits)
     #[arg(short = 'a', long, value_name = "auto|ID|all", default_value = "auto")]
     algorithm: Wanted,
@@ -107,6 +141,21 @@ pub(crate) struct Bench {
     /// Only operations that work in place
     #[arg(long)]
     in_place: bool,
+    /// Give operations in place a second buffer, to which the input is copied first (timed)
+    #[arg(long, conflicts_with = "in_place")]
+    out_of_place: bool,
+    /// Rewrite inputs before each sample, untimed: always done, here to be said
+    #[arg(long)]
+    dirty: bool,
+    /// A row for each place of the cores that has samples enough
+    #[arg(long)]
+    by_place: bool,
+    /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
+    #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
+    places: Limits,
+    /// Print the columns of another benchmark: osu, imb or nccl
+    #[arg(long, value_name = "osu|imb|nccl")]
+    style: Option<Style>,
     /// Do not check results
     #[arg(long)]
     no_check: bool,
@@ -125,6 +174,10 @@ impl Bench {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let started = Instant::now();
+        if self.style.is_some() && self.output.format != Format::Text {
+            let what = "--style is a form of its own; it goes without --format";
+            return Err(Failure::Usage(what.to_string()));
+        }
         let mut wish = self.wish();
         wish.check()?;
         if let Some(ranks) = self.ranks {
@@ -144,16 +197,19 @@ impl Bench {
         for note in &plan.skipped {
             say(note);
         }
-        let mut report = Report::new(self.output.format, sink);
+        let mut report = Report::new(self.output.format, self.style, sink);
         // The first run binds rank 0.
-        let exchange_ns = exchange(&team)?;
         team.run(|comm| comm.barrier())?;
+        let probe = (!wish.effort.crowded && exchange::is_possible(&team)).then(Probe::default);
+        let tools = Tools { clock: Clock::measure(), limits: self.places, probe };
+        let exchange_ns = floor(&team, &tools)?;
         let setting = Setting::of(&team, &self.placement.to_string(), self.wait);
-        let head = Head { setting, exchange_ns };
+        let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
+        let head = Head { setting, exchange_ns, clock, limits, rounds };
         report.head(&head)?;
-        let failed = rows(&team, &plan, &mut report)?;
+        let failed = self.blocks(&team, &plan, &tools, &mut report)?;
         let interrupted = interrupt::asked();
-        let exchange_ns = if interrupted { None } else { exchange(&team)? };
+        let exchange_ns = if interrupted { None } else { floor(&team, &tools)? };
         let foot = Foot { exchange_ns, time: started.elapsed(), interrupted, failed };
         report.foot(&head, &foot)?;
         let wrong = report.wrong();
@@ -178,64 +234,136 @@ impl Bench {
             shift: self.shift,
             dims: self.dims.clone(),
             in_place: self.in_place,
+            apart: match self.style {
+                _ if self.out_of_place => Apart::Yes,
+                Some(Style::Nccl) if !self.in_place => Apart::Both,
+                _ => Apart::No,
+            },
             min: self.min,
             max: self.max,
             factor: self.factor,
             effort: Effort {
                 samples: self.iterations,
                 warmup: self.warmup,
-                time: TIME_PER_ROW,
+                time: self.time,
                 check: !self.no_check,
                 crowded: false,
+                calls: self.calls,
             },
         }
     }
-}
 
-/// Measures the plan's cases. Returns those that failed, with the reason; the
-/// rest of an algorithm's sizes is then left out.
-fn rows(team: &Team, plan: &Plan, report: &mut Report) -> Result<Vec<String>, Failure> {
-    let mut progress = Progress::new(plan.cases.len());
-    let mut failed = Vec::new();
-    let mut broken = None;
-    for case in &plan.cases {
-        if interrupt::asked() {
-            break;
+    /// Measures the plan's cases, operation by operation. Returns those that
+    /// failed, with the reason; the rest of an algorithm's sizes is then left
+    /// out.
+    fn blocks(
+        &self,
+        team: &Team,
+        plan: &Plan,
+        tools: &Tools,
+        report: &mut Report,
+    ) -> Result<Vec<String>, Failure> {
+        let mut progress = Progress::new(plan.cases.len() * self.rounds);
+        let mut failed = Vec::new();
+        for cases in plan.cases.chunk_by(|a, b| a.shape.operation == b.shape.operation) {
+            if interrupt::asked() {
+                break;
+            }
+            let (block, dead) = self.rounds(team, cases, tools, &mut progress, &mut failed);
+            progress.clear();
+            let wrong = block.iter().map(Rounds::wrong).sum();
+            let rows = cases.iter().zip(&block);
+            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, team.size()));
+            report.block(rows.collect(), wrong)?;
+            if dead {
+                break;
+            }
         }
-        let (op, algorithm) = (case.shape.operation, case.force.name());
-        if broken == Some((op, algorithm)) {
-            continue;
-        }
-        let bytes = case.shape.count * case.ty.size();
-        let what = format!("{op} {algorithm} {}", size::text(bytes));
-        progress.step(&what);
-        let result = exchange_before(team, case)
-            .and_then(|exchange_ns| Ok((exchange_ns, measure(team, case)?)));
-        progress.clear();
-        match result {
-            Ok((exchange_ns, outcome)) => {
-                if let Some(row) = Row::new(case, team.size(), exchange_ns, outcome) {
-                    report.row(row)?;
+        Ok(failed)
+    }
+
+    /// Measures the cases of one operation in turns. Whether the team is dead
+    /// afterwards.
+    fn rounds(
+        &self,
+        team: &Team,
+        cases: &[Case],
+        tools: &Tools,
+        progress: &mut Progress,
+        failed: &mut Vec<String>,
+    ) -> (Vec<Rounds>, bool) {
+        let mut block = vec![Rounds::default(); cases.len()];
+        let mut broken = Vec::new();
+        for number in 0..self.rounds * (1 + MORE_ROUNDS) {
+            for (case, rounds) in cases.iter().zip(&mut block) {
+                if interrupt::asked() {
+                    return (block, false);
+                }
+                let algorithm = case.force.name();
+                let Some(round) = self.round(case, rounds, number, team.size(), tools) else {
+                    continue;
+                };
+                if broken.contains(&algorithm) {
+                    continue;
+                }
+                let (op, bytes) = (case.shape.operation, case.shape.count * case.ty.size());
+                let what = format!("{op} {algorithm} {}", size::text(bytes));
+                progress.step(&what);
+                match measure(team, case, round, tools) {
+                    Ok(outcome) => rounds.add(outcome),
+                    Err(e) => {
+                        progress.clear();
+                        let what = format!("{what}: {e}");
+                        say(&what);
+                        failed.push(what);
+                        broken.push(algorithm);
+                        if matches!(e, Error::Dead) {
+                            return (block, true);
+                        }
+                    }
                 }
             }
-            Err(e) => {
-                let what = format!("{what}: {e}");
-                say(&what);
-                failed.push(what);
-                broken = Some((op, algorithm));
-                if matches!(e, Error::Dead) {
-                    break;
-                }
-            }
+        }
+        (block, false)
+    }
+
+    /// Round `number` of a case, if it has one: those that were planned, and some
+    /// more where no place has samples enough.
+    fn round(
+        &self,
+        case: &Case,
+        rounds: &Rounds,
+        number: usize,
+        ranks: usize,
+        tools: &Tools,
+    ) -> Option<Round> {
+        let fewest = if case.root == Root::All { FEWEST.max(ranks) } else { FEWEST };
+        let (samples, time) = (case.effort.samples, case.effort.time);
+        let planned = schedule(self.rounds, samples, fewest, time);
+        match planned.get(number) {
+            Some(round) => Some(*round),
+            None if number >= planned.len() * (1 + MORE_ROUNDS) => None,
+            None if tools.probe.is_none() => None,
+            None if rounds.have(samples.unwrap_or(FEWEST), &tools.limits) => None,
+            None => Some(Round { number, ..planned[number % planned.len()] }),
         }
     }
-    Ok(failed)
+
+    fn rows(&self, case: &Case, rounds: &Rounds, ranks: usize) -> Vec<Row> {
+        if rounds.len() == 0 {
+            return Vec::new();
+        }
+        // Whoever interrupts gets what there is.
+        let samples = case.effort.samples.filter(|_| !interrupt::asked());
+        let sorted = rounds.sorted(samples, &self.places);
+        let rows = sorted.iter().filter_map(|sorted| Row::new(case, ranks, sorted, rounds.wrong()));
+        rows.take(if self.by_place { usize::MAX } else { 1 }).collect()
+    }
 }
 
-/// The raw exchange just before a row, unless the other ranks share the cores
-/// of ranks 0 and 1.
-fn exchange_before(team: &Team, case: &Case) -> Result<Option<f64>, Error> {
-    if case.effort.crowded { Ok(None) } else { exchange(team) }
+/// The raw exchange now, unless ranks share cores.
+fn floor(team: &Team, tools: &Tools) -> Result<Option<f64>, Error> {
+    tools.probe.as_ref().map_or(Ok(None), |probe| exchange::exchange(team, probe))
 }
 
 /// A line on the standard error.
@@ -264,6 +392,22 @@ fn parse_count(text: &str) -> Result<usize, String> {
 fn parse_iterations(text: &str) -> Result<usize, String> {
     let n = parse_count(text)?;
     if n == 0 { Err("at least 1 sample is needed".to_string()) } else { Ok(n) }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let ms = text.parse::<f64>().ok().filter(|ms| *ms > 0.0 && *ms <= 3.6e6);
+    let wrong = || format!("'{text}' is no time in ms; accepted are more than 0, up to 3600000");
+    ms.map(|ms| Duration::from_secs_f64(ms / 1000.0)).ok_or_else(wrong)
+}
+
+fn parse_rounds(text: &str) -> Result<usize, String> {
+    let n = text.parse().ok().filter(|n| (1..=1000).contains(n));
+    n.ok_or_else(|| format!("'{text}' is no number of rounds; accepted are 1 to 1000"))
+}
+
+fn parse_calls(text: &str) -> Result<usize, String> {
+    let n = text.parse().ok().filter(|n| (1..=1024).contains(n));
+    n.ok_or_else(|| format!("'{text}' is no number of calls; accepted are 1 to 1024"))
 }
 
 fn parse_shift(text: &str) -> Result<isize, String> {

@@ -18,15 +18,8 @@ pub(crate) struct Filed<S> {
     pub(crate) floors: Vec<f64>,
 }
 
-impl<S> Filed<S> {
-    /// Whether the floor moved by more than a quarter: then the samples are of
-    /// different machines, as it were.
-    pub(crate) fn is_adrift(&self) -> bool {
-        is_adrift(&self.floors)
-    }
-}
-
-/// Whether floors of one place differ by more than a quarter.
+/// Whether the floors around the samples of one place differ by more than a
+/// quarter: then these are of different machines, as it were.
 pub(crate) fn is_adrift(floors: &[f64]) -> bool {
     let max = floors.iter().copied().fold(0.0, f64::max);
     let min = floors.iter().copied().fold(f64::INFINITY, f64::min);
@@ -57,13 +50,6 @@ impl<S: Clone> Record<S> {
     /// Adds a probe.
     pub(crate) fn probe(&mut self, ns: f64) {
         self.probes.push((self.samples.len(), ns));
-    }
-
-    /// Adds what another record has, after what this one has.
-    pub(crate) fn append(&mut self, other: Record<S>) {
-        let before = self.samples.len();
-        self.samples.extend(other.samples);
-        self.probes.extend(other.probes.into_iter().map(|(at, ns)| (before + at, ns)));
     }
 
     /// All samples.
@@ -111,34 +97,29 @@ mod tests {
     fn only_samples_between_probes_that_agree_count() {
         let mut record = Record::default();
         record.samples([1.0]);
-        record.probe(60.0);
-        record.samples([2.0, 3.0]);
-        record.probe(70.0);
-        record.samples([4.0]);
-        record.probe(280.0);
-        record.samples([5.0]);
-        record.probe(270.0);
-        record.probe(25.0);
-        let mut later = Record::default();
-        later.probe(65.0);
-        later.samples([6.0]);
-        later.probe(90.0);
-        later.samples([7.0]);
-        record.append(later);
+        for (probe, samples) in [
+            (60.0, vec![2.0, 3.0]),
+            (70.0, vec![4.0]),
+            (280.0, vec![5.0]),
+            (270.0, vec![]),
+            (25.0, vec![5.5]),
+            (65.0, vec![6.0]),
+            (90.0, vec![7.0]),
+        ] {
+            record.probe(probe);
+            record.samples(samples);
+        }
         let filed = record.by_place(&Limits::default());
+        let floors = vec![60.0, 70.0, 65.0, 90.0];
         assert_eq!(
             filed,
             [
-                Filed {
-                    place: Place::Ccx,
-                    samples: vec![2.0, 3.0, 6.0],
-                    floors: vec![60.0, 70.0, 65.0, 90.0]
-                },
+                Filed { place: Place::Ccx, samples: vec![2.0, 3.0, 6.0], floors },
                 Filed { place: Place::Far, samples: vec![5.0], floors: vec![280.0, 270.0] },
             ]
         );
-        assert!(filed[0].is_adrift() && !filed[1].is_adrift());
-        assert_eq!(record.all().len(), 7);
+        assert!(is_adrift(&filed[0].floors) && !is_adrift(&filed[1].floors));
+        assert_eq!(record.all().len(), 8);
         assert_eq!(record.floors().count(), 7);
     }
 
@@ -148,6 +129,6 @@ mod tests {
         record.samples([2.0, 3.0]);
         let filed = record.by_place(&Limits::default());
         assert_eq!((filed.len(), filed[0].place), (1, Place::Any));
-        assert!(!filed[0].is_adrift());
+        assert!(!is_adrift(&filed[0].floors));
     }
 }

@@ -1,0 +1,224 @@
+//! The rounds of a row, put together: what was measured when the cores were at
+//! one place, and the signs that something moved meanwhile.
+
+use super::sample::{FEWEST, Outcome, Round, Times};
+use crate::measure::place::{Limits, Place};
+use crate::measure::record::is_adrift;
+use crate::measure::stats::median;
+use std::fmt;
+
+/// All rounds of a row so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rounds(Vec<Outcome>);
+
+/// Samples of one place, with what is known of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sorted {
+    pub(crate) place: Place,
+    pub(crate) samples: Vec<Times>,
+    /// The median of the probes around them; none without probes.
+    pub(crate) floor_ns: Option<f64>,
+    /// The median of each round that has some of them.
+    pub(crate) medians: Vec<f64>,
+    /// Samples of other places, and such between probes that disagree.
+    pub(crate) dropped: usize,
+    pub(crate) drift: Drift,
+}
+
+/// What moved while a row was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Drift {
+    /// The floor, by more than a quarter, within the place.
+    pub(crate) floor: bool,
+    /// The host gave time of our cores to others.
+    pub(crate) steal: bool,
+    /// The place, so often that no place has samples enough: the row has the
+    /// samples of all.
+    pub(crate) place: bool,
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let signs = [(self.place, "place"), (self.floor, "floor"), (self.steal, "steal")];
+        let signs: Vec<&str> = signs.iter().filter(|sign| sign.0).map(|sign| sign.1).collect();
+        f.pad(&if signs.is_empty() { "none".to_string() } else { signs.join("+") })
+    }
+}
+
+impl Rounds {
+    /// Adds a round.
+    pub(crate) fn add(&mut self, outcome: Outcome) {
+        self.0.push(outcome);
+    }
+
+    /// The number of rounds.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Wrong elements in all.
+    pub(crate) fn wrong(&self) -> u64 {
+        self.0.iter().map(|round| round.wrong).sum()
+    }
+
+    /// Whether a place has `samples` samples.
+    pub(crate) fn have(&self, samples: usize, limits: &Limits) -> bool {
+        self.places(limits).iter().any(|sorted| sorted.samples.len() >= samples)
+    }
+
+    /// The places that have samples enough (exactly `samples` of them, if that
+    /// is given), the one with the most first. If none has, one that has the
+    /// samples of all, at [`Place::Any`].
+    pub(crate) fn sorted(&self, samples: Option<usize>, limits: &Limits) -> Vec<Sorted> {
+        let mut places = self.places(limits);
+        places.retain(|sorted| sorted.samples.len() >= samples.unwrap_or(FEWEST));
+        places.sort_by_key(|sorted| std::cmp::Reverse(sorted.samples.len()));
+        if places.is_empty() {
+            places.extend(self.mixed());
+        }
+        let all: usize = self.0.iter().map(|round| round.record.all().len()).sum();
+        for sorted in &mut places {
+            sorted.dropped = all - sorted.samples.len();
+            sorted.samples.truncate(samples.unwrap_or(usize::MAX));
+        }
+        places
+    }
+
+    fn places(&self, limits: &Limits) -> Vec<Sorted> {
+        let place = |place: Place| {
+            let mut samples = Vec::new();
+            let (mut floors, mut medians) = (Vec::new(), Vec::new());
+            for round in &self.0 {
+                let filed = round.record.by_place(limits).into_iter();
+                for filed in filed.filter(|filed| filed.place == place) {
+                    medians.extend(median_of(&filed.samples));
+                    samples.extend(filed.samples);
+                    floors.extend(filed.floors);
+                }
+            }
+            (!samples.is_empty()).then(|| self.sort(place, samples, floors, medians))
+        };
+        Place::ALL.into_iter().filter_map(place).collect()
+    }
+
+    fn mixed(&self) -> Option<Sorted> {
+        let records = || self.0.iter().map(|round| &round.record);
+        let samples: Vec<Times> = records().flat_map(|r| r.all().iter().cloned()).collect();
+        let floors: Vec<f64> = records().flat_map(|r| r.floors()).collect();
+        let medians = records().filter_map(|r| median_of(r.all())).collect();
+        let probed = !floors.is_empty();
+        let mut sorted = self.sort(Place::Any, samples, floors, medians);
+        sorted.drift = Drift { place: probed, floor: false, ..sorted.drift };
+        (!sorted.samples.is_empty()).then_some(sorted)
+    }
+
+    fn sort(
+        &self,
+        place: Place,
+        samples: Vec<Times>,
+        mut floors: Vec<f64>,
+        medians: Vec<f64>,
+    ) -> Sorted {
+        let steal = self.0.iter().any(|round| round.stolen_ms > 0.0);
+        let drift = Drift { floor: is_adrift(&floors), steal, place: false };
+        floors.sort_by(f64::total_cmp);
+        let floor_ns = (!floors.is_empty()).then(|| median(&floors));
+        Sorted { place, samples, floor_ns, medians, dropped: 0, drift }
+    }
+}
+
+/// The median of the slowest ranks.
+fn median_of(samples: &[Times]) -> Option<f64> {
+    let mut sorted: Vec<f64> = samples.iter().map(Times::slowest).collect();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| median(&sorted))
+}
+
+/// How the samples of a row are spread over its rounds: `samples` of them, or
+/// as many as fit `time`, `fewest` at least.
+pub(crate) fn schedule(
+    rounds: usize,
+    samples: Option<usize>,
+    fewest: usize,
+    time: std::time::Duration,
+) -> Vec<Round> {
+    let count = samples.map_or(rounds, |samples| rounds.min(samples)).max(1);
+    let share = |total: usize, number: usize| total * (number + 1) / count - total * number / count;
+    (0..count)
+        .map(|number| Round {
+            number,
+            samples: samples.map(|samples| share(samples, number)),
+            time: time / count as u32,
+            fewest: fewest.div_ceil(count),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::record::Record;
+    use std::time::Duration;
+
+    /// A round of samples between probes: `(ns of the probe, samples after it)`.
+    fn round(parts: &[(f64, &[f32])]) -> Outcome {
+        let mut record = Record::default();
+        for (probe, samples) in parts {
+            record.probe(*probe);
+            record.samples(samples.iter().map(|ns| Times::new(&[*ns / 2.0, *ns])));
+        }
+        Outcome { record, wrong: 1, stolen_ms: 0.0 }
+    }
+
+    #[test]
+    fn the_place_with_most_samples_is_the_row() {
+        let mut rounds = Rounds::default();
+        rounds.add(round(&[(60.0, &[1.0, 2.0, 3.0]), (61.0, &[4.0]), (280.0, &[])]));
+        rounds.add(round(&[(62.0, &[5.0, 6.0]), (63.0, &[]), (280.0, &[100.0; 6]), (290.0, &[])]));
+        let sorted = rounds.sorted(None, &Limits::default());
+        assert_eq!(sorted.iter().map(|s| s.place).collect::<Vec<_>>(), [Place::Far, Place::Ccx]);
+        assert_eq!((sorted[0].samples.len(), sorted[0].dropped), (6, 6));
+        assert_eq!((sorted[1].samples.len(), sorted[1].dropped), (5, 7));
+        assert_eq!(sorted[1].medians, [2.0, 5.5]);
+        assert_eq!(sorted[1].floor_ns, Some(61.5));
+        assert_eq!(sorted[1].drift.to_string(), "none");
+        assert_eq!(rounds.wrong(), 2);
+        assert!(rounds.have(6, &Limits::default()) && !rounds.have(7, &Limits::default()));
+        // With a number of samples: those that have so many, and so many.
+        let sorted = rounds.sorted(Some(5), &Limits::default());
+        assert!(sorted.iter().all(|s| s.samples.len() == 5) && sorted.len() == 2);
+    }
+
+    #[test]
+    fn without_agreement_all_samples_are_one_row_and_marked() {
+        let mut rounds = Rounds::default();
+        rounds.add(round(&[(60.0, &[1.0; 4]), (280.0, &[2.0; 4]), (25.0, &[])]));
+        let sorted = rounds.sorted(None, &Limits::default());
+        assert_eq!((sorted.len(), sorted[0].place), (1, Place::Any));
+        assert_eq!((sorted[0].samples.len(), sorted[0].dropped), (8, 0));
+        assert_eq!(sorted[0].drift.to_string(), "place");
+    }
+
+    #[test]
+    fn what_moves_is_marked() {
+        let mut rounds = Rounds::default();
+        rounds.add(round(&[(60.0, &[1.0; 8]), (80.0, &[])]));
+        rounds.0[0].stolen_ms = 10.0;
+        let sorted = rounds.sorted(None, &Limits::default());
+        assert_eq!(
+            (sorted[0].place, sorted[0].drift.to_string().as_str()),
+            (Place::Ccx, "floor+steal")
+        );
+    }
+
+    #[test]
+    fn samples_are_spread_over_the_rounds() {
+        let samples = |rounds, n| -> Vec<_> {
+            schedule(rounds, n, 5, Duration::from_millis(100)).iter().map(|r| r.samples).collect()
+        };
+        assert_eq!(samples(5, Some(3)), [Some(1); 3]);
+        assert_eq!(samples(2, Some(7)), [Some(3), Some(4)]);
+        let timed = schedule(4, None, 6, Duration::from_millis(100));
+        assert!(timed.iter().all(|r| r.fewest == 2 && r.time == Duration::from_millis(25)));
+    }
+}
