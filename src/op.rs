@@ -5,7 +5,7 @@
 //! .. (+) x(p-1)`, whatever the algorithm.
 //!
 //! Integers wrap on overflow, as in MPI. `Min` and `Max` of floats ignore NaN
-//! where the other operand is a number.
+//! where the other operand is a number; of 0 and -0 they take the left one.
 
 use crate::element::Element;
 
@@ -223,8 +223,10 @@ macro_rules! floats {
     ($($t:ty)*) => {$(
         implement!(Sum "sum": $t => |a, b| a + b, 0.0 as T);
         implement!(Prod "prod": $t => |a, b| a * b, 1.0 as T);
-        implement!(Min "min": $t => |a, b| a.min(b), T::INFINITY);
-        implement!(Max "max": $t => |a, b| a.max(b), T::NEG_INFINITY);
+        // Not `f64::min`, which leaves open which zero it takes: the same bits
+        // whatever instructions the compiler chooses.
+        implement!(Min "min": $t => |a, b| if a <= b || b.is_nan() { a } else { b }, T::INFINITY);
+        implement!(Max "max": $t => |a, b| if a >= b || b.is_nan() { a } else { b }, T::NEG_INFINITY);
     )*};
 }
 

@@ -21,7 +21,7 @@ pub use views::Peers;
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{Call, Check, Fabric, Params, Port, Sig, Span, Stop};
-use crate::model::Tuning;
+use crate::model::{Rules, Tuning};
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
@@ -65,12 +65,15 @@ pub struct Comm {
     /// a thread that is the user's own.
     in_team: bool,
     choice: Choice,
-    tuning: Tuning,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
     scratch: Scratch,
     roster: Option<Arc<Roster>>,
+    /// The same on all ranks: the sizes for this number of ranks, and what
+    /// those of sub-communicators come from.
+    tuning: Tuning,
+    rules: Arc<Rules>,
     /// For threads of the user's own, which no run counts.
     _crowd: Option<Crowd>,
 }
@@ -90,37 +93,40 @@ fn this_thread() -> usize {
 }
 
 impl Comm {
-    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, tuning: Tuning) -> Self {
+    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
+        let tuning = rules.tuning(port.size());
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         Comm {
             port,
             thread: 0,
             in_team: roster.is_some(),
             choice: Choice::default(),
-            tuning,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster,
+            tuning,
+            rules,
             _crowd: crowd,
         }
     }
 
     /// A sub-communicator of this one.
     fn child(&self, port: Port) -> Self {
-        let tuning = self.tuning.of_ranks(port.size());
+        let tuning = self.rules.tuning(port.size());
         Comm {
             port,
             thread: self.thread,
             in_team: self.in_team,
             choice: Choice::default(),
-            tuning,
             plans: Plans::default(),
             spans: Vec::new(),
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster: self.roster.clone(),
+            tuning,
+            rules: self.rules.clone(),
             _crowd: None,
         }
     }

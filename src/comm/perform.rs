@@ -2,9 +2,10 @@
 //! shape of call), walk it.
 
 use super::{Choice, Comm};
-use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute, fused};
+use crate::engine::fused::{self, Parts};
+use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute};
 use crate::fabric::{Check, Params, Sig, Stop};
-use crate::model::choice::auto;
+use crate::model::choice::{self, auto};
 use crate::model::{Rates, best_segments, rank};
 use crate::schedule::{Algorithm, Operation, Request, Schedule, Shape};
 use crate::topology::Extents;
@@ -152,16 +153,15 @@ impl Comm {
         match &self.choice {
             &Choice::Model(rates) => self.modelled(rates, task),
             Choice::Auto => {
-                let varied = self.is_varied(task);
-                // A profile's algorithms were measured with equal lengths, and
-                // may not keep the ranks' order.
-                let measured = match task.commutative && !varied {
-                    true => self.tuning.algorithm(task.operation, bytes),
-                    false => None,
+                let call = choice::Call {
+                    operation: task.operation,
+                    ranks: self.size(),
+                    bytes,
+                    commutative: task.commutative,
+                    varied: self.is_varied(task),
+                    idle: task.operation == Operation::Shift && task.shift == 0,
                 };
-                measured.unwrap_or_else(|| {
-                    auto(task.operation, self.size(), bytes, task.commutative, varied)
-                })
+                auto(&self.tuning, &call)
             }
             other => self.forced(other, task),
         }
@@ -266,8 +266,9 @@ impl Comm {
             parameter: task.parameter(),
             algorithm: u16::from(algorithm.index()) | self.shape(task) << 7,
         };
-        let path =
-            if algorithm.is_fused() && self.size() > 1 { Path::Fused } else { Path::Schedule };
+        // A single rank, and a shift by 0, have a schedule of no steps.
+        let idle = self.size() == 1 || (task.operation == Operation::Shift && task.shift == 0);
+        let path = if algorithm.is_fused() && !idle { Path::Fused } else { Path::Schedule };
         let result = match path {
             Path::Fused => {
                 if let Err(unfit) = self.fits(task, algorithm) {
@@ -425,34 +426,69 @@ impl Comm {
         input: *const u8,
         output: *mut u8,
     ) -> Result<(), Stop> {
-        let (port, all) = (&mut self.port, &mut self.addresses);
-        let (rank, p) = (port.rank(), port.size());
-        let (total, part) = match task.cut {
-            Cut::Vector(n) => (n, 0..n),
-            Cut::Equal(m) => (m * p, rank * m..(rank + 1) * m),
-            Cut::Varied(counts) => {
-                let start = counts[..rank].iter().sum::<usize>();
-                (counts.iter().sum(), start..start + counts[rank])
-            }
-            Cut::Pairs { .. } => unreachable!("no fused all-to-all"),
+        let scratch = self.scratch.reserve(fused::scratch_bytes(kernel), kernel.align());
+        let (rank, p) = (self.rank(), self.size());
+        let call = fused::Call {
+            stream: footprint(task, p, kernel.size()) >= self.tuning.stream_from,
+            port: &mut self.port,
+            kernel,
+            all: &mut self.addresses,
+            scratch,
         };
+        let (parts, len) = match task.cut {
+            Cut::Vector(n) => (Parts::Equal(0), n),
+            Cut::Equal(m) => (Parts::Equal(m), m),
+            Cut::Varied(counts) => (Parts::Varied(counts), 0),
+            // SAFETY: the caller's promise, for the whole of the buffers; both
+            // have a count for every rank.
+            Cut::Pairs { send, recv } => unsafe {
+                return fused::all_to_all_varied(call, input, output, send, recv);
+            },
+        };
+        let root = task.root;
         // SAFETY: the caller's promise, for the whole of the buffers.
         unsafe {
             match task.operation {
-                Operation::AllReduce => fused::all_reduce(port, output, total, kernel, all),
+                Operation::Broadcast => fused::broadcast(call, root, output, len),
                 Operation::Reduce => {
-                    let scratch =
-                        self.scratch.reserve(fused::reduce_scratch(kernel), kernel.align());
-                    let buf = if rank == task.root { output } else { input.cast_mut() };
-                    fused::reduce(port, task.root, buf, total, kernel, scratch, all)
+                    let buf = if rank == root { output } else { input.cast_mut() };
+                    fused::reduce(call, root, buf, len)
                 }
+                Operation::AllGather => fused::all_gather(call, input, output, parts),
                 Operation::ReduceScatter => {
-                    fused::reduce_scatter(port, input, total, part, output, kernel, all)
+                    let (total, part) = (parts.total(p), parts.range(rank));
+                    fused::reduce_scatter(call, input, total, part, output)
                 }
-                other => unreachable!("no fused {other}"),
+                Operation::AllReduce => fused::all_reduce(call, output, len),
+                Operation::Scan => fused::scan(call, false, output, len),
+                Operation::ExclusiveScan => fused::scan(call, true, output, len),
+                Operation::Scatter => fused::scatter(call, root, input, parts, output),
+                Operation::Gather => fused::gather(call, root, input, output, parts),
+                Operation::AllToAll => fused::all_to_all(call, input, output, len),
+                Operation::Shift => fused::shift(call, task.shift, output, len),
+                Operation::Barrier => unreachable!("no fused barrier"),
             }
         }
     }
+}
+
+/// Bytes that a call reads and writes on all `p` ranks together.
+fn footprint(task: &Task<'_>, p: usize, size: usize) -> usize {
+    // Per rank; for blocks, of all blocks together.
+    let larger = match task.cut {
+        Cut::Vector(n) => n,
+        Cut::Equal(m) => m.saturating_mul(p),
+        Cut::Varied(_) => task.len,
+        Cut::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
+    };
+    let buffers = match task.operation {
+        // One buffer of all blocks, and one block for each rank.
+        Operation::Scatter | Operation::Gather => 2,
+        Operation::AllGather | Operation::ReduceScatter => p + 1,
+        Operation::AllToAll => 2 * p,
+        _ => p,
+    };
+    larger.saturating_mul(size).saturating_mul(buffers)
 }
 
 /// Whether `rank` sends blocks of an all-to-all that are not its own.

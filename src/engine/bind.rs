@@ -97,8 +97,8 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usiz
     binder.foresee(&steps);
     binder.begin();
     for (k, step) in steps.iter().enumerate() {
-        for send in &step.sends {
-            binder.post(k, send.to, &send.blocks);
+        for (to, blocks) in posts(rank, step) {
+            binder.post(k, to, blocks);
         }
         binder.bury(k, step, true);
         for recv in &step.recvs {
@@ -108,6 +108,14 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usiz
     }
     binder.end(steps.len());
     binder.plan
+}
+
+/// What `rank` posts in a step: its messages, and what it keeps for itself
+/// (only on paper: the schedules that do so are those of fused paths).
+fn posts(rank: usize, step: &Step) -> impl Iterator<Item = (usize, &[Run])> {
+    let own = step.recvs.iter().filter(move |recv| recv.from == rank);
+    let sends = step.sends.iter().map(|send| (send.to, &send.blocks[..]));
+    sends.chain(own.map(|recv| (recv.from, &recv.blocks[..])))
 }
 
 fn blocks(runs: &[Run]) -> impl Iterator<Item = usize> + '_ {
@@ -196,10 +204,8 @@ impl Binder<'_> {
             self.future.entry(b).or_default().wanted = true;
         }
         for (k, step) in steps.iter().enumerate() {
-            for send in &step.sends {
-                for b in blocks(&send.blocks) {
-                    self.future.entry(b).or_default().last_send = Some(k);
-                }
+            for b in posts(self.rank, step).flat_map(|(_, runs)| blocks(runs)) {
+                self.future.entry(b).or_default().last_send = Some(k);
             }
             for recv in &step.recvs {
                 let also = recv.also.iter().copied();
@@ -431,7 +437,7 @@ impl Binder<'_> {
     /// (`sent`), or after the whole, of step `k`.
     fn bury(&mut self, k: usize, step: &Step, sent: bool) {
         let touched: Vec<usize> = if sent {
-            step.sends.iter().flat_map(|s| blocks(&s.blocks)).collect()
+            posts(self.rank, step).flat_map(|(_, runs)| blocks(runs)).collect()
         } else {
             let recvs = step.recvs.iter();
             recvs.flat_map(|r| blocks(&r.blocks).chain(r.also.iter().map(|a| a.0))).collect()

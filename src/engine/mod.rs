@@ -18,6 +18,7 @@ mod hazard;
 mod kernel;
 mod plan;
 mod scratch;
+mod stream;
 #[cfg(test)]
 mod verify;
 

@@ -422,6 +422,17 @@ impl Port {
         }
     }
 
+    /// Why a call ends in which `peer`'s notice, of this call, stands for
+    /// another number of elements than this rank expects.
+    #[cold]
+    pub(crate) fn unequal(&self, peer: usize, expected: usize, got: usize) -> Stop {
+        // Its header agrees with this rank's own but for the record's number.
+        // SAFETY: as in `notice`, which the caller has had it from.
+        let header = unsafe { self.fabric.board(peer).notice() }.header;
+        let lens = Some((expected, got));
+        Stop::Mismatch { peer, expected: self.header(Kind::SLICE), got: header, lens }
+    }
+
     /// Declares this rank done with all foreign memory of this call.
     #[inline(always)]
     pub(crate) fn finish(&mut self) {

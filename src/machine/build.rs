@@ -25,7 +25,7 @@ fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
 
 /// Builds the machine, or says that there is nothing to build it from.
 pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineError> {
-    let Facts { cores, groups, nodes, distances, kinds, allowed, mut warnings } = facts;
+    let Facts { cores, groups, nodes, distances, caches, kinds, allowed, mut warnings } = facts;
     let cores = disjoint_cores(cores, &mut warnings);
     if cores.is_empty() {
         return Err(MachineError::Empty { source: source.cores });
@@ -81,6 +81,7 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
 
     let kind_of: BTreeMap<usize, usize> = kinds.into_iter().collect();
     let levels = levels(groups, to_cores);
+    let caches = distinct(caches);
     let mut package_of: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, group) in
         levels.iter().filter(|l| l.level == Level::Package).flat_map(|l| &l.groups).enumerate()
@@ -149,7 +150,7 @@ pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineErro
         .collect();
     units.sort_unstable();
 
-    Ok(Machine { cores, units, levels, nodes, distances, allowed, tree, source, warnings })
+    Ok(Machine { cores, units, levels, nodes, distances, caches, allowed, tree, source, warnings })
 }
 
 /// Drops processing units that were seen before, and cores without any.
@@ -226,4 +227,11 @@ fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> V
     levels
         .sort_by_key(|l| (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level));
     levels
+}
+
+/// Each level and size once.
+fn distinct(mut caches: Vec<(Level, u64)>) -> Vec<(Level, u64)> {
+    caches.sort_unstable();
+    caches.dedup();
+    caches
 }

@@ -42,6 +42,8 @@ pub(crate) struct Facts {
     pub(crate) groups: Vec<RawGroup>,
     pub(crate) nodes: Vec<RawNode>,
     pub(crate) distances: Option<RawDistances>,
+    /// Data caches: level and bytes; a level may come up several times.
+    pub(crate) caches: Vec<(Level, u64)>,
     /// Processing unit and its efficiency class; absent units are of class 0.
     pub(crate) kinds: Vec<(usize, usize)>,
     /// Processing units that may be used; `None` = all.

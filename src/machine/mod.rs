@@ -58,6 +58,7 @@ pub struct Machine {
     levels: Vec<LevelGroups>,
     nodes: Vec<NumaNode>,
     distances: Option<Vec<Vec<u64>>>,
+    caches: Vec<(Level, u64)>,
     allowed: Vec<usize>,
     tree: Tree,
     source: Source,
@@ -181,6 +182,23 @@ impl Machine {
     #[must_use]
     pub fn distances(&self) -> Option<&[Vec<u64>]> {
         self.distances.as_deref()
+    }
+
+    /// The size in bytes of the largest data cache of a level, where the source tells it: sysfs does
+    /// (and so [`Machine::this`] on Linux), synthetic strings and XML do not.
+    ///
+    /// ```
+    /// use phalanx::machine::{Level, Machine};
+    ///
+    /// match Machine::this()?.cache_bytes(Level::L3) {
+    ///     Some(bytes) => println!("{} MiB of L3", bytes >> 20),
+    ///     None => println!("no L3, or it is not known"),
+    /// }
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
+    #[must_use]
+    pub fn cache_bytes(&self, level: Level) -> Option<u64> {
+        self.caches.iter().filter(|(l, _)| *l == level).map(|&(_, bytes)| bytes).max()
     }
 
     /// The processing units that may be used, by the operating system's ids, sorted; never empty.

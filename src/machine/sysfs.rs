@@ -85,6 +85,8 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             // An empty mask, or one without the processor itself, is a private cache.
             let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| vec![cpu]);
             report(level, set, None);
+            let size = read_text(&index.join("size")).and_then(|text| cache_size(&text));
+            facts.caches.extend(size.map(|bytes| (level, bytes)));
         }
     }
     for RawGroup { level, os_id, pus } in elect(groups, &mut facts.warnings) {
@@ -218,6 +220,17 @@ fn data_cache(index: &Path) -> Option<Level> {
         return None;
     }
     Level::cache(read_number(&index.join("level"))?)
+}
+
+/// Bytes, from the kernel's `32768K`.
+fn cache_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, unit) = match text.strip_suffix(['K', 'M']) {
+        Some(number) if text.ends_with('M') => (number, 1 << 20),
+        Some(number) => (number, 1 << 10),
+        None => (text, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|&bytes| bytes > 0)
 }
 
 /// NUMA nodes, with their memory and distances.

@@ -1,55 +1,202 @@
 //! The automatic choice of an algorithm, by operation, length and number of
 //! ranks.
 //!
-//! Rules of thumb, from measurements at p = 2 (`DESIGN.md`, "Choice") and step
-//! counts for more: combining goes through the fused paths as soon as a
-//! message no longer fits a cache line, since they touch every word least
-//! often; what is only moved goes by the algorithm with the fewest steps whose
-//! blocks move once.
+//! Rules of thumb, from measurements at p = 2 and, with more ranks than cores,
+//! 4 and 8 (`DESIGN.md`, "Choice"): from some length on, everything goes
+//! by the fused paths, since they touch every word least often and let all
+//! ranks do their share. Below, what is combined goes by few messages while it
+//! fits them, and what is only moved by the algorithm with the fewest steps. The
+//! lengths are in one place, [`Tuning`].
 
+use crate::machine::{Level, Machine};
 use crate::schedule::{Algorithm, Operation};
 
-/// Bytes from which a tree that forwards (log p steps, every block copied up
-/// to log p times) loses to p - 1 direct messages (every block copied once).
-const DIRECT: usize = 4 << 10;
+/// The sizes at which the library changes its ways. All ranks of a team use
+/// the same ones, from when it is built
+/// ([`Builder::tuning`](crate::Builder::tuning)); the defaults are what was
+/// measured on a small machine.
+///
+/// Sizes are in bytes, of the vector for broadcast, reduce, all-reduce, scan and
+/// shift, and of one block for the operations with a block per rank (varied: of
+/// all blocks together).
+///
+/// # Examples
+/// ```
+/// use phalanx::{Team, model::Tuning};
+/// let mut tuning = Tuning::default();
+/// tuning.broadcast_fused = usize::MAX; // never
+/// let team = Team::builder().ranks(2).tuning(tuning).build()?;
+/// team.run(|comm| comm.broadcast(&mut [0; 10_000], 0))?;
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// From here on a broadcast is `BC-FUSED`; below, `BC-ANY`.
+    pub broadcast_fused: usize,
+    /// From here on a reduction is `RED-FUSED`; below, `RED-ANY`.
+    pub reduce_fused: usize,
+    /// From here on an all-gather is `AG-FUSED`; below, `AG-ANY`.
+    pub all_gather_fused: usize,
+    /// From here on a reduce-scatter is `RS-FUSED`; below, `RS-ANY`.
+    pub reduce_scatter_fused: usize,
+    /// From here on an all-reduce is `AR-FUSED`; below, `AR-ANY`.
+    pub all_reduce_fused: usize,
+    /// From here on a scan is `SCAN-FUSED`; below, `SCAN-HCUBE`.
+    pub scan_fused: usize,
+    /// From here on a scatter is `SC-FUSED`; below, `SC-ANY`.
+    pub scatter_fused: usize,
+    /// From here on a gather is `GA-FUSED`; below, `GA-ANY`.
+    pub gather_fused: usize,
+    /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY`, or for blocks
+    /// that fit a mailbox and 8 ranks or more `TX-BRUCK`.
+    pub all_to_all_fused: usize,
+    /// From here on a shift is `CS-FUSED`; below, `CS-ANY`.
+    pub shift_fused: usize,
+    /// Ranks from which looking at all boards costs more than a tree's steps,
+    /// unless..
+    pub many_ranks: usize,
+    /// ..there are so many bytes.
+    pub many_ranks_fused: usize,
+    /// Bytes that a call reads and writes on all ranks together, from which
+    /// results go round the caches (streaming stores), where they are not
+    /// written in place. Default: the largest cache that cores share.
+    pub stream_from: usize,
+}
 
-/// Bytes up to which a vector is combined step by step by few messages rather
-/// than by everybody looking at everybody's board, where there are many ranks.
-const FEW_LOOKS: usize = 2 << 10;
-
-/// Ranks from which looking at all boards costs more than a tree's steps.
-const MANY: usize = 16;
-
-/// The algorithm for `operation` on `bytes` bytes per rank (or block).
-#[inline(always)]
-pub(crate) fn auto(
-    operation: Operation,
-    ranks: usize,
-    bytes: usize,
-    commutative: bool,
-    varied: bool,
-) -> Algorithm {
-    let small = ranks >= MANY && bytes <= FEW_LOOKS;
-    let inline = bytes <= crate::mailbox::INLINE;
-    match operation {
-        Operation::Broadcast => Algorithm::BC_ANY,
-        Operation::Reduce if inline || small => Algorithm::RED_ANY,
-        Operation::Reduce => Algorithm::RED_FUSED,
-        Operation::AllGather => Algorithm::AG_ANY,
-        Operation::ReduceScatter if commutative && (inline || small) => Algorithm::RS_ANY,
-        Operation::ReduceScatter => Algorithm::RS_FUSED,
-        Operation::AllReduce if inline || small => Algorithm::AR_ANY,
-        Operation::AllReduce => Algorithm::AR_FUSED,
-        Operation::Barrier => Algorithm::BAR_ANY,
-        Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_HCUBE,
-        Operation::Scatter if bytes <= DIRECT => Algorithm::SC_ANY,
-        Operation::Scatter => Algorithm::SC_NAIVE,
-        Operation::Gather if bytes <= DIRECT => Algorithm::GA_ANY,
-        Operation::Gather => Algorithm::GA_NAIVE,
-        Operation::AllToAll if bytes <= crate::mailbox::INLINE && ranks >= 8 && !varied => {
-            Algorithm::TX_BRUCK
+impl Default for Tuning {
+    fn default() -> Self {
+        // Just above what travels in a mailbox's line.
+        const LINE: usize = crate::mailbox::INLINE + 1;
+        Tuning {
+            broadcast_fused: 16 << 10,
+            reduce_fused: LINE,
+            all_gather_fused: 16 << 10,
+            reduce_scatter_fused: LINE,
+            all_reduce_fused: LINE,
+            scan_fused: 4 << 10,
+            scatter_fused: 4 << 10,
+            gather_fused: 4 << 10,
+            all_to_all_fused: 16 << 10,
+            shift_fused: 4 << 10,
+            many_ranks: 16,
+            many_ranks_fused: 2 << 10,
+            stream_from: 32 << 20,
         }
-        Operation::AllToAll => Algorithm::TX_ANY,
-        Operation::Shift => Algorithm::CS_ANY,
+    }
+}
+
+impl Tuning {
+    /// The defaults, with the size of the machine's last cache where it is
+    /// known.
+    ///
+    /// ```
+    /// use phalanx::{machine::Machine, model::Tuning};
+    /// let tuning = Tuning::of(&Machine::this()?);
+    /// assert!(tuning.stream_from > 0);
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
+    pub fn of(machine: &Machine) -> Self {
+        let last = [Level::L3, Level::L2].into_iter().find_map(|level| machine.cache_bytes(level));
+        let default = Tuning::default();
+        let bytes = last.and_then(|bytes| usize::try_from(bytes).ok());
+        Tuning { stream_from: bytes.unwrap_or(default.stream_from), ..default }
+    }
+
+    /// The bytes from which `operation` goes by a fused path; none for the
+    /// barrier.
+    fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
+        let from = match operation {
+            Operation::Broadcast => self.broadcast_fused,
+            Operation::Reduce => self.reduce_fused,
+            Operation::AllGather => self.all_gather_fused,
+            Operation::ReduceScatter => self.reduce_scatter_fused,
+            Operation::AllReduce => self.all_reduce_fused,
+            Operation::Scan | Operation::ExclusiveScan => self.scan_fused,
+            Operation::Scatter => self.scatter_fused,
+            Operation::Gather => self.gather_fused,
+            Operation::AllToAll => self.all_to_all_fused,
+            Operation::Shift => self.shift_fused,
+            Operation::Barrier => return None,
+        };
+        Some(if ranks >= self.many_ranks { from.max(self.many_ranks_fused) } else { from })
+    }
+}
+
+/// What a choice is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) operation: Operation,
+    pub(crate) ranks: usize,
+    /// Bytes per rank (or block).
+    pub(crate) bytes: usize,
+    pub(crate) commutative: bool,
+    /// Whether block lengths differ from rank to rank.
+    pub(crate) varied: bool,
+    /// Whether there is nothing to do: a shift by 0.
+    pub(crate) idle: bool,
+}
+
+/// The algorithm for a call. It depends on nothing that differs from rank to
+/// rank.
+#[inline(always)]
+pub(crate) fn auto(tuning: &Tuning, call: &Call) -> Algorithm {
+    use Algorithm as A;
+    let &Call { operation, ranks, bytes, commutative, varied, idle } = call;
+    let fused = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
+    match operation {
+        Operation::Broadcast if fused => A::BC_FUSED,
+        Operation::Broadcast => A::BC_ANY,
+        Operation::Reduce if fused => A::RED_FUSED,
+        Operation::Reduce => A::RED_ANY,
+        Operation::AllGather if fused => A::AG_FUSED,
+        Operation::AllGather => A::AG_ANY,
+        // RS-ANY mixes the order of the operands.
+        Operation::ReduceScatter if fused || !commutative => A::RS_FUSED,
+        Operation::ReduceScatter => A::RS_ANY,
+        Operation::AllReduce if fused => A::AR_FUSED,
+        Operation::AllReduce => A::AR_ANY,
+        Operation::Barrier => A::BAR_ANY,
+        Operation::Scan | Operation::ExclusiveScan if fused => A::SCAN_FUSED,
+        Operation::Scan | Operation::ExclusiveScan => A::SCAN_HCUBE,
+        Operation::Scatter if fused => A::SC_FUSED,
+        Operation::Scatter => A::SC_ANY,
+        Operation::Gather if fused => A::GA_FUSED,
+        Operation::Gather => A::GA_ANY,
+        Operation::AllToAll if fused => A::TX_FUSED,
+        Operation::AllToAll if bytes <= crate::mailbox::INLINE && ranks >= 8 && !varied => {
+            A::TX_BRUCK
+        }
+        Operation::AllToAll => A::TX_ANY,
+        Operation::Shift if fused && !idle => A::CS_FUSED,
+        Operation::Shift => A::CS_ANY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the sizes, what is chosen serves the operation, and keeps rank
+    /// order where it must.
+    #[test]
+    fn the_choice_serves() {
+        let never = usize::MAX;
+        for many_ranks in [1, never] {
+            let tuning = Tuning { many_ranks, many_ranks_fused: never, ..Tuning::default() };
+            for operation in Operation::ALL {
+                for (ranks, bytes) in [(2, 0), (2, 41), (8, 8), (16, 100), (3, 1 << 20)] {
+                    for commutative in [true, false] {
+                        let (varied, idle) = (bytes == 41, bytes == 100);
+                        let call = Call { operation, ranks, bytes, commutative, varied, idle };
+                        let chosen = auto(&tuning, &call);
+                        assert!(chosen.operations().contains(&operation), "{chosen} {call:?}");
+                        let request = crate::schedule::Request::new(operation, ranks);
+                        let schedule = chosen.schedule(&request).unwrap();
+                        assert!(commutative || schedule.is_ordered(), "{chosen} {call:?}");
+                    }
+                }
+            }
+        }
     }
 }

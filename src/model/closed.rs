@@ -272,7 +272,7 @@ fn form(algorithm: Algorithm, c: &Facts) -> Form {
             Ratio::of(2 * (p - 1), p * c.d()),
             "2 t_s log p + 2 t_w m (p - 1)/(p log p)",
         ),
-        A::RED_FUSED | A::AR_FUSED => {
+        A::BC_FUSED | A::RED_FUSED | A::AR_FUSED | A::SCAN_FUSED => {
             (2 * busy, Ratio::of(2 * busy, p), "2 (t_s + t_w m/p), p - 1 ports")
         }
 
@@ -295,7 +295,13 @@ fn form(algorithm: Algorithm, c: &Facts) -> Form {
         }
         A::AG_AP_RING => whole(p / 2, "(t_s + t_w m) floor(p/2)"),
         A::AG_AP_MESH => all_port_gather(c),
-        A::RS_FUSED => whole(busy, "t_s + t_w m, p - 1 ports"),
+        A::AG_FUSED | A::RS_FUSED | A::SC_FUSED | A::GA_FUSED | A::TX_FUSED => {
+            whole(busy, "t_s + t_w m, p - 1 ports")
+        }
+        A::CS_FUSED => {
+            let moves = 2 * usize::from(c.q > 0);
+            (moves, Ratio::of(moves, p), "2 (t_s + t_w m/p), p - 1 ports")
+        }
         A::RS_RED_SC => {
             (2 * c.log(), Ratio::from(p * c.log() + p - 1), "2 t_s log p + t_w m (p log p + p - 1)")
         }

@@ -78,7 +78,8 @@ impl Cost {
             for rank in 0..contract.ranks {
                 let part = schedule.step(step, rank);
                 let out = part.sends.iter().map(|s| (s.to, count(&s.blocks)));
-                let into = part.recvs.iter().map(|r| (r.from, count(&r.blocks)));
+                let into = part.recvs.iter().filter(|r| r.from != rank);
+                let into = into.map(|r| (r.from, count(&r.blocks)));
                 for (messages, words) in [burden(out, ports), burden(into, ports)] {
                     startups = startups.max(messages.div_ceil(ports));
                     load = load.max(words);

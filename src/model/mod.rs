@@ -10,6 +10,7 @@
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
 //! | `profile/` | what was measured of this machine ([`Profile`]) |
+//! | `choice.rs` | what the library does by default, and from which sizes on ([`Tuning`]) |
 //! | `rational.rs` | the exact fractions all of it is counted in ([`Ratio`]) |
 //!
 //! m is the length of the vector for broadcast, reduce, all-reduce, scan and
@@ -42,12 +43,13 @@ mod rational;
 #[cfg(test)]
 mod tests;
 
+pub use choice::Tuning;
 pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::{Level, Levels};
 pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
-pub use profile::{Fingerprint, LevelRates, Origin, Profile, ProfileError, ProfileReport, Switch};
-pub(crate) use profile::{Tuning, for_process};
+pub use profile::{Fingerprint, LevelRates, Origin, Profile, ProfileError, ProfileReport};
+pub(crate) use profile::{Rules, for_process};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;

@@ -165,7 +165,20 @@ impl Algorithm {
     /// Whether the engine has a path of its own for the algorithm, and its
     /// schedule is for paper only.
     pub(crate) fn is_fused(self) -> bool {
-        matches!(self, Algorithm::AR_FUSED | Algorithm::RED_FUSED | Algorithm::RS_FUSED)
+        use Algorithm as A;
+        matches!(
+            self,
+            A::BC_FUSED
+                | A::RED_FUSED
+                | A::AG_FUSED
+                | A::RS_FUSED
+                | A::AR_FUSED
+                | A::SCAN_FUSED
+                | A::SC_FUSED
+                | A::GA_FUSED
+                | A::TX_FUSED
+                | A::CS_FUSED
+        )
     }
 
     /// Whether the extents of a request make a difference.

@@ -223,33 +223,41 @@ fn run<P: Paper>(schedule: &Schedule, paper: P) -> Result<Report, Violation> {
         ports(schedule, step, &parts, &mut report)?;
         let source = pair(step, &parts)?;
         // Everything is sent from the state before the step.
-        let mut payloads: Vec<Vec<Vec<P::Value>>> = Vec::with_capacity(p);
-        for (rank, part) in parts.iter().enumerate() {
-            let mut mine = Vec::with_capacity(part.sends.len());
-            for send in &part.sends {
-                stamp += 1;
-                let mut payload = Vec::new();
-                for &Run { first, count } in &send.blocks {
-                    if first.checked_add(count).is_none_or(|end| end > blocks) {
-                        return Err(Violation::Blocks { step, rank, peer: send.to });
-                    }
-                    for block in first..first + count {
-                        if std::mem::replace(&mut seen[block], stamp) == stamp {
-                            return Err(Violation::Blocks { step, rank, peer: send.to });
-                        }
-                        let value = held[rank][block].clone();
-                        payload.push(value.ok_or(Violation::NotHeld { step, rank, block })?);
-                    }
+        let mut payload = |rank: usize, peer: usize, runs: &[Run]| {
+            stamp += 1;
+            let mut payload = Vec::new();
+            for &Run { first, count } in runs {
+                if first.checked_add(count).is_none_or(|end| end > blocks) {
+                    return Err(Violation::Blocks { step, rank, peer });
                 }
-                report.messages += 1;
-                report.blocks += payload.len();
-                mine.push(payload);
+                for block in first..first + count {
+                    if std::mem::replace(&mut seen[block], stamp) == stamp {
+                        return Err(Violation::Blocks { step, rank, peer });
+                    }
+                    let value = held[rank][block].clone();
+                    payload.push(value.ok_or(Violation::NotHeld { step, rank, block })?);
+                }
             }
-            payloads.push(mine);
-        }
+            Ok(payload)
+        };
+        let mut sent: Vec<Vec<Vec<P::Value>>> = Vec::with_capacity(p);
+        let mut own: Vec<Vec<Vec<P::Value>>> = Vec::with_capacity(p);
         for (rank, part) in parts.iter().enumerate() {
+            let sends = part.sends.iter().map(|send| payload(rank, send.to, &send.blocks));
+            sent.push(sends.collect::<Result<_, _>>()?);
+            let recvs = part.recvs.iter().filter(|recv| recv.from == rank);
+            let kept = recvs.map(|recv| payload(rank, rank, &recv.blocks));
+            own.push(kept.collect::<Result<_, _>>()?);
+        }
+        report.messages += sent.iter().flatten().count();
+        report.blocks += sent.iter().flatten().map(Vec::len).sum::<usize>();
+        for (rank, part) in parts.iter().enumerate() {
+            let mut own = own[rank].iter();
             for (recv, &at) in part.recvs.iter().zip(&source[rank]) {
-                let payload = &payloads[recv.from][at];
+                let payload = match at {
+                    OWN => own.next().expect("one for each"),
+                    at => &sent[recv.from][at],
+                };
                 take(&paper, recv, payload, &mut held[rank], step, rank)?;
             }
         }
@@ -274,7 +282,8 @@ fn ports(
     report: &mut Report,
 ) -> Result<(), Violation> {
     for (rank, part) in parts.iter().enumerate() {
-        let messages = part.sends.len().max(part.recvs.len());
+        let received = part.recvs.iter().filter(|recv| recv.from != rank).count();
+        let messages = part.sends.len().max(received);
         let ports = schedule.ports();
         if messages > ports {
             return Err(Violation::Ports { step, rank, messages, ports });
@@ -283,6 +292,9 @@ fn ports(
     }
     Ok(())
 }
+
+/// What stands for the number of a message that a rank has from itself.
+const OWN: usize = usize::MAX;
 
 /// For every message received, which one of its sender's it is. Several
 /// messages of one pair pair up in their order.
@@ -294,8 +306,12 @@ fn pair(step: usize, parts: &[Step]) -> Result<Vec<Vec<usize>>, Violation> {
         let mut mine = Vec::with_capacity(part.recvs.len());
         for recv in &part.recvs {
             let from = recv.from;
-            if from >= p || from == rank {
+            if from >= p {
                 return Err(Violation::Peer { step, rank, peer: from });
+            }
+            if from == rank {
+                mine.push(OWN);
+                continue;
             }
             let sends = &parts[from].sends;
             let at = (0..sends.len()).find(|&i| sends[i].to == rank && !taken[from][i]);

@@ -11,7 +11,7 @@
 //! | gather | one per origin | `r` | root: all |
 //! | all-to-all | `origin * p + destination` | origin `r` | destination `r` |
 //! | shift by `q` | one per origin | `r` | `r - q` |
-//! | scan | [`TOTAL`], [`RESULT`], [`OFFSET`] | total and result | result |
+//! | scan | [`TOTAL`], [`RESULT`], [`OFFSET`], and one per rank for its prefix | total and result | result |
 //! | exclusive scan | the same | total | result (none at rank 0) |
 //!
 //! Every block of this table may be cut further into [`Contract::split`]
@@ -64,7 +64,7 @@ impl Contract {
             Broadcast | Reduce | AllReduce | Barrier => 1,
             AllGather | ReduceScatter | Scatter | Gather | Shift => self.ranks,
             AllToAll => self.ranks * self.ranks,
-            Scan | ExclusiveScan => 3,
+            Scan | ExclusiveScan => 3 + self.ranks,
         }
     }
 

@@ -1,52 +1,134 @@
 //! The schedules of the fused paths, on paper: what `engine::fused` does, for
 //! the checker, the cost model and the traces. The engine does not walk them.
 
-use super::{Mode, Rule, Run, Step};
+use super::combine::{Boxed, rule};
+use super::{Incoming, Mode, RESULT, Run, Step, TOTAL};
+
+/// The scan's first block for a prefix; that of rank `t` is number `t` from
+/// here.
+const PREFIXES: usize = 3;
 
 /// Every rank sends part `j` of its vector to rank `j`, which combines the
 /// parts in rank order.
-pub(super) struct EverybodyCombines {
-    pub(super) p: usize,
-}
-
-impl Rule for EverybodyCombines {
-    fn steps(&self) -> usize {
-        usize::from(self.p > 1)
-    }
-
-    fn step(&self, _: usize, rank: usize) -> Step {
+pub(super) fn combine(p: usize) -> Boxed {
+    rule(usize::from(p > 1), move |_, rank| {
         let mut step = Step::default();
-        for to in (0..self.p).filter(|&to| to != rank) {
+        for to in others(rank, p) {
             step.send(to, vec![Run::one(to)]);
         }
         // From the own position outwards, so that intervals stay adjacent.
-        for from in (0..rank).rev().chain(rank + 1..self.p) {
+        for from in (0..rank).rev().chain(rank + 1..p) {
             step.recv(from, vec![Run::one(rank)], Mode::combine(from, rank));
         }
         step
-    }
+    })
 }
 
-/// Every rank stores its part to everybody, or to the root alone.
-pub(super) struct EverybodyStores {
-    pub(super) p: usize,
-    pub(super) only: Option<usize>,
-}
-
-impl Rule for EverybodyStores {
-    fn steps(&self) -> usize {
-        usize::from(self.p > 1)
-    }
-
-    fn step(&self, _: usize, rank: usize) -> Step {
+/// Every rank stores its part to those of the others that `take`.
+pub(super) fn store(p: usize, take: impl Fn(usize) -> bool + Send + Sync + 'static) -> Boxed {
+    rule(usize::from(p > 1), move |_, rank| {
         let mut step = Step::default();
-        let takes = |r: usize| self.only.is_none_or(|root| r == root);
-        for to in (0..self.p).filter(|&to| to != rank && takes(to)) {
+        for to in others(rank, p).filter(|&to| take(to)) {
             step.send(to, vec![Run::one(rank)]);
         }
-        for from in (0..self.p).filter(|&from| from != rank && takes(rank)) {
+        for from in others(rank, p).filter(|_| take(rank)) {
             step.recv(from, vec![Run::one(from)], Mode::Store);
         }
         step
-    }
+    })
+}
+
+/// The root sends every rank its part.
+pub(super) fn deal(p: usize, root: usize) -> Boxed {
+    rule(usize::from(p > 1), move |_, rank| {
+        let mut step = Step::default();
+        if rank == root {
+            others(root, p).for_each(|to| step.send(to, vec![Run::one(to)]));
+        } else {
+            step.recv(root, vec![Run::one(rank)], Mode::Store);
+        }
+        step
+    })
+}
+
+/// Every rank sends every other the block for it.
+pub(super) fn exchange(p: usize) -> Boxed {
+    rule(usize::from(p > 1), move |_, rank| {
+        let mut step = Step::default();
+        for peer in others(rank, p) {
+            step.send(peer, vec![Run::one(rank * p + peer)]);
+            step.recv(peer, vec![Run::one(peer * p + rank)], Mode::Store);
+        }
+        step
+    })
+}
+
+/// Rank `j` takes part `j` of everybody's vector, and stores each to the rank
+/// that the vector is shifted to.
+pub(super) fn shift(p: usize, distance: usize) -> Boxed {
+    let steps = if distance == 0 { 0 } else { 2 };
+    let part = move |origin: usize, part: usize| vec![Run::one(origin * p + part)];
+    rule(steps, move |s, rank| {
+        let mut step = Step::default();
+        for peer in others(rank, p) {
+            if s == 0 {
+                step.send(peer, part(rank, peer));
+                step.recv(peer, part(peer, rank), Mode::Store);
+            } else {
+                let origin = |of: usize| (of + p - distance) % p;
+                step.send(peer, part(origin(peer), rank));
+                step.recv(peer, part(origin(rank), peer), Mode::Store);
+            }
+        }
+        step
+    })
+}
+
+/// Rank `j` takes part `j` of everybody's vector in rank order, and stores the
+/// prefixes to those that they belong to.
+pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
+    let split = p;
+    let block = move |coarse: usize, part: usize| coarse * split + part;
+    // Rank `t`'s result counts the ranks below `end(t)`.
+    let end = move |t: usize| if exclusive { t } else { t + 1 };
+    // Who has something to say to a rank above; whose result is not its own
+    // vector.
+    let speaks = move |rank: usize| rank < end(p - 1);
+    let hears = |rank: usize| rank > 0;
+    rule(if p > 1 { 2 } else { 0 }, move |s, rank| {
+        let mut step = Step::default();
+        if s == 0 {
+            for to in others(rank, p).filter(|_| speaks(rank)) {
+                step.send(to, vec![Run::one(block(TOTAL, to))]);
+            }
+            for from in (0..p).filter(|&from| speaks(from)) {
+                let mode = if from == 0 { Mode::Store } else { Mode::Right };
+                let prefix = |t| if t == rank { RESULT } else { PREFIXES + t };
+                let counts = (1..p).filter(|&t| from < end(t));
+                step.recvs.push(Incoming {
+                    from,
+                    blocks: vec![Run::one(block(TOTAL, rank))],
+                    mode,
+                    also: counts.map(|t| (block(prefix(t), rank), mode)).collect(),
+                });
+            }
+        } else {
+            for to in others(rank, p).filter(|&to| hears(to)) {
+                step.send(to, vec![Run::one(block(PREFIXES + to, rank))]);
+            }
+            for from in others(rank, p).filter(|_| hears(rank)) {
+                step.recvs.push(Incoming {
+                    from,
+                    blocks: vec![Run::one(block(PREFIXES + rank, from))],
+                    mode: Mode::Store,
+                    also: vec![(block(RESULT, from), Mode::Store)],
+                });
+            }
+        }
+        step
+    })
+}
+
+fn others(rank: usize, p: usize) -> impl Iterator<Item = usize> {
+    (0..p).filter(move |&r| r != rank)
 }

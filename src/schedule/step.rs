@@ -67,7 +67,9 @@ pub struct Outgoing {
     pub blocks: Vec<Run>,
 }
 
-/// A message as its receiver sees it.
+/// A message as its receiver sees it. One *from the rank itself* is none: its
+/// own blocks, as they were before the step, take their turn among what is
+/// received; there is no [`Outgoing`] for it, and it costs nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoming {
     /// The sender.

@@ -8,12 +8,11 @@
 
 use super::catalogue::{Algorithm, Built, Needs, Row};
 use super::combine::Boxed;
-use super::fused::{EverybodyCombines, EverybodyStores};
 use super::gather::all;
 use super::grid::{ascending, descending};
 use super::tree::Tree;
 use super::{Chain, Operation, Run};
-use super::{all_port, all_reduce, broadcast, exchange, gather, scan, scatter, shift};
+use super::{all_port, all_reduce, broadcast, exchange, fused, gather, scan, scatter, shift};
 use crate::topology::Extents;
 
 use Needs::{Any, Cube, CubeRootZero, Grid, Mesh};
@@ -119,14 +118,8 @@ fn rows_first(dims: &Extents, root: usize, blocks: Run) -> Boxed {
     broadcast::reduction(broadcast::by_dimension(dims, &descending(dims), root, blocks))
 }
 
-/// Everybody combines its part; then stores it nowhere else, or to everybody,
-/// or to one rank.
-fn fused_combine(p: usize, store: Option<Option<usize>>) -> Built {
-    let combines: Boxed = Box::new(EverybodyCombines { p });
-    let rule = match store {
-        None => combines,
-        Some(only) => then(combines, Box::new(EverybodyStores { p, only })),
-    };
+/// The schedule of a fused path: everybody may have a message with everybody.
+fn fused(p: usize, rule: Boxed) -> Built {
     Built::ordered(rule).ports(p.saturating_sub(1).max(1))
 }
 
@@ -167,6 +160,13 @@ catalogue! {
     BC_ANY "BC-ANY" [Broadcast] Any,
         "interval halving for any p", "rule G1",
         |c| Built::ordered(bc_line(c.p, c.root));
+    BC_FUSED "BC-FUSED" [Broadcast] Any,
+        "shared memory: rank i copies part i of the root's vector to all", "ours",
+        |c| {
+            let root = c.root;
+            let stored = fused::store(c.p, move |to| to != root);
+            fused(c.p, then(fused::deal(c.p, c.root), stored)).split(c.p)
+        };
     BC_CHAIN "BC-CHAIN" [Broadcast] Any,
         "pipeline of segments along the ring", "section 1.2, ours",
         |c| Built::ordered(broadcast::chain(c.p, c.root, c.segments)).split(c.segments);
@@ -227,7 +227,11 @@ catalogue! {
         |c| Built::ordered(red_line(c.p, c.root));
     RED_FUSED "RED-FUSED" [Reduce] Any,
         "shared memory: rank i combines part i of all vectors and stores it to the root", "ours",
-        |c| fused_combine(c.p, Some(Some(c.root))).split(c.p);
+        |c| {
+            let root = c.root;
+            let stored = fused::store(c.p, move |to| to == root);
+            fused(c.p, then(fused::combine(c.p), stored)).split(c.p)
+        };
     RED_CHAIN "RED-CHAIN" [Reduce] Any,
         "pipeline of segments along the ring towards the root", "section 1.2, ours",
         |c| Built::commutative(broadcast::reduction(broadcast::chain(c.p, c.root, c.segments)))
@@ -285,6 +289,9 @@ catalogue! {
     AG_ANY "AG-ANY" [AllGather] Any,
         "Bruck's rule for any p", "rule G4",
         |c| Built::ordered(gather::bruck(c.p));
+    AG_FUSED "AG-FUSED" [AllGather] Any,
+        "shared memory: everybody reads everybody's block", "ours",
+        |c| fused(c.p, fused::store(c.p, |_| true));
     AG_AP_HCUBE "AG-AP-HCUBE" [AllGather] AG_CUBE,
         "all ports: every part of a block takes the dimensions in another order", "section 1.10",
         |c| Built::ordered(all_port::all_gather(&c.dims)).split(c.d()).ports(c.d());
@@ -324,7 +331,7 @@ catalogue! {
         |c| Built::commutative(rs_any(c.p)).ordered_if(c.p <= 2);
     RS_FUSED "RS-FUSED" [ReduceScatter] Any,
         "shared memory: rank i combines block i of all vectors", "ours",
-        |c| fused_combine(c.p, None);
+        |c| fused(c.p, fused::combine(c.p));
     RS_RED_SC "RS-RED-SC" [ReduceScatter] Any,
         "everything reduced to rank 0 in rank order, then scattered", "section 1.4, ours; G1, G2",
         |c| through_root(broadcast::reduction(broadcast::line(c.p, 0, all(c.p))), sc_any(c.p, 0));
@@ -370,7 +377,7 @@ catalogue! {
             .split(c.p).ordered_if(c.p <= 2);
     AR_FUSED "AR-FUSED" [AllReduce] Any,
         "shared memory: rank i combines part i of all vectors and stores it to all", "ours",
-        |c| fused_combine(c.p, Some(None)).split(c.p);
+        |c| fused(c.p, then(fused::combine(c.p), fused::store(c.p, |_| true))).split(c.p);
     AR_AP_HCUBE "AR-AP-HCUBE" [AllReduce] Cube(Algorithm::AR_SPLIT_ANY),
         "all ports: rotated reduce-scatters, then rotated all-gathers", "section 1.10",
         |c| {
@@ -397,6 +404,9 @@ catalogue! {
         "mesh: chains in the rows, row totals down the last column, offsets along the rows",
         "section 1.6, ours",
         |c| Built::ordered(scan::mesh(&c.dims, c.exclusive()));
+    SCAN_FUSED "SCAN-FUSED" [Scan, ExclusiveScan] Any,
+        "shared memory: rank i turns part i of all vectors into prefixes", "ours",
+        |c| fused(c.p, fused::scan(c.p, c.exclusive())).split(c.p);
 
     // Scatter and gather, section 1.7.
     SC_NAIVE "SC-NAIVE" [Scatter] Any,
@@ -421,6 +431,9 @@ catalogue! {
     SC_ANY "SC-ANY" [Scatter] Any,
         "clipped binomial tree for any p", "rule G2",
         |c| Built::ordered(sc_any(c.p, c.root));
+    SC_FUSED "SC-FUSED" [Scatter] Any,
+        "shared memory: everybody reads its block at the root", "ours",
+        |c| fused(c.p, fused::deal(c.p, c.root));
     SC_AP_HCUBE "SC-AP-HCUBE" [Scatter] Cube(Algorithm::SC_ANY),
         "all ports: every part of a block goes down another tree", "section 1.10",
         |c| Built::ordered(all_port::scatter(&c.dims, c.root)).split(c.d()).ports(c.d());
@@ -445,6 +458,9 @@ catalogue! {
     GA_ANY "GA-ANY" [Gather] Any,
         "clipped binomial tree for any p, backwards", "rule G2",
         |c| Built::ordered(ga(sc_any(c.p, c.root)));
+    GA_FUSED "GA-FUSED" [Gather] Any,
+        "shared memory: everybody writes its block at the root", "ours",
+        |c| fused(c.p, ga(fused::deal(c.p, c.root)));
     GA_AP_HCUBE "GA-AP-HCUBE" [Gather] Cube(Algorithm::GA_ANY),
         "all ports: SC-AP-HCUBE backwards", "section 1.10",
         |c| Built::ordered(ga(all_port::scatter(&c.dims, c.root))).split(c.d()).ports(c.d());
@@ -473,6 +489,9 @@ catalogue! {
     TX_BRUCK "TX-BRUCK" [AllToAll] Any,
         "Bruck's exchange by the bits of the distance, any p", "rule G6",
         |c| Built::ordered(exchange::bruck(c.p));
+    TX_FUSED "TX-FUSED" [AllToAll] Any,
+        "shared memory: everybody reads the blocks for it from everybody", "ours",
+        |c| fused(c.p, fused::exchange(c.p));
     TX_AP_HCUBE "TX-AP-HCUBE" [AllToAll] Cube(Algorithm::TX_ANY),
         "all ports: every part of a block takes the dimensions in another order", "section 1.10",
         |c| Built::ordered(all_port::total_exchange(&c.dims)).split(c.d()).ports(c.d());
@@ -505,4 +524,7 @@ catalogue! {
     CS_ANY "CS-ANY" [Shift] Any,
         "one message straight to its destination", "section 1.9",
         |c| Built::ordered(shift::direct(c.p, c.shift));
+    CS_FUSED "CS-FUSED" [Shift] Any,
+        "shared memory: rank i moves part i of all vectors on, through a block of its own", "ours",
+        |c| fused(c.p, fused::shift(c.p, c.shift)).split(c.p);
 }

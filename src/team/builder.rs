@@ -3,6 +3,7 @@
 use super::crew::Team;
 use crate::error::Error;
 use crate::model::Profile;
+use crate::model::Tuning;
 use crate::placement::Placement;
 use crate::wait::Wait;
 
@@ -28,6 +29,7 @@ pub struct Builder {
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
     pub(super) profile: Option<Profile>,
+    pub(super) tuning: Option<Tuning>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
 }
@@ -41,6 +43,7 @@ impl Builder {
             pin_caller: true,
             stack_size: None,
             profile: None,
+            tuning: None,
             always_apart: false,
         }
     }
@@ -120,7 +123,8 @@ impl Builder {
         self
     }
 
-    /// The profile that algorithms are chosen by, instead of the process's own.
+    /// The profile that the sizes come from at which collectives change their
+    /// ways, instead of the process's own.
     /// Default: the file that the variable `PHALANX_PROFILE` names (set to nothing: none),
     /// else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read
     /// once a process, by the first team. [`Team::profile`] says which it was.
@@ -130,10 +134,10 @@ impl Builder {
     /// ([`Profile::default`]) asks for the library's own rules.
     ///
     /// ```
-    /// use phalanx::{Algorithm, Team, schedule::Operation};
-    /// use phalanx::model::{Profile, Switch};
-    /// let ring = Switch { from_bytes: 0, algorithm: Algorithm::AG_RING };
-    /// let profile = Profile::default().with_switches(Operation::AllGather, 3, &[ring])?;
+    /// use phalanx::{Team, model::{Profile, Tuning}};
+    /// let mut tuning = Tuning::default();
+    /// tuning.all_gather_fused = 0; // always
+    /// let profile = Profile::default().with_tuning(3, tuning)?;
     /// let team = Team::builder().ranks(3).profile(profile).build()?;
     /// let all = team.run(|comm| {
     ///     let mut all = [0; 3];
@@ -145,6 +149,23 @@ impl Builder {
     /// ```
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = Some(profile);
+        self
+    }
+
+    /// The sizes at which collectives change their ways, for all ranks and all
+    /// their communicators, whatever a profile says. Default: those of the
+    /// [`profile`](Builder::profile), else [`Tuning::of`] this machine.
+    ///
+    /// ```
+    /// use phalanx::{Team, machine::Machine, model::Tuning};
+    /// let mut tuning = Tuning::of(&Machine::this()?);
+    /// tuning.stream_from = usize::MAX; // always through the caches
+    /// let team = Team::builder().ranks(2).tuning(tuning).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = Some(tuning);
         self
     }
 

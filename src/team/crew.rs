@@ -9,7 +9,7 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::{Machine, affinity};
-use crate::model::{Fingerprint, ProfileReport, Tuning, for_process};
+use crate::model::{Fingerprint, ProfileReport, Rules, Tuning, for_process};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::wait::{Bed, Crowd, Wait, know_cores};
@@ -77,7 +77,7 @@ struct Shared {
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
     profile: ProfileReport,
-    tuning: Tuning,
+    rules: Arc<Rules>,
 }
 
 /// Ranks on pinned threads that run closures together.
@@ -171,13 +171,13 @@ impl Team {
             None => for_process(|| Ok(Fingerprint::of(&machine))),
         }
         .map_err(Error::Profile)?;
-        let tuning = Tuning::new(profile.profile.clone(), ranks);
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = Arc::new(World::new(ranks));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let roster =
-            Arc::new(Roster { machine, pus: pus.clone(), always_apart: builder.always_apart });
+        let rules = Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine));
+        let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
+        let roster = Arc::new(Roster { machine, pus: pus_of, always_apart });
         let shared = Arc::new(Shared {
             world,
             dispatch,
@@ -189,7 +189,7 @@ impl Team {
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
             profile,
-            tuning,
+            rules: Arc::new(rules),
         });
         let caller = shared.renew();
         let mut team = Team {
@@ -262,8 +262,8 @@ impl Team {
         &self.shared.roster().machine
     }
 
-    /// The profile that algorithms are chosen by, and where it came from; where
-    /// one was refused, why.
+    /// The profile that the team's sizes come from, and where it was found;
+    /// where one was refused, why.
     ///
     /// ```
     /// let team = phalanx::Team::builder().ranks(1).build()?;
@@ -483,7 +483,7 @@ impl Shared {
         let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
-            Comm::new(port, Some(self.roster().clone()), self.tuning.clone())
+            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
         });
         let caller = comms.next().expect("a team has at least one rank");
         for (slot, comm) in self.fresh[1..].iter().zip(comms) {

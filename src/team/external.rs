@@ -5,7 +5,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
 use crate::machine::Machine;
-use crate::model::{Fingerprint, Tuning, for_process};
+use crate::model::{Fingerprint, Rules, Tuning, for_process};
 use crate::wait::{Wait, know_cores};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
     check_ranks(ranks)?;
     let here = || Machine::this().map(|machine| Fingerprint::of(&machine));
     let profile = for_process(here).map_err(Error::Profile)?;
-    let tuning = Tuning::new(profile.profile, ranks);
+    let rules = Arc::new(Rules::new(None, profile.profile, Tuning::default()));
     know_cores(std::thread::available_parallelism().map_or(1, usize::from));
     let world = Arc::new(World::new(ranks));
     let run = world.begin();
@@ -25,7 +25,7 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
-            Comm::new(port, None, tuning.clone())
+            Comm::new(port, None, rules.clone())
         })
         .collect())
 }

@@ -107,9 +107,12 @@ mod tests {
     #[test]
     fn shapes_are_told_apart() {
         let of = |text: &str| topology(&Machine::from_synthetic(text).unwrap());
-        assert_eq!(of("core:2 pu:1"), "core:2 pu:2");
-        assert_eq!(of("pack:1 l3:1 core:2 pu:1"), "package:1x2 l3:1x2 core:2 pu:2");
-        assert_eq!(of("pack:1 l3:2 l2:2 core:2 pu:2"), "package:1x8 l3:2x4 l2:4x2 core:8 pu:16");
+        assert_eq!(of("core:2 pu:1"), "numa:1x2 core:2 pu:2");
+        assert_eq!(of("pack:1 l3:1 core:2 pu:1"), "package:1x2 numa:1x2 l3:1x2 core:2 pu:2");
+        assert_eq!(
+            of("pack:1 l3:2 l2:2 core:2 pu:2"),
+            "package:1x8 numa:1x8 l3:2x4 l2:4x2 core:8 pu:16"
+        );
         assert_ne!(of("l3:4 core:2 pu:1"), of("l3:2 core:4 pu:1"));
     }
 

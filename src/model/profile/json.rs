@@ -1,13 +1,30 @@
 //! The file. Strict: what is not known is an error, except below `evidence`,
 //! which is for eyes.
 
-use super::{Fingerprint, LevelRates, Profile, ProfileError, Switch};
-use crate::schedule::{Algorithm, Operation};
-use serde_json::{Map, Value, json};
+use super::{Fingerprint, LevelRates, Profile, ProfileError};
+use crate::model::Tuning;
+use nojson::{DisplayJson, RawJson, RawJsonValue, json, object};
 use std::path::Path;
 
 /// The version that is written and read.
 const VERSION: u64 = 1;
+
+/// The sizes by name; in the file `null` stands for the largest number: never.
+const SIZES: [(&str, fn(&mut Tuning) -> &mut usize); 13] = [
+    ("broadcast_fused", |t| &mut t.broadcast_fused),
+    ("reduce_fused", |t| &mut t.reduce_fused),
+    ("all_gather_fused", |t| &mut t.all_gather_fused),
+    ("reduce_scatter_fused", |t| &mut t.reduce_scatter_fused),
+    ("all_reduce_fused", |t| &mut t.all_reduce_fused),
+    ("scan_fused", |t| &mut t.scan_fused),
+    ("scatter_fused", |t| &mut t.scatter_fused),
+    ("gather_fused", |t| &mut t.gather_fused),
+    ("all_to_all_fused", |t| &mut t.all_to_all_fused),
+    ("shift_fused", |t| &mut t.shift_fused),
+    ("many_ranks", |t| &mut t.many_ranks),
+    ("many_ranks_fused", |t| &mut t.many_ranks_fused),
+    ("stream_from", |t| &mut t.stream_from),
+];
 
 /// No profile needs more; a device file may have no end.
 const MOST_BYTES: u64 = 16 << 20;
@@ -27,147 +44,207 @@ pub(super) fn read(path: &Path) -> Result<Profile, ProfileError> {
 }
 
 pub(super) fn text(profile: &Profile) -> String {
-    let machine = profile.machine.as_ref();
-    let level = |l: &LevelRates| {
-        json!({
-            "level": l.level,
-            "place": l.place,
-            "t_s_ns": l.t_s_ns,
-            "t_s_ci": l.t_s_ci,
-            "t_w_ns_per_byte": l.t_w_ns_per_byte,
-            "t_w_ci": l.t_w_ci,
-            "samples": l.samples,
-        })
-    };
-    let step = |s: &Switch| json!({ "from_bytes": s.from_bytes, "algorithm": s.algorithm.id() });
-    let switches = profile.switches.iter().map(|s| {
-        json!({
-            "operation": s.operation.name(),
-            "ranks": s.ranks,
-            "steps": s.steps.iter().map(step).collect::<Vec<_>>(),
+    let object = json(|f| {
+        f.set_indent_size(2);
+        f.set_spacing(true);
+        f.object(|f| {
+            f.member("phalanx_profile", VERSION)?;
+            f.member("created", &profile.created)?;
+            f.member("machine", profile.machine.as_ref().map(machine_text))?;
+            f.member(
+                "levels",
+                json(|f| f.array(|f| f.elements(profile.levels.iter().map(level_text)))),
+            )?;
+            f.member(
+                "tunings",
+                json(|f| f.array(|f| f.elements(profile.tunings.iter().map(tuning_text)))),
+            )
         })
     });
-    let object = json!({
-        "phalanx_profile": VERSION,
-        "created": profile.created,
-        "machine": machine.map(|m| json!({ "cpu": m.cpu, "topology": m.topology })),
-        "levels": profile.levels.iter().map(level).collect::<Vec<_>>(),
-        "switches": switches.collect::<Vec<_>>(),
-    });
-    format!("{object:#}\n")
+    format!("{object}\n")
+}
+
+fn machine_text(machine: &Fingerprint) -> impl DisplayJson + '_ {
+    object(|f| {
+        f.member("cpu", &machine.cpu)?;
+        f.member("topology", &machine.topology)
+    })
+}
+
+fn level_text(l: &LevelRates) -> impl DisplayJson + '_ {
+    object(|f| {
+        f.member("level", &l.level)?;
+        f.member("place", &l.place)?;
+        f.member("t_s_ns", l.t_s_ns)?;
+        f.member("t_s_ci", l.t_s_ci)?;
+        f.member("t_w_ns_per_byte", l.t_w_ns_per_byte)?;
+        f.member("t_w_ci", l.t_w_ci)?;
+        f.member("samples", l.samples)
+    })
+}
+
+fn tuning_text(&(ranks, tuning): &(usize, Tuning)) -> impl DisplayJson {
+    object(move |f| {
+        f.member("ranks", ranks)?;
+        SIZES.iter().try_for_each(|(name, field)| {
+            let size = *field(&mut tuning.clone());
+            f.member(*name, (size != usize::MAX).then_some(size))
+        })
+    })
 }
 
 pub(super) fn parse(text: &str) -> Result<Profile, ProfileError> {
-    let value: Value = serde_json::from_str(text)
-        .map_err(|e| ProfileError::new(format!("it is damaged, or no json: {e}")))?;
-    profile(&value).map_err(ProfileError::new)
+    let wrong = |what: String| ProfileError::new(what);
+    let raw = RawJson::parse(text).map_err(|e| wrong(damage(&e, text)))?;
+    profile(raw.value()).map_err(wrong)
 }
 
-fn profile(value: &Value) -> Result<Profile, String> {
-    let Some(top) = value.as_object() else { return Err("it is no object".to_string()) };
+/// Where the text stops being json.
+fn damage(e: &nojson::JsonParseError, text: &str) -> String {
+    match e.get_line_and_column_numbers(text) {
+        Some((line, column)) => {
+            format!("it is damaged, or no json, at line {line}, column {column}: {e}")
+        }
+        None => format!("it is damaged, or no json: {e}"),
+    }
+}
+
+/// An object: where it is, for messages, and its members.
+struct Members<'t, 'r> {
+    at: String,
+    members: Vec<(String, RawJsonValue<'t, 'r>)>,
+}
+
+fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
+    let top = Members::of(value, "the profile")?;
     // The version first: another one may look different altogether.
-    match top.get("phalanx_profile") {
+    match top.find("phalanx_profile") {
         None => return Err("it is no profile: it has no \"phalanx_profile\"".to_string()),
-        Some(version) if version.as_u64() == Some(VERSION) => {}
+        Some(version) if version.as_raw_str() == VERSION.to_string() => {}
         Some(other) => {
             return Err(format!(
-                "it is of version {other}, and this library reads version {VERSION}; run phalanx calibrate again"
+                "it is of version {}, and this library reads version {VERSION}; run phalanx calibrate again",
+                other.as_raw_str()
             ));
         }
     }
-    let known = ["phalanx_profile", "created", "machine", "levels", "switches", "evidence"];
-    only(top, &known, "the profile")?;
-    let machine = match top.get("machine") {
-        None | Some(Value::Null) => None,
+    top.only(&["phalanx_profile", "created", "machine", "levels", "tunings", "evidence"])?;
+    let machine = match top.find("machine") {
+        None => None,
+        Some(machine) if machine.kind().is_null() => None,
         Some(machine) => {
-            let machine = object(machine, "machine")?;
-            only(machine, &["cpu", "topology"], "machine")?;
-            let text = |key| string(machine, key, "machine");
-            Some(Fingerprint { cpu: text("cpu")?, topology: text("topology")? })
+            let machine = Members::of(machine, "machine")?;
+            machine.only(&["cpu", "topology"])?;
+            Some(Fingerprint { cpu: machine.text("cpu")?, topology: machine.text("topology")? })
         }
     };
-    let created = string(top, "created", "the profile")?;
-    let mut profile = Profile { machine, created, ..Profile::default() };
-    for (i, level) in list(top, "levels", "the profile")?.iter().enumerate() {
-        let at = format!("levels[{i}]");
-        let level = rates(object(level, &at)?, &at)?;
-        profile = profile.with_level(level).map_err(|e| format!("{at}: {}", e.what))?;
+    let mut profile = Profile { machine, created: top.text("created")?, ..Profile::default() };
+    for (i, value) in top.list("levels")?.into_iter().enumerate() {
+        let level = Members::of(value, &format!("levels[{i}]"))?;
+        let rates = rates(&level)?;
+        profile = profile.with_level(rates).map_err(|e| format!("{}: {}", level.at, e.what))?;
     }
-    for (i, switches) in list(top, "switches", "the profile")?.iter().enumerate() {
-        let at = format!("switches[{i}]");
-        let map = object(switches, &at)?;
-        only(map, &["operation", "ranks", "steps"], &at)?;
-        let operation: Operation =
-            string(map, "operation", &at)?.parse().map_err(|e| format!("{at}: {e}"))?;
-        let ranks = whole(map, "ranks", &at)?;
-        if profile.switches.iter().any(|s| (s.operation, s.ranks) == (operation, ranks)) {
-            return Err(format!("{at}: {operation} on {ranks} ranks is there twice"));
+    for (i, value) in top.list("tunings")?.into_iter().enumerate() {
+        let map = Members::of(value, &format!("tunings[{i}]"))?;
+        let names = SIZES.map(|(name, _)| name);
+        map.only(&[&["ranks"], &names[..]].concat())?;
+        let ranks = map.whole("ranks")?;
+        if profile.tunings.iter().any(|(own, _)| *own == ranks) {
+            return Err(format!("{}: {ranks} ranks are there twice", map.at));
         }
-        let steps = list(map, "steps", &at)?.iter().map(|step| {
-            let map = object(step, &at)?;
-            only(map, &["from_bytes", "algorithm"], &at)?;
-            let algorithm: Algorithm =
-                string(map, "algorithm", &at)?.parse().map_err(|e| format!("{at}: {e}"))?;
-            Ok(Switch { from_bytes: whole(map, "from_bytes", &at)?, algorithm })
-        });
-        let steps: Vec<Switch> = steps.collect::<Result<_, String>>()?;
-        profile = profile
-            .with_switches(operation, ranks, &steps)
-            .map_err(|e| format!("{at}: {}", e.what))?;
+        let mut tuning = Tuning::default();
+        for (name, field) in SIZES {
+            *field(&mut tuning) = match map.find(name) {
+                Some(value) if value.kind().is_null() => usize::MAX,
+                _ => map.whole(name)?,
+            };
+        }
+        let with = profile.with_tuning(ranks, tuning);
+        profile = with.map_err(|e| format!("{}: {}", map.at, e.what))?;
     }
     Ok(profile)
 }
 
-fn rates(map: &Map<String, Value>, at: &str) -> Result<LevelRates, String> {
-    let known = ["level", "place", "t_s_ns", "t_s_ci", "t_w_ns_per_byte", "t_w_ci", "samples"];
-    only(map, &known, at)?;
-    let bounds = |key: &str| match list(map, key, at)?.as_slice() {
-        [a, b] => match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => Ok([a, b]),
-            _ => Err(format!("{at}: \"{key}\" has to be two numbers")),
-        },
-        _ => Err(format!("{at}: \"{key}\" has to be two numbers")),
-    };
+fn rates(map: &Members<'_, '_>) -> Result<LevelRates, String> {
+    map.only(&["level", "place", "t_s_ns", "t_s_ci", "t_w_ns_per_byte", "t_w_ci", "samples"])?;
     Ok(LevelRates {
-        level: string(map, "level", at)?,
-        place: string(map, "place", at)?,
-        t_s_ns: number(map, "t_s_ns", at)?,
-        t_s_ci: bounds("t_s_ci")?,
-        t_w_ns_per_byte: number(map, "t_w_ns_per_byte", at)?,
-        t_w_ci: bounds("t_w_ci")?,
-        samples: whole(map, "samples", at)?,
+        level: map.text("level")?,
+        place: map.text("place")?,
+        t_s_ns: map.number("t_s_ns")?,
+        t_s_ci: map.bounds("t_s_ci")?,
+        t_w_ns_per_byte: map.number("t_w_ns_per_byte")?,
+        t_w_ci: map.bounds("t_w_ci")?,
+        samples: map.whole("samples")?,
     })
 }
 
-fn only(map: &Map<String, Value>, known: &[&str], at: &str) -> Result<(), String> {
-    match map.keys().find(|key| !known.contains(&key.as_str())) {
-        None => Ok(()),
-        Some(key) => Err(format!("{at}: unknown member \"{key}\"; known are {}", known.join(", "))),
+impl<'t, 'r> Members<'t, 'r> {
+    fn of(value: RawJsonValue<'t, 'r>, at: &str) -> Result<Self, String> {
+        let object = value.to_object().map_err(|_| format!("{at}: it has to be an object"))?;
+        let mut members: Vec<(String, RawJsonValue<'t, 'r>)> = Vec::new();
+        for (name, value) in object {
+            let name = name.to_unquoted_string_str().map_err(|e| format!("{at}: {e}"))?;
+            if members.iter().any(|(other, _)| *other == name) {
+                return Err(format!("{at}: \"{name}\" is there twice"));
+            }
+            members.push((name.into_owned(), value));
+        }
+        Ok(Members { at: at.to_string(), members })
+    }
+
+    fn find(&self, name: &str) -> Option<RawJsonValue<'t, 'r>> {
+        self.members.iter().find(|(own, _)| own == name).map(|(_, value)| *value)
+    }
+
+    /// What `read` makes of a member; it has to be `what`.
+    fn get<T>(
+        &self,
+        name: &str,
+        what: &str,
+        read: impl FnOnce(RawJsonValue<'t, 'r>) -> Option<T>,
+    ) -> Result<T, String> {
+        let at = &self.at;
+        self.find(name)
+            .and_then(read)
+            .ok_or_else(|| format!("{at}: \"{name}\" is missing, or is no {what}"))
+    }
+
+    fn text(&self, name: &str) -> Result<String, String> {
+        self.get(name, "text", |v| Some(v.to_unquoted_string_str().ok()?.into_owned()))
+    }
+
+    fn number(&self, name: &str) -> Result<f64, String> {
+        self.get(name, "number", number)
+    }
+
+    fn whole(&self, name: &str) -> Result<usize, String> {
+        self.get(name, "whole number", |v| v.as_integer_str().ok()?.parse().ok())
+    }
+
+    fn bounds(&self, name: &str) -> Result<[f64; 2], String> {
+        self.get(name, "pair of numbers", |v| {
+            let all: Option<Vec<f64>> = v.to_array().ok()?.map(number).collect();
+            all?.try_into().ok()
+        })
+    }
+
+    fn list(&self, name: &str) -> Result<Vec<RawJsonValue<'t, 'r>>, String> {
+        self.get(name, "list", |v| Some(v.to_array().ok()?.collect()))
+    }
+
+    fn only(&self, known: &[&str]) -> Result<(), String> {
+        let at = &self.at;
+        match self.members.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(format!("{at}: unknown member \"{name}\"; known are {}", known.join(", ")))
+            }
+        }
     }
 }
 
-fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, String> {
-    value.as_object().ok_or_else(|| format!("{at}: it has to be an object"))
-}
-
-fn list<'a>(map: &'a Map<String, Value>, key: &str, at: &str) -> Result<&'a Vec<Value>, String> {
-    let list = map.get(key).and_then(Value::as_array);
-    list.ok_or_else(|| format!("{at}: \"{key}\" is missing, or is no list"))
-}
-
-fn string(map: &Map<String, Value>, key: &str, at: &str) -> Result<String, String> {
-    let text = map.get(key).and_then(Value::as_str);
-    text.map(str::to_string).ok_or_else(|| format!("{at}: \"{key}\" is missing, or is no text"))
-}
-
-fn number(map: &Map<String, Value>, key: &str, at: &str) -> Result<f64, String> {
-    let number = map.get(key).and_then(Value::as_f64);
-    number.ok_or_else(|| format!("{at}: \"{key}\" is missing, or is no number"))
-}
-
-fn whole(map: &Map<String, Value>, key: &str, at: &str) -> Result<usize, String> {
-    let number = map.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-    number.ok_or_else(|| format!("{at}: \"{key}\" is missing, or is no whole number"))
+fn number(value: RawJsonValue<'_, '_>) -> Option<f64> {
+    value.as_number_str().ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -186,14 +263,14 @@ mod tests {
             t_w_ci: [0.1, 0.15],
             samples: 700,
         };
-        let steps = [
-            Switch { from_bytes: 0, algorithm: Algorithm::SC_ANY },
-            Switch { from_bytes: 8192, algorithm: Algorithm::SC_NAIVE },
-        ];
+        let mut never = Tuning::default();
+        for (index, (_, field)) in SIZES.into_iter().enumerate() {
+            *field(&mut never) = if index == 9 { usize::MAX } else { 100 + index };
+        }
         Profile::of(&machine, "2026-01-02T03:04:05Z")
             .with_level(rates)
-            .and_then(|p| p.with_switches(Operation::Scatter, 4, &steps))
-            .and_then(|p| p.with_switches(Operation::Scatter, 2, &steps[..1]))
+            .and_then(|p| p.with_tuning(4, never))
+            .and_then(|p| p.with_tuning(2, Tuning::default()))
             .unwrap()
     }
 
@@ -202,46 +279,39 @@ mod tests {
         for profile in [sample(), Profile::default()] {
             assert_eq!(parse(&text(&profile)).unwrap(), profile);
         }
-        let mut value: Value = serde_json::from_str(&text(&sample())).unwrap();
-        value["evidence"] = json!({ "anything": [1, "two", null] });
-        assert_eq!(parse(&value.to_string()).unwrap(), sample());
+        let with =
+            text(&sample()).replacen('{', "{\"evidence\": {\"any\": [1, \"two\", null]},", 1);
+        assert_eq!(parse(&with).unwrap(), sample());
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        let good: Value = serde_json::from_str(&text(&sample())).unwrap();
-        let error = |pointer: &str, to: Value| {
-            let mut value = good.clone();
-            *value.pointer_mut(pointer).unwrap() = to;
-            parse(&value.to_string()).unwrap_err().to_string()
-        };
-        for (pointer, to, wanted) in [
-            ("/phalanx_profile", json!(2), "version 2"),
-            ("/phalanx_profile", json!("1"), "version \"1\""),
-            ("/created", json!(5), "\"created\""),
-            ("/machine", json!([]), "machine: it has to be an object"),
-            ("/machine/cpu", json!(null), "\"cpu\""),
-            ("/levels/0/level", json!("l9"), "unknown level 'l9'"),
-            ("/levels/0/t_s_ns", json!(-1.0), "must be times"),
-            ("/levels/0/t_s_ci", json!([1]), "two numbers"),
-            ("/levels/0/samples", json!(1.5), "\"samples\""),
-            ("/switches/0/operation", json!("bcast"), "unknown operation 'bcast'"),
-            ("/switches/0/ranks", json!(0), "1 to 1024"),
-            ("/switches/0/ranks", json!(2), "there twice"),
-            ("/switches/0/steps", json!([]), "from 0 bytes"),
-            ("/switches/0/steps/0/from_bytes", json!(1), "from 0 bytes"),
-            ("/switches/0/steps/1/from_bytes", json!(0), "do not ascend"),
-            ("/switches/0/steps/0/algorithm", json!("SC-RNIG"), "did you mean"),
-            ("/switches/0/steps/0/algorithm", json!("AG-ANY"), "not for scatter"),
+        let good = text(&sample());
+        for (from, to, wanted) in [
+            ("\"phalanx_profile\": 1", "\"phalanx_profile\": 2", "version 2"),
+            ("\"phalanx_profile\": 1", "\"phalanx_profile\": \"1\"", "version \"1\""),
+            ("\"created\": \"2026", "\"created\": 5, \"x\": \"2026", "unknown member \"x\""),
+            ("\"created\": \"2026-01-02T03:04:05Z\"", "\"created\": 5", "\"created\""),
+            ("\"cpu\":", "\"gpu\":", "unknown member \"gpu\""),
+            ("\"cpu\":", "\"topology\": \"\", \"cpu\":", "\"topology\" is there twice"),
+            ("\"level\": \"package\"", "\"level\": \"l9\"", "unknown level 'l9'"),
+            ("\"t_s_ns\": 100.5", "\"t_s_ns\": -1", "must be times"),
+            ("\"t_s_ns\": 100.5", "\"t_s_ns\": 1e999", "must be times"),
+            ("\"t_s_ns\": 100.5", "\"t_s_ns\": null", "\"t_s_ns\""),
+            ("\"samples\": 700", "\"samples\": 1.5", "\"samples\""),
+            ("\"tunings\": [", "\"tunings\": [7, ", "tunings[0]: it has to be an object"),
+            ("\"ranks\": 4", "\"ranks\": 0", "1 to 1024"),
+            ("\"ranks\": 4", "\"ranks\": 2", "there twice"),
+            ("\"reduce_fused\": 101", "\"reduce_fused\": -1", "\"reduce_fused\""),
+            ("\"reduce_fused\": 101", "\"reduce_fused\": \"never\"", "\"reduce_fused\""),
+            ("\"reduce_fused\": 101,", "", "\"reduce_fused\" is missing"),
+            ("\"levels\": [", "\"levels\": [[", "line"),
         ] {
-            let error = error(pointer, to);
-            assert!(error.contains(wanted), "{pointer}: {error}");
+            assert!(good.contains(from), "{from} in {good}");
+            let error = parse(&good.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{to}: {error}");
         }
-        let mut value = good.clone();
-        value["chunk"] = json!(1);
-        let unknown = parse(&value.to_string()).unwrap_err().to_string();
-        assert!(unknown.contains("unknown member \"chunk\""), "{unknown}");
-        assert!(parse("[]").unwrap_err().to_string().contains("no object"));
+        assert!(parse("[]").unwrap_err().to_string().contains("has to be an object"));
         assert!(parse("{}").unwrap_err().to_string().contains("no profile"));
         assert!(parse("").unwrap_err().to_string().contains("damaged"));
     }
@@ -285,7 +355,7 @@ mod tests {
         }
         let numbers = ["1e999", "-1e999", "1e-999", "18446744073709551616", "-0", "1e18"];
         for number in numbers {
-            for key in ["\"ranks\": 4", "\"from_bytes\": 8192", "\"t_s_ns\": 100.5"] {
+            for key in ["\"ranks\": 4", "\"reduce_fused\": 101", "\"t_s_ns\": 100.5"] {
                 let name = key.split(' ').next().unwrap();
                 assert!(good.contains(key), "{key}");
                 let text = good.replace(key, &format!("{name} {number}"));

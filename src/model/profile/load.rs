@@ -61,17 +61,17 @@ impl ProfileReport {
 impl fmt::Display for ProfileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = match &self.origin {
-            Origin::Nowhere => return f.write_str("the library's rules, without a profile"),
+            Origin::Nowhere => return f.write_str("the library's sizes, without a profile"),
             Origin::Given => match &self.profile {
                 Some(profile) if **profile != Profile::default() => {
                     return f.write_str("the profile that was handed in");
                 }
-                _ => return f.write_str("the library's rules, as asked for"),
+                _ => return f.write_str("the library's sizes, as asked for"),
             },
             Origin::Environment(path) | Origin::Cache(path) => path.display(),
         };
         match &self.refused {
-            Some(_) => write!(f, "the library's rules, as profile '{path}' is refused"),
+            Some(_) => write!(f, "the library's sizes, as profile '{path}' is refused"),
             None => write!(f, "profile '{path}'"),
         }
     }

@@ -2,36 +2,34 @@
 //!
 //! `phalanx calibrate` writes a profile; the library reads it when the first
 //! team is built. It holds t_s and t_w for each level of the machine, and for
-//! each operation the sizes from which another algorithm is faster. Without a
-//! profile the rules of `choice.rs` decide.
+//! some numbers of ranks the sizes ([`Tuning`]) at which another way is faster.
+//! Without a profile the sizes of `choice.rs` hold.
 //!
 //! | file | what |
 //! |---|---|
 //! | `fingerprint.rs` | which machine a profile is of |
 //! | `json.rs` | the file (feature `profile`) |
 //! | `load.rs` | from where, once a process, and when it is refused |
-//! | `tuned.rs` | a profile for one number of ranks: what a communicator looks into |
+//! | `rules.rs` | what the communicators of a team take their sizes from |
 
 mod fingerprint;
 #[cfg(feature = "profile")]
 mod json;
 mod load;
-mod tuned;
+mod rules;
 
 pub use fingerprint::Fingerprint;
 pub(crate) use load::for_process;
 pub use load::{Origin, ProfileReport};
-pub(crate) use tuned::Tuning;
+pub(crate) use rules::Rules;
 
 use crate::fabric::MAX_RANKS;
 use crate::machine::Machine;
-use crate::schedule::{Algorithm, Operation, Request};
+use crate::model::Tuning;
+use crate::model::choice::{Call, auto};
+use crate::schedule::{Algorithm, Operation};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// Steps of one operation at most: a ladder of sizes has a few dozen.
-const MOST_STEPS: usize = 64;
 
 /// t_s and t_w between two cores, by what they share, each with the bounds
 /// that have the true value between them with 95 % confidence.
@@ -71,49 +69,18 @@ pub struct LevelRates {
     pub samples: usize,
 }
 
-/// From which size on which algorithm carries an operation out.
+/// What was measured of a machine: rates by level, and the sizes at which
+/// another way is faster.
 ///
-/// # Examples
-/// ```
-/// use phalanx::Algorithm;
-/// use phalanx::model::{Profile, Switch};
-/// use phalanx::schedule::Operation;
-/// let switches = [
-///     Switch { from_bytes: 0, algorithm: Algorithm::AG_ANY },
-///     Switch { from_bytes: 4096, algorithm: Algorithm::AG_RING },
-/// ];
-/// let profile = Profile::default().with_switches(Operation::AllGather, 8, &switches)?;
-/// assert_eq!(profile.algorithm(Operation::AllGather, 8, 10_000), Algorithm::AG_RING);
-/// # Ok::<(), phalanx::model::ProfileError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switch {
-    /// Bytes of the vector, or of a rank's block, from which on it is used.
-    pub from_bytes: usize,
-    /// The algorithm.
-    pub algorithm: Algorithm,
-}
-
-/// The switches of an operation on a number of ranks.
-#[derive(Clone, Debug, PartialEq)]
-struct Switches {
-    operation: Operation,
-    ranks: usize,
-    steps: Vec<Switch>,
-}
-
-/// What was measured of a machine: rates by level, and the sizes from which
-/// another algorithm is faster.
-///
-/// The default profile has nothing in it: a team that is given it follows the
-/// library's own rules, whatever files there are.
+/// The default profile has nothing in it: a team that is given it goes by the
+/// library's own sizes, whatever files there are.
 ///
 /// # Examples
 /// ```
 /// use phalanx::model::Profile;
 /// use phalanx::{Team, op};
 /// let team = Team::builder().ranks(2).profile(Profile::default()).build()?;
-/// assert_eq!(team.profile().to_string(), "the library's rules, as asked for");
+/// assert_eq!(team.profile().to_string(), "the library's sizes, as asked for");
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,7 +88,7 @@ pub struct Profile {
     machine: Option<Fingerprint>,
     created: String,
     levels: Vec<LevelRates>,
-    switches: Vec<Switches>,
+    tunings: Vec<(usize, Tuning)>,
 }
 
 impl Profile {
@@ -195,97 +162,74 @@ impl Profile {
         Ok(self)
     }
 
-    /// This profile with the switches of an operation on `ranks` ranks, in
+    /// This profile with the sizes that were measured for `ranks` ranks, in
     /// place of what it had for them.
     ///
     /// # Errors
-    /// If there are no switches, they do not begin at 0 bytes or do not
-    /// ascend, or an algorithm cannot serve.
+    /// If a team cannot have so many ranks.
     ///
     /// # Examples
     /// ```
-    /// use phalanx::Algorithm;
-    /// use phalanx::model::{Profile, Switch};
-    /// use phalanx::schedule::Operation;
-    /// let cube = Switch { from_bytes: 0, algorithm: Algorithm::AG_HCUBE };
-    /// let error = Profile::default().with_switches(Operation::AllGather, 6, &[cube]).unwrap_err();
-    /// assert!(error.to_string().contains("power of two"));
+    /// use phalanx::model::{Profile, Tuning};
+    /// let mut tuning = Tuning::default();
+    /// tuning.shift_fused = usize::MAX; // never
+    /// let profile = Profile::default().with_tuning(4, tuning)?;
+    /// assert_eq!(profile.tuning(4), Some(tuning));
+    /// assert!(profile.with_tuning(0, tuning).is_err());
+    /// # Ok::<(), phalanx::model::ProfileError>(())
     /// ```
-    pub fn with_switches(
-        mut self,
-        operation: Operation,
-        ranks: usize,
-        steps: &[Switch],
-    ) -> Result<Self, ProfileError> {
-        let wrong = |what: String| {
-            Err(ProfileError::new(format!("switches of {operation} on {ranks} ranks: {what}")))
-        };
+    pub fn with_tuning(mut self, ranks: usize, tuning: Tuning) -> Result<Self, ProfileError> {
         if !(1..=MAX_RANKS).contains(&ranks) {
-            return wrong(format!("a team has 1 to {MAX_RANKS}"));
+            let what = format!("sizes for {ranks} ranks: a team has 1 to {MAX_RANKS}");
+            return Err(ProfileError::new(what));
         }
-        if steps.is_empty() || steps.len() > MOST_STEPS || steps[0].from_bytes != 0 {
-            return wrong(format!("there are 1 to {MOST_STEPS}, and the first is from 0 bytes"));
-        }
-        if let Some(two) = steps.windows(2).find(|two| two[0].from_bytes >= two[1].from_bytes) {
-            return wrong(format!("{} bytes do not ascend", two[1].from_bytes));
-        }
-        let served = steps.iter().try_for_each(|step| serves(step.algorithm, operation, ranks));
-        if let Err(unfit) = served {
-            return wrong(unfit);
-        }
-        self.switches.retain(|s| (s.operation, s.ranks) != (operation, ranks));
-        self.switches.push(Switches { operation, ranks, steps: steps.to_vec() });
+        self.tunings.retain(|(own, _)| *own != ranks);
+        self.tunings.push((ranks, tuning));
         Ok(self)
     }
 
-    /// The switches that hold for an operation on `ranks` ranks: those that
-    /// were measured for this number, else for the nearest one within a factor
-    /// of 2, else none.
+    /// The sizes for `ranks` ranks: those that were measured with this number,
+    /// else with the nearest one within a factor of 2, else none.
     ///
     /// # Examples
     /// ```
-    /// use phalanx::Algorithm;
-    /// use phalanx::model::{Profile, Switch};
-    /// use phalanx::schedule::Operation;
-    /// let ring = Switch { from_bytes: 0, algorithm: Algorithm::AG_RING };
-    /// let profile = Profile::default().with_switches(Operation::AllGather, 4, &[ring])?;
-    /// let found = |ranks| profile.switches(Operation::AllGather, ranks).is_some();
+    /// use phalanx::model::{Profile, Tuning};
+    /// let profile = Profile::default().with_tuning(4, Tuning::default())?;
+    /// let found = |ranks| profile.tuning(ranks).is_some();
     /// assert_eq!([1, 2, 4, 8, 9].map(found), [false, true, true, true, false]);
     /// # Ok::<(), phalanx::model::ProfileError>(())
     /// ```
-    pub fn switches(&self, operation: Operation, ranks: usize) -> Option<&[Switch]> {
-        let apart = |s: &Switches| s.ranks.max(ranks) as f64 / s.ranks.min(ranks).max(1) as f64;
-        let own = self.switches.iter().filter(|s| s.operation == operation && apart(s) <= 2.0);
+    pub fn tuning(&self, ranks: usize) -> Option<Tuning> {
+        let apart = |own: usize| own.max(ranks) as f64 / own.min(ranks).max(1) as f64;
+        let near = self.tunings.iter().filter(|(own, _)| apart(*own) <= 2.0);
         // The smaller of two that are equally near.
         let nearest =
-            own.min_by(|a, b| apart(a).total_cmp(&apart(b)).then(a.ranks.cmp(&b.ranks)))?;
-        Some(&nearest.steps)
+            near.min_by(|(a, _), (b, _)| apart(*a).total_cmp(&apart(*b)).then(a.cmp(b)))?;
+        Some(nearest.1)
     }
 
-    /// The numbers of ranks that an operation has switches for.
-    pub fn ranks(&self, operation: Operation) -> Vec<usize> {
-        let own = self.switches.iter().filter(|s| s.operation == operation);
-        own.map(|s| s.ranks).collect()
+    /// The numbers of ranks that there are sizes for.
+    pub fn ranks(&self) -> Vec<usize> {
+        self.tunings.iter().map(|(ranks, _)| *ranks).collect()
     }
 
-    /// The algorithm that an automatic choice takes on `ranks` ranks, for a
-    /// commutative operator and equal lengths. (An all-reduce of up to 40 bytes
-    /// and the barrier are loops of their own, which no profile changes.)
+    /// The algorithm that an automatic choice takes on `ranks` ranks and
+    /// `bytes` bytes (of the vector, or of a block), for a commutative operator
+    /// and equal lengths.
     ///
     /// # Examples
     /// ```
     /// use phalanx::Algorithm;
     /// use phalanx::model::Profile;
     /// use phalanx::schedule::Operation;
-    /// let rules = Profile::default();
-    /// assert_eq!(rules.algorithm(Operation::AllReduce, 4, 8), Algorithm::AR_ANY);
-    /// assert_eq!(rules.algorithm(Operation::AllReduce, 4, 1 << 20), Algorithm::AR_FUSED);
+    /// let own = Profile::default();
+    /// assert_eq!(own.algorithm(Operation::AllReduce, 4, 8), Algorithm::AR_ANY);
+    /// assert_eq!(own.algorithm(Operation::AllReduce, 4, 1 << 20), Algorithm::AR_FUSED);
     /// ```
     pub fn algorithm(&self, operation: Operation, ranks: usize, bytes: usize) -> Algorithm {
-        let tuning = Tuning::new(Some(Arc::new(self.clone())), ranks);
-        tuning
-            .algorithm(operation, bytes)
-            .unwrap_or_else(|| super::choice::auto(operation, ranks, bytes, true, false))
+        let tuning = self.tuning(ranks).unwrap_or_default();
+        let (commutative, varied, idle) = (true, false, false);
+        auto(&tuning, &Call { operation, ranks, bytes, commutative, varied, idle })
     }
 
     /// Whether it is of this machine.
@@ -358,16 +302,6 @@ impl Profile {
     pub fn cache_path() -> Option<PathBuf> {
         load::cache_path()
     }
-}
-
-/// Whether an algorithm serves an operation, with any root.
-fn serves(algorithm: Algorithm, operation: Operation, ranks: usize) -> Result<(), String> {
-    let request = Request::new(operation, ranks);
-    for root in [0, if operation.is_rooted() { ranks - 1 } else { 0 }] {
-        let schedule = algorithm.schedule(&request.clone().root(root));
-        schedule.map_err(|unfit| unfit.to_string())?;
-    }
-    Ok(())
 }
 
 /// Why a profile cannot be used.

@@ -264,6 +264,8 @@ fn dual(algorithm: Algorithm) -> Option<(Algorithm, Operation)> {
     let forward = match algorithm.id() {
         // Its ranks come in another order, which keeps the operands in order.
         "RED-NAIVE" => return None,
+        // The root has its own vector already, which a reduction needs there.
+        "RED-FUSED" => return None,
         "RS-HCUBE-ASC" => "AG-HCUBE-DESC".to_string(),
         "RED-HCUBE" => "BC-HCUBE-SRC".to_string(),
         id => {
