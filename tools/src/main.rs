@@ -2,6 +2,7 @@
 //! check their schedules on paper; see the machine, place ranks on it.
 
 mod bench;
+mod calibrate;
 mod cli;
 mod command;
 mod failure;

@@ -28,4 +28,4 @@ pub(crate) mod sample;
 pub(crate) mod style;
 
 mod data;
-mod work;
+pub(crate) mod work;

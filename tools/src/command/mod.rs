@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod bench;
+mod calibrate;
 mod check;
 mod cost;
 mod diff;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Latency(Box<latency::Latency>),
     Bandwidth(bandwidth::Bandwidth),
     Diff(diff::DiffArgs),
+    Calibrate(calibrate::Calibrate),
 }
 
 impl Command {
@@ -39,6 +41,7 @@ impl Command {
             Command::Latency(latency) => latency.run(),
             Command::Bandwidth(bandwidth) => bandwidth.run(),
             Command::Diff(diff) => diff.run(),
+            Command::Calibrate(calibrate) => calibrate.run(),
         }
     }
 }

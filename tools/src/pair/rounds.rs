@@ -27,15 +27,22 @@ pub(crate) struct Effort {
 #[derive(Debug)]
 pub(crate) struct Meeting {
     gate: Gate,
-    probe: Probe,
-    sides: usize,
+    probe: Option<Probe>,
     limits: Limits,
 }
 
 impl Meeting {
     /// For `sides` ranks, that share cores if `crowded`.
     pub(crate) fn new(sides: usize, crowded: bool, limits: Limits) -> Self {
-        Meeting { gate: Gate::new(sides, crowded), probe: Probe::default(), sides, limits }
+        let probe = (sides > 1).then(Probe::default);
+        Meeting { gate: Gate::new(sides, crowded), probe, limits }
+    }
+
+    /// With probes between the rounds, or without: then all samples are at
+    /// [`Place::Any`].
+    pub(crate) fn probing(mut self, probing: bool) -> Self {
+        self.probe = self.probe.filter(|_| probing);
+        self
     }
 
     /// One side's part: rounds of `round` until there are samples enough. Each
@@ -50,7 +57,6 @@ impl Meeting {
         let mut seat = self.gate.seat(side);
         let mut taken = Taken { samples: Vec::new(), order: Record::default() };
         let started = Instant::now();
-        let probed = side < 2 && self.sides > 1;
         for number in 0.. {
             let enough = || {
                 if interrupt::asked() {
@@ -75,8 +81,8 @@ impl Meeting {
             if seat.meet(0).is_none() {
                 break;
             }
-            if probed {
-                taken.order.probe(self.probe.exchange(side));
+            if let (Some(probe), 0 | 1) = (&self.probe, side) {
+                taken.order.probe(probe.exchange(side));
             }
         }
         taken
@@ -98,26 +104,31 @@ pub(crate) struct Placed {
     pub(crate) samples: Vec<f64>,
 }
 
-/// The samples of all sides by place, the most frequent first; without the
-/// places that have none. Of each sample the largest of all sides counts, and
-/// the probes of the first one.
+impl<S> Taken<S> {
+    /// The numbers of the samples by place, the most frequent first; without
+    /// the places that have none.
+    pub(crate) fn by_place(&self, limits: &Limits) -> Vec<(Place, Vec<usize>)> {
+        let filed = self.order.by_place(limits).into_iter();
+        let mut all: Vec<(Place, Vec<usize>)> =
+            filed.map(|f| (f.place, f.samples)).filter(|(_, s)| !s.is_empty()).collect();
+        all.sort_by_key(|(_, samples)| std::cmp::Reverse(samples.len()));
+        all
+    }
+}
+
+/// The samples of all sides by place, the most frequent first. Of each sample
+/// the largest of all sides counts, and the probes of the first one.
 pub(crate) fn placed(sides: &[Taken], limits: &Limits) -> Vec<Placed> {
     let Some(first) = sides.first() else { return Vec::new() };
     let slowest = |i: usize| {
-        sides.iter().map(|s| s.samples.get(i).copied().unwrap_or(0.0)).max_by(f64::total_cmp)
+        let all = sides.iter().filter_map(|side| side.samples.get(i).copied());
+        all.max_by(f64::total_cmp)
     };
-    let mut all: Vec<Placed> = first
-        .order
-        .by_place(limits)
-        .into_iter()
-        .map(|filed| Placed {
-            place: filed.place,
-            samples: filed.samples.into_iter().filter_map(slowest).collect(),
-        })
-        .filter(|placed| !placed.samples.is_empty())
-        .collect();
-    all.sort_by_key(|placed| std::cmp::Reverse(placed.samples.len()));
-    all
+    let place = |(place, numbers): (Place, Vec<usize>)| Placed {
+        place,
+        samples: numbers.into_iter().filter_map(slowest).collect(),
+    };
+    first.by_place(limits).into_iter().map(place).collect()
 }
 
 #[cfg(test)]
