@@ -159,8 +159,8 @@ fn finite(x: f64) -> Option<f64> {
 }
 
 /// The time for one length of one pair.
-const LIMIT: Duration = Duration::from_millis(250);
-const SAMPLES: usize = 60;
+const LIMIT: Duration = Duration::from_millis(400);
+const SAMPLES: usize = 240;
 
 /// Measures all levels.
 pub(crate) fn measure_levels(

@@ -23,7 +23,7 @@ const FOOTPRINTS: [usize; 6] = [2 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 
 /// How often each team has its turn.
 const TURNS: usize = 4;
 /// The time for one turn.
-const LIMIT: Duration = Duration::from_millis(60);
+const LIMIT: Duration = Duration::from_millis(120);
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ pub(crate) fn measure_stream(
     let streaming = build(tuning)?;
     let available = available_memory().unwrap_or(u64::MAX);
     let mut progress = Progress::new(FOOTPRINTS.len());
-    let effort = Effort { samples: 8, round: 2, limit: LIMIT };
+    let effort = Effort { samples: 16, round: 2, limit: LIMIT };
     let mut points = Vec::new();
     // A quarter of what there is.
     let fits = FOOTPRINTS.into_iter().filter(|&bytes| bytes as u64 <= available / 4);

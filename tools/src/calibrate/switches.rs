@@ -17,8 +17,8 @@ use std::time::Duration;
 /// Sizes of the vector, or of a block.
 const SIZES: [usize; 8] = [8, 48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
 /// The time for one size of one operation.
-const LIMIT: Duration = Duration::from_millis(80);
-const SAMPLES: usize = 40;
+const LIMIT: Duration = Duration::from_millis(160);
+const SAMPLES: usize = 160;
 /// By how much (of the time, on average over the sizes) another switch has to
 /// be better than the library's: less is noise.
 const WORTH: f64 = 0.02;

@@ -10,6 +10,7 @@ use super::contest::{Call, contest};
 use crate::bench::work::has_blocks;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::matrix::axis::name;
 use crate::matrix::run::rounded;
 use crate::matrix::summary::table;
 use crate::measure::clock::Clock;
@@ -27,7 +28,7 @@ use std::time::Duration;
 const SIZES: [usize; 6] = [8, 256, 4 << 10, 32 << 10, 256 << 10, 2 << 20];
 /// The time for one row.
 const LIMIT: Duration = Duration::from_millis(120);
-const SAMPLES: usize = 30;
+const SAMPLES: usize = 80;
 /// The model is called wrong beyond this factor.
 const WRONG: f64 = 2.0;
 
@@ -144,9 +145,9 @@ fn levels(rates: &[LevelRates], machine: &Machine, place: &str) -> Option<Levels
     let deepest = vertices.iter().map(|v| v.depth).max().unwrap_or(0);
     let mut by_depth: Vec<Option<Level>> = Vec::new();
     for depth in 0..=deepest {
-        let names = vertices.iter().filter(|v| v.depth == depth).filter_map(|v| v.levels.last());
+        let names = vertices.iter().filter(|v| v.depth == depth).map(name);
         let found = names
-            .filter_map(|name| rates.iter().find(|r| r.level == name.key() && r.place == place))
+            .filter_map(|level| rates.iter().find(|r| r.level == level.key() && r.place == place))
             .next();
         by_depth.push(found.map(|r| Level { t_s: r.t_s_ns, t_w: r.t_w_ns_per_byte }));
     }

@@ -190,6 +190,9 @@ impl Bench {
             None => builder,
         }
         .build()?;
+        if let Some(why) = &team.profile().refused {
+            say(&format!("not followed: {why}"));
+        }
         wish.effort.crowded = team.size() > team.machine().allowed_pus().len();
         let plan = wish.plan(team.size())?;
         let sink = self.output.open()?;

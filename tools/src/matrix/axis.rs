@@ -1,7 +1,7 @@
 //! The processing units of a matrix in the machine's order, and the groups that
 //! neighbours in that order form.
 
-use phalanx::machine::{Level, Machine};
+use phalanx::machine::{Level, Machine, Vertex};
 use serde_json::{Value, json};
 use std::ops::Range;
 
@@ -101,9 +101,14 @@ pub(crate) fn shared(machine: &Machine, a: usize, b: usize) -> &'static str {
         return Level::Core.key();
     }
     let tree = machine.tree();
-    let common = &tree.vertices()[tree.common(x, y)];
-    // Nameless groups are told apart by nothing but their depth.
-    common.levels.last().copied().unwrap_or(Level::Group).key()
+    name(&tree.vertices()[tree.common(x, y)]).key()
+}
+
+/// What the cores of a vertex share, innermost. One memory for all cores says
+/// nothing: then they share the package, or the machine.
+pub(crate) fn name(vertex: &Vertex) -> Level {
+    let named = vertex.levels.iter().filter(|level| vertex.depth > 0 || **level != Level::Numa);
+    named.last().copied().unwrap_or(Level::Group)
 }
 
 #[cfg(test)]
@@ -150,6 +155,8 @@ mod tests {
         assert!(axis.spans.is_empty());
         assert_eq!(shared(&machine, 0, 3), "machine");
         assert_eq!(shared(&machine, 0, 99), "machine");
+        let (machine, _) = self::axis("pack:1 l3:2 core:2 pu:1");
+        assert_eq!(shared(&machine, 0, 2), "package");
     }
 
     #[test]

@@ -43,11 +43,12 @@ impl Grid {
         Some((all().reduce(f64::min)?, all().reduce(f64::max)?))
     }
 
-    /// Where a value lies between the bounds, 0 to 1, on a logarithmic scale.
+    /// Where a value lies between the bounds, 0 to 1, on a logarithmic scale
+    /// of a factor of 1.5 at least, so that noise does not fill the scale.
     pub(crate) fn position(&self, value: f64) -> f64 {
         match self.bounds() {
             Some((low, high)) if low > 0.0 && high > low => {
-                ((value / low).ln() / (high / low).ln()).clamp(0.0, 1.0)
+                ((value / low).ln() / (high / low).max(1.5).ln()).clamp(0.0, 1.0)
             }
             _ => 0.0,
         }

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::source::list;
 use phalanx::machine::Machine;
+use phalanx::model::Profile;
 use phalanx::placement::Placement;
 use phalanx::{Binding, MAX_RANKS, Team};
 
@@ -38,7 +39,9 @@ pub(crate) fn units(
 /// A team with rank `i` bound to `pus[i]`, each binding read back.
 pub(crate) fn team(pus: &[usize]) -> Result<Team, Failure> {
     let places = Placement::List(pus.to_vec());
-    let team = Team::builder().ranks(pus.len()).placement(places).build()?;
+    // By the library's own sizes, whatever profile there is.
+    let builder = Team::builder().profile(Profile::default());
+    let team = builder.ranks(pus.len()).placement(places).build()?;
     // The first run binds rank 0.
     team.run(|comm| comm.barrier())?;
     bound(&team.bindings())?;
