@@ -10,6 +10,14 @@ use std::sync::{Arc, OnceLock};
 const VARIABLE: &str = "PHALANX_PROFILE";
 
 /// Where a team's profile came from.
+///
+/// # Examples
+/// ```
+/// use phalanx::{Team, model::{Origin, Profile}};
+/// let team = Team::builder().ranks(2).profile(Profile::default()).build()?;
+/// assert_eq!(team.profile().origin, Origin::Given);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {

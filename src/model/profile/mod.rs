@@ -115,16 +115,33 @@ impl Profile {
 
     /// The machine that it is of; none for a profile that was made by hand for
     /// any machine.
+    ///
+    /// ```
+    /// assert!(phalanx::model::Profile::default().machine().is_none());
+    /// ```
     pub fn machine(&self) -> Option<&Fingerprint> {
         self.machine.as_ref()
     }
 
     /// When it was made.
+    ///
+    /// ```
+    /// use phalanx::{machine::Machine, model::Profile};
+    /// assert_eq!(Profile::of(&Machine::this()?, "today").created(), "today");
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
     pub fn created(&self) -> &str {
         &self.created
     }
 
-    /// The rates by level, innermost first.
+    /// The rates by level and place, innermost levels first.
+    ///
+    /// ```
+    /// let profile = phalanx::model::Profile::default();
+    /// for rates in profile.levels() {
+    ///     println!("{}: {} ns + {} ns/byte", rates.level, rates.t_s_ns, rates.t_w_ns_per_byte);
+    /// }
+    /// ```
     pub fn levels(&self) -> &[LevelRates] {
         &self.levels
     }
@@ -209,6 +226,13 @@ impl Profile {
     }
 
     /// The numbers of ranks that there are sizes for.
+    ///
+    /// ```
+    /// use phalanx::model::{Profile, Tuning};
+    /// let profile = Profile::default().with_tuning(4, Tuning::default())?;
+    /// assert_eq!(profile.ranks(), [4]);
+    /// # Ok::<(), phalanx::model::ProfileError>(())
+    /// ```
     pub fn ranks(&self) -> Vec<usize> {
         self.tunings.iter().map(|(ranks, _)| *ranks).collect()
     }
@@ -284,6 +308,10 @@ impl Profile {
 
     /// The profile as text, which [`Profile::from_json`] reads back. A program
     /// may add a member `evidence` of any kind to the object.
+    ///
+    /// ```
+    /// assert!(phalanx::model::Profile::default().to_json().contains("\"phalanx_profile\": 1"));
+    /// ```
     #[cfg(feature = "profile")]
     pub fn to_json(&self) -> String {
         json::text(self)
@@ -330,6 +358,13 @@ impl ProfileError {
     }
 
     /// The file, if it is one's.
+    ///
+    /// ```
+    /// # #[cfg(feature = "profile")] {
+    /// let error = phalanx::model::Profile::read("/no/such/file").unwrap_err();
+    /// assert_eq!(error.path().unwrap().to_str(), Some("/no/such/file"));
+    /// # }
+    /// ```
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
