@@ -39,7 +39,7 @@ impl Drop for Scratch {
 /// A profile of this machine by which every all-gather of 2 ranks is fused.
 fn own() -> String {
     let machine = phalanx::machine::Machine::this().unwrap();
-    let mut tuning = Tuning::of(&machine);
+    let mut tuning = Tuning::of(&machine, 2);
     tuning.all_gather_fused = 0;
     Profile::of(&machine, "today").with_tuning(2, tuning).unwrap().to_json()
 }

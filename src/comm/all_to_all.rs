@@ -15,10 +15,10 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, the lengths
     /// (`send.len() == recv.len()`, a multiple of p).
     ///
-    /// **Cost** `(p-1)(t_s + t_w m)` for blocks of `m` elements (`TX-ANY`,
-    /// rule G5, as Equation 4.10), every block copied once, straight from
-    /// sender to receiver; for tiny blocks and many ranks `ceil(log2 p)` steps
-    /// (`TX-BRUCK`).
+    /// **Cost** small blocks: `(p-1)(t_s + t_w m)` for blocks of `m` elements
+    /// (`TX-ANY`, rule G5, as Equation 4.10), for tiny ones and many ranks
+    /// `ceil(log2 p)` steps (`TX-BRUCK`); others: every rank copies its blocks out
+    /// of all others' `send`, `t_s + t_w m (p-1)` (`TX-FUSED`).
     ///
     /// # Errors
     /// Lengths that do not fit end the run.

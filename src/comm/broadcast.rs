@@ -13,9 +13,10 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, `root`.
     ///
-    /// **Cost** `ceil(log2 p) (t_s + t_w m)` for `m` elements (recursive
-    /// doubling, Equation 4.1; algorithm `BC-ANY`, interval halving). Each
-    /// receiver copies once, straight from another rank's buffer.
+    /// **Cost** small: `ceil(log2 p) (t_s + t_w m)` for `m` elements (recursive
+    /// doubling, Equation 4.1; algorithm `BC-ANY`, interval halving); each
+    /// receiver copies once, straight from another rank's buffer. Large: every
+    /// rank, the root too, copies `m/p` elements to all others (`BC-FUSED`).
     ///
     /// # Errors
     /// A `root` that is no rank ends the run.

@@ -14,10 +14,11 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, the lengths
     /// (`all.len() == p * mine.len()`).
     ///
-    /// **Cost** `ceil(log2 p) t_s + t_w m (p-1)` for blocks of `m` elements
-    /// (`AG-ANY`, Bruck et al. 1997; as Equation 4.4). Every block is copied
-    /// once into each rank, straight from another rank's `all`. To look at the
-    /// other ranks' data without any copy: [`with_peers`](Comm::with_peers).
+    /// **Cost** small blocks: `ceil(log2 p) t_s + t_w m (p-1)` for blocks of `m`
+    /// elements (`AG-ANY`, Bruck et al. 1997; as Equation 4.4); others: every
+    /// rank copies every other's block, `t_s + t_w m (p-1)` (`AG-FUSED`). To look
+    /// at the other ranks' data without any copy:
+    /// [`with_peers`](Comm::with_peers).
     ///
     /// # Errors
     /// Lengths that do not fit end the run.
@@ -89,8 +90,8 @@ impl Comm {
     /// there `all.len() == p * mine.len()`.
     ///
     /// **Cost** small blocks: `ceil(log2 p) t_s + t_w m (p-1)` (`GA-ANY`,
-    /// Equation 4.6); large ones: `p-1` reads by the root, each block copied
-    /// once (`GA-NAIVE`).
+    /// Equation 4.6); others: every rank copies its own block into the root's
+    /// buffer, `t_s + t_w m` (`GA-FUSED`).
     ///
     /// # Errors
     /// A `root` that is no rank, or a wrong length, ends the run.

@@ -248,7 +248,9 @@ impl Comm {
     /// # Safety
     /// `input` and `output` are valid for what `task.cut` says of elements of
     /// the kernel's type, exclusively borrowed (output) or shared (input) for
-    /// this call; `task.sig` was made for the same type.
+    /// this call; `task.sig` was made for the same type. The input of an
+    /// exclusive scan is the identity, or null; of other operations in place it
+    /// is not looked at.
     pub(super) unsafe fn perform(
         &mut self,
         task: &Task<'_>,
@@ -294,7 +296,18 @@ impl Comm {
                 // SAFETY: the caller's promise covers the plan's reach, which
                 // the binder derived from the same cut; the scratch memory is
                 // this communicator's own.
-                unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) }
+                let result =
+                    unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) };
+                if result.is_ok()
+                    && task.operation == Operation::ExclusiveScan
+                    && self.rank() == 0
+                    && !input.is_null()
+                {
+                    // SAFETY: the caller's promise; nobody looks at rank 0's
+                    // buffer any more.
+                    unsafe { kernel.fill(output, input, task.len) };
+                }
+                result
             }
         };
         if let Err(stop) = result {
@@ -302,11 +315,14 @@ impl Comm {
         }
     }
 
-    /// Whether `algorithm` can serve the task.
+    /// Whether the fused `algorithm` can serve the task. All of them serve any
+    /// number of ranks, in rank order, and forward nothing.
+    #[inline(always)]
     fn fits(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<(), String> {
-        if matches!(self.choice, Choice::Auto) {
+        if matches!(self.choice, Choice::Auto) || algorithm.operations().contains(&task.operation) {
             return Ok(());
         }
+        // For what is wrong.
         self.schedule(task, algorithm).map(drop)
     }
 
@@ -460,8 +476,8 @@ impl Comm {
                     fused::reduce_scatter(call, input, total, part, output)
                 }
                 Operation::AllReduce => fused::all_reduce(call, output, len),
-                Operation::Scan => fused::scan(call, false, output, len),
-                Operation::ExclusiveScan => fused::scan(call, true, output, len),
+                Operation::Scan => fused::scan(call, output, len),
+                Operation::ExclusiveScan => fused::exclusive_scan(call, input, output, len),
                 Operation::Scatter => fused::scatter(call, root, input, parts, output),
                 Operation::Gather => fused::gather(call, root, input, output, parts),
                 Operation::AllToAll => fused::all_to_all(call, input, output, len),

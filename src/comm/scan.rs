@@ -18,8 +18,9 @@ impl Comm {
     ///
     /// **Order.** Rank order, always.
     ///
-    /// **Cost** `ceil(log2 p) (t_s + (t_w + 2 t_c) m)` (`SCAN-HCUBE`, Algorithm
-    /// 4.9, clipped to any p).
+    /// **Cost** small: `ceil(log2 p) (t_s + (t_w + 2 t_c) m)` (`SCAN-HCUBE`,
+    /// Algorithm 4.9, clipped to any p); large: every rank makes the prefixes of
+    /// `m/p` elements of all buffers, each read and written once (`SCAN-FUSED`).
     ///
     /// # Examples
     /// ```
@@ -34,7 +35,7 @@ impl Comm {
     #[track_caller]
     pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
         let sig = const { &Sig::of::<T>("scan", O::NAME, "") };
-        self.any_scan(Operation::Scan, sig, Location::caller(), buf, op);
+        self.any_scan(Operation::Scan, sig, Location::caller(), None, buf, op);
     }
 
     /// Exclusive prefix: afterwards rank `k`'s `buf` holds `x0 (+) .. (+)
@@ -57,11 +58,9 @@ impl Comm {
     #[track_caller]
     pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
         let sig = const { &Sig::of::<T>("exclusive_scan", O::NAME, "") };
-        let identity = op.identity().filter(|_| self.rank() == 0);
-        self.any_scan(Operation::ExclusiveScan, sig, Location::caller(), buf, op);
-        if let Some(identity) = identity {
-            buf.fill(identity);
-        }
+        let identity = op.identity();
+        let at = Location::caller();
+        self.any_scan(Operation::ExclusiveScan, sig, at, identity.as_ref(), buf, op);
     }
 
     fn any_scan<T: Element, O: Operator<T>>(
@@ -69,6 +68,7 @@ impl Comm {
         operation: Operation,
         sig: &'static Sig,
         at: &'static Location<'static>,
+        identity: Option<&T>,
         buf: &mut [T],
         op: O,
     ) {
@@ -85,7 +85,8 @@ impl Comm {
         // SAFETY: in place on a slice that is exclusively ours for the call.
         unsafe {
             let at = buf.as_mut_ptr().cast();
-            self.perform(&task, &Kernel::combiner(&op), std::ptr::null(), at);
+            let identity = identity.map_or(std::ptr::null(), |x| std::ptr::from_ref(x).cast());
+            self.perform(&task, &Kernel::combiner(&op), identity, at);
         }
     }
 }

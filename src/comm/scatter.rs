@@ -17,8 +17,8 @@ impl Comm {
     /// there `all.len() == p * mine.len()`.
     ///
     /// **Cost** small blocks: `ceil(log2 p) t_s + t_w m (p-1)` (`SC-ANY`,
-    /// Equation 4.6); large ones: every rank copies its block from the root's
-    /// buffer (`SC-NAIVE`).
+    /// Equation 4.6); others: every rank copies its block from the root's
+    /// buffer, `t_s + t_w m` (`SC-FUSED`).
     ///
     /// # Errors
     /// A `root` that is no rank, or a wrong length, ends the run.

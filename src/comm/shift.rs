@@ -15,8 +15,9 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, `distance`.
     ///
-    /// **Cost** `t_s + t_w m` (`CS-ANY`), plus a copy out of a second buffer
-    /// that an exchange in place needs.
+    /// **Cost** small: `t_s + t_w m` (`CS-ANY`), plus a copy out of a second
+    /// buffer that an exchange in place needs; large: every rank moves `m/p`
+    /// elements of all buffers on, each read and written once (`CS-FUSED`).
     ///
     /// # Examples
     /// ```

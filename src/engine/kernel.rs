@@ -25,16 +25,23 @@ type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *c
 type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 /// dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i] for `n` elements.
 type Fold = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
+/// dst[i] = value for `n` elements.
+type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
+/// (a[i], b[i]) = (b[i], a[i]) for `n` elements.
+type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 
 /// What the engine knows of elements: how large they are and how they combine.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel<'a> {
     size: usize,
     align: usize,
+    line: u32,
     combine: Combine,
     both: Pair,
     carry: Pair,
     fold: Fold,
+    fill: Fill,
+    swap: Swap,
     op: *const (),
     _op: PhantomData<&'a ()>,
 }
@@ -46,10 +53,13 @@ impl<'a> Kernel<'a> {
         Kernel {
             size: size_of::<T>(),
             align: align_of::<T>(),
+            line: const { line(size_of::<T>()) },
             combine: no_combine,
             both: no_pair,
             carry: no_pair,
             fold: no_fold,
+            fill: fill::<T>,
+            swap: swap::<T>,
             op: std::ptr::null(),
             _op: PhantomData,
         }
@@ -61,10 +71,13 @@ impl<'a> Kernel<'a> {
         Kernel {
             size: size_of::<T>(),
             align: align_of::<T>(),
+            line: const { line(size_of::<T>()) },
             combine: combine::<T, O>,
             both: both::<T, O>,
             carry: carry::<T, O>,
             fold: fold::<T, O>,
+            fill: fill::<T>,
+            swap: swap::<T>,
             op: std::ptr::from_ref(op).cast(),
             _op: PhantomData,
         }
@@ -81,6 +94,13 @@ impl<'a> Kernel<'a> {
         self.align
     }
 
+    /// The logarithm of the number of elements that fill a cache line exactly;
+    /// 0 if no power of two does.
+    #[inline(always)]
+    pub(crate) fn line(&self) -> u32 {
+        self.line
+    }
+
     /// Copies `n` elements.
     ///
     /// # Safety
@@ -90,6 +110,27 @@ impl<'a> Kernel<'a> {
     pub(crate) unsafe fn copy(&self, dst: *mut u8, src: *const u8, n: usize) {
         // SAFETY: by the contract above.
         unsafe { std::ptr::copy_nonoverlapping(src, dst, n * self.size) }
+    }
+
+    /// dst[i] = value for `n` elements.
+    ///
+    /// # Safety
+    /// - `value` is valid for reads of an element of the kernel's type, `dst`
+    ///   for writes of `n`, both aligned for it; they do not overlap.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, dst: *mut u8, value: *const u8, n: usize) {
+        // SAFETY: by the contract above.
+        unsafe { (self.fill)(dst, value, n) }
+    }
+
+    /// (a[i], b[i]) = (b[i], a[i]) for `n` elements.
+    ///
+    /// # Safety
+    /// As for [`both`](Kernel::both).
+    #[inline(always)]
+    pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
+        // SAFETY: by the contract above.
+        unsafe { (self.swap)(a, b, n) }
     }
 
     /// dst[i] = left[i] (+) right[i] for `n` elements.
@@ -141,6 +182,12 @@ impl<'a> Kernel<'a> {
         // SAFETY: as for `combine`.
         unsafe { (self.fold)(self.op, dst, inputs, at, n) }
     }
+}
+
+/// See [`Kernel::line`].
+const fn line(size: usize) -> u32 {
+    const LINE: usize = 64;
+    if size.is_power_of_two() && size < LINE { (LINE / size).ilog2() } else { 0 }
 }
 
 const NO_OPERATOR: &str = "a schedule that combines was run without an operator";
@@ -220,6 +267,22 @@ loops! {
             dst[i].write(z);
         }
     }
+}
+
+/// # Safety
+/// As [`Kernel::fill`].
+unsafe fn fill<T: Element>(dst: *mut u8, value: *const u8, n: usize) {
+    // SAFETY: by the contract.
+    let (dst, value) =
+        unsafe { (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), value.cast::<T>().read()) };
+    dst.fill(MaybeUninit::new(value));
+}
+
+/// # Safety
+/// As [`Kernel::swap`].
+unsafe fn swap<T: Element>(a: *mut u8, b: *mut u8, n: usize) {
+    // SAFETY: by the contract.
+    unsafe { std::ptr::swap_nonoverlapping(a.cast::<T>(), b.cast::<T>(), n) }
 }
 
 /// # Safety
@@ -315,5 +378,114 @@ unsafe fn fold<T: Element, O: Operator<T>>(
             8 => of::<T, O, 8>(op, dst, inputs, at),
             k => unreachable!("a fold of {k} inputs"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op;
+
+    /// Every loop gives, for every element, the bits that the operator gives for
+    /// it alone, whatever instructions it was compiled to and wherever in a
+    /// vector the element is. (`cargo test --release` tests the vectors.)
+    fn check<T: Element, O: Operator<T>>(op: &O, value: impl Fn(usize) -> T, bits: fn(T) -> u128) {
+        let kernel = Kernel::combiner::<T, O>(op);
+        for n in [0, 1, 2, 3, 7, 8, 31, 33, 64, 100] {
+            let vector = |j: usize| (0..n).map(|i| value(i * 7 + j * 13)).collect::<Vec<T>>();
+            let same = |got: &[T], wanted: &dyn Fn(usize) -> T, what: &str| {
+                for (i, &x) in got.iter().enumerate() {
+                    assert_eq!(bits(x), bits(wanted(i)), "{} {what}, {i} of {n}", O::NAME);
+                }
+            };
+            let (x, y) = (vector(0), vector(1));
+            let one = |i: usize| op.combine(x[i], y[i]);
+            // SAFETY (all): vectors of n elements of type T, which do not
+            // overlap but where the kernel allows it.
+            unsafe {
+                let at = |v: &[T]| v.as_ptr().cast::<u8>();
+                let (mut a, mut b, mut z) = (x.clone(), y.clone(), x.clone());
+                kernel.combine(z.as_mut_ptr().cast(), at(&x), at(&y), n);
+                same(&z, &one, "apart");
+                let p = a.as_mut_ptr().cast();
+                kernel.combine(p, p, at(&y), n);
+                same(&a, &one, "onto left");
+                let p = b.as_mut_ptr().cast();
+                kernel.combine(p, at(&x), p, n);
+                same(&b, &one, "onto right");
+                let (mut a, mut b) = (x.clone(), y.clone());
+                kernel.both(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
+                same(&a, &one, "both");
+                same(&b, &one, "both");
+                let (mut a, mut b) = (x.clone(), y.clone());
+                kernel.carry(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
+                same(&a, &one, "carry");
+                same(&b, &|i| x[i], "carry");
+                kernel.swap(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
+                same(&b, &one, "swap");
+                let five = value(5);
+                kernel.fill(b.as_mut_ptr().cast(), (&raw const five).cast(), n);
+                same(&b, &|_| value(5), "fill");
+                for k in 2..=MOST_INPUTS {
+                    let mut all: Vec<Vec<T>> = (0..k).map(vector).collect();
+                    let inputs: Vec<*mut u8> =
+                        all.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
+                    kernel.fold(z.as_mut_ptr().cast(), &inputs, 0, n);
+                    let fold =
+                        |i: usize| all[1..].iter().fold(all[0][i], |sum, v| op.combine(sum, v[i]));
+                    same(&z, &fold, "fold");
+                    if n > 3 {
+                        kernel.fold(z.as_mut_ptr().cast(), &inputs, 3 * size_of::<T>(), n - 3);
+                        same(&z[..n - 3], &|i| fold(i + 3), "fold from 3");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_are_element_by_element() {
+        let odd = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MIN_POSITIVE, -1.0];
+        let float = |i: usize| odd.get(i % 11).copied().unwrap_or(i as f64 / 3.0 - 9.0);
+        // Which NaN an addition of two gives is left open.
+        let bits = |x: f64| u128::from(if x.is_nan() { 1 } else { x.to_bits() });
+        check(&op::Sum, float, bits);
+        check(&op::Prod, float, bits);
+        check(&op::Min, float, bits);
+        check(&op::Max, float, bits);
+        let single = |i: usize| float(i) as f32;
+        let bits = |x: f32| u128::from(if x.is_nan() { 1 } else { x.to_bits() });
+        check(&op::Sum, single, bits);
+        check(&op::Min, single, bits);
+        check(&op::ordered(|a: f32, b: f32| a * 0.5 + b), single, bits);
+        let word = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        check(&op::Sum, word, u128::from);
+        check(&op::Prod, word, u128::from);
+        check(&op::Max, |i| word(i) as i8, |x| x as u8 as u128);
+        check(&op::Xor, |i| word(i) as u16 % 3, u128::from);
+        check(&op::And, |i| !word(i).is_multiple_of(3), u128::from);
+        check(&op::Sum, |i| word(i) as u128, |x| x);
+        check(
+            &op::MinLoc,
+            |i| (float(i) as f32, i),
+            |(x, i)| u128::from(x.to_bits()) << 64 | i as u128,
+        );
+        let compose = |f: (u64, u64), g: (u64, u64)| {
+            (f.0.wrapping_mul(g.0), f.1.wrapping_mul(g.0).wrapping_add(g.1))
+        };
+        let pair = |(a, b): (u64, u64)| u128::from(a) << 64 | u128::from(b);
+        check(&op::ordered(compose), |i| (word(i), word(i + 1)), pair);
+    }
+
+    #[test]
+    fn of_two_zeros_the_left_one_and_of_nan_and_a_number_the_number() {
+        for (a, b) in [(0.0f64, -0.0), (-0.0, 0.0)] {
+            assert_eq!(op::Min.combine(a, b).to_bits(), a.to_bits());
+            assert_eq!(op::Max.combine(a, b).to_bits(), a.to_bits());
+        }
+        for (a, b) in [(f64::NAN, 1.0), (1.0, f64::NAN)] {
+            assert_eq!((op::Min.combine(a, b), op::Max.combine(a, b)), (1.0, 1.0));
+        }
+        assert!(op::Min.combine(f64::NAN, f64::NAN).is_nan());
     }
 }

@@ -93,7 +93,9 @@ impl Board {
     #[inline(always)]
     pub(crate) fn finish(&self, call: u64) {
         // Ordering: everything the owner read or wrote elsewhere comes before;
-        // pairs with the load in `has_finished`.
+        // pairs with the load in `has_finished`. Streaming stores are not
+        // ordered by this one: whoever makes some ends them with a fence
+        // (`engine/stream.rs`).
         self.finished.store(call, publish(Site::Finished));
     }
 

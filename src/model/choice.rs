@@ -14,7 +14,7 @@ use crate::schedule::{Algorithm, Operation};
 /// The sizes at which the library changes its ways. All ranks of a team use
 /// the same ones, from when it is built
 /// ([`Builder::tuning`](crate::Builder::tuning)); the defaults are what was
-/// measured on a small machine.
+/// measured on a small machine (`benches/choice.rs`).
 ///
 /// Sizes are in bytes, of the vector for broadcast, reduce, all-reduce, scan and
 /// shift, and of one block for the operations with a block per rank (varied: of
@@ -64,21 +64,28 @@ pub struct Tuning {
     pub stream_from: usize,
 }
 
+/// The least that is worth a look at the boards: what no longer travels in a
+/// mailbox.
+const LEAST: usize = crate::mailbox::INLINE + 1;
+
+const fn at_least(bytes: usize) -> usize {
+    if bytes > LEAST { bytes } else { LEAST }
+}
+
 impl Default for Tuning {
+    /// For as many cores as ranks.
     fn default() -> Self {
-        // Just above what travels in a mailbox's line.
-        const LINE: usize = crate::mailbox::INLINE + 1;
         Tuning {
-            broadcast_fused: 16 << 10,
-            reduce_fused: LINE,
-            all_gather_fused: 16 << 10,
-            reduce_scatter_fused: LINE,
-            all_reduce_fused: LINE,
-            scan_fused: 4 << 10,
-            scatter_fused: 4 << 10,
-            gather_fused: 4 << 10,
-            all_to_all_fused: 16 << 10,
-            shift_fused: 4 << 10,
+            broadcast_fused: at_least(2 << 10),
+            reduce_fused: LEAST,
+            all_gather_fused: LEAST,
+            reduce_scatter_fused: LEAST,
+            all_reduce_fused: LEAST,
+            scan_fused: at_least(1 << 10),
+            scatter_fused: LEAST,
+            gather_fused: LEAST,
+            all_to_all_fused: LEAST,
+            shift_fused: LEAST,
             many_ranks: 16,
             many_ranks_fused: 2 << 10,
             stream_from: 32 << 20,
@@ -87,20 +94,35 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The defaults, with the size of the machine's last cache where it is
-    /// known.
+    /// For more ranks than cores: a fused call makes everybody wait for
+    /// everybody, twice, where a broadcast's tree lets ranks go one after the
+    /// other; and every wait is a turn of the scheduler.
+    fn crowded() -> Self {
+        Tuning {
+            broadcast_fused: 1 << 20,
+            reduce_fused: 128 << 10,
+            shift_fused: 16 << 10,
+            ..Tuning::default()
+        }
+    }
+
+    /// The defaults for so many ranks on a machine: whether it has cores enough,
+    /// and the size of its last cache where that is known.
     ///
     /// ```
     /// use phalanx::{machine::Machine, model::Tuning};
-    /// let tuning = Tuning::of(&Machine::this()?);
-    /// assert!(tuning.stream_from > 0);
+    /// let machine = Machine::from_synthetic("core:4 pu:1")?;
+    /// let (enough, crowded) = (Tuning::of(&machine, 4), Tuning::of(&machine, 5));
+    /// assert_eq!(enough, Tuning::default());
+    /// assert!(crowded.broadcast_fused > enough.broadcast_fused);
     /// # Ok::<(), phalanx::machine::MachineError>(())
     /// ```
-    pub fn of(machine: &Machine) -> Self {
+    pub fn of(machine: &Machine, ranks: usize) -> Self {
+        let crowded = ranks > machine.allowed_pus().len();
+        let default = if crowded { Tuning::crowded() } else { Tuning::default() };
         let last = [Level::L3, Level::L2].into_iter().find_map(|level| machine.cache_bytes(level));
-        let default = Tuning::default();
-        let bytes = last.and_then(|bytes| usize::try_from(bytes).ok());
-        Tuning { stream_from: bytes.unwrap_or(default.stream_from), ..default }
+        let last = last.and_then(|bytes| usize::try_from(bytes).ok());
+        Tuning { stream_from: last.unwrap_or(default.stream_from), ..default }
     }
 
     /// The bytes from which `operation` goes by a fused path; none for the

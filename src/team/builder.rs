@@ -154,11 +154,11 @@ impl Builder {
 
     /// The sizes at which collectives change their ways, for all ranks and all
     /// their communicators, whatever a profile says. Default: those of the
-    /// [`profile`](Builder::profile), else [`Tuning::of`] this machine.
+    /// [`profile`](Builder::profile), else [`Tuning::of`] this machine and these ranks.
     ///
     /// ```
     /// use phalanx::{Team, machine::Machine, model::Tuning};
-    /// let mut tuning = Tuning::of(&Machine::this()?);
+    /// let mut tuning = Tuning::of(&Machine::this()?, 2);
     /// tuning.stream_from = usize::MAX; // always through the caches
     /// let team = Team::builder().ranks(2).tuning(tuning).build()?;
     /// team.run(|comm| comm.barrier())?;

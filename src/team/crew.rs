@@ -175,7 +175,8 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let world = Arc::new(World::new(ranks));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let rules = Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine));
+        let rules =
+            Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, always_apart });
         let shared = Arc::new(Shared {

@@ -13,8 +13,10 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
     check_ranks(ranks)?;
     let here = || Machine::this().map(|machine| Fingerprint::of(&machine));
     let profile = for_process(here).map_err(Error::Profile)?;
-    let rules = Arc::new(Rules::new(None, profile.profile, Tuning::default()));
     know_cores(std::thread::available_parallelism().map_or(1, usize::from));
+    // Read once, for all of them: they must agree.
+    let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
+    let rules = Arc::new(Rules::new(None, profile.profile, tuning));
     let world = Arc::new(World::new(ranks));
     let run = world.begin();
     let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);

@@ -90,27 +90,54 @@ pub(crate) unsafe fn reduce_scatter(
     })
 }
 
-/// Inclusive or exclusive scan in place of `len` elements at `buf`. After the
-/// exclusive one rank 0's buffer is as before.
+/// Inclusive scan in place of `len` elements at `buf`.
 ///
 /// # Safety
 /// As [`all_reduce`].
-pub(crate) unsafe fn scan(
+pub(crate) unsafe fn scan(call: Call<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
+    call.together(buf, len, |work, all| {
+        let mine = work.share(len);
+        // Two ranks need no blocks: nothing passes through a cache.
+        let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
+        for block in step {
+            let at = |r: usize| work.at(all[r], block.start);
+            for r in 1..work.p {
+                // SAFETY: as in `all_reduce`.
+                unsafe { work.kernel.combine(at(r), at(r - 1), at(r), block.len()) };
+            }
+        }
+    })
+}
+
+/// Exclusive scan in place of `len` elements at `buf`. Rank 0's buffer is filled
+/// with its `identity`, unless that is null.
+///
+/// # Safety
+/// As [`all_reduce`]; `identity` is null or valid for reads of an element.
+pub(crate) unsafe fn exclusive_scan(
     call: Call<'_>,
-    exclusive: bool,
+    identity: *const u8,
     buf: *mut u8,
     len: usize,
 ) -> Result<(), Stop> {
-    call.together(buf, len, |work, all| {
-        let mine = work.share(len);
-        if work.p == 2 {
-            // Nothing passes through a partial result: no blocks.
-            // SAFETY: as in `all_reduce`.
-            return unsafe { work.prefixes(exclusive, all, mine) };
-        }
-        for block in work.blocks(mine) {
-            // SAFETY: as in `all_reduce`.
-            unsafe { work.prefixes(exclusive, all, block) };
+    call.together_with((buf, identity.cast_mut()), len, |work, all, identity| {
+        let (kernel, total, last) = (work.kernel, work.scratch, work.p - 1);
+        for block in work.blocks(work.share(len)) {
+            let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
+            // SAFETY: as in `all_reduce`; the scratch memory is ours; rank 0
+            // keeps its identity until all have finished.
+            unsafe {
+                if last == 1 {
+                    kernel.copy(at(1), at(0), n);
+                } else {
+                    kernel.copy(total, at(0), n);
+                    (1..last).for_each(|r| kernel.carry(total, at(r), n));
+                    kernel.copy(at(last), total, n);
+                }
+                if !identity.is_null() {
+                    kernel.fill(at(0), identity, n);
+                }
+            }
         }
     })
 }
@@ -142,30 +169,6 @@ impl Work<'_> {
             unsafe { kernel.fold(next, &inputs[..=some.len()], at, n) };
             (to, next) = (next, to);
             rest = others;
-        }
-    }
-
-    /// Turns a range of all buffers into their prefixes.
-    ///
-    /// # Safety
-    /// The range of all buffers is this rank's alone; it fits a block if there
-    /// are more than two.
-    unsafe fn prefixes(&self, exclusive: bool, all: &[*mut u8], range: Range<usize>) {
-        let (kernel, n) = (self.kernel, range.len());
-        let at = |r: usize| self.at(all[r], range.start);
-        let last = self.p - 1;
-        // SAFETY: by the contract; the scratch memory is ours.
-        unsafe {
-            if !exclusive {
-                (1..=last).for_each(|r| kernel.combine(at(r), at(r - 1), at(r), n));
-            } else if last == 1 {
-                kernel.copy(at(1), at(0), n);
-            } else {
-                let total = self.scratch;
-                kernel.copy(total, at(0), n);
-                (1..last).for_each(|r| kernel.carry(total, at(r), n));
-                kernel.copy(at(last), total, n);
-            }
         }
     }
 }

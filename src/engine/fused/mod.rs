@@ -29,7 +29,7 @@
 mod combine;
 mod moves;
 
-pub(crate) use combine::{all_reduce, reduce, reduce_scatter, scan};
+pub(crate) use combine::{all_reduce, exclusive_scan, reduce, reduce_scatter, scan};
 pub(crate) use moves::{
     all_gather, all_to_all, all_to_all_varied, broadcast, gather, scatter, shift,
 };
@@ -46,10 +46,6 @@ use std::ops::Range;
 /// last ten years).
 const BLOCK: usize = 8 << 10;
 
-/// Parts end at multiples of a cache line from the buffer's beginning, so that
-/// two ranks write to one line at most where the buffer is not aligned.
-const LINE: usize = 64;
-
 /// The part of `len` elements that rank `rank` of `p` gets.
 pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
     // In two factors, so that len * p cannot overflow.
@@ -57,12 +53,19 @@ pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
     cut(rank)..cut(rank + 1)
 }
 
-/// The part of `len` elements of `size` bytes that rank `rank` of `p` works on.
-fn share(len: usize, rank: usize, p: usize, size: usize) -> Range<usize> {
-    let line = (LINE / size.max(1)).max(1);
-    let lines = chunk(len.div_ceil(line), rank, p);
-    let cut = |l: usize| l.saturating_mul(line).min(len);
-    cut(lines.start)..cut(lines.end)
+/// The part of `len` elements that rank `rank` of `p` works on, in whole lines
+/// of `1 << line` elements from the beginning: two ranks write to one cache line
+/// only where the buffer is not aligned.
+fn share(len: usize, rank: usize, p: usize, line: u32) -> Range<usize> {
+    let part = match p {
+        // The most frequent case, without divisions.
+        2 => {
+            let half = len >> (line + 1);
+            if rank == 0 { 0..half } else { half..usize::MAX >> line }
+        }
+        _ => chunk((len >> line) + usize::from(len & ((1 << line) - 1) != 0), rank, p),
+    };
+    (part.start << line).min(len)..(part.end << line).min(len)
 }
 
 /// The ranges of a part that fit a block.
@@ -164,20 +167,35 @@ impl Call<'_> {
         len: usize,
         work: impl FnOnce(&Work<'_>, &[*mut u8]),
     ) -> Result<(), Stop> {
+        self.together_with((own, std::ptr::null_mut()), len, |w, all, _| work(w, all))
+    }
+
+    /// The same with a second address, of which `work` gets rank 0's.
+    fn together_with(
+        self,
+        own: (*mut u8, *mut u8),
+        len: usize,
+        work: impl FnOnce(&Work<'_>, &[*mut u8], *mut u8),
+    ) -> Result<(), Stop> {
         let Call { port, kernel, all, scratch, stream } = self;
         // The operator is user code, but for kernels that only move.
         let guard = Guard::around_user_code(port);
         let port = &mut *guard.port;
-        port.show(own, own, len);
+        port.show(own.0, own.1, len);
         let (rank, p) = (port.rank(), port.size());
         all.clear();
-        all.resize(p, own);
+        all.resize(p, own.0);
+        let mut second = own.1;
         // Each begins with its successor, so that not all look at one board.
         for d in 1..p {
             let peer = (rank + d) % p;
-            all[peer] = port.notice(peer, Some(len))?.a;
+            let shown = port.notice(peer, Some(len))?;
+            all[peer] = shown.a;
+            if peer == 0 {
+                second = shown.b;
+            }
         }
-        work(&Work { kernel, rank, p, scratch, stream }, all);
+        work(&Work { kernel, rank, p, scratch, stream }, all, second);
         port.finish();
         port.close()?;
         guard.disarm();
@@ -203,7 +221,7 @@ impl Work<'_> {
 
     /// The part of `len` elements that this rank works on.
     fn share(&self, len: usize) -> Range<usize> {
-        share(len, self.rank, self.p, self.kernel.size())
+        share(len, self.rank, self.p, self.kernel.line())
     }
 
     fn blocks(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
@@ -235,19 +253,21 @@ mod tests {
     fn shares_cover_everything_once() {
         for len in [0, 1, 2, 7, 8, 9, 100, 1021, 4096] {
             for p in 1..=9 {
-                for size in [0, 1, 3, 8, 16, 63, 64, 65, 100_000] {
+                for (size, line) in [(0, 0), (1, 6), (3, 0), (8, 3), (32, 1), (64, 0), (65, 0)] {
                     let mut end = 0;
                     for rank in 0..p {
-                        let part = share(len, rank, p, size);
+                        let part = share(len, rank, p, line);
                         assert_eq!(part.start, end);
                         end = part.end;
                         let covered: usize = blocks(part.clone(), size).map(|b| b.len()).sum();
                         assert_eq!(covered, part.len());
                     }
-                    assert_eq!(end, len, "{len} {p} {size}");
+                    assert_eq!(end, len, "{len} {p} {line}");
                 }
             }
         }
-        assert_eq!(share(usize::MAX, 2, 3, 0).end, usize::MAX);
+        for p in [2, 3] {
+            assert_eq!(share(usize::MAX, p - 1, p, 0).end, usize::MAX);
+        }
     }
 }

@@ -234,13 +234,21 @@ pub(crate) unsafe fn shift(
 ) -> Result<(), Stop> {
     call.together(buf, len, |work, all| {
         let before = |r: usize| (r + work.p - distance) % work.p;
+        let mine = work.share(len);
+        if 2 * distance == work.p {
+            for low in 0..distance {
+                let at = |r: usize| work.at(all[r], mine.start);
+                // SAFETY: this range of every buffer is ours alone.
+                unsafe { work.kernel.swap(at(low), at(low + distance), mine.len()) };
+            }
+            return;
+        }
         let cycles = gcd(distance, work.p);
-        for block in work.blocks(work.share(len)) {
+        for block in work.blocks(mine) {
             let (n, bounce) = (block.len(), work.scratch);
             let at = |r: usize| work.at(all[r], block.start);
             for first in 0..cycles {
-                // SAFETY: this range of every buffer is ours alone; a block
-                // fits the scratch memory.
+                // SAFETY: as above; a block fits the scratch memory.
                 unsafe {
                     work.kernel.copy(bounce, at(first), n);
                     let mut to = first;

@@ -9,8 +9,11 @@ use std::path::Path;
 /// The version that is written and read.
 const VERSION: u64 = 1;
 
+/// One of the sizes.
+type Size = fn(&mut Tuning) -> &mut usize;
+
 /// The sizes by name; in the file `null` stands for the largest number: never.
-const SIZES: [(&str, fn(&mut Tuning) -> &mut usize); 13] = [
+const SIZES: [(&str, Size); 13] = [
     ("broadcast_fused", |t| &mut t.broadcast_fused),
     ("reduce_fused", |t| &mut t.reduce_fused),
     ("all_gather_fused", |t| &mut t.all_gather_fused),

@@ -1,14 +1,17 @@
-//! Algorithms of one operation beside each other, in the same rounds: what the
-//! machine does to one of them it does to all.
+//! What the automatic choice takes for an operation, by one team, or by two
+//! with different sizes, by turns.
+//!
+//! Algorithms are not forced through a view: that has checks of its own at every
+//! call, which the automatic choice does not pay.
 
 use crate::bench::redop::Redop;
 use crate::bench::work::{Shape, Work, has_blocks, lanes_for};
 use crate::measure::clock::Clock;
 use crate::measure::place::{Limits, Place};
 use crate::measure::stats::median;
-use crate::pair::rounds::{Effort, Meeting, Taken};
+use crate::pair::rounds::{Effort, Meeting, Taken, placed};
 use phalanx::schedule::Operation;
-use phalanx::{Algorithm, Comm, Error, Team};
+use phalanx::{Error, Team};
 use std::time::Instant;
 
 /// What is called.
@@ -39,86 +42,123 @@ impl Call {
     }
 }
 
-/// What came out, at the place where the most samples are.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outcome {
+/// A call, at the place where the most samples are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Timed {
     pub(crate) place: Place,
-    /// Samples of each contender.
     pub(crate) samples: usize,
-    /// By contender, the median of a call in ns.
-    pub(crate) medians: Vec<f64>,
-    /// By contender, the median of its time in the first one's of the same
-    /// turn.
-    pub(crate) ratios: Vec<f64>,
+    /// The median in ns.
+    pub(crate) ns: f64,
 }
 
-/// Runs the contenders (none: the automatic choice) by turns. None if no two
-/// probes agreed.
-pub(crate) fn contest(
+/// Times a call: the slowest rank of each sample. None if no two probes agreed.
+pub(crate) fn timed(
     team: &Team,
     call: &Call,
-    contenders: &[Option<Algorithm>],
     effort: &Effort,
     limits: &Limits,
     clock: &Clock,
-) -> Result<Option<Outcome>, Error> {
+) -> Result<Option<Timed>, Error> {
     let p = team.size();
     let crowded = p > team.machine().allowed_pus().len();
     let shape = call.shape(p, crowded);
     // Probes of ranks that share cores would say nothing.
     let meeting = Meeting::new(p, crowded, *limits).probing(!crowded && p > 1);
-    let sides: Vec<Taken<Vec<f64>>> = team.run(|comm| {
+    let sides: Vec<Taken> = team.run(|comm| {
         let mut work = Work::<f64>::new(shape, comm.rank(), p);
         let mut number = 0;
         meeting.rounds(comm.rank(), effort, |seat, samples| {
-            for turn in 0..effort.round {
-                let mut times = vec![0.0; contenders.len()];
-                for i in 0..contenders.len() {
-                    // Another one begins each turn.
-                    let which = (i + turn) % contenders.len();
-                    number += 1;
-                    work.prepare(number, 0);
-                    if seat.start(0).is_none() {
-                        return;
-                    }
-                    let start = Instant::now();
-                    run(&mut work, comm, contenders[which]);
-                    let ns = clock.net(start.elapsed().as_nanos() as f64);
-                    times[which] = ns / shape.lanes as f64;
+            for _ in 0..effort.round {
+                number += 1;
+                work.prepare(number, 0);
+                if seat.start(0).is_none() {
+                    return;
                 }
-                samples.push(times);
+                let start = Instant::now();
+                work.call(comm, 0);
+                let ns = clock.net(start.elapsed().as_nanos() as f64);
+                samples.push(ns / shape.lanes as f64);
             }
         })
     })?;
-    Ok(judge(&sides, contenders.len(), limits))
+    let Some(mut first) = placed(&sides, limits).into_iter().next() else { return Ok(None) };
+    first.samples.sort_by(f64::total_cmp);
+    let (place, samples) = (first.place, first.samples.len());
+    Ok(Some(Timed { place, samples, ns: median(&first.samples) }))
 }
 
-#[inline(always)]
-fn run(work: &mut Work<f64>, comm: &mut Comm, contender: Option<Algorithm>) {
-    match contender {
-        None => work.call(comm, 0),
-        Some(algorithm) => work.call(&mut comm.with(algorithm), 0),
+/// Two ways beside each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) place: Place,
+    /// Turns that count: both were at one place.
+    pub(crate) turns: usize,
+    /// The medians of the turns, in ns.
+    pub(crate) ns: [f64; 2],
+    /// The median over the turns of the second one's time in the first one's.
+    pub(crate) ratio: f64,
+}
+
+/// Two teams carry out the same call by turns. None if no turn counts.
+pub(crate) fn contest(
+    teams: [&Team; 2],
+    call: &Call,
+    turns: usize,
+    effort: &Effort,
+    limits: &Limits,
+    clock: &Clock,
+) -> Result<Option<Outcome>, Error> {
+    let mut all = Vec::with_capacity(turns);
+    for turn in 0..turns {
+        // Another one begins each turn.
+        let first = turn % 2;
+        let a = timed(teams[first], call, effort, limits, clock)?;
+        let b = timed(teams[1 - first], call, effort, limits, clock)?;
+        if let (Some(a), Some(b)) = (a, b) {
+            all.push(if first == 0 { [a, b] } else { [b, a] });
+        }
     }
+    Ok(judge(&all))
 }
 
-/// The slowest rank of each call counts.
-fn judge(sides: &[Taken<Vec<f64>>], contenders: usize, limits: &Limits) -> Option<Outcome> {
-    let (place, turns) = sides.first()?.by_place(limits).into_iter().next()?;
-    let slowest = |turn: usize, which: usize| {
-        sides.iter().map(|side| side.samples[turn][which]).fold(0.0, f64::max)
-    };
-    let middle = |which: usize, under: Option<usize>| {
-        let mut all: Vec<f64> = turns
-            .iter()
-            .map(|&t| slowest(t, which) / under.map_or(1.0, |under| slowest(t, under)))
-            .collect();
+/// The place that most turns were at counts.
+fn judge(turns: &[[Timed; 2]]) -> Option<Outcome> {
+    let at =
+        |place: Place| turns.iter().filter(move |t| t[0].place == place && t[1].place == place);
+    let place = Place::ALL.into_iter().max_by_key(|&place| at(place).count())?;
+    let middle = |of: &dyn Fn(&[Timed; 2]) -> f64| {
+        let mut all: Vec<f64> = at(place).map(of).collect();
         all.sort_by(f64::total_cmp);
         median(&all)
     };
-    Some(Outcome {
+    let count = at(place).count();
+    (count > 0).then(|| Outcome {
         place,
-        samples: turns.len(),
-        medians: (0..contenders).map(|which| middle(which, None)).collect(),
-        ratios: (0..contenders).map(|which| middle(which, Some(0))).collect(),
+        turns: count,
+        ns: [middle(&|t| t[0].ns), middle(&|t| t[1].ns)],
+        ratio: middle(&|t| t[1].ns / t[0].ns),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_at_one_place_count() {
+        let at = |place, ns| Timed { place, samples: 8, ns };
+        let (ccx, far) = (Place::Ccx, Place::Far);
+        let turns = [
+            [at(ccx, 100.0), at(ccx, 200.0)],
+            [at(ccx, 100.0), at(far, 900.0)],
+            [at(far, 100.0), at(far, 10.0)],
+            [at(ccx, 110.0), at(ccx, 55.0)],
+            [at(ccx, 120.0), at(ccx, 96.0)],
+        ];
+        let outcome = judge(&turns).unwrap();
+        assert_eq!((outcome.place, outcome.turns), (ccx, 3));
+        assert_eq!((outcome.ns, outcome.ratio), ([110.0, 96.0], 0.8));
+        assert_eq!(judge(&turns[1..2]), None);
+        assert_eq!(judge(&[]), None);
+    }
 }

@@ -63,7 +63,7 @@ impl Fit {
         }
         let [w, wx, wxx, wy, wxy] = sums;
         let det = w * wxx - wx * wx;
-        if !(det > 1e-12 * w * wxx) {
+        if det.is_nan() || det <= 1e-12 * w * wxx {
             return None;
         }
         let t_s = (wxx * wy - wx * wxy) / det;

@@ -173,8 +173,8 @@ pub(crate) fn measure_levels(
     let mut progress = Progress::new(pairs.len() * LENGTHS.len());
     let effort = Effort { samples: SAMPLES, round: 6, limit: LIMIT };
     // By level and place: samples by length.
-    type Heap = Vec<((&'static str, Place), Vec<(usize, Vec<f64>)>)>;
-    let mut heap: Heap = Vec::new();
+    type Lengths = Vec<(usize, Vec<f64>)>;
+    let mut heap: Vec<((&'static str, Place), Lengths)> = Vec::new();
     for pair in &pairs {
         let team = team(&pair.pus)?;
         for bytes in LENGTHS {
@@ -196,7 +196,7 @@ pub(crate) fn measure_levels(
             }
         }
     }
-    let line = |((level, place), lengths): ((&'static str, Place), Vec<(usize, Vec<f64>)>)| {
+    let line = |((level, place), lengths): ((&'static str, Place), Lengths)| {
         // A handful of samples from a place that was hardly seen says nothing.
         let enough = lengths.into_iter().filter(|(_, samples)| samples.len() >= 6);
         let times = enough.filter_map(|(bytes, samples)| {

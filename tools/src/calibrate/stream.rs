@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::matrix::run::rounded;
 use crate::measure::clock::Clock;
-use crate::measure::place::{Limits, Place};
+use crate::measure::place::Limits;
 use crate::pair::rounds::Effort;
 use crate::progress::Progress;
 use phalanx::model::Tuning;
@@ -30,28 +30,22 @@ const LIMIT: Duration = Duration::from_millis(120);
 pub(crate) struct Stream {
     pub(crate) before: usize,
     pub(crate) from: usize,
-    points: Vec<Measured>,
-}
-
-#[derive(Clone, Debug)]
-struct Measured {
-    bytes: usize,
-    place: Place,
-    cached_ns: f64,
-    streamed_ns: f64,
+    /// By footprint: through the caches, and round them.
+    points: Vec<(usize, Outcome)>,
 }
 
 impl Stream {
     /// For json.
     pub(crate) fn object(&self) -> Value {
         let size = |size: usize| (size != usize::MAX).then_some(size);
-        let point = |p: &Measured| {
+        let point = |(bytes, outcome): &(usize, Outcome)| {
             json!({
-                "footprint_bytes": p.bytes,
-                "place": p.place.name(),
-                "cached_ns": rounded(p.cached_ns),
-                "streamed_ns": rounded(p.streamed_ns),
-                "ratio": rounded(p.streamed_ns / p.cached_ns),
+                "footprint_bytes": bytes,
+                "place": outcome.place.name(),
+                "turns": outcome.turns,
+                "cached_ns": rounded(outcome.ns[0]),
+                "streamed_ns": rounded(outcome.ns[1]),
+                "ratio": rounded(outcome.ratio),
             })
         };
         json!({
@@ -73,6 +67,8 @@ pub(crate) fn measure_stream(
     clock: &Clock,
 ) -> Result<Stream, Failure> {
     let mut tuning = Tuning::default();
+    tuning.all_gather_fused = 0;
+    tuning.many_ranks = usize::MAX;
     tuning.stream_from = usize::MAX;
     let cached = build(tuning)?;
     tuning.stream_from = 0;
@@ -90,56 +86,14 @@ pub(crate) fn measure_stream(
             operation: Operation::AllGather,
             bytes: (footprint / (ranks * (ranks + 1))).next_multiple_of(8),
         };
-        let mut outcomes: Vec<[Outcome; 2]> = Vec::new();
-        for _ in 0..TURNS {
-            if interrupt::asked() {
-                return Err(Failure::Interrupted);
-            }
-            let once =
-                |team| contest(team, &call, &[Some(Algorithm::AG_FUSED)], &effort, limits, clock);
-            if let (Some(a), Some(b)) = (once(&cached)?, once(&streaming)?)
-                && a.place == b.place
-            {
-                outcomes.push([a, b]);
-            }
+        if interrupt::asked() {
+            return Err(Failure::Interrupted);
         }
-        points.extend(middle(footprint, &outcomes));
+        let teams = [&cached, &streaming];
+        if let Some(outcome) = contest(teams, &call, TURNS, &effort, limits, clock)? {
+            points.push((footprint, outcome));
+        }
     }
-    let ratios: Vec<(usize, f64)> =
-        points.iter().map(|p| (p.bytes, p.streamed_ns / p.cached_ns)).collect();
+    let ratios: Vec<(usize, f64)> = points.iter().map(|(b, o)| (*b, o.ratio)).collect();
     Ok(Stream { before, from: switch(&ratios, before), points })
-}
-
-/// The turn whose ratio is in the middle.
-fn middle(bytes: usize, outcomes: &[[Outcome; 2]]) -> Option<Measured> {
-    let mut all: Vec<Measured> = outcomes
-        .iter()
-        .map(|[a, b]| Measured {
-            bytes,
-            place: a.place,
-            cached_ns: a.medians[0],
-            streamed_ns: b.medians[0],
-        })
-        .collect();
-    let ratio = |m: &Measured| m.streamed_ns / m.cached_ns;
-    all.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    all.get(all.len() / 2).cloned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_middle_turn_counts() {
-        let outcome = |ns: f64| Outcome {
-            place: Place::Ccx,
-            samples: 8,
-            medians: vec![ns],
-            ratios: vec![1.0],
-        };
-        let turns = [2.0, 0.5, 0.8].map(|ratio| [outcome(100.0), outcome(100.0 * ratio)]);
-        assert_eq!(middle(1, &turns).unwrap().streamed_ns, 80.0);
-        assert!(middle(1, &[]).is_none());
-    }
 }

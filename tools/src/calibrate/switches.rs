@@ -16,9 +16,10 @@ use std::time::Duration;
 
 /// Sizes of the vector, or of a block.
 const SIZES: [usize; 8] = [8, 48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
-/// The time for one size of one operation.
-const LIMIT: Duration = Duration::from_millis(160);
-const SAMPLES: usize = 160;
+/// Turns of each way, and the samples and the time for one.
+const TURNS: usize = 6;
+const SAMPLES: usize = 24;
+const LIMIT: Duration = Duration::from_millis(25);
 /// By how much (of the time, on average over the sizes) another switch has to
 /// be better than the library's: less is noise.
 const WORTH: f64 = 0.02;
@@ -116,10 +117,10 @@ impl Switch {
             json!({
                 "bytes": bytes,
                 "place": outcome.place.name(),
-                "samples": outcome.samples,
-                "below_ns": rounded(outcome.medians[0]),
-                "fused_ns": rounded(outcome.medians[1]),
-                "ratio": rounded(outcome.ratios[1]),
+                "turns": outcome.turns,
+                "below_ns": rounded(outcome.ns[0]),
+                "fused_ns": rounded(outcome.ns[1]),
+                "ratio": rounded(outcome.ratio),
             })
         };
         json!({
@@ -133,34 +134,46 @@ impl Switch {
     }
 }
 
-/// Measures the switches of a team's number of ranks, and puts them into
-/// `tuning`.
+/// A tuning that never takes a fused path, and one that always does.
+fn extremes(tuning: &Tuning) -> [Tuning; 2] {
+    [usize::MAX, 0].map(|size| {
+        let mut own = *tuning;
+        ROWS.iter().for_each(|row| *(row.size)(&mut own) = size);
+        own.many_ranks = usize::MAX;
+        own
+    })
+}
+
+/// Measures the switches of `ranks` ranks, and puts them into `tuning`. `build`
+/// makes a team with a tuning.
 pub(crate) fn measure_switches(
-    team: &Team,
+    ranks: usize,
     tuning: &mut Tuning,
+    build: impl Fn(Tuning) -> Result<Team, Failure>,
     limits: &Limits,
     clock: &Clock,
 ) -> Result<Vec<Switch>, Failure> {
-    let effort = Effort { samples: SAMPLES, round: 4, limit: LIMIT };
+    let [below, fused] = extremes(tuning);
+    let (below, fused) = (build(below)?, build(fused)?);
+    let effort = Effort { samples: SAMPLES, round: 6, limit: LIMIT };
     let mut progress = Progress::new(ROWS.len() * SIZES.len());
     let mut switches = Vec::new();
-    let p = team.size();
     for row in &ROWS {
         let mut points = Vec::new();
         for bytes in SIZES {
             if interrupt::asked() {
                 return Err(Failure::Interrupted);
             }
-            progress.step(&format!("{} of {bytes} bytes on {p} ranks", row.operation));
+            progress.step(&format!("{} of {bytes} bytes on {ranks} ranks", row.operation));
             let call = Call { operation: row.operation, bytes };
-            let contenders = [Some(row.below), Some(row.fused)];
-            if let Some(outcome) = contest(team, &call, &contenders, &effort, limits, clock)? {
+            let teams = [&below, &fused];
+            if let Some(outcome) = contest(teams, &call, TURNS, &effort, limits, clock)? {
                 points.push((bytes, outcome));
             }
         }
         // What the library would do on so many ranks.
-        let before = effective(tuning, row, p);
-        let ratios: Vec<(usize, f64)> = points.iter().map(|(b, o)| (*b, o.ratios[1])).collect();
+        let before = effective(tuning, row, ranks);
+        let ratios: Vec<(usize, f64)> = points.iter().map(|(b, o)| (*b, o.ratio)).collect();
         let from = switch(&ratios, before);
         *(row.size)(tuning) = from;
         let (operation, below, fused) = (row.operation, row.below, row.fused);
@@ -268,6 +281,10 @@ mod tests {
                 let profile = Profile::default().with_tuning(2, tuning).unwrap();
                 assert_eq!(profile.algorithm(row.operation, 2, 100), algorithm);
             }
+        }
+        let [never, always] = extremes(&Tuning::default());
+        for row in &ROWS {
+            assert_eq!((effective(&never, row, 64), effective(&always, row, 64)), (usize::MAX, 0));
         }
         let mut tuning = Tuning::default();
         tuning.many_ranks = 4;

@@ -6,7 +6,7 @@
 //! It knows nothing of combining, of copies that are not messages, nor of two
 //! ranks that share a core.
 
-use super::contest::{Call, contest};
+use super::contest::{Call, timed};
 use crate::bench::work::has_blocks;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -97,7 +97,7 @@ pub(crate) fn validate(
                 }
                 progress.step(&format!("{operation} of {bytes} bytes on {ranks} ranks"));
                 let call = Call { operation, bytes };
-                let Some(outcome) = contest(team, &call, &[None], &effort, limits, clock)? else {
+                let Some(outcome) = timed(team, &call, &effort, limits, clock)? else {
                     continue;
                 };
                 let place = outcome.place.name();
@@ -110,7 +110,7 @@ pub(crate) fn validate(
                     place: place.to_string(),
                     samples: outcome.samples,
                     predicted: predict(profile, machine, place, &call, ranks),
-                    measured: outcome.medians[0],
+                    measured: outcome.ns,
                 });
             }
         }

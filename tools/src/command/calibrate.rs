@@ -26,8 +26,8 @@ const ABOUT: &str = "\
 WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the machine has (core, l2, l3, numa,
   package, machine), by send and recv; t_s and t_w by least squares of relative errors, with bounds of
   95 %, the residuals, and how far one line for all levels (the flat model) is off. (2) For every operation, on as
-  many ranks as cores, half of them (from 4 on), and twice as many: the algorithms that the automatic choice changes
-  between, by turns at sizes of 8 bytes to 256 KiB; the size from which the second one is faster. A size
+  many ranks as cores, half of them (from 4 on), and twice as many: the two ways that the automatic choice changes
+  between, by two teams in turns at sizes of 8 bytes to 256 KiB; the size from which the second one is faster. A size
   of the library's stays unless another is better by 2 % on average. (3) From which footprint on
   streaming stores are faster. About a minute on a small machine; more levels take longer.
 
@@ -175,7 +175,7 @@ impl Calibrate {
             profile = profile.with_level(line.rates()).map_err(Failure::run)?;
         }
         let n = pus.len();
-        let mut tuning = Tuning::of(machine);
+        let mut tuning = Tuning::of(machine, n.max(1));
         let mut stream = None;
         if n > 1 {
             let build = |tuning| tuned(pus, n, tuning);
@@ -185,9 +185,10 @@ impl Calibrate {
         }
         let mut switches = Vec::new();
         for ranks in numbers(n) {
-            let mut own = tuning;
-            let team = tuned(pus, ranks, own)?;
-            let found = measure_switches(&team, &mut own, limits, clock)?;
+            let mut own = Tuning::of(machine, ranks);
+            own.stream_from = tuning.stream_from;
+            let build = |tuning| tuned(pus, ranks, tuning);
+            let found = measure_switches(ranks, &mut own, build, limits, clock)?;
             profile = profile.with_tuning(ranks, own).map_err(Failure::run)?;
             switches.push((ranks, found));
         }

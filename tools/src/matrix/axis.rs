@@ -107,8 +107,8 @@ pub(crate) fn shared(machine: &Machine, a: usize, b: usize) -> &'static str {
 /// What the cores of a vertex share, innermost. One memory for all cores says
 /// nothing: then they share the package, or the machine.
 pub(crate) fn name(vertex: &Vertex) -> Level {
-    let named = vertex.levels.iter().filter(|level| vertex.depth > 0 || **level != Level::Numa);
-    named.last().copied().unwrap_or(Level::Group)
+    let mut named = vertex.levels.iter().filter(|level| vertex.depth > 0 || **level != Level::Numa);
+    named.next_back().copied().unwrap_or(Level::Group)
 }
 
 #[cfg(test)]

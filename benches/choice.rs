@@ -1,0 +1,182 @@
+//! Is the library's own choice the best one? For every operation and size, the
+//! automatic choice beside every algorithm of the catalogue that can serve, in
+//! turns, in one process: what the host does to the cores in the meantime it
+//! does to all of them.
+//!
+//! Each call is timed alone, from a barrier, on buffers that their owners have
+//! just rewritten; the slowest rank counts. In a first round what is slower
+//! than three times the best is left out. A cell's ratio is the median, over the
+//! rounds, of the automatic choice's time over the other algorithm's.
+//!
+//! `tools/auto-vs-best`, or `cargo bench --bench choice [-- OPERATION..]`;
+//! environment: `RANKS` (2), `BYTES` (a list: of the vector, or of all blocks of
+//! a rank), `ROUNDS` (60), `LIMIT` (1.10). Exit code 1 if a cell is above the
+//! limit. With `--test` one round, nothing printed but that it works.
+
+use phalanx::schedule::{Algorithm, Operation, Request};
+use phalanx::{Comm, Team, op};
+use std::hint::black_box;
+use std::time::Instant;
+
+const BYTES: [usize; 10] =
+    [8, 64, 512, 1 << 11, 1 << 13, 1 << 14, 1 << 15, 1 << 18, 1 << 20, 1 << 22];
+
+/// One rank's buffers.
+struct Buffers {
+    x: Vec<f64>,
+    wide: Vec<f64>,
+    out: Vec<f64>,
+}
+
+/// One call on `n` elements; of the operations with blocks, `n` is the length of
+/// all blocks.
+fn call(comm: &mut Comm, operation: Operation, b: &mut Buffers, n: usize) {
+    let p = comm.size();
+    let block = n / p;
+    let at_root = if comm.rank() == 0 { block * p } else { 0 };
+    match operation {
+        Operation::Broadcast => comm.broadcast(&mut b.x[..n], 0),
+        Operation::Reduce => comm.reduce(&mut b.x[..n], op::Sum, 0),
+        Operation::AllReduce => comm.all_reduce(&mut b.x[..n], op::Sum),
+        Operation::Scan => comm.scan(&mut b.x[..n], op::Sum),
+        Operation::ExclusiveScan => comm.exclusive_scan(&mut b.x[..n], op::Sum),
+        Operation::Shift => comm.shift(&mut b.x[..n], 1),
+        Operation::AllGather => comm.all_gather_into(&b.x[..block], &mut b.out[..block * p]),
+        Operation::Gather => comm.gather_into(&b.x[..block], &mut b.out[..at_root], 0),
+        Operation::Scatter => comm.scatter_into(&b.wide[..at_root], &mut b.out[..block], 0),
+        Operation::ReduceScatter => {
+            comm.reduce_scatter_into(&b.wide[..block * p], &mut b.out[..block], op::Sum);
+        }
+        Operation::AllToAll => {
+            comm.all_to_all_into(&b.wide[..block * p], &mut b.out[..block * p]);
+        }
+        _ => comm.barrier(),
+    }
+}
+
+/// The time of one call by `algorithm` (none: the library's choice), in ns.
+fn timed(
+    comm: &mut Comm,
+    operation: Operation,
+    algorithm: Option<Algorithm>,
+    b: &mut Buffers,
+    n: usize,
+) -> f64 {
+    for buf in [&mut b.x, &mut b.wide] {
+        buf[..n].iter_mut().enumerate().for_each(|(j, x)| *x = j as f64);
+    }
+    black_box(&mut *b);
+    comm.barrier();
+    comm.barrier();
+    let start = Instant::now();
+    match algorithm {
+        None => call(comm, operation, b, n),
+        Some(algorithm) => call(&mut comm.with(algorithm), operation, b, n),
+    }
+    let mut ns = [start.elapsed().as_nanos() as f64];
+    comm.all_reduce(&mut ns, op::Max);
+    ns[0]
+}
+
+fn median(mut v: Vec<f64>) -> f64 {
+    v.sort_by(f64::total_cmp);
+    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
+}
+
+struct Cell {
+    operation: Operation,
+    bytes: usize,
+    auto_ns: f64,
+    /// Algorithm, its median time, and the median ratio of auto's to it.
+    others: Vec<(Algorithm, f64, f64)>,
+}
+
+/// One rank's part: the cell is the same on all ranks.
+fn cell(comm: &mut Comm, operation: Operation, bytes: usize, rounds: usize) -> Cell {
+    let p = comm.size();
+    let n = (bytes / 8).next_multiple_of(p);
+    let mut b = Buffers { x: vec![1.0; n], wide: vec![1.0; n], out: vec![0.0; n] };
+    let request = Request::new(operation, p).shift(1);
+    let mut all: Vec<Algorithm> =
+        Algorithm::for_operation(operation).filter(|a| a.schedule(&request).is_ok()).collect();
+    let first: Vec<f64> = all
+        .iter()
+        .map(|&a| {
+            (0..3).map(|_| timed(comm, operation, Some(a), &mut b, n)).fold(f64::MAX, f64::min)
+        })
+        .collect();
+    let best = first.iter().copied().fold(f64::MAX, f64::min);
+    let mut keep = first.iter().map(|&ns| ns <= 3.0 * best);
+    all.retain(|_| keep.next().unwrap_or(false));
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); all.len() + 1];
+    for round in 0..rounds {
+        for turn in 0..times.len() {
+            // Forwards from another one each time, and backwards.
+            let i = (turn + round) % times.len();
+            let i = if round % 2 == 0 { i } else { times.len() - 1 - i };
+            let algorithm = i.checked_sub(1).map(|i| all[i]);
+            times[i].push(timed(comm, operation, algorithm, &mut b, n));
+        }
+    }
+    let auto = times.remove(0);
+    let others = all.into_iter().zip(times).map(|(algorithm, times)| {
+        let ratio = auto.iter().zip(&times).map(|(a, t)| a / t).collect();
+        (algorithm, median(times), median(ratio))
+    });
+    Cell { operation, bytes: n * 8, others: others.collect(), auto_ns: median(auto.clone()) }
+}
+
+fn number(name: &str, default: f64) -> f64 {
+    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let test = arguments.iter().any(|a| a == "--test");
+    let mut operations: Vec<Operation> = Vec::new();
+    for name in arguments.iter().filter(|a| !a.starts_with("--")) {
+        operations.push(name.parse()?);
+    }
+    if operations.is_empty() {
+        operations = Operation::ALL.into_iter().filter(|&o| o != Operation::Barrier).collect();
+    }
+    let asked = std::env::var("BYTES").unwrap_or_default();
+    let mut sizes: Vec<usize> = asked.split(',').filter_map(|s| s.parse().ok()).collect();
+    if sizes.is_empty() {
+        sizes = if test { vec![64, 4096] } else { BYTES.to_vec() };
+    }
+    let rounds = if test { 1 } else { number("ROUNDS", 60.0) as usize };
+    let limit = number("LIMIT", 1.10);
+    let team = Team::builder().ranks(number("RANKS", 2.0) as usize).build()?;
+    if !test {
+        println!("op\tbytes\tauto_ns\tbest_ns\tbest\tratio\tsecond\tratio");
+    }
+    let mut above = Vec::new();
+    for &operation in &operations {
+        for &bytes in &sizes {
+            let cells = team.run(|comm| cell(comm, operation, bytes, rounds))?;
+            let Some(mut cell) = cells.into_iter().next() else { continue };
+            cell.others.sort_by(|a, b| b.2.total_cmp(&a.2));
+            let Some(&(best, best_ns, ratio)) = cell.others.first() else { continue };
+            let second =
+                cell.others.get(1).map_or(String::new(), |o| format!("{}\t{:.2}", o.0, o.2));
+            let line = format!(
+                "{}\t{}\t{:.0}\t{best_ns:.0}\t{best}\t{ratio:.2}\t{second}",
+                cell.operation, cell.bytes, cell.auto_ns
+            );
+            if !test {
+                println!("{line}");
+            }
+            if ratio > limit {
+                above.push(line);
+            }
+        }
+    }
+    if test {
+        println!("choice: works");
+    } else if !above.is_empty() {
+        println!("# above {limit:.2}:\n{}", above.join("\n"));
+        std::process::exit(1);
+    }
+    Ok(())
+}
