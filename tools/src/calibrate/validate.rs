@@ -303,13 +303,21 @@ mod tests {
         assert_eq!(predict(&profile, &machine, "far", &barrier, 2), None);
     }
 
+    /// Broadcasts are messages, whatever the library's own sizes are.
+    fn never_fused() -> phalanx::model::Tuning {
+        let mut tuning = phalanx::model::Tuning::default();
+        tuning.broadcast_fused = usize::MAX;
+        tuning
+    }
+
     #[test]
     fn a_level_without_rates_has_its_neighbours() {
         let machine = Machine::from_synthetic("pack:2 l3:2 core:2 pu:1").unwrap();
         let only = [rates("machine", "any", 400.0, 0.1)];
         let profile = Profile::default().with_level(only[0].clone()).unwrap();
-        let shift = Call { operation: Operation::Shift, bytes: 1000 };
-        assert_eq!(predict(&profile, &machine, "any", &shift, 2), Some(500.0));
+        let profile = profile.with_tuning(2, never_fused()).unwrap();
+        let message = Call { operation: Operation::Broadcast, bytes: 1000 };
+        assert_eq!(predict(&profile, &machine, "any", &message, 2), Some(500.0));
         assert!(levels(&[], &machine, "any").is_none());
     }
 
