@@ -214,7 +214,7 @@ fn a_profile_is_written_and_read() {
     assert_eq!(keys(evidence), ["written_by", "levels", "switches", "stream", "validation"]);
     let operations = evidence["switches"][0]["operations"].as_array().unwrap();
     assert_eq!(operations.len(), 10);
-    assert!(operations.iter().all(|o| o["points"].as_array().unwrap().len() == 8), "{evidence:#}");
+    assert!(operations.iter().all(|o| o["points"].as_array().unwrap().len() == 7), "{evidence:#}");
 
     // A program of that machine follows it.
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));

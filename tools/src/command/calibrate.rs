@@ -27,7 +27,7 @@ WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the mac
   package, machine), by send and recv; t_s and t_w by least squares of relative errors, with bounds of
   95 %, the residuals, and how far one line for all levels (the flat model) is off. (2) For every operation, on as
   many ranks as cores, half of them (from 4 on), and twice as many: the two ways that the automatic choice changes
-  between, by two teams in turns at sizes of 8 bytes to 256 KiB; the size from which the second one is faster. A size
+  between, by two teams in turns at sizes of 48 bytes to 256 KiB; the size from which the second one is faster. A size
   of the library's stays unless another is better by 2 % on average. (3) From which footprint on
   streaming stores are faster. About a minute on a small machine; more levels take longer.
 
