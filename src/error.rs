@@ -74,6 +74,9 @@ pub enum Error {
         /// The ranks of the team.
         ranks: usize,
     },
+    /// A profile cannot be used: the file that `PHALANX_PROFILE` names, or one
+    /// that was handed in.
+    Profile(crate::model::ProfileError),
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -243,6 +246,7 @@ impl fmt::Display for Error {
             Error::Model { model, ranks } => {
                 write!(f, "the model of the levels is for {model} ranks, the team has {ranks}")
             }
+            Error::Profile(e) => e.fmt(f),
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \
@@ -309,6 +313,7 @@ impl std::error::Error for Error {
         match self {
             Error::Placement(e) => Some(e),
             Error::Machine(e) => Some(e),
+            Error::Profile(e) => Some(e),
             Error::Spawn(e) => Some(e),
             _ => None,
         }

@@ -52,6 +52,8 @@
 //! # Crate features
 //! - **hwloc** (default): reads the machine through libhwloc if it is installed
 //!   when the crate is built; otherwise, and without the feature, from sysfs.
+//! - **profile** (default): reads the profile that `phalanx calibrate` writes
+//!   ([`model::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
 //! - **half**: operators for `half::f16` and `bf16`.
 

@@ -36,7 +36,7 @@ use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
     Call, Check, Fabric, Params, Port, Sig, Span, Stop, World, disagreement, in_words,
 };
-use crate::model::Tuning;
+use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
@@ -92,8 +92,10 @@ pub struct Comm {
     addresses: Vec<*mut u8>,
     scratch: Scratch,
     roster: Option<Arc<Roster>>,
-    /// The same on all ranks.
+    /// The same on all ranks: the sizes for this number of ranks, and what
+    /// those of sub-communicators come from.
     tuning: Tuning,
+    rules: Arc<Rules>,
     /// For threads of the user's own, which no run counts.
     _crowd: Option<Crowd>,
     /// A sub-communicator's end, which its ranks share.
@@ -117,8 +119,8 @@ fn this_thread() -> usize {
 }
 
 impl Comm {
-    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
-        let tuning = roster.as_ref().map_or_else(Tuning::default, |roster| roster.tuning);
+    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
+        let tuning = rules.tuning(port.size());
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
         let usual = model.map_or(Choice::Auto, Choice::Levels);
@@ -136,16 +138,10 @@ impl Comm {
             scratch: Scratch::new(),
             roster,
             tuning,
+            rules,
             _crowd: crowd,
             ending: None,
         }
-    }
-
-    /// The communicator with other sizes at which it changes its ways, which all
-    /// ranks must have.
-    pub(crate) fn tuned(mut self, tuning: Tuning) -> Self {
-        self.tuning = tuning;
-        self
     }
 
     /// A sub-communicator of this one.
@@ -155,6 +151,7 @@ impl Comm {
             || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
         let model = model.and_then(|model| model.of_members(&members()));
         let usual = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
+        let tuning = self.rules.tuning(port.size());
         Comm {
             port,
             thread: self.thread,
@@ -168,7 +165,8 @@ impl Comm {
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster: self.roster.clone(),
-            tuning: self.tuning,
+            tuning,
+            rules: self.rules.clone(),
             _crowd: None,
             ending: Some(ending),
         }

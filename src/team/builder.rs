@@ -3,7 +3,7 @@
 use super::crew::Team;
 use crate::Comm;
 use crate::error::Error;
-use crate::model::{LevelModel, Tuning};
+use crate::model::{LevelModel, Profile, Tuning};
 use crate::placement::Placement;
 use crate::wait::Wait;
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub struct Builder {
     pub(super) deadline: Option<Duration>,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    pub(super) profile: Option<Profile>,
     pub(super) tuning: Option<Tuning>,
     pub(super) model: Option<LevelModel>,
     /// For tests of what is done on machines with several NUMA nodes.
@@ -47,6 +48,7 @@ impl Builder {
             deadline: None,
             pin_caller: true,
             stack_size: None,
+            profile: None,
             tuning: None,
             model: None,
             always_apart: false,
@@ -177,8 +179,38 @@ impl Builder {
         self
     }
 
+    /// The profile that the sizes come from at which collectives change their
+    /// ways, instead of the process's own.
+    /// Default: the file that the variable `PHALANX_PROFILE` names (set to nothing: none),
+    /// else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read
+    /// once a process, by the first team. [`Team::profile`] says which it was.
+    ///
+    /// A profile of another machine is not followed: from a file it is refused
+    /// (the report says why), handed in it is an error. The empty profile
+    /// ([`Profile::default`]) asks for the library's own rules.
+    ///
+    /// ```
+    /// use phalanx::{Team, model::{Profile, Tuning}};
+    /// let mut tuning = Tuning::default();
+    /// tuning.all_gather_fused = 0; // always
+    /// let profile = Profile::default().with_tuning(3, tuning)?;
+    /// let team = Team::builder().ranks(3).profile(profile).build()?;
+    /// let all = team.run(|comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather_into(&[comm.rank()], &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[0], [0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
     /// The sizes at which collectives change their ways, for all ranks and all
-    /// their communicators. Default: [`Tuning::of`] this machine and these ranks.
+    /// their communicators, whatever a profile says. Default: those of the
+    /// [`profile`](Builder::profile), else [`Tuning::of`] this machine and these ranks.
     ///
     /// ```
     /// use phalanx::{Team, machine::Machine, model::Tuning};
@@ -224,6 +256,8 @@ impl Builder {
     /// - [`Error::Ranks`] for 0 ranks or too many.
     /// - [`Error::Placement`] for a list of cores that cannot be had.
     /// - [`Error::Model`] for a model of another number of ranks.
+    /// - [`Error::Profile`] if `PHALANX_PROFILE` names a file that cannot be
+    ///   read, or the profile handed in is of another machine.
     /// - [`Error::Spawn`] if the system refuses a thread.
     ///
     /// ```

@@ -10,7 +10,9 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::{Machine, affinity};
-use crate::model::{LevelModel, MachineCosts, Tuning};
+use crate::model::{
+    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
+};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::wait::{Bed, Crowd, Wait, know_cores};
@@ -77,6 +79,8 @@ struct Shared {
     accounts: Box<[CachePadded<Account>]>,
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
+    profile: ProfileReport,
+    rules: Arc<Rules>,
 }
 
 /// Ranks on pinned threads that run closures together.
@@ -129,7 +133,8 @@ impl Team {
     /// work in [`Comm::protect`] to get it as an [`Error`] instead.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for 0 ranks or too many.
+    /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
+    /// `PHALANX_PROFILE` names a file that cannot be read.
     ///
     /// # Examples
     /// ```
@@ -164,12 +169,18 @@ impl Team {
             }
         };
         check_ranks(ranks)?;
+        let profile = match builder.profile {
+            Some(profile) => ProfileReport::given(profile, &machine),
+            None => for_process(|| Ok(Fingerprint::of(&machine))),
+        }
+        .map_err(Error::Profile)?;
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = World::new(ranks).counting_from(builder.start);
         let world = Arc::new(world.with_deadline(builder.deadline));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine, ranks));
+        let rules =
+            Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let model = match &builder.model {
             Some(model) if model.ranks() == ranks => Some(Arc::new(model.clone())),
             Some(model) => {
@@ -183,7 +194,7 @@ impl Team {
             }
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
-        let roster = Arc::new(Roster { machine, pus: pus_of, tuning, model, always_apart });
+        let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
         let shared = Arc::new(Shared {
             world,
             dispatch,
@@ -194,6 +205,8 @@ impl Team {
             accounts: (0..ranks).map(|_| CachePadded::new(Account::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
+            profile,
+            rules: Arc::new(rules),
         });
         let caller = shared.renew();
         let mut team = Team {
@@ -264,6 +277,18 @@ impl Team {
     /// ```
     pub fn machine(&self) -> &Machine {
         &self.shared.roster().machine
+    }
+
+    /// The profile that the team's sizes come from, and where it was found;
+    /// where one was refused, why.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(1).build()?;
+    /// println!("choices by {}", team.profile());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn profile(&self) -> &ProfileReport {
+        &self.shared.profile
     }
 
     /// Runs `f` on every rank, on this thread as rank 0, and returns what each
@@ -490,7 +515,7 @@ impl Shared {
         let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
-            Comm::new(port, Some(self.roster().clone()))
+            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
         });
         let caller = comms.next().expect("a team has at least one rank");
         for (slot, comm) in self.fresh[1..].iter().zip(comms) {

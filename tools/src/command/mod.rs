@@ -1,8 +1,12 @@
 //! The commands: one file each, one variant each.
 
+mod bandwidth;
 mod bench;
+mod calibrate;
 mod check;
 mod cost;
+mod diff;
+mod latency;
 mod machine;
 mod model;
 mod peers;
@@ -24,6 +28,10 @@ pub(crate) enum Command {
     Place(Box<place::Place>),
     Peers(Box<peers::Peers>),
     Soak(soak::Soak),
+    Latency(Box<latency::Latency>),
+    Bandwidth(bandwidth::Bandwidth),
+    Diff(diff::DiffArgs),
+    Calibrate(calibrate::Calibrate),
 }
 
 impl Command {
@@ -39,6 +47,10 @@ impl Command {
             Command::Place(place) => place.run(),
             Command::Peers(peers) => peers.run(),
             Command::Soak(soak) => soak.run(),
+            Command::Latency(latency) => latency.run(),
+            Command::Bandwidth(bandwidth) => bandwidth.run(),
+            Command::Diff(diff) => diff.run(),
+            Command::Calibrate(calibrate) => calibrate.run(),
         }
     }
 }
