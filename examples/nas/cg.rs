@@ -11,13 +11,13 @@ use crate::spmd::Spmd;
 use std::ops::Range;
 
 /// Steps of conjugate gradients in an outer step.
-pub const STEPS: usize = 25;
+pub(crate) const STEPS: usize = 25;
 
-pub struct Cg {
+pub(crate) struct Cg {
     class: Class,
     n: usize,
     nonzer: usize,
-    pub iterations: usize,
+    pub(crate) iterations: usize,
     shift: f64,
     matrix: Matrix,
 }
@@ -30,7 +30,7 @@ enum Matrix {
 }
 
 /// A column number.
-pub trait Column: Copy + Send + Sync {
+pub(crate) trait Column: Copy + Send + Sync {
     fn index(self) -> usize;
 }
 
@@ -47,7 +47,7 @@ impl Column for u32 {
 }
 
 /// Compressed rows. All columns are less than `columns` (`Rows::new`, `Rows::block`).
-pub struct Rows<I> {
+pub(crate) struct Rows<I> {
     columns: usize,
     /// Where each row starts, and where the last ends.
     starts: Vec<usize>,
@@ -57,8 +57,7 @@ pub struct Rows<I> {
 
 impl<I: Column + TryFrom<usize>> Rows<I> {
     fn new(columns: usize, rows: Vec<Vec<(usize, f64)>>) -> Self {
-        let mut matrix =
-            Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() };
+        let mut matrix = Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() };
         for (column, value) in rows.iter().flatten() {
             assert!(*column < columns);
             let column = I::try_from(*column).ok().expect("the type takes all columns");
@@ -73,7 +72,7 @@ impl<I: Column + TryFrom<usize>> Rows<I> {
 }
 
 impl<I: Column> Rows<I> {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
@@ -89,12 +88,12 @@ impl<I: Column> Rows<I> {
     }
 
     /// y = A x; returns w.y, where w has a number for each row.
-    pub fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+    pub(crate) fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
         self.times_rows(0, x, y, w)
     }
 
     /// As `times`, for the `y.len()` rows from `first` on.
-    pub fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+    pub(crate) fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
         assert!(x.len() == self.columns && y.len() == w.len());
         let starts = &self.starts[first..=first + y.len()];
         let mut dot = 0.0;
@@ -124,7 +123,7 @@ fn product<I: Column>(indices: &[I], values: &[f64], x: &[f64]) -> f64 {
     (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
 }
 
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
     let (b8, b_rest) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];
@@ -137,7 +136,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// z += alpha p, r -= alpha q; returns r.r.
-pub fn advance(alpha: f64, p: &[f64], q: &[f64], z: &mut [f64], r: &mut [f64]) -> f64 {
+pub(crate) fn advance(alpha: f64, p: &[f64], q: &[f64], z: &mut [f64], r: &mut [f64]) -> f64 {
     for (((z, r), p), q) in z.iter_mut().zip(&mut *r).zip(p).zip(q) {
         *z += alpha * p;
         *r -= alpha * q;
@@ -146,7 +145,7 @@ pub fn advance(alpha: f64, p: &[f64], q: &[f64], z: &mut [f64], r: &mut [f64]) -
 }
 
 impl Cg {
-    pub fn new(class: Class) -> Self {
+    pub(crate) fn new(class: Class) -> Self {
         let n = class.of([1400, 7000, 14000, 75000]);
         let nonzer = class.of([7, 8, 11, 13]);
         let shift = class.of([10.0, 12.0, 20.0, 60.0]);
@@ -159,13 +158,13 @@ impl Cg {
         Cg { class, n, nonzer, iterations: class.of([15, 15, 15, 75]), shift, matrix }
     }
 
-    pub fn mops(&self) -> f64 {
+    pub(crate) fn mops(&self) -> f64 {
         let k = (self.nonzer * (self.nonzer + 1)) as f64;
         let steps = STEPS as f64;
         2.0 * (self.iterations * self.n) as f64 * (3.0 + k + steps * (5.0 + k) + 3.0) / 1e6
     }
 
-    pub fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
+    pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let rows = comm.part(self.n);
         match &self.matrix {
             Matrix::Short(m) => self.iterate(comm, &m.block(rows.clone()), rows),
@@ -173,7 +172,7 @@ impl Cg {
         }
     }
 
-    pub fn fork_join(&self) -> Outcome {
+    pub(crate) fn fork_join(&self) -> Outcome {
         match &self.matrix {
             Matrix::Short(m) => crate::fork_join::cg::iterate(self, m),
             Matrix::Long(m) => crate::fork_join::cg::iterate(self, m),
@@ -181,7 +180,12 @@ impl Cg {
     }
 
     /// One outer step that nobody counts, then the counted ones from the same start.
-    fn iterate<C: Spmd, I: Column>(&self, comm: &mut C, a: &Rows<I>, mine: Range<usize>) -> Outcome {
+    fn iterate<C: Spmd, I: Column>(
+        &self,
+        comm: &mut C,
+        a: &Rows<I>,
+        mine: Range<usize>,
+    ) -> Outcome {
         let mut state = State::new(self.n, mine);
         let mut x = vec![1.0; a.len()];
         state.outer_step(comm, a, &mut x);
@@ -195,17 +199,13 @@ impl Cg {
     }
 
     /// The estimate of the eigenvalue, from x.z.
-    pub fn zeta(&self, xz: f64) -> f64 {
+    pub(crate) fn zeta(&self, xz: f64) -> f64 {
         self.shift + 1.0 / xz
     }
 
-    pub fn judge(&self, seconds: f64, zeta: f64) -> Outcome {
-        let published = self.class.of([
-            8.5971775078648,
-            10.362595087124,
-            17.130235054029,
-            22.712745482631,
-        ]);
+    pub(crate) fn judge(&self, seconds: f64, zeta: f64) -> Outcome {
+        let published =
+            self.class.of([8.5971775078648, 10.362595087124, 17.130235054029, 22.712745482631]);
         Outcome::new(seconds, agree(zeta, published), 1e-10)
     }
 }

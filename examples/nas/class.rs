@@ -5,7 +5,7 @@ use std::fmt;
 /// The size of a problem: S and W are small, A and B fill memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 #[value(rename_all = "UPPER")]
-pub enum Class {
+pub(crate) enum Class {
     S,
     W,
     A,
@@ -13,10 +13,10 @@ pub enum Class {
 }
 
 impl Class {
-    pub const ALL: [Class; 4] = [Class::S, Class::W, Class::A, Class::B];
+    pub(crate) const ALL: [Class; 4] = [Class::S, Class::W, Class::A, Class::B];
 
     /// The entry of a table with a column for each class.
-    pub fn of<T>(self, [s, w, a, b]: [T; 4]) -> T {
+    pub(crate) fn of<T>(self, [s, w, a, b]: [T; 4]) -> T {
         match self {
             Class::S => s,
             Class::W => w,

@@ -21,10 +21,10 @@ const WIDTH: usize = 8;
 const GAP: usize = 4;
 const ALPHA: f64 = 1e-6;
 
-pub struct Ft {
+pub(crate) struct Ft {
     class: Class,
-    pub n: [usize; 3],
-    pub iterations: usize,
+    pub(crate) n: [usize; 3],
+    pub(crate) iterations: usize,
     forward: [Arc<dyn Fft<f64>>; 3],
     inverse: [Arc<dyn Fft<f64>>; 3],
 }
@@ -37,7 +37,7 @@ enum Way {
 }
 
 impl Ft {
-    pub fn new(class: Class) -> Self {
+    pub(crate) fn new(class: Class) -> Self {
         let n = class.of([[64, 64, 64], [128, 128, 32], [256, 256, 128], [512, 256, 256]]);
         let mut planner = FftPlanner::new();
         Ft {
@@ -50,21 +50,21 @@ impl Ft {
     }
 
     /// The most ranks that have something to do.
-    pub fn most_ranks(&self) -> usize {
+    pub(crate) fn most_ranks(&self) -> usize {
         self.n[1].min(self.n[2])
     }
 
-    pub fn points(&self) -> usize {
+    pub(crate) fn points(&self) -> usize {
         self.n.iter().product()
     }
 
-    pub fn mops(&self) -> f64 {
+    pub(crate) fn mops(&self) -> f64 {
         let (n, it) = (self.points() as f64, self.iterations as f64);
         n * (14.8157 + 7.19641 * n.ln() + it * (5.23518 + 7.21113 * n.ln())) / 1e6
     }
 
     /// Memory for the gathered lines of one rank.
-    pub fn bench(&self) -> Bench {
+    pub(crate) fn bench(&self) -> Bench {
         let longest = self.n.into_iter().max().expect("three of them");
         let ffts = self.forward.iter().chain(&self.inverse);
         let scratch = ffts.map(|fft| fft.get_inplace_scratch_len()).max().expect("six of them");
@@ -82,12 +82,12 @@ impl Ft {
     }
 
     /// The decays along x, y and z until step `t`; a mode's is their product.
-    pub fn decays(&self, t: usize) -> [Vec<f64>; 3] {
+    pub(crate) fn decays(&self, t: usize) -> [Vec<f64>; 3] {
         [0, 1, 2].map(|axis| self.decay(axis, t))
     }
 
     /// Plane z of the start, transformed along x and y.
-    pub fn first_plane(&self, z: usize, plane: &mut [Complex64], bench: &mut Bench) {
+    pub(crate) fn first_plane(&self, z: usize, plane: &mut [Complex64], bench: &mut Bench) {
         let [nx, ny, _] = self.n;
         let mut stream = Random::new(SEED).jumped((2 * nx * ny * z) as u64);
         let mut numbers = vec![0.0; 2 * nx];
@@ -128,7 +128,7 @@ impl Ft {
     }
 
     /// Plane y of the spectrum from the rows (z, y) of the planes z.
-    pub fn spectrum_plane<'a>(
+    pub(crate) fn spectrum_plane<'a>(
         &self,
         row: impl Fn(usize) -> &'a [Complex64],
         plane: &mut [Complex64],
@@ -138,7 +138,7 @@ impl Ft {
     }
 
     /// Plane y of the spectrum after some decay, transformed back along z.
-    pub fn decayed_plane(
+    pub(crate) fn decayed_plane(
         &self,
         y: usize,
         decays: &[Vec<f64>; 3],
@@ -158,7 +158,7 @@ impl Ft {
     }
 
     /// Plane z of the result from the rows (y, z) of the planes y.
-    pub fn last_plane<'a>(
+    pub(crate) fn last_plane<'a>(
         &self,
         row: impl Fn(usize) -> &'a [Complex64],
         plane: &mut [Complex64],
@@ -169,13 +169,14 @@ impl Ft {
     }
 
     /// What plane z contributes to the checksum.
-    pub fn checksum(&self, z: usize, plane: &[Complex64]) -> Complex64 {
+    pub(crate) fn checksum(&self, z: usize, plane: &[Complex64]) -> Complex64 {
         let [nx, ny, nz] = self.n;
-        let points = (1..=1024).filter(|j| 5 * j % nz == z).map(|j| plane[3 * j % ny * nx + j % nx]);
+        let points =
+            (1..=1024).filter(|j| 5 * j % nz == z).map(|j| plane[3 * j % ny * nx + j % nx]);
         points.sum::<Complex64>() / self.points() as f64
     }
 
-    pub fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
+    pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let mut slabs = Slabs::new(self, comm);
         // Once for nothing, so that all memory is there.
         slabs.forward(self, comm);
@@ -190,12 +191,12 @@ impl Ft {
         Outcome::new(clock.stop(comm), error, 1e-12)
     }
 
-    pub fn fork_join(&self) -> Outcome {
+    pub(crate) fn fork_join(&self) -> Outcome {
         crate::fork_join::ft::iterate(self)
     }
 
     /// The worse of an error so far and that of the checksum of step `t`.
-    pub fn judge(&self, t: usize, sum: Complex64, worst: f64) -> f64 {
+    pub(crate) fn judge(&self, t: usize, sum: Complex64, worst: f64) -> f64 {
         let checksums = self.class.of([&S[..], &W, &A, &B]);
         let [re, im] = checksums[t - 1].map(|x| 100.0 * x);
         let published = Complex64::new(re, im);
@@ -205,7 +206,7 @@ impl Ft {
 }
 
 /// Where lines are gathered.
-pub struct Bench {
+pub(crate) struct Bench {
     lines: Vec<Complex64>,
     scratch: Vec<Complex64>,
 }

@@ -9,16 +9,16 @@ use crate::random::{Random, SEED};
 use crate::spmd::Spmd;
 use std::ops::Range;
 
-pub const ITERATIONS: usize = 10;
+pub(crate) const ITERATIONS: usize = 10;
 
-pub struct Is {
+pub(crate) struct Is {
     class: Class,
-    pub max_key: usize,
-    pub keys: Vec<u32>,
+    pub(crate) max_key: usize,
+    pub(crate) keys: Vec<u32>,
 }
 
 impl Is {
-    pub fn new(class: Class) -> Self {
+    pub(crate) fn new(class: Class) -> Self {
         let n = 1usize << class.of([16, 20, 23, 25]);
         let max_key = 1usize << class.of([11, 16, 19, 21]);
         let quarter = (max_key / 4) as f64;
@@ -34,17 +34,17 @@ impl Is {
     }
 
     /// Millions of keys ranked.
-    pub fn mops(&self) -> f64 {
+    pub(crate) fn mops(&self) -> f64 {
         (ITERATIONS * self.keys.len()) as f64 / 1e6
     }
 
     /// The two keys that iteration `t` changes: place and key.
-    pub fn changes(&self, t: usize) -> [(usize, u32); 2] {
+    pub(crate) fn changes(&self, t: usize) -> [(usize, u32); 2] {
         [(t, t as u32), (t + ITERATIONS, (self.max_key - t) as u32)]
     }
 
     /// The places of the keys whose ranks are published.
-    pub fn watched(&self) -> [usize; 5] {
+    pub(crate) fn watched(&self) -> [usize; 5] {
         self.class.of([
             [48427, 17148, 23627, 62548, 4431],
             [357773, 934767, 875723, 898999, 404505],
@@ -54,7 +54,7 @@ impl Is {
     }
 
     /// Their ranks in iteration `t`.
-    pub fn published(&self, t: usize) -> [usize; 5] {
+    pub(crate) fn published(&self, t: usize) -> [usize; 5] {
         self.class.of([
             [t, 18 + t, 346 + t, 64917 - t, 65463 - t],
             [1247 + t, 11696 + t, 1039987 - t, 1043896 - t, 1048018 - t],
@@ -63,7 +63,7 @@ impl Is {
         ])
     }
 
-    pub fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
+    pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let mut sorter = Sorter::new(self, comm);
         sorter.rank_keys(self, comm, 1);
         let clock = Stopwatch::start(comm);
@@ -77,13 +77,13 @@ impl Is {
         Outcome::new(seconds, wrong, 0.0)
     }
 
-    pub fn fork_join(&self) -> Outcome {
+    pub(crate) fn fork_join(&self) -> Outcome {
         crate::fork_join::is::iterate(self)
     }
 }
 
 /// Counts `keys` by value.
-pub fn count(keys: &[u32], counts: &mut [u32]) {
+pub(crate) fn count(keys: &[u32], counts: &mut [u32]) {
     counts.fill(0);
     for &key in keys {
         counts[key as usize] += 1;
@@ -188,7 +188,7 @@ fn sum_counts<'a>(mut parts: impl Iterator<Item = &'a [u32]>, sums: &mut [u32]) 
 }
 
 /// Turns counts into the numbers of smaller keys, from `smaller` on.
-pub fn accumulate(mut smaller: u32, counts: &mut [u32]) {
+pub(crate) fn accumulate(mut smaller: u32, counts: &mut [u32]) {
     let (last, counts) = counts.split_last_mut().expect("there is an end");
     for count in counts {
         let here = *count;

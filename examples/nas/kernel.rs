@@ -11,7 +11,7 @@ use crate::spmd::Spmd;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
+pub(crate) enum Kernel {
     Ep,
     Cg,
     Is,
@@ -20,7 +20,8 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    pub const ALL: [Kernel; 5] = [Kernel::Ep, Kernel::Cg, Kernel::Is, Kernel::Ft, Kernel::Mg];
+    pub(crate) const ALL: [Kernel; 5] =
+        [Kernel::Ep, Kernel::Cg, Kernel::Is, Kernel::Ft, Kernel::Mg];
 }
 
 impl fmt::Display for Kernel {
@@ -30,9 +31,9 @@ impl fmt::Display for Kernel {
 }
 
 /// A kernel with its data: what all ranks start from, and nobody times.
-pub struct Problem {
-    pub kernel: Kernel,
-    pub class: Class,
+pub(crate) struct Problem {
+    pub(crate) kernel: Kernel,
+    pub(crate) class: Class,
     data: Data,
 }
 
@@ -45,7 +46,7 @@ enum Data {
 }
 
 impl Problem {
-    pub fn new(kernel: Kernel, class: Class) -> Self {
+    pub(crate) fn new(kernel: Kernel, class: Class) -> Self {
         let data = match kernel {
             Kernel::Ep => Data::Ep(Ep::new(class)),
             Kernel::Cg => Data::Cg(Cg::new(class)),
@@ -57,7 +58,7 @@ impl Problem {
     }
 
     /// Whether that many ranks can share it.
-    pub fn check_ranks(&self, ranks: usize) -> Result<(), String> {
+    pub(crate) fn check_ranks(&self, ranks: usize) -> Result<(), String> {
         let (most, what) = match &self.data {
             Data::Ft(ft) => (ft.most_ranks(), "a plane of both kinds"),
             Data::Mg(mg) => (mg.most_ranks(), "two planes"),
@@ -66,11 +67,14 @@ impl Problem {
         if ranks <= most {
             return Ok(());
         }
-        Err(format!("{} {} takes at most {most} ranks, so that each has {what}", self.kernel, self.class))
+        Err(format!(
+            "{} {} takes at most {most} ranks, so that each has {what}",
+            self.kernel, self.class
+        ))
     }
 
     /// Millions of operations, as the benchmark counts them.
-    pub fn mops(&self) -> f64 {
+    pub(crate) fn mops(&self) -> f64 {
         match &self.data {
             Data::Ep(ep) => ep.mops(),
             Data::Cg(cg) => cg.mops(),
@@ -81,7 +85,7 @@ impl Problem {
     }
 
     /// A rank's part.
-    pub fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
+    pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         match &self.data {
             Data::Ep(ep) => ep.spmd(comm),
             Data::Cg(cg) => cg.spmd(comm),
@@ -92,7 +96,7 @@ impl Problem {
     }
 
     /// All of it, on the current Rayon pool.
-    pub fn fork_join(&self) -> Outcome {
+    pub(crate) fn fork_join(&self) -> Outcome {
         match &self.data {
             Data::Ep(ep) => ep.fork_join(),
             Data::Cg(cg) => cg.fork_join(),

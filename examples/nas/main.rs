@@ -30,7 +30,10 @@ use phalanx::Team;
 use std::process::ExitCode;
 
 #[derive(Debug, Parser)]
-#[command(name = "nas", about = "NAS parallel kernels on Phalanx, and beside it on plain threads and Rayon")]
+#[command(
+    name = "nas",
+    about = "NAS parallel kernels on Phalanx, and beside it on plain threads and Rayon"
+)]
 struct Arguments {
     /// EP, CG, IS, FT, MG or ALL
     #[arg(value_parser = kernels)]
@@ -73,7 +76,11 @@ fn classes(text: &str) -> Result<Classes, String> {
     one_or_all(text, &Class::ALL, "class").map(Classes)
 }
 
-fn one_or_all<T: Copy + std::fmt::Display>(text: &str, all: &[T], noun: &str) -> Result<Vec<T>, String> {
+fn one_or_all<T: Copy + std::fmt::Display>(
+    text: &str,
+    all: &[T],
+    noun: &str,
+) -> Result<Vec<T>, String> {
     if text.eq_ignore_ascii_case("all") {
         return Ok(all.to_vec());
     }
@@ -93,7 +100,8 @@ fn ranks(text: &str) -> Result<Ranks, String> {
         Some((first, last)) => Ok(number(first)?..=number(last.trim_start_matches('='))?),
         None => number(part).map(|p| p..=p),
     });
-    let all: Vec<usize> = several.collect::<Result<Vec<_>, String>>()?.into_iter().flatten().collect();
+    let all: Vec<usize> =
+        several.collect::<Result<Vec<_>, String>>()?.into_iter().flatten().collect();
     if all.is_empty() { Err("an empty range".to_string()) } else { Ok(Ranks(all)) }
 }
 
@@ -125,12 +133,15 @@ fn main() -> ExitCode {
 fn compare(problem: &Problem, ranks: usize, repeat: u32, peers: &[Peer]) -> Result<bool, String> {
     problem.check_ranks(ranks)?;
     let team = Team::builder().ranks(ranks).build().map_err(|e| e.to_string())?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(ranks).build().map_err(|e| e.to_string())?;
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(ranks).build().map_err(|e| e.to_string())?;
     let mut ours = Vec::new();
     let mut theirs = vec![Vec::new(); peers.len()];
     for _ in 0..repeat {
-        let outcomes = team.run(|comm| problem.spmd(comm)).map_err(|e| e.to_string())?;
-        ours.push(outcomes[0]);
+        // On a thread of its own: rank 0's is bound to a core, and the peers' threads would inherit that.
+        let run = || team.run(|comm| problem.spmd(comm));
+        let outcomes = std::thread::scope(|s| s.spawn(run).join().expect("run returns errors"));
+        ours.push(outcomes.map_err(|e| e.to_string())?[0]);
         for (peer, outcomes) in peers.iter().zip(&mut theirs) {
             outcomes.push(match peer {
                 Peer::Threads => threads::run(ranks, |thread| problem.spmd(thread))[0],

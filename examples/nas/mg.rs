@@ -9,7 +9,9 @@
 //! comes from memory once and not four times; for it, a few planes of the halo are computed by both neighbours.
 
 use crate::class::Class;
-use crate::mg_planes::{add_interpolated, interpolate, norm_squared, residual, restrict, smooth, subtract};
+use crate::mg_planes::{
+    add_interpolated, interpolate, norm_squared, residual, restrict, smooth, subtract,
+};
 use crate::outcome::{Outcome, Stopwatch, agree};
 use crate::random::{Random, SEED};
 use crate::spmd::{Spmd, part};
@@ -22,17 +24,17 @@ const THICK: usize = 32;
 /// The halos that the sweep needs, below and above.
 const DEEP: (usize, usize) = (3, 4);
 
-pub struct Mg {
+pub(crate) struct Mg {
     class: Class,
-    pub n: usize,
-    pub iterations: usize,
-    pub smoother: [f64; 3],
+    pub(crate) n: usize,
+    pub(crate) iterations: usize,
+    pub(crate) smoother: [f64; 3],
     /// Places and signs of the right-hand side's points.
     charges: Vec<(usize, f64)>,
 }
 
 impl Mg {
-    pub fn new(class: Class) -> Self {
+    pub(crate) fn new(class: Class) -> Self {
         let n = class.of([32, 128, 256, 256]);
         let small = [-3.0 / 8.0, 1.0 / 32.0, -1.0 / 64.0];
         let large = [-3.0 / 17.0, 1.0 / 33.0, -1.0 / 61.0];
@@ -46,16 +48,16 @@ impl Mg {
     }
 
     /// The most ranks that the slabs can be given to.
-    pub fn most_ranks(&self) -> usize {
+    pub(crate) fn most_ranks(&self) -> usize {
         self.n / 2
     }
 
-    pub fn mops(&self) -> f64 {
+    pub(crate) fn mops(&self) -> f64 {
         58.0 * (self.iterations * self.n.pow(3)) as f64 / 1e6
     }
 
     /// Puts the charges of plane z into a plane of zeros whose rows have a ghost on either end.
-    pub fn put_charges(&self, z: usize, plane: &mut [f64]) {
+    pub(crate) fn put_charges(&self, z: usize, plane: &mut [f64]) {
         let n = self.n;
         for &(at, value) in self.charges.iter().filter(|(at, _)| at / (n * n) == z) {
             let row = &mut plane[at / n % n * (n + 2)..][..n + 2];
@@ -64,13 +66,14 @@ impl Mg {
         }
     }
 
-    pub fn judge(&self, seconds: f64, squares: f64) -> Outcome {
+    pub(crate) fn judge(&self, seconds: f64, squares: f64) -> Outcome {
         let norm = (squares / self.n.pow(3) as f64).sqrt();
-        let published = [5.307707005734e-5, 6.467329375339e-6, 2.433365309069e-6, 1.800564401355e-6];
+        let published =
+            [5.307707005734e-5, 6.467329375339e-6, 2.433365309069e-6, 1.800564401355e-6];
         Outcome::new(seconds, agree(norm, self.class.of(published)), 1e-8)
     }
 
-    pub fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
+    pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let mut grids = Grids::new(self, comm);
         // A cycle for nothing, so that all memory is there.
         grids.first_residual(comm);
@@ -86,7 +89,7 @@ impl Mg {
         self.judge(clock.stop(comm), squares)
     }
 
-    pub fn fork_join(&self) -> Outcome {
+    pub(crate) fn fork_join(&self) -> Outcome {
         crate::fork_join::mg::iterate(self)
     }
 }
@@ -184,7 +187,8 @@ impl Layout {
     fn owner(&self, z: isize) -> (usize, usize) {
         let z = z.rem_euclid(self.n as isize);
         let owned = (0..self.size).map(|rank| (rank, self.planes_of(rank)));
-        let (rank, planes) = owned.into_iter().find(|(_, planes)| planes.contains(&z)).expect("an owner");
+        let (rank, planes) =
+            owned.into_iter().find(|(_, planes)| planes.contains(&z)).expect("an owner");
         (rank, (z - planes.start) as usize)
     }
 }
@@ -274,9 +278,8 @@ impl Grids {
         let sweep = sweep.filter(|_| is_thick);
         let halo = if sweep.is_some() { DEEP } else { (1, 1) };
         let sizes = (1..).map(|k| 1 << k).take_while(|&n| n <= mg.n);
-        let grids = sizes
-            .map(|n| Grid::new(layout(n), if n == mg.n { halo } else { (2, 2) }))
-            .collect();
+        let grids =
+            sizes.map(|n| Grid::new(layout(n), if n == mg.n { halo } else { (2, 2) })).collect();
         let mut v = Slab::new(mg.n, mine.start - 2, mine.len() + 5);
         for z in mine.start - 2..mine.end + 3 {
             mg.put_charges(z.rem_euclid(mg.n as isize) as usize, v.of_mut(z));

@@ -11,19 +11,19 @@ const A: [f64; 3] = [-8.0 / 3.0, 1.0 / 6.0, 1.0 / 12.0];
 
 /// r = v - A u.
 #[multiversion(targets("x86_64+avx2"))]
-pub fn residual(n: usize, v: &[f64], u: [&[f64]; 3], r: &mut [f64], rows: &mut [f64]) {
+pub(crate) fn residual(n: usize, v: &[f64], u: [&[f64]; 3], r: &mut [f64], rows: &mut [f64]) {
     stencil(n, u, v, r, rows, |r, v, s| *r = v - A[0] * s[0] - A[1] * s[2] - A[2] * s[3]);
 }
 
 /// r -= A u.
 #[multiversion(targets("x86_64+avx2"))]
-pub fn subtract(n: usize, u: [&[f64]; 3], r: &mut [f64], rows: &mut [f64]) {
+pub(crate) fn subtract(n: usize, u: [&[f64]; 3], r: &mut [f64], rows: &mut [f64]) {
     stencil(n, u, u[1], r, rows, |r, _, s| *r = *r - A[0] * s[0] - A[1] * s[2] - A[2] * s[3]);
 }
 
 /// u += C r, with C's weights of centre, faces and edges; its corners weigh nothing.
 #[multiversion(targets("x86_64+avx2"))]
-pub fn smooth(n: usize, c: [f64; 3], r: [&[f64]; 3], u: &mut [f64], rows: &mut [f64]) {
+pub(crate) fn smooth(n: usize, c: [f64; 3], r: [&[f64]; 3], u: &mut [f64], rows: &mut [f64]) {
     stencil(n, r, r[1], u, rows, |u, _, s| *u += c[0] * s[0] + c[1] * s[1] + c[2] * s[2]);
 }
 
@@ -62,11 +62,18 @@ fn stencil(
 
 /// Around row y: the sum of the four rows that touch it with a face, and of the four with an edge.
 #[inline(always)]
-fn sum_rows(n: usize, [low, mid, high]: [&[f64]; 3], y: usize, faces: &mut [f64], corners: &mut [f64]) {
+fn sum_rows(
+    n: usize,
+    [low, mid, high]: [&[f64]; 3],
+    y: usize,
+    faces: &mut [f64],
+    corners: &mut [f64],
+) {
     let w = n + 2;
     let (before, after) = ((y + n - 1) % n, (y + 1) % n);
     let (mid_before, mid_after) = (row(w, mid, before), row(w, mid, after));
-    let (low_before, low_here, low_after) = (row(w, low, before), row(w, low, y), row(w, low, after));
+    let (low_before, low_here, low_after) =
+        (row(w, low, before), row(w, low, y), row(w, low, after));
     let (high_before, high_here, high_after) =
         (row(w, high, before), row(w, high, y), row(w, high, after));
     let (faces, corners) = (&mut faces[..w], &mut corners[..w]);
@@ -103,7 +110,7 @@ fn close(n: usize, row: &mut [f64]) {
 /// A coarse plane from the three fine planes around its middle: weights 1/2, 1/4, 1/8, 1/16. Coarse element j
 /// lies at fine element 2 j + 1.
 #[multiversion(targets("x86_64+avx2"))]
-pub fn restrict(n: usize, fine: [&[f64]; 3], coarse: &mut [f64], rows: &mut [f64]) {
+pub(crate) fn restrict(n: usize, fine: [&[f64]; 3], coarse: &mut [f64], rows: &mut [f64]) {
     let (w, half) = (n + 2, n / 2);
     let (faces, corners) = rows.split_at_mut(rows.len() / 2);
     let (faces, corners) = (&mut faces[..w], &mut corners[..w]);
@@ -129,7 +136,7 @@ pub fn restrict(n: usize, fine: [&[f64]; 3], coarse: &mut [f64], rows: &mut [f64
 
 /// fine = Q coarse, trilinear, for fine plane z of n rows; `coarse(z)` is a plane of the coarse grid.
 #[inline]
-pub fn interpolate<'a>(
+pub(crate) fn interpolate<'a>(
     n: usize,
     z: isize,
     coarse: impl Fn(isize) -> &'a [f64],
@@ -142,7 +149,7 @@ pub fn interpolate<'a>(
 
 /// fine += Q coarse.
 #[inline]
-pub fn add_interpolated<'a>(
+pub(crate) fn add_interpolated<'a>(
     n: usize,
     z: isize,
     coarse: impl Fn(isize) -> &'a [f64],
@@ -202,7 +209,7 @@ fn for_interpolated(
 
 /// The sum of the squares of a plane.
 #[multiversion(targets("x86_64+avx2"))]
-pub fn norm_squared(n: usize, plane: &[f64]) -> f64 {
+pub(crate) fn norm_squared(n: usize, plane: &[f64]) -> f64 {
     let mut sums = [0.0; 16];
     let mut rest = 0.0;
     for row in plane.chunks_exact(n + 2) {

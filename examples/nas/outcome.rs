@@ -5,39 +5,39 @@ use std::time::Instant;
 
 /// What a run of a kernel came to.
 #[derive(Clone, Copy, Debug)]
-pub struct Outcome {
-    pub seconds: f64,
+pub(crate) struct Outcome {
+    pub(crate) seconds: f64,
     /// The worst relative error against the published values.
-    pub error: f64,
-    pub tolerance: f64,
+    pub(crate) error: f64,
+    pub(crate) tolerance: f64,
 }
 
 impl Outcome {
-    pub fn new(seconds: f64, error: f64, tolerance: f64) -> Self {
+    pub(crate) fn new(seconds: f64, error: f64, tolerance: f64) -> Self {
         Outcome { seconds, error, tolerance }
     }
 
-    pub fn is_verified(&self) -> bool {
+    pub(crate) fn is_verified(&self) -> bool {
         self.error <= self.tolerance
     }
 }
 
 /// The relative error of `got`; infinite for no number.
-pub fn agree(got: f64, published: f64) -> f64 {
+pub(crate) fn agree(got: f64, published: f64) -> f64 {
     let error = ((got - published) / published).abs();
     if error.is_nan() { f64::INFINITY } else { error }
 }
 
 /// The time from when the last rank starts until the last one stops.
-pub struct Stopwatch(Instant);
+pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    pub fn start<C: Spmd>(comm: &mut C) -> Self {
+    pub(crate) fn start<C: Spmd>(comm: &mut C) -> Self {
         comm.barrier();
         Stopwatch(Instant::now())
     }
 
-    pub fn stop<C: Spmd>(self, comm: &mut C) -> f64 {
+    pub(crate) fn stop<C: Spmd>(self, comm: &mut C) -> f64 {
         comm.barrier();
         self.0.elapsed().as_secs_f64()
     }

@@ -1,52 +1,62 @@
 //! The benchmarks' random numbers: x' = a x mod 2^46 with a = 5^13.
 
 /// a = 5^13. It fits 32 bits, so a product of SIMD lanes takes two multiplications and not three.
-pub const A: u64 = 1_220_703_125;
+pub(crate) const A: u64 = 1_220_703_125;
 /// x mod 2^46 is x & MASK.
-pub const MASK: u64 = (1 << 46) - 1;
+pub(crate) const MASK: u64 = (1 << 46) - 1;
 /// The seed of all kernels but EP.
-pub const SEED: u64 = 314_159_265;
+pub(crate) const SEED: u64 = 314_159_265;
 
 const SCALE: f64 = 1.0 / (1u64 << 46) as f64;
 /// Streams that are filled side by side: one alone would wait for each product.
 const LANES: usize = 4;
 
+/// a^n, by squaring.
+pub(crate) fn power(mut n: u64) -> u64 {
+    let (mut product, mut square) = (1u64, A);
+    while n > 0 {
+        if n & 1 == 1 {
+            product = product.wrapping_mul(square) & MASK;
+        }
+        square = square.wrapping_mul(square) & MASK;
+        n >>= 1;
+    }
+    product
+}
+
 /// The stream from some number on.
 #[derive(Clone, Copy, Debug)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// The stream without its first `n` numbers: x a^n, by squaring.
-    pub fn jumped(self, n: u64) -> Self {
-        let (mut x, mut power, mut n) = (self.0, A, n);
-        while n > 0 {
-            if n & 1 == 1 {
-                x = x.wrapping_mul(power) & MASK;
-            }
-            power = power.wrapping_mul(power) & MASK;
-            n >>= 1;
-        }
-        Random(x)
+    /// The stream without its first `n` numbers.
+    pub(crate) fn jumped(self, n: u64) -> Self {
+        self.times(power(n))
+    }
+
+    /// The stream without its first numbers, as many as `factor` is the [`power`] of.
+    pub(crate) fn times(self, factor: u64) -> Self {
+        Random(self.0.wrapping_mul(factor) & MASK)
     }
 
     /// The state that the next number is made from.
-    pub fn state(self) -> u64 {
+    pub(crate) fn state(self) -> u64 {
         self.0
     }
 
     /// The next number, in (0, 1).
     #[inline]
-    pub fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(A) & MASK;
         self.0 as f64 * SCALE
     }
 
     /// Fills `out` with the next numbers.
-    pub fn fill(&mut self, out: &mut [f64]) {
+    pub(crate) fn fill(&mut self, out: &mut [f64]) {
         let part = out.len() / LANES;
         let mut lanes: [Random; LANES] =
             std::array::from_fn(|lane| self.jumped((lane * part) as u64));

@@ -5,12 +5,12 @@ use phalanx::{Comm, Element, Peers, op};
 use std::ops::Range;
 
 /// Everybody's slices, during [`Spmd::with_peers`].
-pub trait Shown<T> {
+pub(crate) trait Shown<T> {
     /// Rank `rank`'s slice.
     fn of(&self, rank: usize) -> &[T];
 }
 
-pub trait Spmd {
+pub(crate) trait Spmd {
     fn rank(&self) -> usize;
     fn size(&self) -> usize;
     fn barrier(&mut self);
@@ -26,7 +26,7 @@ pub trait Spmd {
 }
 
 /// Rank `rank`'s part of `0..len`: contiguous, in rank order, as even as can be.
-pub fn part(len: usize, rank: usize, size: usize) -> Range<usize> {
+pub(crate) fn part(len: usize, rank: usize, size: usize) -> Range<usize> {
     len * rank / size..len * (rank + 1) / size
 }
 

@@ -25,14 +25,14 @@ struct Shared {
 }
 
 /// A thread's hold on the others.
-pub struct Thread<'a> {
+pub(crate) struct Thread<'a> {
     shared: &'a Shared,
     rank: usize,
     turn: usize,
 }
 
 /// Runs `f` on `size` threads, of which the caller is one; returns what each returned.
-pub fn run<R: Send>(size: usize, f: impl Fn(&mut Thread<'_>) -> R + Sync) -> Vec<R> {
+pub(crate) fn run<R: Send>(size: usize, f: impl Fn(&mut Thread<'_>) -> R + Sync) -> Vec<R> {
     let shared = &Shared {
         barrier: Barrier::new(size),
         desks: (0..size).map(|_| Desk::default()).collect(),

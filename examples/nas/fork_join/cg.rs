@@ -13,7 +13,7 @@ struct State {
     r: Vec<f64>,
 }
 
-pub fn iterate<I: Column>(cg: &Cg, a: &Rows<I>) -> Outcome {
+pub(crate) fn iterate<I: Column>(cg: &Cg, a: &Rows<I>) -> Outcome {
     let n = a.len();
     let zero = || vec![0.0; n];
     let piece = n.div_ceil(rayon::current_num_threads());

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use rustfft::num_complex::Complex64;
 use std::time::Instant;
 
-pub fn iterate(ft: &Ft) -> Outcome {
+pub(crate) fn iterate(ft: &Ft) -> Outcome {
     let zero = || vec![Complex64::default(); ft.points()];
     let (mut space, mut spectrum, mut decayed) = (zero(), zero(), zero());
     forward(ft, &mut space, &mut spectrum);

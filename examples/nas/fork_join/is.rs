@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use rayon::prelude::*;
 use std::time::Instant;
 
-pub fn iterate(is: &Is) -> Outcome {
+pub(crate) fn iterate(is: &Is) -> Outcome {
     let threads = rayon::current_num_threads();
     let mut keys = is.keys.clone();
     let mut counts = vec![vec![0; is.max_key]; threads];
@@ -47,8 +47,7 @@ pub fn iterate(is: &Is) -> Outcome {
 
     // The full check, as in `is.rs`.
     let mut sorted = vec![u32::MAX; keys.len()];
-    let mut next: Vec<u32> =
-        ranks.iter().flat_map(|ranks| &ranks[..piece]).copied().collect();
+    let mut next: Vec<u32> = ranks.iter().flat_map(|ranks| &ranks[..piece]).copied().collect();
     for &key in &keys {
         let next = &mut next[key as usize];
         if let Some(place) = sorted.get_mut(*next as usize) {

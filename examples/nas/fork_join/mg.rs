@@ -1,7 +1,9 @@
 //! MG with a parallel iterator over planes for each step on each grid.
 
 use crate::mg::Mg;
-use crate::mg_planes::{add_interpolated, interpolate, norm_squared, residual, restrict, smooth, subtract};
+use crate::mg_planes::{
+    add_interpolated, interpolate, norm_squared, residual, restrict, smooth, subtract,
+};
 use crate::outcome::Outcome;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -28,7 +30,7 @@ fn around(x: &[f64], n: usize, z: usize) -> [&[f64]; 3] {
     [z + n - 1, z, z + 1].map(|z| &x[z % n * plane..][..plane])
 }
 
-pub fn iterate(mg: &Mg) -> Outcome {
+pub(crate) fn iterate(mg: &Mg) -> Outcome {
     let sizes = (1..).map(|k| 1 << k).take_while(|&n| n <= mg.n);
     let mut grids: Vec<Grid> = sizes.map(Grid::new).collect();
     let plane = mg.n * (mg.n + 2);
@@ -57,10 +59,10 @@ fn rows(n: usize) -> impl Fn() -> Vec<f64> + Sync + Send {
 
 fn top_residual(Grid { n, u, r }: &mut Grid, v: &[f64]) {
     let (n, u, plane) = (*n, &*u, *n * (*n + 2));
-    r.par_chunks_mut(plane).zip(v.par_chunks(plane)).enumerate().for_each_init(
-        rows(n),
-        |rows, (z, (r, v))| residual(n, v, around(u, n, z), r, rows),
-    );
+    r.par_chunks_mut(plane)
+        .zip(v.par_chunks(plane))
+        .enumerate()
+        .for_each_init(rows(n), |rows, (z, (r, v))| residual(n, v, around(u, n, z), r, rows));
 }
 
 fn norm(grid: &Grid) -> f64 {
