@@ -4,10 +4,10 @@
 //! of all ranks in place (`with_peers`), with the rank's part of r.r behind it as one more number. Each rank then
 //! forms all of p = r + beta p itself: n additions, instead of another reduction and a gather.
 
-use crate::class::Class;
-use crate::outcome::{Outcome, Stopwatch, agree};
-use crate::random::{Random, SEED};
-use crate::spmd::Spmd;
+use super::class::Class;
+use super::outcome::{Outcome, Stopwatch, agree};
+use super::random::{Random, SEED};
+use super::spmd::Spmd;
 use std::ops::Range;
 
 /// Steps of conjugate gradients in an outer step.
@@ -174,8 +174,8 @@ impl Cg {
 
     pub(crate) fn fork_join(&self) -> Outcome {
         match &self.matrix {
-            Matrix::Short(m) => crate::fork_join::cg::iterate(self, m),
-            Matrix::Long(m) => crate::fork_join::cg::iterate(self, m),
+            Matrix::Short(m) => super::fork_join::cg::iterate(self, m),
+            Matrix::Long(m) => super::fork_join::cg::iterate(self, m),
         }
     }
 

@@ -6,17 +6,18 @@
 //!
 //! Lines that do not lie along memory are done WIDTH at a time: a pair of cache lines of each row is read whole.
 
-use crate::class::Class;
-use crate::outcome::{Outcome, Stopwatch};
-use crate::random::{Random, SEED};
-use crate::spmd::{Spmd, part};
+use super::class::Class;
+use super::memory::zeros;
+use super::outcome::{Outcome, Stopwatch};
+use super::random::{Random, SEED};
+use super::spmd::{Spmd, part};
 use rustfft::num_complex::Complex64;
 use rustfft::{Fft, FftPlanner};
 use std::f64::consts::PI;
 use std::sync::Arc;
 
 /// Lines that are gathered together.
-const WIDTH: usize = 8;
+const WIDTH: usize = 16;
 /// Elements between two gathered lines beyond their length, lest they share the cache's sets.
 const GAP: usize = 4;
 const ALPHA: f64 = 1e-6;
@@ -192,7 +193,7 @@ impl Ft {
     }
 
     pub(crate) fn fork_join(&self) -> Outcome {
-        crate::fork_join::ft::iterate(self)
+        super::fork_join::ft::iterate(self)
     }
 
     /// The worse of an error so far and that of the checksum of step `t`.
@@ -272,12 +273,11 @@ struct Slabs {
 impl Slabs {
     fn new<C: Spmd>(ft: &Ft, comm: &C) -> Self {
         let [nx, ny, nz] = ft.n;
-        let zero = Complex64::default();
         let of_spectrum = comm.part(ny).len() * nz * nx;
         Slabs {
-            space: vec![zero; comm.part(nz).len() * ny * nx],
-            spectrum: vec![zero; of_spectrum],
-            decayed: vec![zero; of_spectrum],
+            space: zeros(comm.part(nz).len() * ny * nx),
+            spectrum: zeros(of_spectrum),
+            decayed: zeros(of_spectrum),
             bench: ft.bench(),
         }
     }

@@ -3,10 +3,11 @@
 //! Every rank counts its keys; then it reads all ranks' counts of its range of key values in place (`with_peers`)
 //! and sums them up, from the number of smaller keys on.
 
-use crate::class::Class;
-use crate::outcome::{Outcome, Stopwatch};
-use crate::random::{Random, SEED};
-use crate::spmd::Spmd;
+use super::class::Class;
+use super::memory::zeros;
+use super::outcome::{Outcome, Stopwatch};
+use super::random::{Random, SEED};
+use super::spmd::Spmd;
 use std::ops::Range;
 
 pub(crate) const ITERATIONS: usize = 10;
@@ -78,7 +79,7 @@ impl Is {
     }
 
     pub(crate) fn fork_join(&self) -> Outcome {
-        crate::fork_join::is::iterate(self)
+        super::fork_join::is::iterate(self)
     }
 }
 
@@ -110,8 +111,8 @@ impl Sorter {
         let (places, values) = (comm.part(is.keys.len()), comm.part(is.max_key));
         Sorter {
             keys: is.keys[places.clone()].to_vec(),
-            counts: vec![0; is.max_key],
-            ranks: vec![0; values.len() + 1],
+            counts: zeros(is.max_key),
+            ranks: zeros(values.len() + 1),
             watched: is.watched().map(|place| is.keys[place] as usize),
             places,
             values,

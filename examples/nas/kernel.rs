@@ -1,13 +1,13 @@
 //! The kernels behind one face.
 
-use crate::cg::Cg;
-use crate::class::Class;
-use crate::ep::Ep;
-use crate::ft::Ft;
-use crate::is::Is;
-use crate::mg::Mg;
-use crate::outcome::Outcome;
-use crate::spmd::Spmd;
+use super::cg::Cg;
+use super::class::Class;
+use super::ep::Ep;
+use super::ft::Ft;
+use super::is::Is;
+use super::mg::Mg;
+use super::outcome::Outcome;
+use super::spmd::Spmd;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

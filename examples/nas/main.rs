@@ -15,17 +15,18 @@ mod fork_join;
 mod ft;
 mod is;
 mod kernel;
+mod memory;
 mod mg;
 mod mg_planes;
 mod outcome;
 mod random;
 mod spmd;
-mod threads;
+pub(crate) mod threads;
 
+pub(crate) use self::class::Class;
+pub(crate) use self::kernel::{Kernel, Problem};
+use self::outcome::Outcome;
 use clap::{Parser, ValueEnum};
-use class::Class;
-use kernel::{Kernel, Problem};
-use outcome::Outcome;
 use phalanx::Team;
 use std::process::ExitCode;
 
@@ -62,17 +63,17 @@ enum Peer {
 }
 
 #[derive(Clone, Debug)]
-struct Kernels(Vec<Kernel>);
+pub(crate) struct Kernels(pub(crate) Vec<Kernel>);
 #[derive(Clone, Debug)]
-struct Classes(Vec<Class>);
+pub(crate) struct Classes(pub(crate) Vec<Class>);
 #[derive(Clone, Debug)]
-struct Ranks(Vec<usize>);
+pub(crate) struct Ranks(pub(crate) Vec<usize>);
 
-fn kernels(text: &str) -> Result<Kernels, String> {
+pub(crate) fn kernels(text: &str) -> Result<Kernels, String> {
     one_or_all(text, &Kernel::ALL, "kernel").map(Kernels)
 }
 
-fn classes(text: &str) -> Result<Classes, String> {
+pub(crate) fn classes(text: &str) -> Result<Classes, String> {
     one_or_all(text, &Class::ALL, "class").map(Classes)
 }
 
@@ -91,7 +92,7 @@ fn one_or_all<T: Copy + std::fmt::Display>(
     })
 }
 
-fn ranks(text: &str) -> Result<Ranks, String> {
+pub(crate) fn ranks(text: &str) -> Result<Ranks, String> {
     let number = |s: &str| match s.trim().parse() {
         Ok(p) if (1..=phalanx::MAX_RANKS).contains(&p) => Ok(p),
         _ => Err(format!("ranks are numbers from 1 to {}", phalanx::MAX_RANKS)),

@@ -8,13 +8,14 @@
 //! s - 2 is smoothed, s - 3 gets the next residual, which goes into the coarser grid's right-hand side. Each number
 //! comes from memory once and not four times; for it, a few planes of the halo are computed by both neighbours.
 
-use crate::class::Class;
-use crate::mg_planes::{
-    add_interpolated, interpolate, norm_squared, residual, restrict, smooth, subtract,
+use super::class::Class;
+use super::memory::zeros;
+use super::mg_planes::{
+    add_interpolated, interpolate, norm_squared, residual, restrict, scratch, smooth, subtract,
 };
-use crate::outcome::{Outcome, Stopwatch, agree};
-use crate::random::{Random, SEED};
-use crate::spmd::{Spmd, part};
+use super::outcome::{Outcome, Stopwatch, agree};
+use super::random::{Random, SEED};
+use super::spmd::{Spmd, part};
 use std::ops::Range;
 
 /// The largest grid that is whole on every rank (if there are no more ranks than planes).
@@ -90,7 +91,7 @@ impl Mg {
     }
 
     pub(crate) fn fork_join(&self) -> Outcome {
-        crate::fork_join::mg::iterate(self)
+        super::fork_join::mg::iterate(self)
     }
 }
 
@@ -133,7 +134,7 @@ struct Slab {
 impl Slab {
     fn new(n: usize, base: isize, planes: usize) -> Self {
         let plane = n * (n + 2);
-        Slab { plane, base, data: vec![0.0; plane * planes] }
+        Slab { plane, base, data: zeros(plane * planes) }
     }
 
     fn at(&self, z: isize) -> Range<usize> {
@@ -264,7 +265,10 @@ struct Grids {
 impl Grids {
     fn new<C: Spmd>(mg: &Mg, comm: &C) -> Self {
         let (rank, size) = (comm.rank(), comm.size());
-        let whole = WHOLE.max(size.next_power_of_two()).min(mg.n / 2);
+        let whole = std::env::var("WHOLE")
+            .map_or(WHOLE, |s| s.parse().unwrap())
+            .max(size.next_power_of_two())
+            .min(mg.n / 2);
         let layout = |n: usize| {
             // The largest whole grid says who owns what.
             let unit = (n > whole).then(|| n / whole);
@@ -284,7 +288,7 @@ impl Grids {
         for z in mine.start - 2..mine.end + 3 {
             mg.put_charges(z.rem_euclid(mg.n as isize) as usize, v.of_mut(z));
         }
-        Grids { grids, v, smoother: mg.smoother, sweep, rows: vec![0.0; 2 * (mg.n + 2)] }
+        Grids { grids, v, smoother: mg.smoother, sweep, rows: scratch(mg.n) }
     }
 
     fn top_mut(&mut self) -> &mut Grid {

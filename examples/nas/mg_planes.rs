@@ -27,6 +27,12 @@ pub(crate) fn smooth(n: usize, c: [f64; 3], r: [&[f64]; 3], u: &mut [f64], rows:
     stencil(n, r, r[1], u, rows, |u, _, s| *u += c[0] * s[0] + c[1] * s[1] + c[2] * s[2]);
 }
 
+/// Memory for the sums over neighbouring rows, as the functions here want it: for some rows of a plane of n, so that
+/// a sum has left the store buffer when it is read with a shift, but not the innermost cache.
+pub(crate) fn scratch(n: usize) -> Vec<f64> {
+    vec![0.0; 2 * (n + 2).max(300)]
+}
+
 /// Calls `f` for each element of `out` with that of `beside` and the four sums over the cube in `planes`.
 #[inline(always)]
 fn stencil(
@@ -39,24 +45,31 @@ fn stencil(
 ) {
     let w = n + 2;
     let (faces, corners) = rows.split_at_mut(rows.len() / 2);
-    let (faces, corners) = (&mut faces[..w], &mut corners[..w]);
-    for (y, (out, beside)) in out.chunks_exact_mut(w).zip(beside.chunks_exact(w)).enumerate() {
-        sum_rows(n, planes, y, faces, corners);
-        let centre = &planes[1][y * w..][..w];
-        let (left, here, right) = thirds(n, centre);
-        let (faces_left, faces_here, faces_right) = thirds(n, faces);
-        let (corners_left, corners_here, corners_right) = thirds(n, corners);
-        let (inner, beside) = (&mut out[1..=n], &beside[1..=n]);
-        for x in 0..n {
-            let s = [
-                here[x],
-                left[x] + right[x] + faces_here[x],
-                corners_here[x] + (faces_left[x] + faces_right[x]),
-                corners_left[x] + corners_right[x],
-            ];
-            f(&mut inner[x], beside[x], s);
+    let at_once = (faces.len() / w).min(n) * w;
+    let blocks = out.chunks_mut(at_once).zip(beside.chunks(at_once)).zip(planes[1].chunks(at_once));
+    for (first, ((out, beside), centre)) in (0..n).step_by(at_once / w).zip(blocks) {
+        let sums = faces.chunks_exact_mut(w).zip(corners.chunks_exact_mut(w));
+        for (y, (faces, corners)) in (first..n).zip(sums) {
+            sum_rows(n, planes, y, faces, corners);
         }
-        close(n, out);
+        let sums = faces.chunks_exact(w).zip(corners.chunks_exact(w));
+        let rows = out.chunks_exact_mut(w).zip(beside.chunks_exact(w)).zip(centre.chunks_exact(w));
+        for (((out, beside), centre), (faces, corners)) in rows.zip(sums) {
+            let (left, here, right) = thirds(n, centre);
+            let (faces_left, faces_here, faces_right) = thirds(n, faces);
+            let (corners_left, corners_here, corners_right) = thirds(n, corners);
+            let (inner, beside) = (&mut out[1..=n], &beside[1..=n]);
+            for x in 0..n {
+                let s = [
+                    here[x],
+                    left[x] + right[x] + faces_here[x],
+                    corners_here[x] + (faces_left[x] + faces_right[x]),
+                    corners_left[x] + corners_right[x],
+                ];
+                f(&mut inner[x], beside[x], s);
+            }
+            close(n, out);
+        }
     }
 }
 

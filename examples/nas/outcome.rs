@@ -1,6 +1,6 @@
 //! Clocks and verdicts.
 
-use crate::spmd::Spmd;
+use super::spmd::Spmd;
 use std::time::Instant;
 
 /// What a run of a kernel came to.

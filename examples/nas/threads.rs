@@ -1,6 +1,6 @@
 //! The peer of plain threads: `std::thread::scope`, `std::sync::Barrier`, and words that they share.
 
-use crate::spmd::{Shown, Spmd};
+use super::spmd::{Shown, Spmd};
 use phalanx::Element;
 use std::marker::PhantomData;
 use std::sync::Barrier;

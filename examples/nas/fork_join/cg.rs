@@ -1,7 +1,7 @@
 //! CG with a parallel iterator for each vector operation, over one piece a thread.
 
-use crate::cg::{Cg, Column, Rows, STEPS, advance, dot};
-use crate::outcome::Outcome;
+use super::super::cg::{Cg, Column, Rows, STEPS, advance, dot};
+use super::super::outcome::Outcome;
 use rayon::prelude::*;
 use std::time::Instant;
 

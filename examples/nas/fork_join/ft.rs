@@ -1,14 +1,15 @@
 //! FT with a parallel iterator over planes for each transform.
 
-use crate::ft::Ft;
-use crate::outcome::Outcome;
+use super::super::ft::Ft;
+use super::super::memory::zeros;
+use super::super::outcome::Outcome;
 use rayon::prelude::*;
 use rustfft::num_complex::Complex64;
 use std::time::Instant;
 
 pub(crate) fn iterate(ft: &Ft) -> Outcome {
-    let zero = || vec![Complex64::default(); ft.points()];
-    let (mut space, mut spectrum, mut decayed) = (zero(), zero(), zero());
+    let points = ft.points();
+    let (mut space, mut spectrum, mut decayed) = (zeros(points), zeros(points), zeros(points));
     forward(ft, &mut space, &mut spectrum);
     backward(ft, 0, &spectrum, &mut decayed, &mut space);
     let clock = Instant::now();

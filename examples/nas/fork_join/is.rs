@@ -1,14 +1,15 @@
 //! IS with parallel iterators over pieces of the keys, then over pieces of their values.
 
-use crate::is::{ITERATIONS, Is, accumulate, count};
-use crate::outcome::Outcome;
+use super::super::is::{ITERATIONS, Is, accumulate, count};
+use super::super::memory::zeros;
+use super::super::outcome::Outcome;
 use rayon::prelude::*;
 use std::time::Instant;
 
 pub(crate) fn iterate(is: &Is) -> Outcome {
     let threads = rayon::current_num_threads();
     let mut keys = is.keys.clone();
-    let mut counts = vec![vec![0; is.max_key]; threads];
+    let mut counts = vec![zeros(is.max_key); threads];
     // Behind the ranks of each piece of values, the rank that follows.
     let piece = is.max_key.div_ceil(threads);
     let mut ranks = vec![vec![0; piece + 1]; is.max_key.div_ceil(piece)];

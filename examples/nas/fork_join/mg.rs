@@ -1,10 +1,11 @@
 //! MG with a parallel iterator over planes for each step on each grid.
 
-use crate::mg::Mg;
-use crate::mg_planes::{
-    add_interpolated, interpolate, norm_squared, residual, restrict, smooth, subtract,
+use super::super::memory::zeros;
+use super::super::mg::Mg;
+use super::super::mg_planes::{
+    add_interpolated, interpolate, norm_squared, residual, restrict, scratch, smooth, subtract,
 };
-use crate::outcome::Outcome;
+use super::super::outcome::Outcome;
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -16,8 +17,8 @@ struct Grid {
 
 impl Grid {
     fn new(n: usize) -> Self {
-        let zero = || vec![0.0; n * n * (n + 2)];
-        Grid { n, u: zero(), r: zero() }
+        let len = n * n * (n + 2);
+        Grid { n, u: zeros(len), r: zeros(len) }
     }
 
     fn plane(&self) -> usize {
@@ -34,7 +35,7 @@ pub(crate) fn iterate(mg: &Mg) -> Outcome {
     let sizes = (1..).map(|k| 1 << k).take_while(|&n| n <= mg.n);
     let mut grids: Vec<Grid> = sizes.map(Grid::new).collect();
     let plane = mg.n * (mg.n + 2);
-    let mut v = vec![0.0; mg.n * plane];
+    let mut v: Vec<f64> = zeros(mg.n * plane);
     for (z, plane) in v.chunks_exact_mut(plane).enumerate() {
         mg.put_charges(z, plane);
     }
@@ -54,7 +55,7 @@ pub(crate) fn iterate(mg: &Mg) -> Outcome {
 
 /// Memory for the rows of a stencil, for each piece of work that Rayon makes.
 fn rows(n: usize) -> impl Fn() -> Vec<f64> + Sync + Send {
-    move || vec![0.0; 2 * (n + 2)]
+    move || scratch(n)
 }
 
 fn top_residual(Grid { n, u, r }: &mut Grid, v: &[f64]) {
