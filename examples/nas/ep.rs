@@ -80,7 +80,7 @@ impl Ep {
 
     fn judge(&self, seconds: f64, total: &Tally) -> Outcome {
         let sum = self.class.of([
-            [-3.247834652034740e3, -6.958407078382297e3],
+            [-3.24783465203474e3, -6.958407078382297e3],
             [-2.863319731645753e3, -6.320053679109499e3],
             [-4.295875165629892e3, -1.580732573678431e4],
             [4.033815542441498e4, -2.660669192809235e4],
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn ln_is_that_of_the_standard_library() {
         let mut stream = Random::new(SEED);
-        for t in (0..100_000).map(|_| stream.next()).chain([1.0, 1e-9, 0.5, 0.7071067811865476]) {
+        for t in (0..100_000).map(|_| stream.next()).chain([1.0, 1e-9, 0.5, 0.7071, 0.7072]) {
             assert!((ln(t) - t.ln()).abs() <= 4e-16 * t.ln().abs(), "{t}");
         }
     }
