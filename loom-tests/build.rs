@@ -70,11 +70,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_without_last_look",
         "../src/fabric/port.rs",
         &[
-            (
-                "let left = fabric.has_returned(peer, *run);\n            let peer_wait",
-                "let peer_wait",
-            ),
-            ("if left {", "if fabric.has_returned(peer, *run) {"),
+            ("let left = fabric.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
+            ("if left {", "if fabric.has_left(peer, *run) {"),
         ],
     ),
     (
@@ -97,8 +94,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_leaving_unpoisoned",
         "../src/fabric/port.rs",
         &[(
-            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank, false);",
-            "fabric.leave(self.rank, false);\n        drop(fabric.world().poison(self.run, None));",
+            "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank);",
+            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, None));",
         )],
     ),
     (
@@ -129,18 +126,18 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[
             (
                 "let world = fabric.world();\n        let (me, it)",
-                "while !ready(fabric, end) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                "while !ready(at) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
                  let world = fabric.world();\n        let (me, it)",
             ),
             (
-                "let n = self.link(peer).post(header, fill);",
-                "let n = self.link(peer).post(header, fill);\n\
-                 crate::lean::posted(self.fabric.id(), rank, peer, n);",
+                "let peer = &mut self.peers[peer];\n        let n = peer.link().post(header, fill);",
+                "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = peer.link().post(header, fill);\n\
+                 crate::lean::posted(self.fabric.id(), self.rank, number, n);",
             ),
             (
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
-                 crate::lean::await_post(self.fabric.id(), peer, self.rank, self.ends[peer].rx);\n",
+                 crate::lean::await_post(self.fabric.id(), peer, self.rank, self.peers[peer].end.rx);\n",
             ),
         ],
     ),

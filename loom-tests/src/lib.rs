@@ -104,7 +104,7 @@ mod mutants {
         pub(super) use crate::fabric::{Check, Kind, Params, Sig};
     }
     mod record {
-        pub(super) use crate::fabric::Call;
+        pub(super) use crate::fabric::{Call, Records};
     }
     mod words {
         pub(super) use crate::fabric::{Fabric, Seat};
@@ -116,9 +116,6 @@ mod mutants {
     }
     mod shelf {
         pub(super) use crate::mailbox::{Place, Shelf};
-    }
-    mod record {
-        pub(super) use crate::fabric::Records;
     }
     mod world {
         pub(super) use crate::fabric::Line;

@@ -306,7 +306,7 @@ fn deadline() {
 /// sent in it.
 fn split(port: &mut Port) {
     enter(port);
-    let mut child = fine(port.branch(&[1, 0], true));
+    let (mut child, ()) = fine(port.branch(&[1, 0], true, |_| ()));
     assert_eq!(child.rank(), 1 - port.rank());
     let (me, it) = (child.rank() as u64, 1 - child.rank());
     enter(&mut child);
@@ -321,9 +321,9 @@ fn split_poisoned(port: &mut Port) {
     if port.rank() == 0 {
         port.quiesce();
     } else {
-        match port.branch(&[1, 0], false) {
+        match port.branch(&[1, 0], false, |_| ()) {
             Err(Stop::Poisoned | Stop::Left { peer: 0 }) => reached("refused"),
-            other => panic!("rank 0 has failed: {:?}", other.map(|port| port.rank())),
+            other => panic!("rank 0 has failed: {:?}", other.map(|(port, ())| port.rank())),
         }
     }
 }
@@ -399,7 +399,7 @@ fn barriers_of_three() {
         reaches: &[],
         catches: &[Word],
         silent: &[Ack],
-        body: || lean(3, port_lean::barriers),
+        body: || lean(3, |port| port_lean::barriers(port, port_lean::barrier)),
     }
     .check();
 }
