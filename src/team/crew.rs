@@ -189,8 +189,11 @@ impl Team {
             // With ranks waiting for their turn on a core, near and far make no difference.
             None if assignment.oversubscribed() => None,
             None => {
-                let (costs, _) = MachineCosts::nearest(&machine);
-                LevelModel::new(&machine, &assignment, costs).ok().flatten().map(Arc::new)
+                // The profile's costs, if it knows every level; else a similar machine's.
+                let of = |costs: &MachineCosts| LevelModel::new(&machine, &assignment, costs).ok();
+                let measured = profile.profile.as_deref().and_then(MachineCosts::of_profile);
+                let model = measured.as_ref().and_then(of);
+                model.or_else(|| of(MachineCosts::nearest(&machine).0)).flatten().map(Arc::new)
             }
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
