@@ -88,8 +88,8 @@ impl Problem {
         let team = Team::builder().ranks(ranks).build()?;
         let parts: Vec<Result<Solution, Breakdown>> = match self {
             Problem::Stored(matrix) => {
-                // Cut at multiples of 256 where that leaves the parts equal: the fixed sums are quicker then.
-                let unit = if matrix.rows() / ranks >= 4096 { 256 } else { 1 };
+                // Cut at multiples of 256, where each rank gets some: the fixed sums are quicker then.
+                let unit = if matrix.rows() / ranks >= 256 { 256 } else { 1 };
                 let rows = Block::aligned(matrix.rows(), ranks, unit);
                 team.run(|comm| {
                     let own = sparse::Sparse::new(matrix, &rows, comm.rank());
