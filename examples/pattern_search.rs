@@ -25,14 +25,20 @@ fn count_in_text(comm: &mut Comm, mine: &[u8], word: &[u8]) -> usize {
 /// The image has HEIGHT x WIDTH pixels and goes on at the other side.
 const HEIGHT: usize = 24;
 const WIDTH: usize = 36;
-const TEMPLATE: [[u8; 3]; 2] = [[0, 1, 2], [1, 1, 0]];
+const TEMPLATE_HEIGHT: usize = 2;
+const TEMPLATE_WIDTH: usize = 3;
 
 fn pixel(i: usize, j: usize) -> u8 {
     let (i, j) = (i % HEIGHT, j % WIDTH);
     ((i * i * 3 + j * 5 + i * j) % 7 % 3) as u8
 }
 
-/// The first row and column where the template's pixels all agree with the image's.
+/// A piece of the image that lies across all its borders.
+fn template(k: usize, l: usize) -> u8 {
+    pixel(HEIGHT - 1 + k, WIDTH - 2 + l)
+}
+
+/// At how many places the template's pixels all agree with the image's.
 fn count_in_image(comm: &mut Comm, dims: &[usize; 2]) -> usize {
     let mut torus = comm.cart(dims, &[true, true]);
     let at = torus.coordinates();
@@ -43,14 +49,14 @@ fn count_in_image(comm: &mut Comm, dims: &[usize; 2]) -> usize {
         .collect();
     let mut fits = vec![vec![true; columns]; rows];
     let (mut down, mut across) = (torus.sub(&[true, false]), torus.sub(&[false, true]));
-    for (k, line) in TEMPLATE.iter().enumerate() {
+    for k in 0..TEMPLATE_HEIGHT {
         // There and back, line by line.
-        for l in 0..line.len() {
-            let wanted = if k % 2 == 0 { line[l] } else { line[line.len() - 1 - l] };
+        for l in 0..TEMPLATE_WIDTH {
+            let wanted = template(k, if k % 2 == 0 { l } else { TEMPLATE_WIDTH - 1 - l });
             for (fits, image) in fits.iter_mut().zip(&image) {
                 fits.iter_mut().zip(image).for_each(|(fits, &v)| *fits &= v == wanted);
             }
-            if l + 1 < line.len() {
+            if l + 1 < TEMPLATE_WIDTH {
                 move_across(&mut across, &mut image, k % 2 == 0);
             }
         }
@@ -85,8 +91,8 @@ fn main() -> Result<(), Error> {
     }
 
     let fits = |i: usize, j: usize| {
-        let line = |k: usize| (0..3).all(|l| pixel(i + k, j + l) == TEMPLATE[k][l]);
-        (0..TEMPLATE.len()).all(line)
+        let line = |k: usize| (0..TEMPLATE_WIDTH).all(|l| pixel(i + k, j + l) == template(k, l));
+        (0..TEMPLATE_HEIGHT).all(line)
     };
     let serial = (0..HEIGHT * WIDTH).filter(|at| fits(at / WIDTH, at % WIDTH)).count();
     assert!(serial > 0);
