@@ -23,8 +23,9 @@ impl Kernel for SynchP2p {
     const UNIT: Unit = Unit::Flop;
 
     fn fits(&self, ranks: usize) -> Result<(), String> {
-        if self.n < 2 || self.m < 2.max(ranks) {
-            let least = 2.max(ranks);
+        // Two columns each: the corner, which changes, is then nobody's left neighbour.
+        if self.n < 2 || self.m < 2 * ranks {
+            let least = 2 * ranks;
             return Err(format!("{} x {}; accepted: from {least} x 2 on", self.m, self.n));
         }
         Ok(())
@@ -71,9 +72,6 @@ impl Kernel for SynchP2p {
                     let (west, corner) =
                         if rank == 0 { (row[0], above[0]) } else { (left[j], left[j - 1]) };
                     ends[j - begin] = sweep(&above[first..], &mut row[first..], west, corner);
-                    if width == first {
-                        ends[j - begin] = row[0];
-                    }
                 }
                 if rank < last {
                     comm.send(&ends[..rows.len()], rank + 1);

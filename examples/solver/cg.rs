@@ -131,7 +131,7 @@ pub(crate) fn solve(
     let mut r = b.clone();
     let mut z = if jacobi { product(&inverse, &r) } else { vec![] };
     p[own.clone()].copy_from_slice(if jacobi { &z } else { &r });
-    let (mut rz, mut rr) = norms(comm, settings.sums, &r, &z, offset);
+    let (mut rz, mut rr) = norms(comm, settings.sums, &r, jacobi.then_some(&z), offset);
     let right_side = rr.sqrt();
     let mut history = vec![if right_side > 0.0 { 1.0 } else { 0.0 }];
     while history[history.len() - 1] > settings.tolerance && history.len() <= settings.most_steps {
@@ -150,7 +150,7 @@ pub(crate) fn solve(
             *z = inverse * r;
         }
         let before = rz;
-        (rz, rr) = norms(comm, settings.sums, &r, &z, offset);
+        (rz, rr) = norms(comm, settings.sums, &r, jacobi.then_some(&z), offset);
         let beta = rz / before;
         for (d, z) in d.iter_mut().zip(if jacobi { &z } else { &r }) {
             *d = z + beta * *d;
@@ -169,13 +169,23 @@ pub(crate) fn solve(
 }
 
 /// `r'z` and `r'r`; without a preconditioner z is r.
-fn norms(comm: &mut Comm, sums: Sums, r: &[f64], z: &[f64], offset: usize) -> (f64, f64) {
-    if z.len() < r.len() {
-        let [rr] = dots(comm, sums, [(r, r)], offset);
-        return (rr, rr);
+fn norms(
+    comm: &mut Comm,
+    sums: Sums,
+    r: &[f64],
+    z: Option<&Vec<f64>>,
+    offset: usize,
+) -> (f64, f64) {
+    match z {
+        Some(z) => {
+            let [rz, rr] = dots(comm, sums, [(r, z), (r, r)], offset);
+            (rz, rr)
+        }
+        None => {
+            let [rr] = dots(comm, sums, [(r, r)], offset);
+            (rr, rr)
+        }
     }
-    let [rz, rr] = dots(comm, sums, [(r, z), (r, r)], offset);
-    (rz, rr)
 }
 
 fn dots<const N: usize>(
