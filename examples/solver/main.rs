@@ -181,15 +181,16 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         let steps = solution.steps();
         return Err(Failure::Check(format!("not converged in {steps} steps")));
     }
-    if solution.residual > 10.0 * settings.tolerance {
-        let true_one = solution.residual;
-        return Err(Failure::Check(format!("the recurrence lies: the residual is {true_one:e}")));
+    // The recurrence's residual may have drifted away from the true one.
+    if solution.residual > 2.0 * settings.tolerance {
+        let what = format!("rounding keeps the residual at {:.3e}", solution.residual);
+        return Err(Failure::Check(what));
     }
-    compare(&problem, &solution)
+    compare(&problem, &solution, settings.tolerance)
 }
 
 /// With the direct solution.
-fn compare(problem: &Problem, solution: &Solution) -> Result<(), Failure> {
+fn compare(problem: &Problem, solution: &Solution, tolerance: f64) -> Result<(), Failure> {
     let Some(matrix) = problem.stored() else {
         println!("direct solver: not asked, more than {} unknowns", direct::MOST);
         return Ok(());
@@ -197,7 +198,7 @@ fn compare(problem: &Problem, solution: &Solution) -> Result<(), Failure> {
     let Some(direct) = direct::Direct::new(&matrix) else {
         return Err(Failure::Input("not positive definite: Cholesky's factorisation fails".into()));
     };
-    let verdict = direct.judge(&solution.x);
+    let verdict = direct.judge(&solution.x, tolerance);
     println!(
         "direct solver: {} entries in the factor, smallest eigenvalue {:.4e}; the solutions differ by {:.2e} (bound {:.2e})",
         direct.entries(),
