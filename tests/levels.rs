@@ -61,13 +61,13 @@ fn all_operations(comm: &mut Comm, n: usize, root: usize) {
     let fold =
         |ranks: std::ops::Range<usize>, i: usize| ranks.map(|r| matrix(r, i)).reduce(product);
     let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.all_reduce(&mut x, &ordered);
+    comm.all_reduce(&mut x, ordered);
     assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
     let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.scan(&mut x, &ordered);
+    comm.scan(&mut x, ordered);
     assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank + 1, i)));
     let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.exclusive_scan(&mut x, &ordered);
+    comm.exclusive_scan(&mut x, ordered);
     assert!(rank == 0 || x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank, i)));
 }
 
