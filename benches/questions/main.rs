@@ -6,6 +6,7 @@
 //! | `dispatch` | what does it cost to get all ranks to work? | rayon, scoped threads |
 //! | `barrier` | .. that all have come? | two raw flags, `std::sync::Barrier`, `spin::Barrier` |
 //! | `mailbox` | .. a word there and back? | two raw flags, rtrb, crossbeam-channel |
+//! | `levels` | .. to choose an algorithm on a machine with levels? | |
 //! | a collective's name | .. this many bytes per rank? | |
 //! | `sum of vectors` | .. one shared sum instead of one with every rank? | rayon |
 //!
@@ -22,6 +23,7 @@ mod barrier;
 mod collectives;
 mod common;
 mod dispatch;
+mod levels;
 mod mailbox;
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -31,6 +33,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(1))
         .warm_up_time(Duration::from_millis(300));
-    targets = dispatch::bench, barrier::bench, mailbox::bench, collectives::bench
+    targets = dispatch::bench, barrier::bench, mailbox::bench, levels::bench, collectives::bench
 }
 criterion_main!(benches);

@@ -1,0 +1,28 @@
+//! What does it cost to choose on a machine with levels? 128 ranks on two
+//! packages; once per communicator, and once per operation and length class.
+
+use criterion::Criterion;
+use phalanx::model::{LevelModel, MachineCosts};
+use phalanx::placement::{Placement, assign};
+use phalanx::schedule::Operation;
+use std::hint::black_box;
+
+pub fn bench(c: &mut Criterion) {
+    let costs = MachineCosts::named("epyc-7742-2s-nps4").expect("in the table");
+    let machine = costs.machine().expect("a machine");
+    let ranks = assign(&Placement::Compact, &machine, 128).expect("128 cores");
+    let new = || LevelModel::new(&machine, &ranks, costs).expect("known levels");
+    let model = new().expect("it has levels");
+    let mut group = c.benchmark_group("levels");
+    group.bench_function("model of 128 ranks", |b| b.iter(|| black_box(new())));
+    for (name, operation, bytes) in [
+        ("choose a barrier", Operation::Barrier, 0),
+        ("choose an all-reduce", Operation::AllReduce, 1 << 16),
+        ("choose a broadcast", Operation::Broadcast, 8),
+    ] {
+        group.bench_function(name, |b| {
+            b.iter(|| black_box(model.choose(black_box(operation), bytes, true)));
+        });
+    }
+    group.finish();
+}
