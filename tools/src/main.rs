@@ -14,6 +14,7 @@ mod paper;
 mod peers;
 mod place;
 mod progress;
+mod report;
 mod size;
 mod source;
 

@@ -7,9 +7,11 @@ mod machine;
 mod model;
 mod peers;
 mod place;
+mod report;
 mod trace;
 
 use crate::failure::Failure;
+pub(crate) use machine::object as machine_object;
 
 /// What the tool can do.
 #[derive(Debug, clap::Subcommand)]
@@ -22,6 +24,7 @@ pub(crate) enum Command {
     Model(Box<model::Model>),
     Place(Box<place::Place>),
     Peers(Box<peers::Peers>),
+    Report(Box<report::ReportArgs>),
 }
 
 impl Command {
@@ -36,6 +39,7 @@ impl Command {
             Command::Model(model) => model.run(),
             Command::Place(place) => place.run(),
             Command::Peers(peers) => peers.run(),
+            Command::Report(report) => report.run(),
         }
     }
 }
