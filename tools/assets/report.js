@@ -333,10 +333,17 @@
     $("messages").replaceChildren(make("details", { open }, make("summary", {}, "The step's messages as a table"), box));
   }
 
+  let hinted = null;
   function hint(near, text) {
+    hinted = near;
     tip.textContent = text;
     tip.hidden = false;
-    const at = near.getBoundingClientRect();
+    follow();
+  }
+  // Beside its message, also when the page moves: reaching one by keyboard may scroll.
+  function follow() {
+    if (tip.hidden) return;
+    const at = hinted.getBoundingClientRect();
     const left = Math.min(innerWidth - tip.offsetWidth - 8, Math.max(8, at.left + at.width / 2 - tip.offsetWidth / 2));
     const above = at.top - tip.offsetHeight - 6;
     tip.style.left = `${left}px`;
@@ -376,7 +383,7 @@
     if (by) { e.preventDefault(); go(player.step + by); }
   });
   addEventListener("keydown", (e) => { if (e.key === "Escape") hide(); });
-  addEventListener("scroll", hide, { passive: true });
+  addEventListener("scroll", follow, { passive: true });
   choose();
   show(1, false);
 

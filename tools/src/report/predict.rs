@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const SIZES: [usize; 8] =
     [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 /// Steps of all ranks beyond which an algorithm is left out: it is no candidate on so many ranks.
-const MOST_WORK: usize = 1 << 15;
+const MOST_WORK: usize = 1 << 18;
 /// Curves that are drawn.
 const CURVES: usize = 8;
 
