@@ -40,6 +40,19 @@
       ? { ink: "#c9d4de", grid: "#2d3843", lines: DARK }
       : { ink: "#33414e", grid: "#e1e6eb", lines: LIGHT };
 
+  // Round times between two: powers of ten, and steps between them where there are few.
+  const decades = (low, high) => {
+    const within = (factors) => {
+      const found = [];
+      for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+        found.push(...factors.map((factor) => factor * power).filter((at) => at >= low && at <= high));
+      }
+      return found;
+    };
+    const tens = within([1]);
+    return tens.length > 2 ? tens : within([1, 2, 5]);
+  };
+
   // Charts.
 
   const FIRST = 5; // curves that are shown at first
@@ -131,6 +144,7 @@
           axes: [
             {
               ...axis,
+              size: 30,
               label: data.title.includes("modelled") ? "Size of the vector, bytes" : "Size of a rank's larger buffer, bytes",
               splits: () => this.splits(),
               filter: (u, splits) => splits,
@@ -140,7 +154,9 @@
               ...axis,
               label: "Time of one call",
               size: 64,
-              values: (u, splits) => splits.map((ns) => (ns === null ? "" : time(ns))),
+              splits: (u) => decades(u.scales.y.min, u.scales.y.max),
+              filter: (u, splits) => splits,
+              values: (u, splits) => splits.map(time),
             },
           ],
           series,

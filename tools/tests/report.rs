@@ -50,10 +50,13 @@ fn the_page_has_everything_and_fetches_nothing() {
     let out = phalanx(&["--from", SAVED, "-o", page.to_str().unwrap()]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let html = fs::read_to_string(&page).unwrap();
-    for id in ["machine", "matrices", "collectives", "crossovers", "model", "traces", "modelled", "how"] {
+    for id in
+        ["machine", "matrices", "collectives", "crossovers", "model", "traces", "modelled", "how"]
+    {
         assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
     }
-    for word in ["Modelled, not measured", "the model is wrong by", "raw exchange", "Copyright (c)"] {
+    for word in ["Modelled, not measured", "the model is wrong by", "raw exchange", "Copyright (c)"]
+    {
         assert!(html.contains(word), "{word}");
     }
     for outside in ["src=\"http", "href=\"http", "<link", "@import", "url(http", "fetch("] {
@@ -91,11 +94,7 @@ fn files_that_cannot_be_read_are_named() {
     let cases = [
         ("cut.json", text[..text.len() / 2].to_string(), "no whole json file"),
         ("other.json", "{\"command\": \"bench\"}".to_string(), "is of `phalanx bench`"),
-        (
-            "newer.json",
-            text.replacen("\"format\": 1", "\"format\": 2", 1),
-            "format 2, of phalanx",
-        ),
+        ("newer.json", text.replacen("\"format\": 1", "\"format\": 2", 1), "format 2, of phalanx"),
         ("part.json", text.replacen("\"sections\"", "\"section\"", 1), "no \"sections\""),
     ];
     for (name, text, wanted) in cases {

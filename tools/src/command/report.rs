@@ -54,7 +54,7 @@ pub(crate) struct ReportArgs {
     /// Save the data, too [default name: the page's, with .json]
     #[arg(long, value_name = "FILE.json", num_args = 0..=1)]
     json: Option<Option<PathBuf>>,
-    /// The modelled machine, by its id (phalanx model --list) [default: epyc-9654-2s-nps4]
+    /// The larger machine, modelled, by its id (phalanx model --list) [default: epyc-9654-2s-nps4]
     #[arg(long, value_name = "ID")]
     model: Option<String>,
 }

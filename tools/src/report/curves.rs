@@ -147,10 +147,7 @@ pub(crate) fn curves(run: &Run) -> Vec<Curves> {
             here.iter().filter_map(|row| Some((row.bytes, row.floor?))).collect();
         floor.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         // The middle one of each size.
-        let floor = floor
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|same| same[same.len() / 2])
-            .collect();
+        let floor = floor.chunk_by(|a, b| a.0 == b.0).map(|same| same[same.len() / 2]).collect();
         Some(Curves {
             op: op.name().to_string(),
             place: place.to_string(),

@@ -15,8 +15,7 @@ pub(crate) fn environment(machine: &Machine) -> Value {
         .find(|line| line.starts_with("flags"))
         .map(|line| line.split_whitespace().any(|flag| flag == "hypervisor"));
     let first = machine.allowed_pus().first().copied().unwrap_or(0);
-    let governor =
-        line(&format!("/sys/devices/system/cpu/cpu{first}/cpufreq/scaling_governor"));
+    let governor = line(&format!("/sys/devices/system/cpu/cpu{first}/cpufreq/scaling_governor"));
     json!({
         "cpu": cpu(),
         "architecture": std::env::consts::ARCH,

@@ -4,6 +4,7 @@ use super::curves::{Curves, curves, size, time};
 use super::html::{details, drawing, escape, script, table};
 use super::run::{Run, Section};
 use super::traces::traces;
+use crate::source::count as counted;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -94,14 +95,14 @@ fn machine(run: &Run, environment: &Value) -> String {
         let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
     }
     let counts = &run.part("machine")["counts"];
-    let count = |key: &str| counts[key].as_u64().unwrap_or(0);
+    let count = |key: &str, what: &str| counted(counts[key].as_u64().unwrap_or(0) as usize, what);
     let _ = writeln!(
         out,
-        "<div><dt>Shape</dt><dd>{} package(s), {} memory node(s), {} cores, {} processing units</dd></div></dl>",
-        count("packages"),
-        count("numa_nodes"),
-        count("cores"),
-        count("pus")
+        "<div><dt>Shape</dt><dd>{}, {}, {}, {}</dd></div></dl>",
+        count("packages", "package"),
+        count("numa_nodes", "memory node"),
+        count("cores", "core"),
+        count("pus", "processing unit")
     );
     if environment["build"] == "debug" {
         out += "<p class=\"warning\">The tool was built without optimisation: all times are too long.</p>\n";
@@ -120,15 +121,17 @@ fn machine(run: &Run, environment: &Value) -> String {
 fn matrices(run: &Run) -> String {
     let mut out = "<section id=\"matrices\"><h2>Between cores</h2>\n".to_string();
     let own = |name: &'static str| {
-        run.sections().find(move |s| {
-            s.command.split_whitespace().nth(1) == Some(name)
-        })
+        run.sections().find(move |s| s.command.split_whitespace().nth(1) == Some(name))
     };
     for (name, heading, caption) in [
         ("latency", "Latency", "Round trip of a flag between processing units, ns (median)"),
-        ("bandwidth", "Bandwidth", "Rate at which one core copies what another has written, GB/s, largest size"),
+        (
+            "bandwidth",
+            "Bandwidth",
+            "Rate at which one core copies what another has written, GB/s, largest size",
+        ),
     ] {
-        let _ = write!(out, "<h3>{heading}</h3>\n");
+        let _ = writeln!(out, "<h3>{heading}</h3>");
         let Some(section) = own(name) else {
             out += "<p class=\"warning\">Not measured in this run.</p>\n";
             continue;
@@ -256,14 +259,21 @@ fn crossovers(all: &[Curves]) -> String {
                 (from, to) if from == to => size(from),
                 (from, to) => format!("{} to {}", size(from), size(to)),
             };
-            let (next, longer) = best.next.map_or((String::new(), String::new()), |(name, ratio)| {
-                (name, format!("{:.0} %", (ratio - 1.0) * 100.0))
-            });
+            let (next, longer) =
+                best.next.map_or((String::new(), String::new()), |(name, ratio)| {
+                    (name, format!("{:.0} %", (ratio - 1.0) * 100.0))
+                });
             rows.push(vec![own.op.clone(), sizes, best.algorithm, next, time(best.ns), longer]);
         }
     }
-    let head =
-        ["operation", "measured sizes", "best algorithm", "next", "time at the first size", "next takes longer by"];
+    let head = [
+        "operation",
+        "measured sizes",
+        "best algorithm",
+        "next",
+        "time at the first size",
+        "next takes longer by",
+    ];
     format!(
         "<section id=\"crossovers\"><h2>Who is best from which size</h2>\n\
          <p>Among the algorithms by name; sizes in between were not measured. A next one within a few per cent is as good.</p>\n{}</section>\n",
@@ -365,7 +375,10 @@ fn modelled(part: &Value) -> String {
             rows.push(vec![name, size(bytes), time(ns)]);
         }
     }
-    out += &details("The numbers", &table("all-reduce, modelled", &["algorithm", "size", "modelled"], 1, &rows));
+    out += &details(
+        "The numbers",
+        &table("all-reduce, modelled", &["algorithm", "size", "modelled"], 1, &rows),
+    );
     out + "</figure></section>\n"
 }
 

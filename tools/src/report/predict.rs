@@ -12,8 +12,7 @@ use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use serde_json::{Value, json};
 
 /// Sizes of the modelled curves, in bytes of the vector.
-const SIZES: [usize; 8] =
-    [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 /// Steps of all ranks beyond which an algorithm is left out: it is no candidate on so many ranks.
 const MOST_WORK: usize = 1 << 18;
 /// Curves that are drawn.

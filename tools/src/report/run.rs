@@ -27,8 +27,11 @@ pub(crate) struct Section<'a> {
     pub(crate) error: Option<&'a str>,
 }
 
-/// The parts that every run has, and whether each is of the right kind.
-const PARTS: [(&str, fn(&Value) -> bool, &str); 7] = [
+/// Whether a part is of the right kind.
+type Kind = fn(&Value) -> bool;
+
+/// The parts that every run has, and what they must be.
+const PARTS: [(&str, Kind, &str); 7] = [
     ("environment", Value::is_object, "an object"),
     ("ranks", Value::is_u64, "a number"),
     ("machine", Value::is_object, "an object"),

@@ -28,7 +28,9 @@ pub(crate) fn traces() -> Value {
                 let key = format!("{} {p}", network.name());
                 layouts.entry(key.clone()).or_insert_with(|| network.layout(p).object());
                 let messages: Vec<Value> = trace(&schedule)
-                    .map(|m| json!([m.step, m.src, m.dst, m.label(), m.words(p as u64).to_string()]))
+                    .map(|m| {
+                        json!([m.step, m.src, m.dst, m.label(), m.words(p as u64).to_string()])
+                    })
                     .collect();
                 all.push(json!({
                     "id": algorithm.id(),
