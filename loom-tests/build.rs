@@ -53,6 +53,20 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "gate_of_one_slot",
+        "../src/mailbox/gate.rs",
+        &[
+            (
+                "&self.slots[(episode % u64::from(SLOTS)) as usize]",
+                "&self.slots[(episode % u64::from(SLOTS) / u64::from(SLOTS)) as usize]",
+            ),
+            (
+                "word.load(Ordering::Acquire) == episode\n    }\n\n    /// [`has_shown`]",
+                "word.load(Ordering::Acquire) >= episode\n    }\n\n    /// [`has_shown`]",
+            ),
+        ],
+    ),
+    (
         "port_without_last_look",
         "../src/fabric/port.rs",
         &[
@@ -91,6 +105,41 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "if left || (settled && finished) {",
             "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
         )],
+    ),
+    (
+        "port_giving_up_in_silence",
+        "../src/fabric/port.rs",
+        &[("                world.give_up(me, it, *run);\n", "")],
+    ),
+    (
+        "port_sleeping_without_limit",
+        "../src/fabric/port.rs",
+        &[(
+            "if !come {\n                    bed.nap(longest);",
+            "if !come {\n                    let _ = longest;\n                    bed.sleep();",
+        )],
+    ),
+    // Not a mistake: see `lean` in `src/lib.rs`.
+    (
+        "port_lean",
+        "../src/fabric/port.rs",
+        &[
+            (
+                "let world = fabric.world();\n        let (me, it)",
+                "while !ready(at) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                 let world = fabric.world();\n        let (me, it)",
+            ),
+            (
+                "let peer = &mut self.peers[peer];\n        let n = peer.link().post(header, fill);",
+                "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = peer.link().post(header, fill);\n\
+                 crate::lean::posted(self.fabric.id(), self.rank, number, n);",
+            ),
+            (
+                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
+                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
+                 crate::lean::await_post(self.fabric.id(), peer, self.rank, self.peers[peer].end.rx);\n",
+            ),
+        ],
     ),
 ];
 

@@ -1,9 +1,12 @@
 //! What can go wrong, said once, with the ranks and the source lines.
 
+use crate::standing::Standing;
 use std::any::Any;
 use std::fmt;
+use std::io::Write;
 use std::panic::Location;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// A call as it appears in an error: what was called with what, and where.
 ///
@@ -71,6 +74,9 @@ pub enum Error {
         /// The ranks of the team.
         ranks: usize,
     },
+    /// A profile cannot be used: the file that `PHALANX_PROFILE` names, or one
+    /// that was handed in.
+    Profile(crate::model::ProfileError),
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -128,6 +134,26 @@ pub enum Error {
         /// The circle.
         circle: Vec<Waiting>,
     },
+    /// A rank has waited for another for as long as the team's deadline
+    /// ([`Builder::deadline`](crate::Builder::deadline)) allows.
+    ///
+    /// The text has a line for each rank, with its latest calls; a call that
+    /// was made several times in a row is shown once:
+    /// ```text
+    /// rank 0 has waited 2s for rank 1, the team's deadline
+    ///   rank 0 waits for rank 1; latest calls: barrier at src/main.rs:9:14, before: all_reduce of 8 f64 with sum at src/main.rs:7:14 (x6)
+    ///   rank 1 is in its own code; latest calls: all_reduce of 8 f64 with sum at src/main.rs:7:14 (x7)
+    /// ```
+    Deadline {
+        /// The rank that waited.
+        rank: usize,
+        /// The rank that it waited for.
+        peer: usize,
+        /// The deadline.
+        limit: Duration,
+        /// Every rank at that moment.
+        ranks: Vec<Standing>,
+    },
     /// A message was sent, and the run ended before anybody received it.
     Unreceived {
         /// The sender.
@@ -173,6 +199,15 @@ impl Error {
         }
     }
 
+    pub(crate) fn deadline(
+        rank: usize,
+        peer: usize,
+        limit: Duration,
+        ranks: Vec<Standing>,
+    ) -> Self {
+        Error::Deadline { rank, peer, limit, ranks }
+    }
+
     pub(crate) fn panicked(rank: usize, payload: Box<dyn Any + Send>) -> Self {
         let message = if let Some(s) = payload.downcast_ref::<&str>() {
             (*s).to_string()
@@ -183,6 +218,12 @@ impl Error {
         };
         Error::Panicked { rank, message, payload: Payload(Mutex::new(Some(payload))) }
     }
+}
+
+/// Says `what` on the standard error at once; nothing can be done where that is
+/// closed.
+pub(crate) fn say(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {what}");
 }
 
 /// A panic's payload, kept for whoever wants to resume it.
@@ -205,6 +246,7 @@ impl fmt::Display for Error {
             Error::Model { model, ranks } => {
                 write!(f, "the model of the levels is for {model} ranks, the team has {ranks}")
             }
+            Error::Profile(e) => e.fmt(f),
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \
@@ -239,6 +281,10 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
+            Error::Deadline { rank, peer, limit, ranks } => {
+                write!(f, "rank {rank} has waited {limit:?} for rank {peer}, the team's deadline")?;
+                ranks.iter().try_for_each(|standing| write!(f, "\n  {standing}"))
+            }
             Error::Unreceived { rank, peer, messages, site, last } => {
                 write!(
                     f,
@@ -267,6 +313,7 @@ impl std::error::Error for Error {
         match self {
             Error::Placement(e) => Some(e),
             Error::Machine(e) => Some(e),
+            Error::Profile(e) => Some(e),
             Error::Spawn(e) => Some(e),
             _ => None,
         }

@@ -52,6 +52,8 @@
 //! # Crate features
 //! - **hwloc** (default): reads the machine through libhwloc if it is installed
 //!   when the crate is built; otherwise, and without the feature, from sysfs.
+//! - **profile** (default): reads the profile that `phalanx calibrate` writes
+//!   ([`model::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
 //! - **half**: operators for `half::f16` and `bf16`.
 
@@ -69,6 +71,7 @@ pub mod op;
 mod order;
 pub mod placement;
 pub mod schedule;
+mod standing;
 mod sync;
 mod team;
 pub mod topology;
@@ -81,5 +84,6 @@ pub use error::{CallSite, Error, Payload, Waiting};
 pub use fabric::MAX_RANKS;
 pub use order::Order;
 pub use schedule::Algorithm;
+pub use standing::{Doing, Standing};
 pub use team::{Binding, Builder, Team, run};
 pub use wait::Wait;

@@ -46,9 +46,32 @@ mod imp {
 mod imp {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::hint::spin_loop;
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
     pub(crate) use loom::sync::{Arc, Mutex};
     pub(crate) use loom::thread::yield_now;
+
+    /// Loom's, but for [`eager`](super::eager) models.
+    #[derive(Debug)]
+    pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
+
+    impl AtomicU64 {
+        pub(crate) fn new(value: u64) -> Self {
+            AtomicU64(loom::sync::atomic::AtomicU64::new(value))
+        }
+
+        #[track_caller]
+        pub(crate) fn load(&self, ordering: Ordering) -> u64 {
+            if super::eager::is() && ordering == Ordering::Acquire {
+                return self.0.fetch_or(0, ordering);
+            }
+            self.0.load(ordering)
+        }
+
+        #[track_caller]
+        pub(crate) fn store(&self, value: u64, ordering: Ordering) {
+            self.0.store(value, ordering);
+        }
+    }
 }
 
 pub(crate) use imp::*;
@@ -68,6 +91,8 @@ pub(crate) enum Site {
     Word,
     /// A channel's acknowledgement: the receiver is done with the message.
     Ack,
+    /// A gate's word: the rank has arrived, and what it shows is complete.
+    Gate,
     /// A board's `entered`: the notice is complete.
     Entered,
     /// A board's `finished`: the rank no longer touches foreign memory.
@@ -86,16 +111,52 @@ pub(crate) enum Site {
     Done,
 }
 
-/// The ordering of a publishing store: `Release`.
+/// The ordering of a publishing store: `Release`. Built with `--cfg weak="word"`
+/// (or another site) that site's is `Relaxed`: for `.ci/tsan`, where
+/// ThreadSanitizer must then report races.
 #[cfg(not(loom))]
 #[inline(always)]
-pub(crate) const fn publish(_site: Site) -> Ordering {
-    Ordering::Release
+pub(crate) const fn publish(site: Site) -> Ordering {
+    let is_weak = match site {
+        Site::Word => cfg!(weak = "word"),
+        Site::Ack => cfg!(weak = "ack"),
+        Site::Gate => cfg!(weak = "gate"),
+        Site::Entered => cfg!(weak = "entered"),
+        Site::Finished => cfg!(weak = "finished"),
+        Site::Left => cfg!(weak = "left"),
+        Site::Poison => cfg!(weak = "poison"),
+        Site::Waiting => cfg!(weak = "waiting"),
+        Site::Epoch => cfg!(weak = "epoch"),
+        Site::Done => cfg!(weak = "done"),
+    };
+    if is_weak { Ordering::Relaxed } else { Ordering::Release }
 }
 
 #[cfg(loom)]
 pub(crate) fn publish(site: Site) -> Ordering {
     if weaken::is(site) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+/// Acquiring loads that see the latest value, for models whose waits look only
+/// once a look must succeed (`lean` in loom-tests): what else loom would try is
+/// the old value, a look that fails. (An RMW that changes nothing sees the
+/// latest value, and synchronises with just what the load would.)
+#[cfg(loom)]
+pub(crate) mod eager {
+    use std::cell::Cell;
+
+    std::thread_local! {
+        static EAGER: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(crate) fn is() -> bool {
+        EAGER.get()
+    }
+
+    /// From here on, on this thread.
+    pub(crate) fn set(eager: bool) {
+        EAGER.set(eager);
+    }
 }
 
 /// Weakening one site, for the models that must fail. Loom runs all threads

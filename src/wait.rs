@@ -95,6 +95,9 @@ pub(crate) struct Patience {
     looks: u32,
     yields: u32,
     nap: Duration,
+    /// When the long stage began, if somebody asks how long it lasts.
+    #[cfg(not(loom))]
+    long_since: Option<Instant>,
 }
 
 /// What to do before the next look.
@@ -107,7 +110,33 @@ pub(crate) enum Pause {
 
 impl Patience {
     pub(crate) fn new(wait: Wait) -> Self {
-        Patience { wait, since: None, looks: 0, yields: 0, nap: NAP }
+        Patience {
+            wait,
+            since: None,
+            looks: 0,
+            yields: 0,
+            nap: NAP,
+            #[cfg(not(loom))]
+            long_since: None,
+        }
+    }
+
+    /// How often to look before the next pause. At first about as long as an
+    /// answer takes between distant cores: a pause is as long as an exchange
+    /// between near ones. The crowd is not asked: who starts a run writes to its
+    /// line.
+    #[cfg(not(loom))]
+    pub(crate) fn looks(&self) -> u32 {
+        let at_first = self.looks == 0 && self.yields == 0;
+        match self.wait {
+            Wait::Auto | Wait::Spin if at_first => 16 * LOOKS,
+            _ => 1,
+        }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn looks(&self) -> u32 {
+        1
     }
 
     /// Whether this wait has outlasted the spinning stage.
@@ -115,12 +144,29 @@ impl Patience {
         self.yields > 0 || self.looks > 4 * LOOKS
     }
 
+    /// Whether this wait has lasted for `limit`. Without a limit, and before the
+    /// long stage, no clock is looked at; while spinning, once in [`LOOKS`].
+    #[cfg(not(loom))]
+    pub(crate) fn is_over(&mut self, limit: Option<Duration>) -> bool {
+        let Some(limit) = limit else { return false };
+        self.is_long()
+            && (self.yields > 0 || self.looks.is_multiple_of(LOOKS))
+            && self.long_since.get_or_insert_with(Instant::now).elapsed() >= limit
+    }
+
+    /// Under loom time does not pass: any wait that may end by a limit does,
+    /// as soon as it is long.
+    #[cfg(loom)]
+    pub(crate) fn is_over(&mut self, limit: Option<Duration>) -> bool {
+        limit.is_some() && self.is_long()
+    }
+
     /// Pauses a little, or asks the caller to park.
     #[cfg(not(loom))]
     pub(crate) fn pause(&mut self) -> Pause {
         let spin = match self.wait {
             Wait::Spin => true,
-            Wait::Auto => self.yields == 0 && !is_crowded() && self.spin_left(),
+            Wait::Auto => self.yields == 0 && self.spin_left(),
             Wait::Yield | Wait::Park => false,
         };
         if spin {
@@ -156,13 +202,14 @@ impl Patience {
         Pause::Look
     }
 
+    /// Asked before every pause; looks at the clock, and at the crowd, once in
+    /// [`LOOKS`]. (Who starts a run writes to the crowd's line.)
     #[cfg(not(loom))]
     fn spin_left(&mut self) -> bool {
-        let since = match self.since {
-            Some(since) => since,
-            None => *self.since.insert(Instant::now()),
-        };
-        !self.looks.is_multiple_of(LOOKS) || since.elapsed() < SPIN
+        if !self.looks.is_multiple_of(LOOKS) {
+            return true;
+        }
+        !is_crowded() && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
     }
 }
 

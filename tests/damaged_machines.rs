@@ -1,5 +1,7 @@
 //! Damaged input: no reader of machines may panic, hang or give a machine that breaks its promises,
 //! whatever bytes it is fed. Inputs are real ones, mutated by a small deterministic generator.
+//!
+//! `PHALANX_FUZZ=100 cargo test --test damaged_machines` tries 100 times as many, others each time.
 
 use std::fs;
 use std::io::Write;
@@ -22,6 +24,20 @@ impl Random {
 
     fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// How many inputs to try where the usual suite tries `n`, and which: always the same ones, unless
+/// more are asked for.
+fn tries(n: usize, seed: u64) -> (usize, Random) {
+    match std::env::var("PHALANX_FUZZ") {
+        Ok(scale) => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            let seed = seed ^ now.unwrap().as_nanos() as u64;
+            println!("seed {seed}");
+            (n * scale.parse::<usize>().expect("PHALANX_FUZZ is a number"), Random(seed))
+        }
+        Err(_) => (n, Random(seed)),
     }
 }
 
@@ -84,7 +100,7 @@ fn check(result: Result<Machine, MachineError>) {
 
 #[test]
 fn damaged_synthetic_strings() {
-    let mut random = Random(1);
+    let (tries, mut random) = tries(400, 1);
     for seed in [
         "pack:2 [numa(memory=16GB)] l3:4 core:8 pu:2",
         "node:2 l3:4 core:8 pu:2(indexes=node:core)",
@@ -92,28 +108,63 @@ fn damaged_synthetic_strings() {
         "2 3 4 5",
         "group:2 l2:2(size=1MB) l1i:1 core:1 pu:2(indexes=4*2)",
     ] {
-        for _ in 0..400 {
+        for _ in 0..tries {
             let bytes = mutate(seed.as_bytes(), &mut random);
             check(Machine::from_synthetic(&String::from_utf8_lossy(&bytes)));
         }
     }
 }
 
+/// Every sort of object that is read, for where hwloc's saved machines are not at hand.
+const SMALL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" allowed_cpuset="0x0000000f" nodeset="0x00000003" gp_index="1">
+    <info name="Backend" value="Linux"/>
+    <object type="Package" os_index="0" cpuset="0x00000003" nodeset="0x00000001" gp_index="2">
+      <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001" gp_index="3" local_memory="1073741824"/>
+      <object type="L3Cache" cpuset="0x00000003" gp_index="4" cache_size="8388608" depth="3" cache_linesize="64" cache_associativity="16" cache_type="0">
+        <object type="Core" os_index="0" cpuset="0x00000003" gp_index="5">
+          <object type="PU" os_index="0" cpuset="0x00000001" gp_index="6"/>
+          <object type="PU" os_index="1" cpuset="0x00000002" gp_index="7"/>
+        </object>
+      </object>
+    </object>
+    <object type="Package" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="8">
+      <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="9" local_memory="1073741824"/>
+      <object type="Core" os_index="0" cpuset="0x0000000c" gp_index="10">
+        <object type="PU" os_index="2" cpuset="0x00000004" gp_index="11"/>
+        <object type="PU" os_index="3" cpuset="0x00000008" gp_index="12"/>
+      </object>
+    </object>
+  </object>
+  <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">
+    <indexes length="4">0 1 </indexes>
+    <u64values length="12">10 21 21 10 </u64values>
+  </distances2>
+</topology>
+"#;
+
 #[test]
 fn damaged_xml() {
     let dir = std::env::var_os("PHALANX_TOPOLOGIES").map(std::path::PathBuf::from);
     let dir = dir.unwrap_or_default();
-    let mut random = Random(2);
+    let (tries, mut random) = tries(600, 2);
     for name in ["8em64t-2s4c-asymcaches", "16amd64-8n2c-cpusets"] {
         let Ok(original) = fs::read(dir.join(format!("{name}.xml"))) else {
             // Not through `eprintln`, which the test harness swallows.
             let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {name} is not there");
             continue;
         };
-        for _ in 0..600 {
+        for _ in 0..tries {
             let bytes = mutate(&original, &mut random);
             check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
         }
+    }
+    check(Machine::from_xml_text(SMALL));
+    for _ in 0..tries {
+        let bytes = mutate(SMALL.as_bytes(), &mut random);
+        check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
     }
     let deep = "<topology version=\"2.0\">".to_owned() + &"<object type=\"Group\">".repeat(200_000);
     assert!(matches!(Machine::from_xml_text(&deep), Err(MachineError::Malformed { .. })));
@@ -209,8 +260,8 @@ fn damaged_sysfs_trees() {
     assert_eq!(whole.cores()[3].kind, 1);
     assert_eq!(Machine::from_sysfs(scratch.0.join("sys")).unwrap().cores(), whole.cores());
 
-    let mut random = Random(3);
-    for _ in 0..300 {
+    let (tries, mut random) = tries(300, 3);
+    for _ in 0..tries {
         let (file, text) = &files[random.below(files.len())];
         scratch.write(file, &mutate(text.as_bytes(), &mut random));
         check(Machine::from_sysfs(&scratch.0));

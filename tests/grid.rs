@@ -230,9 +230,9 @@ fn neighbours_that_disagree_are_named() {
         assert!(here.to_string().contains("grid.rs"), "{said}");
         assert!(said.contains(text), "{said}");
     };
-    // Faces across dimension 0 are rows, of 5 or 6 cells.
+    // Faces across dimension 0 are rows, of 9 or 10 cells.
     mismatch("face across dimension 0: expected 1x", &|comm| {
-        let halo = Halo::new(&[3, 5 + comm.rank() / 2], 1);
+        let halo = Halo::new(&[3, 9 + comm.rank() / 2], 1);
         comm.cart(&[2, 2], &[false; 2]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
     });
     mismatch("halo of width 9", &|comm| {

@@ -175,7 +175,7 @@ fn an_external_child_fails_while_its_peer_is_in_the_parent() {
     watched(|| {
         let results = on_threads(2, |mut comm| {
             let mut child = comm.split(0, comm.rank());
-            let x = vec![1u64; 100];
+            let x = vec![1u64; 1000];
             let failed = if comm.rank() == 0 {
                 comm.protect(|comm| comm.send(&x, 1)).is_err()
             } else {
@@ -321,9 +321,9 @@ fn messages_that_cannot_be() {
             check_usable(&team, 1);
         }
         // Both send, both wait.
-        let error = failure(team.run(|comm| comm.send(&[1; 100], 1 - comm.rank())));
+        let error = failure(team.run(|comm| comm.send(&[1; 1000], 1 - comm.rank())));
         assert!(matches!(error, Error::Deadlock { .. }), "{error}");
-        let error = failure(team.run(|comm| comm.recv(&mut [1; 100], 1 - comm.rank())));
+        let error = failure(team.run(|comm| comm.recv(&mut [1; 1000], 1 - comm.rank())));
         assert!(matches!(error, Error::Deadlock { .. }), "{error}");
         check_usable(&team, 1);
     });

@@ -15,6 +15,8 @@ mod dispatch;
 mod fabric;
 #[path = "../../src/mailbox/mod.rs"]
 mod mailbox;
+#[path = "../../src/standing.rs"]
+mod standing;
 #[path = "../../src/sync.rs"]
 mod sync;
 #[path = "../../src/wait.rs"]
@@ -25,10 +27,72 @@ mod error {
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) struct Error(pub(crate) u32);
 
+    /// The cause that stands for a deadline.
+    pub(crate) const DEADLINE: Error = Error(40);
+
+    impl Error {
+        pub(crate) fn deadline(
+            _: usize,
+            _: usize,
+            _: std::time::Duration,
+            _: Vec<crate::standing::Standing>,
+        ) -> Self {
+            DEADLINE
+        }
+    }
+
+    impl std::fmt::Display for Error {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn say(_: &str) {}
+
     /// As the library's.
-    pub(crate) struct CallSite {
-        pub(crate) call: String,
-        pub(crate) at: &'static std::panic::Location<'static>,
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CallSite {
+        pub call: String,
+        pub at: &'static std::panic::Location<'static>,
+    }
+}
+
+/// For models of three ranks: waits that end well, and nothing else.
+///
+/// A wait of the variant `port_lean` looks at the awaited word only (not for
+/// poison, for who left, for who waits for whom), and it does not begin to look
+/// at a message's word before the message was posted, which loom is not told
+/// of. A look that fails changes nothing, so all that is left out is
+/// executions that differ from others by such looks. What a look *sees* after
+/// the store is loom's choice as ever: also the old value.
+#[cfg(test)]
+mod lean {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    std::thread_local! {
+        /// By fabric, sender and receiver: messages posted. (Loom runs all
+        /// threads of a model on one; the harness asserts it.)
+        static POSTED: RefCell<BTreeMap<(u64, usize, usize), u32>> =
+            const { RefCell::new(BTreeMap::new()) };
+    }
+
+    /// A new execution begins.
+    pub(crate) fn reset() {
+        POSTED.with_borrow_mut(BTreeMap::clear);
+    }
+
+    pub(crate) fn posted(fabric: u64, from: usize, to: usize, n: u32) {
+        POSTED.with_borrow_mut(|posted| posted.insert((fabric, from, to), n));
+    }
+
+    /// Waits until the message after the first `taken` was posted.
+    pub(crate) fn await_post(fabric: u64, from: usize, to: usize, taken: u32) {
+        let posted =
+            || POSTED.with_borrow(|posted| posted.get(&(fabric, from, to)).copied().unwrap_or(0));
+        while posted() <= taken {
+            crate::sync::yield_now();
+        }
     }
 }
 
@@ -40,12 +104,27 @@ mod mutants {
         pub(super) use crate::fabric::{Check, Kind, Params, Sig};
     }
     mod record {
-        pub(super) use crate::fabric::Call;
+        pub(super) use crate::fabric::{Call, Records};
     }
     mod words {
-        pub(super) use crate::fabric::Fabric;
+        pub(super) use crate::fabric::{Fabric, Seat};
     }
 
+    /// What the gate's source finds beside itself.
+    mod channel {
+        pub(super) use crate::mailbox::{SLOTS, Slot};
+    }
+    mod shelf {
+        pub(super) use crate::mailbox::{Place, Shelf};
+    }
+    mod world {
+        pub(super) use crate::fabric::Line;
+    }
+    use crate::mailbox::Header;
+
+    pub(crate) mod gate_of_one_slot {
+        include!(concat!(env!("OUT_DIR"), "/gate_of_one_slot.rs"));
+    }
     pub(crate) mod dispatch_without_second_look {
         include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look.rs"));
     }
@@ -72,6 +151,16 @@ mod mutants {
     }
     pub(crate) mod port_quiescing_by_poison {
         include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison.rs"));
+    }
+    pub(crate) mod port_giving_up_in_silence {
+        include!(concat!(env!("OUT_DIR"), "/port_giving_up_in_silence.rs"));
+    }
+    pub(crate) mod port_sleeping_without_limit {
+        include!(concat!(env!("OUT_DIR"), "/port_sleeping_without_limit.rs"));
+    }
+    #[allow(unreachable_code, unused_variables)]
+    pub(crate) mod port_lean {
+        include!(concat!(env!("OUT_DIR"), "/port_lean.rs"));
     }
 }
 

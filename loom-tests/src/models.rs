@@ -2,6 +2,7 @@
 
 mod board;
 mod dispatch;
+mod gate;
 mod mailbox;
 mod port;
 

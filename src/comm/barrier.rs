@@ -1,6 +1,6 @@
 //! Barrier.
 
-use super::{Choice, Comm};
+use super::Comm;
 use crate::engine::{Cut, Guard, Kernel};
 use crate::fabric::{Params, Port, Sig, Stop};
 use crate::op::BitOr;
@@ -13,8 +13,10 @@ impl Comm {
     /// Everything that any rank did before its call is visible to every rank
     /// after its own: a release and acquire point for all.
     ///
-    /// **Cost** `ceil(log2 p)` steps of an empty message, t_s each
-    /// (dissemination, `BAR-ANY`; Hensgen, Finkel, Manber 1988).
+    /// **Cost** up to 4 ranks, or where ranks outnumber cores: one step, in which
+    /// every rank looks at a line of every other. Else `ceil(log2 p)` steps of
+    /// an empty message, t_s each (dissemination, `BAR-ANY`; Hensgen, Finkel,
+    /// Manber 1988).
     ///
     /// # Examples
     /// ```
@@ -33,7 +35,12 @@ impl Comm {
     pub fn barrier(&mut self) {
         static SIG: Sig = Sig::of::<()>("barrier", "", "");
         let at = Location::caller();
-        if self.choice != Choice::Auto {
+        if self.size() == 1 && self.is_auto() {
+            // Nobody to meet.
+            let _ = self.enter(&SIG, at, Params::of(0));
+            return;
+        }
+        if !self.is_auto() {
             return self.barrier_by_choice(&SIG, at);
         }
         self.barrier_by_line(&SIG, at);
@@ -45,7 +52,9 @@ impl Comm {
         if !self.enter(sig, at, params) {
             return;
         }
-        if let Err(stop) = disseminate(&mut self.port) {
+        let result =
+            if self.port.is_gated() { meet(&mut self.port) } else { disseminate(&mut self.port) };
+        if let Err(stop) = result {
             self.stop(stop);
         }
     }
@@ -81,9 +90,24 @@ impl Comm {
     }
 }
 
+/// Every rank shows that it has come, and looks for all others.
+#[inline(always)]
+fn meet(port: &mut Port) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    port.show_all(0, 1, |_| ());
+    if p == 2 {
+        return port.look(1 - rank, 0, 1, |_| ());
+    }
+    for distance in 1..p {
+        let peer = rank + distance;
+        port.look(if peer < p { peer } else { peer - p }, 0, 1, |_| ())?;
+    }
+    Ok(())
+}
+
 /// In round `k` every rank signals rank `r + 2^k` and waits for `r - 2^k`:
 /// after it, it has heard, directly or not, of the `2^(k+1)` ranks before it.
-#[inline(always)]
+#[inline(never)]
 fn disseminate(port: &mut Port) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     let guard = Guard::new(port);
@@ -91,8 +115,8 @@ fn disseminate(port: &mut Port) -> Result<(), Stop> {
     while distance < p {
         let to = if rank + distance < p { rank + distance } else { rank + distance - p };
         let from = if rank >= distance { rank - distance } else { rank + p - distance };
-        guard.port.post_inline(to, 0, |_| ())?;
-        guard.port.take(from, crate::fabric::Kind::inline(0), |_| ())?;
+        guard.port.post_copy(to, 0, 1, |_| ())?;
+        guard.port.take_copy(from, 0, 1, |_| ())?;
         distance *= 2;
     }
     guard.disarm();

@@ -83,15 +83,16 @@ impl DerefMut for View<'_> {
 
 impl Drop for View<'_> {
     fn drop(&mut self) {
-        self.comm.choice = std::mem::take(&mut self.before);
+        let before = std::mem::take(&mut self.before);
+        self.comm.choose(before);
         self.comm.order = self.order;
     }
 }
 
 impl Comm {
     pub(super) fn choosing(&mut self, choice: Choice) -> View<'_> {
-        let before = std::mem::replace(&mut self.choice, choice);
         let order = self.order;
+        let before = self.choose(choice);
         View { comm: self, before, order }
     }
 

@@ -24,8 +24,12 @@ impl Account {
     pub(crate) fn settle(&self, comm: &Comm) {
         let port = &comm.port;
         let sums = u64::from(port.balance()) | u64::from(port.calls()) << 32;
-        self.sums.store(sums, Relaxed);
-        self.unsent.store(port.unsent(), Relaxed);
+        // Only if it is news: the caller of the run has the line.
+        for (word, value) in [(&self.sums, sums), (&self.unsent, port.unsent())] {
+            if word.load(Relaxed) != value {
+                word.store(value, Relaxed);
+            }
+        }
     }
 
     fn balance(&self) -> u32 {
@@ -62,6 +66,10 @@ pub(crate) fn compare<'a>(
         Some((rank, peer, messages)) => {
             let (rank, peer) = (fabric.member(rank), fabric.member(peer));
             let world = fabric.world();
+            // A message that nobody wanted is the consequence, if the calls differ.
+            if let Some(error) = disagree(world, fabric.id(), fabric.member(0)) {
+                return Err(error);
+            }
             let can_send =
                 |c: &Call| c.comm == fabric.id() && (c.call != 0 || c.sig.parameter == "to rank");
             let site = world.records(rank).latest_of_run(can_send).map(|call| call.site());

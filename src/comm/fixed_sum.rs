@@ -13,7 +13,6 @@ use crate::dist::{Partial, Products, Values};
 use crate::element::Element;
 use crate::engine::Guard;
 use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
-use crate::mailbox::INLINE;
 use crate::op::{Operator, Sum};
 use crate::schedule::Algorithm;
 use std::ops::Mul;
@@ -224,8 +223,8 @@ fn exchange<T: Element, O: Operator<T>>(
     let send = |port: &mut Port, peer: usize, parts: &[Partial<T>]| {
         if let Some((bounds, values)) = in_line(parts) {
             let bytes = BOUNDS + values * size_of::<T>();
-            return port.post_inline(peer, bytes, |body| {
-                // SAFETY: a body has room for `bytes <= INLINE` bytes.
+            return port.post_copy(peer, bytes, 1, |body| {
+                // SAFETY: there is room for `bytes` bytes.
                 unsafe { write(bounds, parts, body) }
             });
         }
@@ -245,6 +244,7 @@ fn exchange<T: Element, O: Operator<T>>(
                     read = unsafe { read_line::<T>(body, bytes, n) }?;
                     &read[..]
                 }
+                None if kind != Kind::SLICE => return None,
                 // SAFETY: the peer posted contributions for elements of the
                 // same type (fingerprint), as many as ours (the length of the
                 // call, which is small, agrees), and keeps them.
@@ -313,7 +313,7 @@ fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> 
     // All are cut alike.
     let bounds = parts.first()?.bare()?;
     let values: usize = parts.iter().map(|part| part.values().len()).sum();
-    let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= INLINE - BOUNDS);
+    let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= Kind::BRIEF - BOUNDS);
     fits.then_some((bounds, values))
 }
 
@@ -362,12 +362,12 @@ unsafe fn read_line<T: Element>(
 /// Sends the results.
 fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Result<(), Stop> {
     let bytes = size_of_val(results);
-    if bytes > INLINE {
+    if bytes > Kind::BRIEF {
         let words = Words { at: results.as_ptr().cast(), count: 0, len: results.len() };
         return port.post_words(peer, Kind::SLICE, words);
     }
-    port.post_inline(peer, bytes, |body| {
-        // SAFETY: `bytes <= INLINE`, the size of a body.
+    port.post_copy(peer, bytes, 1, |body| {
+        // SAFETY: there is room for `bytes` bytes.
         unsafe { std::ptr::copy_nonoverlapping(results.as_ptr().cast(), body, bytes) }
     })
 }
@@ -380,7 +380,7 @@ fn receive<T: Element>(
 ) -> Result<(), Stop> {
     let (bytes, n) = (size_of_val(results), results.len());
     let to = results.as_mut_ptr();
-    if bytes > INLINE {
+    if bytes > Kind::BRIEF {
         // SAFETY: the peer posted as many results (length) of the same type
         // (fingerprint), and keeps them until we consume. (A rank that joins
         // and one that receives are told apart by nothing but their numbers,
@@ -389,7 +389,7 @@ fn receive<T: Element>(
             std::ptr::copy_nonoverlapping(words.at.cast(), to, n);
         });
     }
-    port.take(peer, Kind::inline(bytes), |body| {
+    port.take_copy(peer, bytes, 1, |body| {
         // SAFETY: the peer wrote as many bytes of the same type.
         unsafe { std::ptr::copy_nonoverlapping(body, to.cast(), bytes) }
     })

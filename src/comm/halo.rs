@@ -17,7 +17,6 @@ use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
 use crate::engine::Guard;
 use crate::fabric::{Kind, Params, Port, Shape, Sig, Stop, Words};
-use crate::mailbox::INLINE;
 use crate::topology::Cartesian;
 use std::panic::Location;
 
@@ -33,7 +32,7 @@ struct Shown {
 
 /// Bytes of faces that travel in the message itself, behind eight bytes that
 /// tell shapes apart.
-const SMALL: usize = INLINE - size_of::<u64>();
+const SMALL: usize = Kind::BRIEF - size_of::<u64>();
 
 /// No work in between.
 fn none<T>(_: &[T]) {}
@@ -224,7 +223,7 @@ unsafe fn around<T: Element, R>(
                 continue;
             };
             match small(dim, sides) {
-                Some(bytes) => port.post_inline(peer, bytes, |body| {
+                Some(bytes) => port.post_copy(peer, bytes, 1, |body| {
                     // SAFETY: a body has room for `bytes` bytes: the digest
                     // and the faces.
                     unsafe { pack::<T>(&shown, count, dim, sides, body) }
@@ -248,7 +247,7 @@ unsafe fn around<T: Element, R>(
                 continue;
             }
             if let Some(bytes) = small(dim, sides) {
-                let fits = port.take(peer, Kind::inline(bytes), |body| {
+                let fits = port.take_copy(peer, bytes, 1, |body| {
                     // SAFETY: the peer has packed as many bytes of faces of T
                     // (kind, fingerprint).
                     unsafe { unpack::<T>(&shown, count, dim, sides, body) }

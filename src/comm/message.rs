@@ -1,22 +1,23 @@
 //! Point to point: send, receive, exchange.
 
 use super::Comm;
+use super::small::{get, put};
 use crate::element::Element;
 use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
-use crate::mailbox::INLINE;
+use crate::mailbox::EAGER;
 use std::panic::Location;
 
 impl Comm {
     /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
     /// between two ranks arrive in the order in which they were sent.
     ///
-    /// Up to 40 bytes are gone when the call returns (two messages may be on
+    /// Up to 1024 bytes are gone when the call returns (four messages may be on
     /// their way); more are read by the receiver straight from `data`, and the
     /// call returns when it has done so.
     ///
     /// **Must agree:** the element type and the length, with the receiver's.
     ///
-    /// **Cost** `t_s + t_w m`, one copy.
+    /// **Cost** `t_s + t_w m`, one copy; two for up to 1024 bytes.
     ///
     /// # Errors
     /// A rank that does not exist, or is this one, ends the run.
@@ -152,6 +153,7 @@ impl Comm {
         admitted
     }
 
+    #[inline(always)]
     fn check_peer(
         &mut self,
         peer: usize,
@@ -162,6 +164,17 @@ impl Comm {
         if peer != self.rank() {
             return self.check_rank("rank", peer, sig, at, len);
         }
+        self.refuse_own(peer, sig, at, len)
+    }
+
+    #[cold]
+    fn refuse_own(
+        &mut self,
+        peer: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
         let what = format!("a message of rank {peer} to itself would never arrive");
         self.wrong(sig, at, len, what);
         false
@@ -180,10 +193,10 @@ impl Comm {
 #[inline(always)]
 fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> {
     let bytes = size_of_val(data);
-    if bytes <= INLINE {
-        port.post_inline(to, bytes, |body| {
-            // SAFETY: `bytes <= INLINE`, the size of a body.
-            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, bytes) }
+    if bytes <= EAGER {
+        port.post_copy(to, data.len(), size_of::<T>(), |body| {
+            // SAFETY: there is room for `data`, which are not ours.
+            unsafe { put(data, body) }
         })
     } else {
         let words = Words { at: data.as_ptr().cast(), count: 1, len: data.len() };
@@ -194,11 +207,11 @@ fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> 
 #[inline(always)]
 fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), Stop> {
     let bytes = size_of_val(data);
-    if bytes <= INLINE {
-        port.take(from, Kind::inline(bytes), |body| {
-            // SAFETY: the sender wrote `bytes` bytes of the same type
-            // (fingerprint and kind agree).
-            unsafe { std::ptr::copy_nonoverlapping(body, data.as_mut_ptr().cast(), bytes) }
+    if bytes <= EAGER {
+        port.take_copy(from, data.len(), size_of::<T>(), |body| {
+            // SAFETY: the sender wrote as many elements of the same type
+            // (fingerprint and length agree).
+            unsafe { get(body, data) }
         })
     } else {
         port.take_words(from, data.len(), |_, words| {

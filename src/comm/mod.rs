@@ -15,10 +15,12 @@ mod halo;
 mod message;
 mod overlap;
 mod perform;
+mod recent;
 mod reduce;
 mod scan;
 mod scatter;
 mod shift;
+mod small;
 mod split;
 mod views;
 
@@ -34,7 +36,7 @@ use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
     Call, Check, Fabric, Params, Port, Sig, Span, Stop, World, disagreement, in_words,
 };
-use crate::model::Tuning;
+use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
@@ -83,13 +85,17 @@ pub struct Comm {
     order: Order,
     /// The choice outside of views.
     usual: Choice,
+    /// Whether `choice` is another than `Auto`.
+    forced: bool,
     plans: Plans,
     spans: Vec<Span>,
     addresses: Vec<*mut u8>,
     scratch: Scratch,
     roster: Option<Arc<Roster>>,
-    /// The same on all ranks.
+    /// The same on all ranks: the sizes for this number of ranks, and what
+    /// those of sub-communicators come from.
     tuning: Tuning,
+    rules: Arc<Rules>,
     /// For threads of the user's own, which no run counts.
     _crowd: Option<Crowd>,
     /// A sub-communicator's end, which its ranks share.
@@ -97,7 +103,9 @@ pub struct Comm {
 }
 
 // SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
-// that have ended, and are never used again; everything else is `Send`. That a
+// that have ended, and are never used again; those in the port are to words of
+// the fabric and the world, which are `Sync` and which the port keeps; everything
+// else is `Send`. That a
 // team's communicators stay on their rank's thread is checked by `enter`.
 unsafe impl Send for Comm {}
 
@@ -111,8 +119,8 @@ fn this_thread() -> usize {
 }
 
 impl Comm {
-    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>) -> Self {
-        let tuning = roster.as_ref().map_or_else(Tuning::default, |roster| roster.tuning);
+    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
+        let tuning = rules.tuning(port.size());
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
         let usual = model.map_or(Choice::Auto, Choice::Levels);
@@ -120,6 +128,7 @@ impl Comm {
             port,
             thread: 0,
             in_team: roster.is_some(),
+            forced: !matches!(usual, Choice::Auto),
             choice: usual.clone(),
             usual,
             order: Order::default(),
@@ -129,16 +138,10 @@ impl Comm {
             scratch: Scratch::new(),
             roster,
             tuning,
+            rules,
             _crowd: crowd,
             ending: None,
         }
-    }
-
-    /// The communicator with other sizes at which it changes its ways, which all
-    /// ranks must have.
-    pub(crate) fn tuned(mut self, tuning: Tuning) -> Self {
-        self.tuning = tuning;
-        self
     }
 
     /// A sub-communicator of this one.
@@ -148,10 +151,12 @@ impl Comm {
             || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
         let model = model.and_then(|model| model.of_members(&members()));
         let usual = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
+        let tuning = self.rules.tuning(port.size());
         Comm {
             port,
             thread: self.thread,
             in_team: self.in_team,
+            forced: !matches!(usual, Choice::Auto),
             choice: usual.clone(),
             usual,
             order: Order::default(),
@@ -160,7 +165,8 @@ impl Comm {
             addresses: Vec::new(),
             scratch: Scratch::new(),
             roster: self.roster.clone(),
-            tuning: self.tuning,
+            tuning,
+            rules: self.rules.clone(),
             _crowd: None,
             ending: Some(ending),
         }
@@ -192,8 +198,23 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        self.choice = self.usual.clone();
+        if self.forced {
+            let usual = self.usual.clone();
+            self.choose(usual);
+        }
         self.order = Order::default();
+    }
+
+    /// Chooses another way of choosing; returns the one before.
+    fn choose(&mut self, choice: Choice) -> Choice {
+        self.forced = !matches!(choice, Choice::Auto);
+        std::mem::replace(&mut self.choice, choice)
+    }
+
+    /// Whether the library chooses the algorithms, by its rules.
+    #[inline(always)]
+    fn is_auto(&self) -> bool {
+        !self.forced
     }
 
     /// See [`Port::move_in`].
@@ -285,10 +306,7 @@ impl Comm {
 
     #[inline(always)]
     fn is_good_here(&self) -> bool {
-        self.thread == this_thread()
-            && self.port.run() == self.port.fabric().world().run()
-            && !self.port.is_dead()
-            && !self.port.has_left_run()
+        self.thread == this_thread() && self.port.is_open()
     }
 
     #[cold]
@@ -470,8 +488,15 @@ fn alike(a: &Call, b: &Call) -> bool {
 }
 
 fn algorithm_name(index: u8) -> String {
-    Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
+    let name = Algorithm::from_index(index & !AT_GATES);
+    let name = name.map_or("none".into(), |a| a.to_string());
+    if index & AT_GATES == 0 { name } else { format!("{name}, all at once") }
 }
+
+/// Marks an algorithm's number where the gates take the place of its messages:
+/// the same result, but no rank that sends messages meets it there.
+const AT_GATES: u8 = 1 << 7;
+const _: () = assert!(Algorithm::ALL.len() <= AT_GATES as usize);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.
@@ -483,10 +508,19 @@ fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
 
 impl Drop for Comm {
     fn drop(&mut self) {
+        let unwinding = std::thread::panicking();
         if let Some(ending) = &self.ending {
             ending.settle(self);
         }
-        self.port.leave(self.roster.is_some() && std::thread::panicking());
+        if unwinding && self.roster.is_none() {
+            // A thread of the user's own, which may not be `protect`ed: nobody
+            // else would say that the run is over. The cause, if anyone has
+            // it, is taken later, too.
+            drop(self.port.fabric().world().poison(self.port.run(), None));
+        }
+        // In a team's run the rank says what has happened when the panic has
+        // reached the end of its closure.
+        self.port.leave(unwinding && is_in_a_run());
     }
 }
 

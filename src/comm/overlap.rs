@@ -10,7 +10,6 @@ use super::{Choice, Comm};
 use crate::element::Element;
 use crate::engine::{Guard, Kernel, fixed};
 use crate::fabric::{Kind, Params, Port, Sig, Stop};
-use crate::mailbox::INLINE;
 use crate::op::{Operator, Sum};
 use crate::order::by_tree;
 use crate::schedule::Algorithm;
@@ -142,7 +141,7 @@ impl Comm {
         work: impl FnOnce() -> R,
     ) -> Option<R> {
         let len = buf.len();
-        let flat = size_of_val(buf) <= INLINE && self.size() <= FLAT;
+        let flat = size_of_val(buf) <= Kind::BRIEF && self.size() <= FLAT;
         let algorithm = if flat { Algorithm::AR_ANY } else { Algorithm::AR_FUSED };
         let params = Params { algorithm: algorithm.index(), ..Params::of(len) };
         if !self.enter(sig, at, params) {
@@ -222,7 +221,7 @@ impl Operator<()> for Nothing {
 
 /// What a peer has sent.
 #[derive(Clone, Copy)]
-struct Line([MaybeUninit<u8>; INLINE]);
+struct Line([MaybeUninit<u8>; Kind::BRIEF]);
 
 /// All-reduce of a value that fits the mailbox's line, among at most [`FLAT`]
 /// ranks: everybody sends its own to all, and combines all by the tree.
@@ -240,16 +239,16 @@ fn all_to_all<T: Element, O: Operator<T>, R>(
     // Each begins with its successor, so that not all write to one rank.
     let peers = (1..p).map(|d| if rank + d < p { rank + d } else { rank + d - p });
     for peer in peers.clone() {
-        port.post_inline(peer, bytes, |body| {
-            // SAFETY: `bytes <= INLINE`, the size of a body.
+        port.post_copy(peer, bytes, 1, |body| {
+            // SAFETY: there is room for `bytes` bytes.
             unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
         })?;
     }
     let result = work();
-    let mut lines = [Line([const { MaybeUninit::uninit() }; INLINE]); FLAT];
+    let mut lines = [Line([const { MaybeUninit::uninit() }; Kind::BRIEF]); FLAT];
     for peer in peers {
         let line = &mut lines[peer];
-        port.take(peer, Kind::inline(bytes), |body| {
+        port.take_copy(peer, bytes, 1, |body| {
             // SAFETY: the peer wrote as many bytes (kind).
             unsafe { std::ptr::copy_nonoverlapping(body, line.0.as_mut_ptr().cast(), bytes) }
         })?;

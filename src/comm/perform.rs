@@ -1,6 +1,7 @@
 //! What all collectives have in common: choose an algorithm, bind it (once per
 //! shape of call), walk it.
 
+use super::recent::Recent;
 use super::{Choice, Comm};
 use crate::engine::fused::{self, Parts};
 use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute};
@@ -31,7 +32,8 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    fn parameter(&self) -> usize {
+    #[inline(always)]
+    pub(super) fn parameter(&self) -> usize {
         match self.operation {
             op if op.is_rooted() => self.root,
             Operation::Shift => self.shift,
@@ -42,7 +44,7 @@ impl Task<'_> {
 
 /// What a plan depends on.
 #[derive(Clone, PartialEq, Eq)]
-struct Key {
+pub(super) struct Key {
     algorithm: Algorithm,
     operation: Operation,
     parameter: usize,
@@ -60,10 +62,12 @@ struct Key {
 /// Bound schedules, the latest used first looked at.
 #[derive(Default)]
 pub(super) struct Plans {
-    kept: Vec<(Key, Plan)>,
-    latest: usize,
+    pub(super) kept: Vec<(Key, Plan)>,
+    pub(super) latest: usize,
     /// The plan of a call with varied lengths, which is not kept.
-    odd: Option<Plan>,
+    pub(super) odd: Option<Plan>,
+    /// Calls that went by a plan in `kept`.
+    pub(super) recent: Recent,
     /// What the cost model chose.
     chosen: Vec<(Chosen, Algorithm)>,
     /// What the model of the levels chose, by operation, power of two of the bytes, kind of operator.
@@ -322,6 +326,10 @@ impl Comm {
         input: *const u8,
         output: *mut u8,
     ) {
+        // SAFETY: passed on.
+        if self.is_auto() && unsafe { self.again(task, kernel, input, output) } {
+            return;
+        }
         let bytes = match task.cut {
             Cut::Vector(n) | Cut::Equal(n) => n.saturating_mul(kernel.size()),
             Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
@@ -358,6 +366,7 @@ impl Comm {
                 if !self.enter(task.sig, task.at, params) {
                     return;
                 }
+                self.remember(task, params);
                 let plan = self.plans.odd.as_ref();
                 let plan = plan.unwrap_or_else(|| &self.plans.kept[self.plans.latest].1);
                 let scratch = self.scratch.reserve(plan.scratch * kernel.size(), kernel.align());
@@ -367,20 +376,35 @@ impl Comm {
                 // this communicator's own.
                 let result =
                     unsafe { execute(&mut self.port, plan, &buffers, kernel, &mut self.spans) };
-                if result.is_ok()
-                    && task.operation == Operation::ExclusiveScan
-                    && self.rank() == 0
-                    && !input.is_null()
-                {
-                    // SAFETY: the caller's promise; nobody looks at rank 0's
-                    // buffer any more.
-                    unsafe { kernel.fill(output, input, task.len) };
-                }
+                // SAFETY: the caller's promise.
+                unsafe { self.complete(result.is_ok(), task, kernel, input, output) };
                 result
             }
         };
         if let Err(stop) = result {
             self.stop(stop);
+        }
+    }
+
+    /// What a schedule leaves to do: rank 0's result of an exclusive scan is the
+    /// operator's identity, where it has one.
+    ///
+    /// # Safety
+    /// As [`perform`](Comm::perform).
+    #[inline(always)]
+    pub(super) unsafe fn complete(
+        &self,
+        well: bool,
+        task: &Task<'_>,
+        kernel: &Kernel<'_>,
+        identity: *const u8,
+        output: *mut u8,
+    ) {
+        let is_first = task.operation == Operation::ExclusiveScan && self.rank() == 0;
+        if well && is_first && !identity.is_null() {
+            // SAFETY: the caller's promise; nobody looks at rank 0's buffer any
+            // more.
+            unsafe { kernel.fill(output, identity, task.len) };
         }
     }
 
@@ -504,6 +528,7 @@ impl Comm {
             plans.kept.push((key, plan));
             plans.latest = plans.kept.len() - 1;
         } else {
+            plans.recent = Recent::default();
             plans.latest = (plans.latest + 1) % KEPT;
             plans.kept[plans.latest] = (key, plan);
         }

@@ -1,11 +1,12 @@
 //! Reductions: to one rank, to all, scattered.
 
+use super::Comm;
 use super::perform::Task;
-use super::{Choice, Comm};
+use super::small;
 use crate::element::Element;
-use crate::engine::{Cut, Guard, Kernel};
-use crate::fabric::{Kind, Params, Port, Sig, Stop};
-use crate::mailbox::INLINE;
+use crate::engine::{Cut, Kernel};
+use crate::fabric::{Params, Sig};
+use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{Algorithm, Operation};
@@ -74,11 +75,12 @@ impl Comm {
     /// same bits; so does every run with the same p, length and choice of
     /// algorithm.
     ///
-    /// **Cost** up to 40 bytes: `ceil(log2 p)` exchanges (+ 2 where p is no
-    /// power of two) with the values in the mailbox's cache line (`AR-ANY`,
-    /// Equation 4.5); more: rank `i` combines the `i`-th part of all buffers
-    /// and stores it to all, `m (t_c + t_w)` in all, each word read and
-    /// written once (`AR-FUSED`).
+    /// **Cost** up to 1024 bytes: `ceil(log2 p)` exchanges (+ 2 where p is no
+    /// power of two; `AR-ANY`, Equation 4.5), up to 40 bytes of which travel in
+    /// the flag's own cache line. Up to 4 ranks, or where ranks outnumber cores,
+    /// one exchange of all with all, combined in the same order. More: rank
+    /// `i` combines the `i`-th part of all buffers and stores it to all,
+    /// `m (t_c + t_w)` in all, each word read and written once (`AR-FUSED`).
     ///
     /// # Examples
     /// ```
@@ -100,12 +102,19 @@ impl Comm {
         if self.order == Order::Fixed {
             return self.all_reduce_fixed(at, buf, &op);
         }
-        if size_of_val(buf) <= INLINE && self.choice == Choice::Auto {
-            let algorithm = Algorithm::AR_ANY.index();
+        let bytes = size_of_val(buf);
+        if bytes <= EAGER && self.is_auto() && bytes < self.tuning.all_reduce_fused {
+            let gates = if self.port.is_gated() { super::AT_GATES } else { 0 };
+            let algorithm = Algorithm::AR_ANY.index() | gates;
             if !self.enter(sig, at, Params { algorithm, ..Params::of(len) }) {
                 return;
             }
-            if let Err(stop) = fold_and_double(&mut self.port, buf, &op) {
+            let result = if self.port.is_gated() {
+                small::all_at_once(&mut self.port, &mut self.addresses, buf, &op)
+            } else {
+                small::fold_and_double(&mut self.port, buf, &op)
+            };
+            if let Err(stop) = result {
                 self.stop(stop);
             }
             return;
@@ -245,68 +254,4 @@ impl Comm {
             self.perform(&task, &Kernel::combiner(&op), from, to);
         }
     }
-}
-
-/// All-reduce of a value that fits the mailbox's line: recursive doubling
-/// (Figure 4.11 reread) between the ranks that remain after each of the first
-/// `p - 2^floor(log2 p)` odd ranks has taken in its even neighbour (rule G3).
-/// Neighbours are folded and the lower operand stands on the left, so operands
-/// are combined in rank order.
-#[inline(always)]
-fn fold_and_double<T: Element, O: Operator<T>>(
-    port: &mut Port,
-    buf: &mut [T],
-    op: &O,
-) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    if p == 1 {
-        return Ok(());
-    }
-    let bytes = size_of_val(buf);
-    let guard = Guard::around_user_code(port);
-    let port = &mut *guard.port;
-    let send = |port: &mut Port, peer: usize, buf: &[T]| {
-        port.post_inline(peer, bytes, |body| {
-            // SAFETY: `bytes <= INLINE`, the size of a body.
-            unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
-        })
-    };
-    let join = |port: &mut Port, peer: usize, buf: &mut [T]| {
-        port.take(peer, Kind::inline(bytes), |body| {
-            for (i, own) in buf.iter_mut().enumerate() {
-                // SAFETY: the peer wrote as many elements of the same type
-                // (fingerprint and kind agree); the body's alignment may be
-                // less than theirs.
-                let got = unsafe { body.cast::<T>().add(i).read_unaligned() };
-                *own = if peer < rank { op.combine(got, *own) } else { op.combine(*own, got) };
-            }
-        })
-    };
-    let active = 1 << p.ilog2();
-    let folded = p - active;
-    let rank_of = |id: usize| if id < folded { 2 * id + 1 } else { id + folded };
-    if rank < 2 * folded && rank % 2 == 0 {
-        send(port, rank + 1, buf)?;
-        port.take(rank + 1, Kind::inline(bytes), |body| {
-            // SAFETY: as in `join`; the slice has `bytes` bytes.
-            unsafe { std::ptr::copy_nonoverlapping(body, buf.as_mut_ptr().cast(), bytes) }
-        })?;
-    } else {
-        if rank < 2 * folded {
-            join(port, rank - 1, buf)?;
-        }
-        let id = if rank < 2 * folded { rank / 2 } else { rank - folded };
-        let mut bit = 1;
-        while bit < active {
-            let peer = rank_of(id ^ bit);
-            send(port, peer, buf)?;
-            join(port, peer, buf)?;
-            bit *= 2;
-        }
-        if rank < 2 * folded {
-            send(port, rank - 1, buf)?;
-        }
-    }
-    guard.disarm();
-    Ok(())
 }

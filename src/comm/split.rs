@@ -2,21 +2,12 @@
 
 use super::Comm;
 use super::ending::Ending;
-use crate::engine::{Cut, Guard};
-use crate::fabric::{Fabric, Params, Port, Sig, Stop};
+use crate::engine::Cut;
+use crate::fabric::{Fabric, Params, Sig};
 use crate::machine::Level;
 use crate::schedule::Operation;
 use crate::sync::Arc;
-use crate::wait::Bed;
 use std::panic::Location;
-use std::sync::Mutex;
-
-/// What the first rank of a group has ready for each of its members.
-struct Seats {
-    fabric: Arc<Fabric>,
-    ending: Arc<Ending>,
-    beds: Vec<Mutex<Option<Bed>>>,
-}
 
 impl Comm {
     /// Splits the communicator: ranks that give the same `color` form a new
@@ -61,7 +52,13 @@ impl Comm {
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
         group.sort_by_key(|&r| (all[r].1, r));
-        match self.seat(&group) {
+        let apart = self.roster.as_ref().is_some_and(|roster| {
+            let fabric = self.port.fabric();
+            roster.apart(&group.iter().map(|&r| fabric.member(r)).collect::<Vec<_>>())
+        });
+        let run = self.port.run();
+        let ending = |fabric: &Arc<Fabric>| Arc::new(Ending::new(fabric.clone(), run));
+        match self.port.branch(&group, apart, ending) {
             Ok((port, ending)) => self.child(port, ending),
             Err(stop) => self.stop_for_good(stop),
         }
@@ -91,40 +88,5 @@ impl Comm {
             roster.machine.group_of(pu, level)
         });
         self.split(group.map_or(0, |g| g + 1), self.rank())
-    }
-
-    /// This rank's port in the new communicator of `group`, made by its first
-    /// rank.
-    fn seat(&mut self, group: &[usize]) -> Result<(Port, Arc<Ending>), Stop> {
-        let place = group.iter().position(|&r| r == self.rank());
-        let place = place.expect("a rank has its own color");
-        let parent = self.port.fabric().clone();
-        let (run, wait) = (self.port.run(), self.port.wait_policy());
-        let seats = (place == 0).then(|| {
-            let members: Box<[usize]> = group.iter().map(|&r| parent.member(r)).collect();
-            let apart = self.roster.as_ref().is_some_and(|roster| roster.apart(&members));
-            let (fabric, beds) = Fabric::new(parent.world_arc().clone(), members, apart);
-            let beds = beds.into_iter().map(|bed| Mutex::new(Some(bed))).collect();
-            let fabric = Arc::new(fabric);
-            Seats { ending: Arc::new(Ending::new(fabric.clone(), run)), fabric, beds }
-        });
-        let own = seats.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let guard = Guard::new(&mut self.port);
-        guard.port.show(own.cast_mut().cast(), std::ptr::null_mut(), 0);
-        let shown = if place == 0 { own } else { guard.port.notice(group[0], None)?.a.cast() };
-        // SAFETY: the group's first rank shows its `Seats` (same fingerprint)
-        // and keeps them until all have finished.
-        let seats_shown = unsafe { &*shown };
-        let bed = seats_shown.beds[place].lock().unwrap_or_else(|e| e.into_inner()).take();
-        let bed = bed.expect("every place of a group is taken once");
-        // SAFETY: the fabric is new, and place `place` is this rank's alone.
-        let mut port = unsafe { Port::new(seats_shown.fabric.clone(), place, bed, run, wait) };
-        // Before `close` ends for anybody, and so before anybody sends.
-        port.move_in();
-        let ending = seats_shown.ending.clone();
-        guard.port.finish();
-        guard.port.close()?;
-        guard.disarm();
-        Ok((port, ending))
     }
 }

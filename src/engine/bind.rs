@@ -20,7 +20,7 @@
 //! posts of step `k`; so the ranks that are least far can always go on.
 
 use super::plan::{Action, Memory, Piece, Place, Plan, Target};
-use crate::mailbox::INLINE;
+use crate::mailbox::EAGER;
 use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Step};
 use std::collections::HashMap;
 
@@ -300,7 +300,7 @@ impl Binder<'_> {
         let number = self.posted.entry(peer).or_default();
         *number += 1;
         let number = *number;
-        if total * self.element > INLINE {
+        if total * self.element > EAGER {
             let pieces = self.plan.pieces[first..].iter();
             self.readers.extend(pieces.map(|&piece| Reader { piece, peer, number, step }));
         }

@@ -3,7 +3,7 @@
 use super::kernel::Kernel;
 use super::plan::{Action, Memory, Piece, Place, Plan, Target};
 use crate::fabric::{Kind, Port, Span, Stop, Words};
-use crate::mailbox::INLINE;
+use crate::mailbox::{EAGER, INLINE};
 use crate::schedule::Mode;
 
 /// The memories of one call.
@@ -107,10 +107,10 @@ pub(crate) unsafe fn execute(
             }
             Action::Post { peer, pieces, len } => {
                 let pieces = &plan.pieces[pieces.clone()];
-                if len * size <= INLINE {
-                    // SAFETY: the pieces are within the buffers, and `len`
-                    // elements of theirs fit the body.
-                    port.post_inline(*peer, len * size, |body| unsafe {
+                if len * size <= EAGER {
+                    // SAFETY: the pieces are within the buffers, and there is
+                    // room for `len` elements.
+                    port.post_copy(*peer, *len, size, |body| unsafe {
                         gather(body, pieces, buffers, kernel);
                     })?;
                 } else if let [piece] = pieces {
@@ -128,20 +128,25 @@ pub(crate) unsafe fn execute(
             }
             Action::Take { peer, targets, len } => {
                 let targets = &plan.targets[targets.clone()];
-                if len * size <= INLINE {
-                    port.take(*peer, Kind::inline(len * size), |body| {
+                if len * size <= EAGER {
+                    port.take_copy(*peer, *len, size, |body| {
                         let mut aligned =
                             Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
-                        // Elements of 1 to 40 bytes are aligned to 32 at most,
-                        // those of no size perhaps to more.
-                        let at = match size {
+                        // What comes in the slot is aligned to 8; elements of
+                        // up to 104 bytes to 64 at most, those of no size
+                        // perhaps to more.
+                        let at = match len * size {
                             0 => std::ptr::without_provenance_mut(kernel.align()),
-                            _ => aligned.0.as_mut_ptr().cast::<u8>(),
+                            1..=INLINE => aligned.0.as_mut_ptr().cast::<u8>(),
+                            _ => body.cast_mut(),
                         };
-                        // SAFETY: the body has INLINE bytes; the sender wrote
-                        // `len` elements of the same type (fingerprint).
+                        // SAFETY: the sender wrote `len` elements of the same
+                        // type (fingerprint), which fit `aligned` where they
+                        // are copied there.
                         unsafe {
-                            std::ptr::copy_nonoverlapping(body, at, len * size);
+                            if len * size <= INLINE {
+                                std::ptr::copy_nonoverlapping(body, at, len * size);
+                            }
                             scatter(targets, &[Span { at, len: *len }], buffers, kernel);
                         }
                     })?;

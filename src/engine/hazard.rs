@@ -51,8 +51,8 @@ pub fn check_hazards(schedule: &Schedule, rank: usize, elements: usize) -> Resul
         AllGather | ReduceScatter | Scatter | Gather | AllToAll => Cut::Equal(elements),
         _ => Cut::Vector(elements),
     };
-    // Elements larger than an inline payload, so that nothing travels inline.
-    let plan = bind(schedule, rank, cut, crate::mailbox::INLINE + 1);
+    // Elements so large that nothing is copied by its sender.
+    let plan = bind(schedule, rank, cut, crate::mailbox::EAGER + 1);
     first_hazard(&plan, rank).map_or(Ok(()), Err)
 }
 

@@ -5,7 +5,7 @@
 //!   settled it, that a peer may be reading. Since the payload of a message is
 //!   then the same whenever the peer looks, one order of execution stands for
 //!   all;
-//! - **no deadlock** with two slots per channel and every large message
+//! - **no deadlock** with four slots per channel and every large message
 //!   waiting for its receiver;
 //! - **right contents**: every result element is the combination of exactly
 //!   the right elements, in rank order where that is claimed; nothing
@@ -13,7 +13,7 @@
 
 use super::bind::{Cut, bind};
 use super::plan::{Action, Memory, Piece, Place, Plan};
-use crate::mailbox::INLINE;
+use crate::mailbox::{EAGER, SLOTS};
 use crate::schedule::{Algorithm, Mode, Operation, Request, Schedule};
 use std::collections::VecDeque;
 
@@ -141,7 +141,7 @@ fn step(
             }
         }
         Action::Post { peer, ref pieces, len } => {
-            if ranks[r].posted[peer] - ranks[peer].taken[r] >= 2 {
+            if ranks[r].posted[peer] - ranks[peer].taken[r] >= SLOTS as usize {
                 return Ok(false);
             }
             let pieces = ranks[r].plan.pieces[pieces.clone()].to_vec();
@@ -149,7 +149,7 @@ fn step(
                 return Err("the pieces are not as long as the message".to_string());
             }
             ranks[r].posted[peer] += 1;
-            let payload = if len * element <= INLINE {
+            let payload = if len * element <= EAGER {
                 let at = pieces.iter().flat_map(|p| (0..p.len).map(|i| p.at.plus(i)));
                 Ok(at.map(|at| ranks[r].read(at)).collect::<Result<_, _>>()?)
             } else {
@@ -276,7 +276,7 @@ fn plans_of_every_algorithm() {
                 for v in (0..variants).filter(|v| p <= 9 || v % 5 == 0) {
                     let request = Request::new(operation, p).root(v).shift(v as isize);
                     let Ok(schedule) = algorithm.schedule(&request) else { continue };
-                    for (m, element) in [(1, 8), (3, 1), (3, 64), (7, 64), (0, 8)] {
+                    for (m, element) in [(1, 8), (3, 1), (3, 640), (7, 640), (0, 8)] {
                         plans += p;
                         verify(&schedule, m, element).unwrap_or_else(|e| {
                             panic!("{algorithm} p={p} root/shift={v} m={m} element={element}: {e}")
@@ -295,11 +295,11 @@ fn plans_of_every_algorithm() {
 fn broken_plans_are_refused() {
     let request = Request::new(Operation::Shift, 4).shift(3);
     let schedule = Algorithm::CS_RING.schedule(&request).unwrap();
-    verify(&schedule, 7, 64).unwrap();
+    verify(&schedule, 7, 640).unwrap();
     let request = Request::new(Operation::AllReduce, 4);
     let schedule = Algorithm::AR_HCUBE.schedule(&request).unwrap();
     let start = |r: usize| expectation(&schedule, 7, r).0;
-    let mut plan = bind(&schedule, 0, Cut::Vector(7), 64);
+    let mut plan = bind(&schedule, 0, Cut::Vector(7), 640);
     let settles = plan.actions.iter().filter(|a| matches!(a, Action::Settle { .. })).count();
     assert!(settles > 0, "an all-reduce in place has something to settle");
     assert_eq!(super::hazard::first_hazard(&plan, 0), None);
@@ -308,7 +308,7 @@ fn broken_plans_are_refused() {
     let [input, output] = start(0);
     let mut ranks: Vec<Rank> = (0..4)
         .map(|r| Rank {
-            plan: if r == 0 { plan.clone() } else { bind(&schedule, r, Cut::Vector(7), 64) },
+            plan: if r == 0 { plan.clone() } else { bind(&schedule, r, Cut::Vector(7), 640) },
             memory: [input.clone(), output.clone(), vec![None; 100]],
             next: 0,
             unsettled: vec![],
@@ -322,7 +322,7 @@ fn broken_plans_are_refused() {
             let Some(action) = ranks[r].plan.actions.get(ranks[r].next).cloned() else {
                 return false;
             };
-            match step(&mut ranks, &mut channels, r, &action, 64) {
+            match step(&mut ranks, &mut channels, r, &action, 640) {
                 Ok(done) => {
                     ranks[r].next += usize::from(done);
                     false

@@ -2,9 +2,10 @@
 //!
 //! - [`World`]: one per team: the poison word, who has left, who waits for
 //!   whom, and the latest calls of every rank.
-//! - [`Fabric`]: one per communicator: its mailboxes and boards.
+//! - [`Fabric`]: one per communicator: its mailboxes, gates and boards.
 //! - [`Port`]: one per rank and communicator: the private counters, and every
-//!   operation that may have to wait.
+//!   operation that may have to wait; with [`Port::branch`], by which a part of
+//!   the ranks come by a communicator of their own.
 //! - [`Sig`], [`Params`], [`Shape`]: the fingerprint by which two ranks notice
 //!   that they disagree; [`disagreement`]: about what, once one has noticed.
 //!
@@ -13,6 +14,7 @@
 mod disagreement;
 mod port;
 mod record;
+mod seat;
 mod shape;
 mod sig;
 mod words;
@@ -25,9 +27,11 @@ pub(crate) use shape::Shape;
 pub(crate) use sig::{Check, Kind, Params, Sig};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
+#[cfg(loom)]
+pub(crate) use {record::Records, words::Seat, world::Line};
 
-/// The largest number of ranks in a team. Mailboxes for all pairs take 384
-/// bytes each of address space (384 MiB at this size), of memory only where
+/// The largest number of ranks in a team. Mailboxes for all pairs take 640
+/// bytes each of address space (640 MiB at this size), of memory only where
 /// they are used; all of it where ranks are bound to cores of several NUMA
 /// nodes, since each rank then puts its own into its node's memory.
 pub const MAX_RANKS: usize = 1024;

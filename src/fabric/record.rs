@@ -184,6 +184,13 @@ impl Records {
         })
     }
 
+    /// The owner's latest calls, the latest first.
+    pub(crate) fn newest_first(&self) -> Vec<Call> {
+        let mut calls: Vec<Call> = self.calls().collect();
+        calls.sort_by_key(|c| std::cmp::Reverse(c.number));
+        calls
+    }
+
     /// The owner's latest call.
     pub(crate) fn latest(&self) -> Option<Call> {
         self.calls().max_by_key(|c| c.number)

@@ -92,24 +92,29 @@ impl Sig {
 pub(crate) struct Kind(u8);
 
 impl Kind {
+    /// The payload is longer than [`Kind::BRIEF`], was copied, and begins with
+    /// its length in elements, which is compared in full.
+    pub(crate) const COPIED: Kind = Kind(61);
     /// The payload is the address of one slice and its length in elements.
     pub(crate) const SLICE: Kind = Kind(62);
     /// The payload is the address of a list of slices, their number, and the
     /// sum of their lengths in elements.
     pub(crate) const LIST: Kind = Kind(63);
 
-    /// The payload is `bytes <= INLINE` bytes in the slot.
+    /// Bytes up to which the kind itself says how many they are.
+    pub(crate) const BRIEF: usize = 60;
+
+    /// The payload is `bytes` bytes that the sender has copied.
     #[inline(always)]
-    pub(crate) const fn inline(bytes: usize) -> Kind {
-        debug_assert!(bytes <= crate::mailbox::INLINE);
-        Kind(bytes as u8)
+    pub(crate) const fn copied(bytes: usize) -> Kind {
+        if bytes <= Kind::BRIEF { Kind(bytes as u8) } else { Kind::COPIED }
     }
 
     /// The bytes in the slot, if that is where the payload is.
     #[inline(always)]
     #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
     pub(crate) const fn bytes(self) -> Option<usize> {
-        if self.0 as usize <= crate::mailbox::INLINE { Some(self.0 as usize) } else { None }
+        if self.0 as usize <= Kind::BRIEF { Some(self.0 as usize) } else { None }
     }
 }
 
@@ -150,7 +155,8 @@ impl Params {
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
 ///
 /// What memory safety depends on is compared in full elsewhere: the element
-/// type by [`Sig`], the number of elements behind a pointer in the payload.
+/// type by [`Sig`], the number of elements behind a pointer, or of a payload of more than
+/// [`Kind::BRIEF`] bytes, in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Check(pub(crate) u64);
 
@@ -215,7 +221,7 @@ impl Check {
             ("root or distance", numbers(field(14, 11))),
             ("algorithm", [name(algorithm.0 as u8), name(algorithm.1 as u8)]),
             ("length, extents of the mesh, or counts (a digest)", numbers(digest)),
-            ("bytes of the message (62, 63: large)", numbers(field(38, 6))),
+            ("bytes of the message (61 to 63: large)", numbers(field(38, 6))),
         ];
         let said = |(name, [a, b]): &(&str, [String; 2])| {
             (a != b).then(|| format!("{name}: expected {a}, got {b}"))

@@ -1,16 +1,17 @@
 //! The words of one communicator: a mailbox for every ordered pair of its
-//! ranks, a board and a seat for every rank.
+//! ranks, a gate, a board and a seat for every rank.
 
 use super::world::World;
-use crate::mailbox::{Block, Board, Channel};
+use crate::mailbox::{Block, Board, Channel, Gate, Shelf};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
-use crate::sync::{Arc, AtomicU32, Ordering, Site, publish};
+use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Site, publish};
 use crate::wait::{Alarm, Bed, make_bed};
 use crossbeam_utils::CachePadded;
+use std::ptr::NonNull;
 
 /// Where a rank sits: words that its peers look at when they have sent it
 /// something, or have waited for it for a while.
-struct Seat {
+pub(crate) struct Seat {
     /// Not 0 while the rank is parked. A hint (see `wait.rs`), so not part of
     /// any protocol.
     asleep: PlainU64,
@@ -24,6 +25,37 @@ const LEFT: u32 = 1;
 /// By unwinding, in a team's run: why, the run will say as soon as the rank's
 /// closure has unwound (or has caught the panic and ended, or goes on).
 const LEFT_IN_PANIC: u32 = 2;
+impl Seat {
+    /// Wakes the rank if it is parked.
+    #[inline(always)]
+    pub(crate) fn wake(&self) {
+        if self.asleep.load(Relaxed) != 0 {
+            self.ring();
+        }
+    }
+
+    #[cold]
+    fn ring(&self) {
+        self.alarm.ring();
+    }
+}
+
+/// A shelf that was a box, and is one again when it is dropped. (A box says
+/// that nobody else has its address.)
+struct Leaked(NonNull<Shelf>);
+
+// SAFETY: stands for the box, and a shelf is `Send` and `Sync`.
+unsafe impl Send for Leaked {}
+// SAFETY: as above.
+unsafe impl Sync for Leaked {}
+
+impl Drop for Leaked {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::leak` (`new_shelf`); dropped with the fabric,
+        // which every port that has the address keeps.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
 
 /// See the module documentation.
 pub(crate) struct Fabric {
@@ -34,8 +66,11 @@ pub(crate) struct Fabric {
     /// That from `s` to `r` is number `s` of row `r`: a rank's inboxes are
     /// neighbours in memory.
     channels: Block,
+    gates: Box<[Gate]>,
     boards: Box<[Board]>,
     seats: Box<[CachePadded<Seat>]>,
+    /// Kept for as long as anybody may read from them.
+    shelves: Mutex<Vec<Leaked>>,
 }
 
 static NEXT_ID: PlainU64 = PlainU64::new(1);
@@ -55,8 +90,10 @@ impl Fabric {
             world,
             members,
             channels: Block::new(p, apart),
+            gates: (0..p).map(|_| Gate::after(0)).collect(),
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: alarms.into_iter().map(seat).collect(),
+            shelves: Mutex::new(Vec::new()),
         };
         if fabric.world.start() != 0 {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
@@ -122,6 +159,27 @@ impl Fabric {
     }
 
     #[inline(always)]
+    pub(crate) fn gate(&self, rank: usize) -> &Gate {
+        &self.gates[rank]
+    }
+
+    #[inline(always)]
+    pub(crate) fn seat(&self, rank: usize) -> &Seat {
+        &self.seats[rank]
+    }
+
+    /// A new shelf, which lives as long as the fabric. Once for each end of a
+    /// channel, and for each gate, that ever posts a payload of that size.
+    #[cold]
+    pub(crate) fn new_shelf(&self) -> NonNull<Shelf> {
+        let shelf = Shelf::new();
+        // Not through the box, which moves.
+        let at = NonNull::from(Box::leak(shelf));
+        self.shelves.lock().unwrap_or_else(|e| e.into_inner()).push(Leaked(at));
+        at
+    }
+
+    #[inline(always)]
     pub(crate) fn board(&self, rank: usize) -> &Board {
         &self.boards[rank]
     }
@@ -158,14 +216,7 @@ impl Fabric {
     /// Wakes `rank` if it is parked.
     #[inline(always)]
     pub(crate) fn wake(&self, rank: usize) {
-        if self.seats[rank].asleep.load(Relaxed) != 0 {
-            self.ring(rank);
-        }
-    }
-
-    #[cold]
-    fn ring(&self, rank: usize) {
-        self.seats[rank].alarm.ring();
+        self.seats[rank].wake();
     }
 
     pub(crate) fn set_asleep(&self, rank: usize, asleep: bool) {

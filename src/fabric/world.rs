@@ -2,15 +2,24 @@
 //! waits for whom. See `README.md` for the protocols.
 
 use super::record::Records;
-use crate::error::Error;
-use crate::sync::diagnostic::AtomicUsize;
+use crate::error::{Error, say};
+use crate::standing::{Doing, Standing};
+use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
+use crate::wait::is_crowded;
 use crossbeam_utils::CachePadded;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
-struct Line {
+pub(crate) struct Line {
+    /// The run that the rank is in; 0 if it is in none, or has left it.
+    /// Looked at by the rank only.
+    present: PlainU64,
+    /// Calls under way, on any communicator of the rank, in which user code (a
+    /// view, an operator) may be running. Looked at by the rank only.
+    depth: AtomicUsize,
     /// The number of the latest run that the rank has left for good.
     left: AtomicU64,
     /// High half: number of the rank's latest long wait. Low half: the rank it
@@ -20,9 +29,29 @@ struct Line {
     /// half: the number of the wait in which it saw its peer *before* it
     /// looked for what it awaits and did not find it.
     edge: AtomicU64,
-    /// Calls under way, on any communicator of the rank, in which user code (a
-    /// view, an operator) may be running. Looked at by the rank only.
-    depth: AtomicUsize,
+}
+
+impl Line {
+    /// The run that the rank is in; 0 for none.
+    #[inline(always)]
+    pub(crate) fn present(&self) -> u64 {
+        // Relaxed: only the rank itself uses the word. (Another thread that
+        // got hold of its communicator is refused for being another thread.)
+        self.present.load(Ordering::Relaxed)
+    }
+
+    /// The rank begins a call in which user code may run.
+    #[inline(always)]
+    pub(crate) fn go_in(&self) {
+        // Relaxed, and no RMW: only the rank itself uses the word.
+        self.depth.store(self.depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// The rank ends such a call.
+    #[inline(always)]
+    pub(crate) fn come_out(&self) {
+        self.depth.store(self.depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    }
 }
 
 /// Drops a cause that nobody wants, or anything else that may hold a panic's
@@ -36,29 +65,52 @@ pub(crate) fn discard<T>(cause: T) {
 /// See the module documentation.
 pub(crate) struct World {
     /// The number of the current run; written between runs.
-    run: AtomicU64,
+    /// In a line of its own: ranks look at the rest when a run begins.
+    run: CachePadded<AtomicU64>,
     /// The number of the latest run that was poisoned.
     poison: AtomicU64,
+    /// Whether ranks outnumbered cores when the run began; written between
+    /// runs, so that all ranks of a run see the same.
+    crowded: AtomicBool,
     /// Why, and of which run.
     cause: Mutex<Option<(u64, Error)>>,
     lines: Box<[CachePadded<Line>]>,
     records: Box<[Records]>,
     /// What counters begin from; other than 0 only in tests.
     start: u32,
+    /// How long a rank may wait for another; never written once there are ranks.
+    deadline: Option<Duration>,
 }
 
 impl World {
     pub(crate) fn new(ranks: usize) -> Self {
         let word = || AtomicU64::new(0);
-        let line = || Line { left: word(), wait: word(), edge: word(), depth: AtomicUsize::new(0) };
+        let line = || Line {
+            present: PlainU64::new(0),
+            depth: AtomicUsize::new(0),
+            left: word(),
+            wait: word(),
+            edge: word(),
+        };
         World {
-            run: AtomicU64::new(0),
+            run: CachePadded::new(AtomicU64::new(0)),
             poison: AtomicU64::new(0),
+            crowded: AtomicBool::new(false),
             cause: Mutex::new(None),
             lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
             records: (0..ranks).map(|_| Records::default()).collect(),
             start: 0,
+            deadline: None,
         }
+    }
+
+    /// The same with a limit to every wait.
+    pub(crate) fn with_deadline(self, deadline: Option<Duration>) -> Self {
+        World { deadline, ..self }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.deadline
     }
 
     /// The same with all counters that wrap beginning from `start`: those of
@@ -86,8 +138,31 @@ impl World {
         &self.records[rank]
     }
 
+    /// `rank`'s own words.
+    #[inline(always)]
+    pub(crate) fn line(&self, rank: usize) -> &Line {
+        &self.lines[rank]
+    }
+
+    /// `rank` takes part in run `run` from now on.
+    pub(crate) fn join(&self, rank: usize, run: u64) {
+        self.lines[rank].present.store(run, Ordering::Relaxed);
+    }
+
+    /// Whether ranks outnumbered cores when the run began: the same answer on
+    /// every rank.
+    pub(crate) fn is_crowded(&self) -> bool {
+        // Relaxed: the dispatch of the run publishes it.
+        self.crowded.load(Ordering::Relaxed)
+    }
+
     /// Begins the next run and returns its number. Only while no rank runs.
     pub(crate) fn begin(&self) -> u64 {
+        // Only if it is news: the ranks of the run before may still have the line.
+        let crowded = is_crowded();
+        if crowded != self.is_crowded() {
+            self.crowded.store(crowded, Ordering::Relaxed);
+        }
         // Relaxed: the dispatch of the run publishes it.
         let run = self.run.load(Ordering::Relaxed) + 1;
         self.run.store(run, Ordering::Relaxed);
@@ -132,6 +207,31 @@ impl World {
         self.poison.load(Ordering::Acquire) == run
     }
 
+    /// Ends run `run` because `rank` has waited for `peer` for as long as the
+    /// deadline allows. The report is made, and said, here and now: before the
+    /// rank quiesces, which a rank that is stuck in its own code may keep it
+    /// in, and while the others still are where they were.
+    #[cold]
+    pub(crate) fn give_up(&self, rank: usize, peer: usize, run: u64) {
+        let standings = (0..self.ranks()).map(|rank| self.standing(rank, run)).collect();
+        let limit = self.deadline.unwrap_or_default();
+        let error = Error::deadline(rank, peer, limit, standings);
+        let report = error.to_string();
+        if self.poison(run, Some(error)).is_none() {
+            say(&report);
+        }
+    }
+
+    fn standing(&self, rank: usize, run: u64) -> Standing {
+        let doing = match self.wait_of(rank) {
+            Some((_, peer)) => Doing::WaitsFor(peer),
+            None if self.has_left(rank, run) => Doing::Returned,
+            None => Doing::Computes,
+        };
+        let calls = self.records[rank].newest_first();
+        Standing { rank, doing, calls: calls.iter().map(super::Call::site).collect() }
+    }
+
     /// Takes the cause of the poisoning of run `run`.
     pub(crate) fn take_cause(&self, run: u64) -> Option<Error> {
         let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
@@ -140,24 +240,12 @@ impl World {
 
     /// Declares that `rank` touches nobody's memory any more in run `run`.
     pub(crate) fn leave(&self, rank: usize, run: u64) {
+        if self.lines[rank].present() == run {
+            self.join(rank, 0);
+        }
         // Ordering: pairs with the load in `has_left`; all reads and writes of
         // foreign memory come before.
         self.lines[rank].left.store(run, publish(Site::Left));
-    }
-
-    /// `rank` begins a call in which user code may run.
-    #[inline(always)]
-    pub(crate) fn go_in(&self, rank: usize) {
-        // Relaxed, and no RMW: only the rank itself uses the word.
-        let depth = &self.lines[rank].depth;
-        depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    /// `rank` ends such a call.
-    #[inline(always)]
-    pub(crate) fn come_out(&self, rank: usize) {
-        let depth = &self.lines[rank].depth;
-        depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 
     /// Whether `rank` is inside user code of a call.

@@ -87,11 +87,11 @@ impl Drop for Block {
     }
 }
 
-/// The size of a page: a power of two. A channel is three times 128 bytes, so `page / 128` channels are
-/// exactly three pages.
+/// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels are
+/// exactly five pages.
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 fn page() -> usize {
-    const { assert!(size_of::<Channel>() == 3 * 128) }
+    const { assert!(size_of::<Channel>() == 5 * 128) }
     // SAFETY: asks for a constant of the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)

@@ -66,7 +66,7 @@ pub struct Tuning {
 
 /// The least that is worth a look at the boards: what no longer travels in a
 /// mailbox.
-const LEAST: usize = crate::mailbox::INLINE + 1;
+const LEAST: usize = crate::mailbox::EAGER + 1;
 
 const fn at_least(bytes: usize) -> usize {
     if bytes > LEAST { bytes } else { LEAST }

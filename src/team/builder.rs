@@ -1,10 +1,12 @@
 //! How a team is asked for.
 
 use super::crew::Team;
+use crate::Comm;
 use crate::error::Error;
-use crate::model::{LevelModel, Tuning};
+use crate::model::{LevelModel, Profile, Tuning};
 use crate::placement::Placement;
 use crate::wait::Wait;
+use std::time::Duration;
 
 /// Settings of a team; made by [`Team::builder`].
 ///
@@ -25,8 +27,10 @@ pub struct Builder {
     pub(super) ranks: Option<usize>,
     pub(super) placement: Placement,
     pub(super) wait: Wait,
+    pub(super) deadline: Option<Duration>,
     pub(super) pin_caller: bool,
     pub(super) stack_size: Option<usize>,
+    pub(super) profile: Option<Profile>,
     pub(super) tuning: Option<Tuning>,
     pub(super) model: Option<LevelModel>,
     /// For tests of what is done on machines with several NUMA nodes.
@@ -41,8 +45,10 @@ impl Builder {
             ranks: None,
             placement: Placement::default(),
             wait: Wait::Auto,
+            deadline: None,
             pin_caller: true,
             stack_size: None,
+            profile: None,
             tuning: None,
             model: None,
             always_apart: false,
@@ -93,6 +99,46 @@ impl Builder {
         self
     }
 
+    /// The longest that a rank may wait for another in one call. Default: for
+    /// ever, as errors, early returns and circles of waiting ranks are noticed
+    /// without a clock; what is not noticed is a rank that is stuck in its own
+    /// code.
+    ///
+    /// Each wait has a clock of its own, so the deadline must be longer than
+    /// anything that a rank computes between two calls, or inside a view or an
+    /// operator. It may be overrun by 10 ms (the longest nap of a parked rank).
+    ///
+    /// A wait that lasts longer ends the run with [`Error::Deadline`], which
+    /// says who waits where for whom, with the last calls of every rank. The same
+    /// text goes to the standard error at once, because [`Team::run`] returns
+    /// only when all ranks have left their closures: a rank in an endless loop,
+    /// or in a view of a peer's slice, keeps it waiting. Nothing that a peer
+    /// may still read is freed earlier.
+    ///
+    /// **Cost** none in calls whose waits are short: the clock is looked at only
+    /// by a rank that has waited for some microseconds.
+    ///
+    /// ```
+    /// use phalanx::{Doing, Error, Team};
+    /// use std::time::Duration;
+    ///
+    /// let team = Team::builder().ranks(2).deadline(Duration::from_millis(100)).build()?;
+    /// let error = team.run(|comm| {
+    ///     if comm.rank() == 1 {
+    ///         std::thread::sleep(Duration::from_millis(500)); // too long
+    ///     }
+    ///     comm.barrier();
+    /// });
+    /// let Err(Error::Deadline { rank: 0, peer: 1, ranks, .. }) = error else { panic!("{error:?}") };
+    /// assert_eq!(ranks[0].doing, Doing::WaitsFor(1));
+    /// assert_eq!(ranks[1].doing, Doing::Computes);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn deadline(mut self, longest: Duration) -> Self {
+        self.deadline = Some(longest);
+        self
+    }
+
     /// Whether the thread that calls `run`, which takes part as rank 0, is
     /// bound to rank 0's core. Default: yes, from its first `run` until the
     /// team is dropped on that thread; threads that it spawns meanwhile
@@ -133,8 +179,38 @@ impl Builder {
         self
     }
 
+    /// The profile that the sizes come from at which collectives change their
+    /// ways, instead of the process's own.
+    /// Default: the file that the variable `PHALANX_PROFILE` names (set to nothing: none),
+    /// else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read
+    /// once a process, by the first team. [`Team::profile`] says which it was.
+    ///
+    /// A profile of another machine is not followed: from a file it is refused
+    /// (the report says why), handed in it is an error. The empty profile
+    /// ([`Profile::default`]) asks for the library's own rules.
+    ///
+    /// ```
+    /// use phalanx::{Team, model::{Profile, Tuning}};
+    /// let mut tuning = Tuning::default();
+    /// tuning.all_gather_fused = 0; // always
+    /// let profile = Profile::default().with_tuning(3, tuning)?;
+    /// let team = Team::builder().ranks(3).profile(profile).build()?;
+    /// let all = team.run(|comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather_into(&[comm.rank()], &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[0], [0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
     /// The sizes at which collectives change their ways, for all ranks and all
-    /// their communicators. Default: [`Tuning::of`] this machine and these ranks.
+    /// their communicators, whatever a profile says. Default: those of the
+    /// [`profile`](Builder::profile), else [`Tuning::of`] this machine and these ranks.
     ///
     /// ```
     /// use phalanx::{Team, machine::Machine, model::Tuning};
@@ -180,6 +256,8 @@ impl Builder {
     /// - [`Error::Ranks`] for 0 ranks or too many.
     /// - [`Error::Placement`] for a list of cores that cannot be had.
     /// - [`Error::Model`] for a model of another number of ranks.
+    /// - [`Error::Profile`] if `PHALANX_PROFILE` names a file that cannot be
+    ///   read, or the profile handed in is of another machine.
     /// - [`Error::Spawn`] if the system refuses a thread.
     ///
     /// ```
@@ -188,5 +266,28 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<Team, Error> {
         Team::start(self)
+    }
+
+    /// Communicators for threads that the caller already owns, as
+    /// [`Team::external`], with these settings: the number of ranks, how they
+    /// wait, and the deadline. No threads are started and none is bound, so the
+    /// other settings have no meaning here.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for 0 ranks or too many.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let builder = phalanx::Team::builder().ranks(2).deadline(Duration::from_secs(10));
+    /// let mut comms = builder.external()?;
+    /// let mut second = comms.pop().unwrap();
+    /// std::thread::scope(|s| {
+    ///     s.spawn(move || second.barrier());
+    ///     comms[0].barrier();
+    /// });
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn external(self) -> Result<Vec<Comm>, Error> {
+        super::external::external(&self)
     }
 }

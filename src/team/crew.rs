@@ -10,13 +10,16 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::{Machine, affinity};
-use crate::model::{LevelModel, MachineCosts, Tuning};
+use crate::model::{
+    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
+};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::wait::{Bed, Crowd, Wait, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::thread::JoinHandle;
 
@@ -76,6 +79,8 @@ struct Shared {
     accounts: Box<[CachePadded<Account>]>,
     problems: Box<[Mutex<Option<String>>]>,
     wait: Wait,
+    profile: ProfileReport,
+    rules: Arc<Rules>,
 }
 
 /// Ranks on pinned threads that run closures together.
@@ -128,7 +133,8 @@ impl Team {
     /// work in [`Comm::protect`] to get it as an [`Error`] instead.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for 0 ranks or too many.
+    /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
+    /// `PHALANX_PROFILE` names a file that cannot be read.
     ///
     /// # Examples
     /// ```
@@ -148,7 +154,7 @@ impl Team {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
-        super::external::external(ranks)
+        Team::builder().ranks(ranks).external()
     }
 
     pub(super) fn start(builder: Builder) -> Result<Team, Error> {
@@ -163,11 +169,18 @@ impl Team {
             }
         };
         check_ranks(ranks)?;
+        let profile = match builder.profile {
+            Some(profile) => ProfileReport::given(profile, &machine),
+            None => for_process(|| Ok(Fingerprint::of(&machine))),
+        }
+        .map_err(Error::Profile)?;
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
-        let world = Arc::new(World::new(ranks).counting_from(builder.start));
+        let world = World::new(ranks).counting_from(builder.start);
+        let world = Arc::new(world.with_deadline(builder.deadline));
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
-        let tuning = builder.tuning.unwrap_or_else(|| Tuning::of(&machine, ranks));
+        let rules =
+            Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let model = match &builder.model {
             Some(model) if model.ranks() == ranks => Some(Arc::new(model.clone())),
             Some(model) => {
@@ -176,12 +189,15 @@ impl Team {
             // With ranks waiting for their turn on a core, near and far make no difference.
             None if assignment.oversubscribed() => None,
             None => {
-                let (costs, _) = MachineCosts::nearest(&machine);
-                LevelModel::new(&machine, &assignment, costs).ok().flatten().map(Arc::new)
+                // The profile's costs, if it knows every level; else a similar machine's.
+                let of = |costs: &MachineCosts| LevelModel::new(&machine, &assignment, costs).ok();
+                let measured = profile.profile.as_deref().and_then(MachineCosts::of_profile);
+                let model = measured.as_ref().and_then(of);
+                model.or_else(|| of(MachineCosts::nearest(&machine).0)).flatten().map(Arc::new)
             }
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
-        let roster = Arc::new(Roster { machine, pus: pus_of, tuning, model, always_apart });
+        let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
         let shared = Arc::new(Shared {
             world,
             dispatch,
@@ -192,6 +208,8 @@ impl Team {
             accounts: (0..ranks).map(|_| CachePadded::new(Account::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
+            profile,
+            rules: Arc::new(rules),
         });
         let caller = shared.renew();
         let mut team = Team {
@@ -264,6 +282,18 @@ impl Team {
         &self.shared.roster().machine
     }
 
+    /// The profile that the team's sizes come from, and where it was found;
+    /// where one was refused, why.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(1).build()?;
+    /// println!("choices by {}", team.profile());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn profile(&self) -> &ProfileReport {
+        &self.shared.profile
+    }
+
     /// Runs `f` on every rank, on this thread as rank 0, and returns what each
     /// rank returned, in rank order.
     ///
@@ -272,8 +302,9 @@ impl Team {
     /// - [`Error::Panicked`] if a rank panicked, [`Error::Left`] if one
     ///   returned while another waited for it, [`Error::Mismatch`] or
     ///   [`Error::Argument`] if a call was wrong, [`Error::Deadlock`] if ranks
-    ///   waited for each other in a circle, [`Error::Unreceived`] if a message
-    ///   was left over.
+    ///   waited for each other in a circle, [`Error::Deadline`] if one waited
+    ///   longer than [`Builder::deadline`] allows, [`Error::Unreceived`] if a
+    ///   message was left over.
     ///
     /// The first cause ends the run for every rank: each leaves its next (or
     /// current) collective by unwinding, without a message of its own.
@@ -293,14 +324,28 @@ impl Team {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
-        let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
+        if std::mem::needs_drop::<R>() {
+            let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
+            let slots = PerRank::new(&mut results);
+            self.dispatch(&|rank, comm| {
+                let result = f(comm);
+                // SAFETY: each rank runs this once, with its own number.
+                *unsafe { slots.get(rank) } = Some(result);
+            })?;
+            return Ok(results.into_iter().flatten().collect());
+        }
+        // No marks: where the ranks return nothing, no line moves for it.
+        let mut results: Vec<MaybeUninit<R>> =
+            (0..self.size()).map(|_| MaybeUninit::uninit()).collect();
         let slots = PerRank::new(&mut results);
         self.dispatch(&|rank, comm| {
             let result = f(comm);
-            // SAFETY: each rank runs this once, with its own number.
-            *unsafe { slots.get(rank) } = Some(result);
+            // SAFETY: as above.
+            unsafe { slots.get(rank) }.write(result);
         })?;
-        Ok(results.into_iter().flatten().collect())
+        // SAFETY: the run went well, so every rank's closure has returned (one
+        // that unwinds poisons the run, see `take_part`).
+        Ok(results.into_iter().map(|result| unsafe { result.assume_init() }).collect())
     }
 
     /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.
@@ -473,7 +518,7 @@ impl Shared {
         let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
             // SAFETY: one port for each rank of a fabric made just now.
             let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
-            Comm::new(port, Some(self.roster().clone()))
+            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
         });
         let caller = comms.next().expect("a team has at least one rank");
         for (slot, comm) in self.fresh[1..].iter().zip(comms) {

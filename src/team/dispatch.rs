@@ -30,15 +30,22 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
 struct Seat {
-    done: AtomicU64,
+    /// In a line of its own: the caller swaps `bed` while the worker may still
+    /// have the line of its last `done`.
+    done: CachePadded<AtomicU64>,
     bed: AtomicU32,
     alarm: Alarm,
 }
 
+/// What a worker has to fetch to begin: in one line, if the job is small.
+struct Order<J> {
+    epoch: AtomicU64,
+    job: UnsafeCell<J>,
+}
+
 /// See the module documentation. `J` is what a job is.
 pub(crate) struct Dispatch<J> {
-    epoch: CachePadded<AtomicU64>,
-    job: UnsafeCell<J>,
+    order: CachePadded<Order<J>>,
     seats: Box<[CachePadded<Seat>]>,
 }
 
@@ -55,13 +62,13 @@ impl<J: Copy> Dispatch<J> {
         let (beds, seats) = (0..workers)
             .map(|_| {
                 let (bed, alarm) = make_bed();
-                let seat = Seat { done: AtomicU64::new(0), bed: AtomicU32::new(AWAKE), alarm };
+                let done = CachePadded::new(AtomicU64::new(0));
+                let seat = Seat { done, bed: AtomicU32::new(AWAKE), alarm };
                 (bed, CachePadded::new(seat))
             })
             .unzip::<_, _, Vec<_>, Vec<_>>();
         let dispatch = Dispatch {
-            epoch: CachePadded::new(AtomicU64::new(0)),
-            job: UnsafeCell::new(idle),
+            order: CachePadded::new(Order { epoch: AtomicU64::new(0), job: UnsafeCell::new(idle) }),
             seats: seats.into(),
         };
         (dispatch, beds)
@@ -75,10 +82,10 @@ impl<J: Copy> Dispatch<J> {
     pub(crate) unsafe fn start(&self, job: J) {
         // SAFETY: no worker reads the job between being done and the next
         // epoch.
-        self.job.with_mut(|j| unsafe { *j = job });
-        let epoch = self.epoch.load(Ordering::Relaxed) + 1;
+        self.order.job.with_mut(|j| unsafe { *j = job });
+        let epoch = self.order.epoch.load(Ordering::Relaxed) + 1;
         // Ordering: publishes the job; pairs with the loads in `next`.
-        self.epoch.store(epoch, publish(Site::Epoch));
+        self.order.epoch.store(epoch, publish(Site::Epoch));
         for seat in &self.seats {
             // See "The one RMW" above.
             if seat.bed.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
@@ -92,12 +99,12 @@ impl<J: Copy> Dispatch<J> {
         let seat = &self.seats[worker];
         let come = || {
             // Ordering: pairs with the store in `start`.
-            let epoch = self.epoch.load(Ordering::Acquire);
+            let epoch = self.order.epoch.load(Ordering::Acquire);
             (epoch != seen).then_some(epoch)
         };
         let mut patience = Patience::new(wait);
         let epoch = loop {
-            if let Some(epoch) = come() {
+            if let Some(epoch) = (0..patience.looks()).find_map(|_| come()) {
                 break epoch;
             }
             if let Pause::Nap(_) = patience.pause() {
@@ -115,7 +122,7 @@ impl<J: Copy> Dispatch<J> {
         };
         // SAFETY: the caller writes the job again only after this worker's
         // `done`.
-        (epoch, self.job.with(|j| unsafe { *j }))
+        (epoch, self.order.job.with(|j| unsafe { *j }))
     }
 
     /// Declares worker `worker` done with job `epoch`.
@@ -127,11 +134,12 @@ impl<J: Copy> Dispatch<J> {
 
     /// Waits until every worker is done with the latest job.
     pub(crate) fn await_done(&self, wait: Wait) {
-        let epoch = self.epoch.load(Ordering::Relaxed);
+        let epoch = self.order.epoch.load(Ordering::Relaxed);
         for seat in &self.seats {
             let mut patience = Patience::new(wait);
             // Ordering: pairs with the store in `done`.
-            while seat.done.load(Ordering::Acquire) != epoch {
+            let done = || seat.done.load(Ordering::Acquire) == epoch;
+            while !(0..patience.looks()).any(|_| done()) {
                 if let Pause::Nap(nap) = patience.pause() {
                     nap_for(nap);
                 }

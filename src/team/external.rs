@@ -1,20 +1,26 @@
 //! Communicators for threads that the caller already owns.
 
+use super::builder::Builder;
 use super::crew::check_ranks;
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{Fabric, Port, World};
+use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::Machine;
-use crate::model::Tuning;
-use crate::wait::{Wait, know_cores};
+use crate::model::{Fingerprint, Rules, Tuning, for_process};
+use crate::wait::know_cores;
 use std::sync::Arc;
 
-pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
+pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let ranks = builder.ranks.unwrap_or_else(|| cores.min(MAX_RANKS));
     check_ranks(ranks)?;
-    know_cores(std::thread::available_parallelism().map_or(1, usize::from));
+    let here = || Machine::this().map(|machine| Fingerprint::of(&machine));
+    let profile = for_process(here).map_err(Error::Profile)?;
+    know_cores(cores);
     // Read once, for all of them: they must agree.
     let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
-    let world = Arc::new(World::new(ranks));
+    let rules = Arc::new(Rules::new(builder.tuning, profile.profile, tuning));
+    let world = Arc::new(World::new(ranks).with_deadline(builder.deadline));
     let run = world.begin();
     let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
     let fabric = Arc::new(fabric);
@@ -22,9 +28,10 @@ pub(super) fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
         .into_iter()
         .enumerate()
         .map(|(rank, bed)| {
+            fabric.world().join(rank, run);
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, Wait::Auto) };
-            Comm::new(port, None).tuned(tuning)
+            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, builder.wait) };
+            Comm::new(port, None, rules.clone())
         })
         .collect())
 }

@@ -4,7 +4,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{World, discard};
 use crate::machine::{Level, Machine};
-use crate::model::{LevelModel, Tuning};
+use crate::model::LevelModel;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,8 +38,6 @@ pub(crate) struct Roster {
     pub(crate) machine: Arc<Machine>,
     /// By rank; `None` for a rank that is not bound.
     pub(crate) pus: Vec<Option<usize>>,
-    /// The sizes at which collectives change their ways.
-    pub(crate) tuning: Tuning,
     /// What levels cost; none on a machine without.
     pub(crate) model: Option<Arc<LevelModel>>,
     /// For tests: what [`apart`](Roster::apart) answers wherever the ranks are.

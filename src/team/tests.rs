@@ -40,7 +40,6 @@ fn mailboxes_are_apart_where_ranks_sit_in_several_memories() {
     let roster = |pus: &[Option<usize>]| Roster {
         machine: machine.clone(),
         pus: pus.to_vec(),
-        tuning: crate::model::Tuning::default(),
         model: None,
         always_apart: false,
     };

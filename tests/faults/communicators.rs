@@ -110,7 +110,7 @@ fn a_child_stashed_in_the_thread() {
         };
         let calls: [fn(&mut Comm); 5] = [
             |c| c.barrier(),
-            |c| c.all_reduce(&mut Canary(vec![1; 100]).0, op::commutative(add_alive)),
+            |c| c.all_reduce(&mut Canary(vec![1; 1000]).0, op::commutative(add_alive)),
             |c| drop(c.split(0, 0)),
             |c| c.with_peers(&[1], |_| ()),
             |c| c.broadcast(&mut [1], 77),
@@ -239,7 +239,7 @@ fn a_call_after_a_caught_failure() {
         let error = failure(team.run(|comm| {
             let rank = comm.rank();
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 comm.all_reduce(
                     &mut x.0,
                     op::commutative(|a, b| if rank == 1 { bomb() } else { add_alive(a, b) }),
@@ -247,7 +247,7 @@ fn a_call_after_a_caught_failure() {
             }));
             assert!(caught.is_err());
             for _ in 0..3 {
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 let again = catch_unwind(AssertUnwindSafe(|| {
                     comm.all_reduce(&mut x.0, op::commutative(add_alive))
                 }));

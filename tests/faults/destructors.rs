@@ -166,7 +166,7 @@ fn an_old_cause_that_panics_when_dropped() {
             let late = old[mine].protect(|_| std::panic::resume_unwind(Box::new(Spiteful)));
             assert!(late.is_err());
             let error = failure(team.run(|comm| {
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 let slow = |a, b| {
                     std::thread::sleep(std::time::Duration::from_micros(20));
                     add_alive(a, b)

@@ -77,7 +77,7 @@ fn two_threads_run_at_once() {
 fn crossing_sends_in_two_communicators() {
     watched(|| {
         let team = team(2);
-        for n in [1, 100] {
+        for n in [1, 1000] {
             let result = team.run(|comm| {
                 let mut child = comm.split(0, comm.rank());
                 let (x, mut y) = (Canary(vec![1; n]), Canary(vec![0; n]));
@@ -90,7 +90,7 @@ fn crossing_sends_in_two_communicators() {
                 }
             });
             // Small ones are gone at once; large ones wait for each other.
-            assert_eq!(result.is_err(), n == 100);
+            assert_eq!(result.is_err(), n == 1000);
             check_usable(&team, 1);
         }
     });
@@ -101,7 +101,7 @@ fn a_view_ends_while_its_viewer_is_in_another_communicator() {
     watched(|| {
         let team = team(2);
         for who in 0..2 {
-            for n in [1, 100] {
+            for n in [1, 1000] {
                 let error = failure(team.run(|comm| {
                     let mut child = comm.split(0, comm.rank());
                     let (rank, x) = (comm.rank(), Canary(vec![3; n]));
@@ -111,7 +111,7 @@ fn a_view_ends_while_its_viewer_is_in_another_communicator() {
                         }
                         let y = Canary(vec![4; n]);
                         child.send(&y.0, who);
-                        child.recv(&mut [0; 100], who);
+                        child.recv(&mut [0; 1000], who);
                         assert_eq!(all[who][0], 3);
                     });
                 }));
@@ -130,14 +130,14 @@ fn an_operator_waits_in_another_communicator() {
             let error = failure(team.run(|comm| {
                 let child = RefCell::new(comm.split(0, comm.rank()));
                 let rank = comm.rank();
-                let mut x = Canary(vec![1; 100]);
+                let mut x = Canary(vec![1; 1000]);
                 comm.all_reduce(
                     &mut x.0,
                     op::commutative(|a, b| {
                         if rank == who {
                             bomb();
                         }
-                        let mut y = Canary(vec![1; 100]);
+                        let mut y = Canary(vec![1; 1000]);
                         child.borrow_mut().all_reduce(&mut y.0, op::commutative(add_alive));
                         add_alive(a, b)
                     }),

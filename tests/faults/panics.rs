@@ -55,7 +55,7 @@ fn a_panic_at_every_point() {
     watched_cases(|watch| {
         for p in [1, 2, 3, 4, 8] {
             let team = team(p);
-            for n in [1, 100] {
+            for n in [1, 1000] {
                 for who in 0..p {
                     for point in 0..=CALLS {
                         watch.case(format!("p={p}, n={n}: rank {who} panics at {point}"));
@@ -84,7 +84,7 @@ fn an_early_return_at_every_point() {
     watched_cases(|watch| {
         for p in [2, 3, 4, 8] {
             let team = team(p);
-            for n in [1, 100] {
+            for n in [1, 1000] {
                 for who in 0..p {
                     for point in 0..CALLS {
                         watch.case(format!("p={p}, n={n}: rank {who} returns at {point}"));
@@ -217,7 +217,7 @@ fn an_operator_that_panics_elsewhere() {
             let team = team(p);
             for who in 0..p {
                 for place in [Where::Identity, Where::Drop] {
-                    for n in [1, 100] {
+                    for n in [1, 1000] {
                         let error = failure(team.run(|comm| {
                             let bad = Bad((comm.rank() == who).then_some(place));
                             comm.exclusive_scan(&mut Canary(vec![1; n]).0, bad);
@@ -245,7 +245,7 @@ fn a_panic_while_the_others_are_parked() {
                             std::thread::sleep(std::time::Duration::from_millis(25));
                             bomb();
                         }
-                        let (mut one, root) = (Canary(vec![1; 100]), p - 1);
+                        let (mut one, root) = (Canary(vec![1; 1000]), p - 1);
                         match round {
                             0 => comm.barrier(),
                             1 => comm.all_reduce(&mut one.0, op::ordered(add_alive)),
@@ -317,7 +317,7 @@ fn a_panic_that_takes_its_time() {
         for p in [2, 3] {
             let team = team(p);
             for who in 0..p {
-                for n in [1, 100] {
+                for n in [1, 1000] {
                     let error = failure(team.run(|comm| {
                         let _slow = Slow; // Dropped after the child.
                         let mut child = comm.split(0, comm.rank());

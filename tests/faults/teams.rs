@@ -119,9 +119,9 @@ fn exit_inside(how: &str) -> ! {
         match place {
             "alone" if rank == who => exit(),
             "alone" => std::thread::sleep(Duration::from_secs(40)),
-            "view" => comm.with_peers(&[1; 100], |_| exit()),
+            "view" => comm.with_peers(&[1; 1000], |_| exit()),
             "operator" => comm.all_reduce(
-                &mut [1; 100],
+                &mut [1; 1000],
                 op::commutative(|a: i32, b| {
                     exit();
                     a + b

@@ -172,7 +172,15 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
             if case.kind != Nothing || last.is_some() {
                 named(*peer, last.as_ref())?;
             }
-            Ok(if case.call.is_message() { Message } else { Missed })
+            // A message in place of a barrier: at the gates of a crowded team that
+            // is a barrier less, and who waits for the last one says so.
+            let is_fewer =
+                case.call == Barrier && case.odd.first().is_some_and(|s| s.call.is_message());
+            Ok(match (case.call.is_message(), is_fewer) {
+                (true, _) => Message,
+                (_, true) => Told,
+                _ => Missed,
+            })
         }
         Error::Unreceived { rank, site, peer, last, .. } if case.call.is_message() => {
             about_odd(&[*rank, *peer])?;

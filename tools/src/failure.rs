@@ -66,7 +66,9 @@ impl From<io::Error> for Failure {
 impl From<phalanx::Error> for Failure {
     fn from(e: phalanx::Error) -> Self {
         match e {
-            phalanx::Error::Ranks { .. } | phalanx::Error::Placement(_) => Failure::usage(e),
+            phalanx::Error::Ranks { .. }
+            | phalanx::Error::Placement(_)
+            | phalanx::Error::Profile(_) => Failure::usage(e),
             other => Failure::run(other),
         }
     }

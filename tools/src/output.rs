@@ -48,6 +48,11 @@ impl OutputArgs {
         self.output.as_deref()
     }
 
+    /// Whether the output goes to the standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.output.is_none()
+    }
+
     /// Opens the output.
     pub(crate) fn open(&self) -> Result<Sink, Failure> {
         let to: Box<dyn Write> = match &self.output {

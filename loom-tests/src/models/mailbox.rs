@@ -4,7 +4,7 @@
 
 use super::{Cell, read, write};
 use crate::harness::{Model, reached};
-use crate::mailbox::{Channel, End, Header, Link, channel_after};
+use crate::mailbox::{Channel, End, Header, Link, Place, Shelf, channel_after};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
 
@@ -85,6 +85,64 @@ fn settle(link: &mut Link<'_>, n: u32) {
     }
 }
 
+/// A payload on the sender's shelf: one of its places is all that it writes.
+fn post_shelved(link: &mut Link<'_>, shelf: &Shelf, value: u64) -> u32 {
+    await_room(link);
+    // SAFETY: the models give each shelf to one end; a place has room for a word.
+    let place = unsafe { link.place(shelf, |at| at.cast::<u64>().write(value)) };
+    // SAFETY: a body has room for an address.
+    link.post(header(0), |body| unsafe { body.cast::<*const Place>().write(place) })
+}
+
+fn take_shelved(link: &mut Link<'_>) -> u64 {
+    while !link.poll() {
+        yield_now();
+    }
+    // SAFETY: `post_shelved` wrote the address, and a word at the place.
+    let value = link.read(|_, body| unsafe {
+        (*body.cast::<*const Place>().read()).read(|at| at.cast::<u64>().read())
+    });
+    link.consume();
+    value
+}
+
+/// More messages than a shelf has places.
+fn shelved(start: u32, messages: u64) {
+    let pair = Pair::after(start);
+    let shelf = Arc::new(Shelf::new());
+    let sender = thread::spawn({
+        let (pair, shelf) = (pair.clone(), shelf.clone());
+        move || {
+            let mut end = pair.end();
+            let mut link = pair.link(0, &mut end);
+            for i in 0..messages {
+                post_shelved(&mut link, &shelf, i);
+            }
+        }
+    });
+    let mut end = pair.end();
+    let mut link = pair.link(1, &mut end);
+    for i in 0..messages {
+        assert_eq!(take_shelved(&mut link), i, "messages come in order, whole");
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn shelf() {
+    Model {
+        name: "mailbox: 6 messages over 4 places of a shelf",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_000,
+        reaches: &[],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: || shelved(u32::MAX - 2, 6),
+    }
+    .check();
+}
+
 fn stream(start: u32, messages: u64) {
     let pair = Pair::after(start);
     let sender = thread::spawn({
@@ -109,14 +167,14 @@ fn stream(start: u32, messages: u64) {
 #[test]
 fn wrap_around_of_slots() {
     Model {
-        name: "mailbox: 3 inline messages over 2 slots",
+        name: "mailbox: 5 inline messages over 4 slots",
         ranks: 2,
         bound: None,
         floor: 3_000,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
-        body: || stream(0, 3),
+        body: || stream(0, 5),
     }
     .check();
 }
@@ -124,15 +182,15 @@ fn wrap_around_of_slots() {
 #[test]
 fn wrap_around_of_numbers() {
     Model {
-        name: "mailbox: 4 inline messages across 2^32",
+        name: "mailbox: 6 inline messages across 2^32",
         ranks: 2,
         bound: Some(3),
         floor: 1_000,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
-        // Messages 2^32 - 2, 2^32 - 1, 0 and 1.
-        body: || stream(u32::MAX - 2, 4),
+        // Messages 2^32 - 2, 2^32 - 1, 0, 1, 2 and 3.
+        body: || stream(u32::MAX - 2, 6),
     }
     .check();
 }
@@ -202,9 +260,9 @@ fn exchange(start: u32, rounds: u64) {
             let mut link = pair.link(side, &mut end);
             for round in 0..rounds {
                 let cell = &cells[round as usize % 2];
-                // Room for message n: message n - 2 is settled, and with it
-                // the cell.
-                await_room(&mut link);
+                // Message n - 2 is settled, and with it the cell.
+                let before = pair.start.wrapping_add(round as u32).wrapping_sub(1);
+                settle(&mut link, before);
                 write(cell, round * 2 + side as u64);
                 post_address(&mut link, cell);
                 let got = take_address(&mut link);

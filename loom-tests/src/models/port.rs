@@ -9,6 +9,7 @@ use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
 use std::panic::Location;
+use std::time::Duration;
 
 /// The models' bodies, for the real port and for its mutants.
 macro_rules! bodies {
@@ -28,7 +29,11 @@ bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
 bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
+bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
+bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
+bodies!(port_lean, crate::mutants::port_lean);
 
+use crate::fabric::{Port, Stop};
 use real::*;
 
 #[test]
@@ -86,7 +91,52 @@ fn barrier_twice() {
         reaches: &[],
         catches: &[Word, Waiting],
         silent: &[Ack],
-        body: || ranks(2, barriers),
+        body: || ranks(2, |port| barriers(port, barrier)),
+    }
+    .check();
+}
+
+#[test]
+fn gate_barrier_twice() {
+    Model {
+        name: "port: barrier through the gates x2",
+        ranks: 2,
+        bound: Some(3),
+        floor: 85_000,
+        reaches: &[],
+        catches: &[Gate, Waiting],
+        silent: &[],
+        body: || ranks(2, |port| barriers(port, meeting)),
+    }
+    .check();
+}
+
+#[test]
+fn shelves() {
+    Model {
+        name: "port: long payloads, shown and posted",
+        ranks: 2,
+        bound: Some(2),
+        floor: 1_000,
+        reaches: &[],
+        catches: &[Gate, Word, Waiting],
+        silent: &[Ack],
+        body: || ranks(2, shelved),
+    }
+    .check();
+}
+
+#[test]
+fn last_episode_of_a_run() {
+    Model {
+        name: "port: last episode of the gates, then rank leaves",
+        ranks: 2,
+        bound: Some(3),
+        floor: 30,
+        reaches: &[],
+        catches: &[Gate, Left, Waiting],
+        silent: &[Poison],
+        body: || ranks(2, last_episode),
     }
     .check();
 }
@@ -228,8 +278,178 @@ fn circle_of_two() {
     .check();
 }
 
+/// See `crate::lean`.
+fn lean(p: usize, rank: fn(&mut crate::mutants::port_lean::Port)) {
+    crate::sync::eager::set(true);
+    port_lean::ranks(p, rank);
+}
+
+/// Any: under loom a wait that may end by a deadline does.
+const DEADLINE: Option<Duration> = Some(Duration::ZERO);
+
+#[test]
+fn deadline() {
+    Model {
+        name: "port: deadline or answer, memory given away",
+        ranks: 2,
+        bound: Some(3),
+        floor: 10_000,
+        reaches: &["in time", "too late", "answered"],
+        catches: &[Word, Ack, Left, Waiting],
+        silent: &[Poison],
+        body: || ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message),
+    }
+    .check();
+}
+
+/// A communicator of both ranks, in reverse order, made by rank 1; and what is
+/// sent in it.
+fn split(port: &mut Port) {
+    enter(port);
+    let (mut child, ()) = fine(port.branch(&[1, 0], true, |_| ()));
+    assert_eq!(child.rank(), 1 - port.rank());
+    let (me, it) = (child.rank() as u64, 1 - child.rank());
+    enter(&mut child);
+    fine(post(&mut child, it, 10 + me));
+    assert_eq!(fine(take(&mut child, it)), 11 - me);
+}
+
+/// Rank 0 fails while rank 1 asks for its seat: what rank 1 is shown stays until
+/// rank 1 has gone.
+fn split_poisoned(port: &mut Port) {
+    enter(port);
+    if port.rank() == 0 {
+        port.quiesce();
+    } else {
+        match port.branch(&[1, 0], false, |_| ()) {
+            Err(Stop::Poisoned | Stop::Left { peer: 0 }) => reached("refused"),
+            other => panic!("rank 0 has failed: {:?}", other.map(|(port, ())| port.rank())),
+        }
+    }
+}
+
+#[test]
+fn split_and_use() {
+    Model {
+        name: "port: split, exchange in the child",
+        ranks: 2,
+        bound: Some(2),
+        floor: 21_000,
+        reaches: &[],
+        catches: &[Word, Entered, Waiting],
+        // What the shower frees after it, loom does not look at (a drop).
+        silent: &[Ack, Finished],
+        body: || ranks(2, split),
+    }
+    .check();
+}
+
+#[test]
+fn split_that_fails() {
+    Model {
+        name: "port: split, and the other rank fails",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_100,
+        reaches: &["refused"],
+        catches: &[],
+        silent: &[Entered, Finished, Left, Poison, Waiting],
+        body: || ranks(2, split_poisoned),
+    }
+    .check();
+}
+
+#[test]
+fn parking() {
+    Model {
+        name: "port: exchange inline, ranks park",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_100,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack, Waiting],
+        body: || ranks_with(2, Wait::Park, None, |port| exchange(port, 1)),
+    }
+    .check();
+}
+
+#[test]
+fn barrier_of_three() {
+    Model {
+        name: "port, lean: dissemination barrier x1",
+        ranks: 3,
+        bound: None,
+        floor: 1_300,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: || lean(3, port_lean::barrier_once),
+    }
+    .check();
+}
+
+#[test]
+fn barriers_of_three() {
+    Model {
+        name: "port, lean: dissemination barrier x2",
+        ranks: 3,
+        bound: None,
+        floor: 172_000,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: || lean(3, |port| port_lean::barriers(port, port_lean::barrier)),
+    }
+    .check();
+}
+
+#[test]
+fn ring_of_four() {
+    Model {
+        name: "port, lean: ring shift",
+        ranks: 4,
+        bound: None,
+        floor: 34_000,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: || lean(4, port_lean::ring),
+    }
+    .check();
+}
+
+#[test]
+fn ring_of_three() {
+    Model {
+        name: "port, lean: ring shift",
+        ranks: 3,
+        bound: None,
+        floor: 170,
+        reaches: &[],
+        catches: &[Word],
+        silent: &[Ack],
+        body: || lean(3, port_lean::ring),
+    }
+    .check();
+}
+
 #[test]
 fn mutants_are_found() {
+    // A deadline that is not told to the others.
+    must_fail("port: a deadline passes in silence", Some(3), "given up, and nobody", || {
+        use giving_up_in_silence::*;
+        ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message);
+    });
+    must_fail("port: a deadline frees early", Some(3), "Causality violation", || {
+        use quiescing_by_poison::*;
+        ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message);
+    });
+    // Why naps are timed: waking is by hint.
+    must_fail("port: parked without a time limit", Some(3), "a wake-up was lost", || {
+        use sleeping_without_limit::*;
+        ranks_with(2, Wait::Park, None, |port| exchange(port, 1));
+    });
     // Whether the peer has left is looked at after the message.
     must_fail("port: the message is not looked at last", Some(3), "Left { peer: 0 }", || {
         use without_last_look::*;

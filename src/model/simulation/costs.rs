@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::table::TABLE;
+use super::transport::Transport;
 use crate::machine::{Level, Machine, MachineError};
+use crate::model::{LevelRates, Profile};
 
 /// What it costs to hand a cache line from one core to another, where the
 /// innermost thing that the two share is of this level.
@@ -154,6 +156,59 @@ impl MachineCosts {
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .expect("the table has machines whose levels are all known");
         (costs, gap == 0.0)
+    }
+
+    /// The costs that a profile has measured: of each level what most samples
+    /// are behind, a message's start-up less its software as `transfers` hand-offs, and its time per byte. None without
+    /// levels.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::model::{LevelRates, MachineCosts, Profile};
+    /// assert!(MachineCosts::of_profile(&Profile::default()).is_none());
+    /// let near = LevelRates {
+    ///     level: "l3".to_string(),
+    ///     place: "ccx".to_string(),
+    ///     t_s_ns: 105.0,
+    ///     t_s_ci: [95.0, 115.0],
+    ///     t_w_ns_per_byte: 0.05,
+    ///     t_w_ci: [0.04, 0.06],
+    ///     samples: 600,
+    /// };
+    /// let costs = MachineCosts::of_profile(&Profile::default().with_level(near)?).unwrap();
+    /// // 105 ns are two hand-offs and 5 ns of software.
+    /// assert_eq!(costs.levels[0].hand_off[1], 50.0);
+    /// assert_eq!(costs.levels[0].core_rate(), 20.0);
+    /// # Ok::<(), phalanx::model::ProfileError>(())
+    /// ```
+    pub fn of_profile(profile: &Profile) -> Option<MachineCosts> {
+        let mut best: Vec<(Level, &LevelRates)> = Vec::new();
+        for rates in profile.levels() {
+            let Ok(level) = rates.level.parse::<Level>() else { continue };
+            match best.iter_mut().find(|(known, _)| *known == level) {
+                Some((_, known)) if known.samples < rates.samples => *known = rates,
+                Some(_) => {}
+                None => best.push((level, rates)),
+            }
+        }
+        // Innermost first.
+        best.sort_by(|a, b| b.0.cmp(&a.0));
+        let ours = Transport::PHALANX;
+        let hand_off = |t_s: f64| ((t_s - ours.one_way(0.0)) / ours.transfers).max(1.0);
+        let cost = |(level, rates): (Level, &LevelRates)| LevelCost {
+            level,
+            hand_off: [rates.t_s_ci[0], rates.t_s_ns, rates.t_s_ci[1]].map(hand_off),
+            rate: (rates.t_w_ns_per_byte > 0.0).then(|| 1.0 / rates.t_w_ns_per_byte),
+            source: "phalanx calibrate".into(),
+        };
+        let levels: Vec<LevelCost> = best.into_iter().map(cost).collect();
+        (!levels.is_empty()).then(|| MachineCosts {
+            id: "profile".into(),
+            name: "this machine, by its profile".into(),
+            synthetic: "".into(),
+            levels: levels.into(),
+            memory: MemoryCosts::default(),
+        })
     }
 
     /// The first level of `machine` that two cores may meet at and that nothing is known of.

@@ -30,7 +30,7 @@ pub(crate) mod style;
 pub(crate) mod turns;
 
 mod data;
-mod work;
+pub(crate) mod work;
 
 /// Up to this size a sample has several calls.
 pub(crate) const LARGEST_WITH_LANES: usize = work::WARM / 2;

@@ -197,6 +197,9 @@ impl Bench {
             None => builder,
         }
         .build()?;
+        if let Some(why) = &team.profile().refused {
+            say(&format!("not followed: {why}"));
+        }
         wish.effort.crowded = team.size() > team.machine().allowed_pus().len();
         let plan = wish.plan(team.size())?;
         let sink = self.output.open()?;
@@ -324,7 +327,7 @@ fn parse_ranks(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_factor(text: &str) -> Result<usize, String> {
+pub(super) fn parse_factor(text: &str) -> Result<usize, String> {
     let factor = text.parse().ok().filter(|&factor| factor >= 2);
     factor.ok_or_else(|| "the factor is a whole number of at least 2".to_string())
 }

@@ -1,13 +1,18 @@
 //! The commands: one file each, one variant each.
 
+mod bandwidth;
 mod bench;
+mod calibrate;
 mod check;
 mod cost;
+mod diff;
+mod latency;
 mod machine;
 mod model;
 mod peers;
 mod place;
 mod report;
+mod soak;
 mod trace;
 
 use crate::failure::Failure;
@@ -25,6 +30,11 @@ pub(crate) enum Command {
     Place(Box<place::Place>),
     Peers(Box<peers::Peers>),
     Report(Box<report::ReportArgs>),
+    Soak(soak::Soak),
+    Latency(Box<latency::Latency>),
+    Bandwidth(bandwidth::Bandwidth),
+    Diff(diff::DiffArgs),
+    Calibrate(calibrate::Calibrate),
 }
 
 impl Command {
@@ -40,6 +50,11 @@ impl Command {
             Command::Place(place) => place.run(),
             Command::Peers(peers) => peers.run(),
             Command::Report(report) => report.run(),
+            Command::Soak(soak) => soak.run(),
+            Command::Latency(latency) => latency.run(),
+            Command::Bandwidth(bandwidth) => bandwidth.run(),
+            Command::Diff(diff) => diff.run(),
+            Command::Calibrate(calibrate) => calibrate.run(),
         }
     }
 }

@@ -34,9 +34,8 @@ fn children(tree: &str) -> Vec<Vec<usize>> {
     match tree {
         "sequential" => out[0] = (1..RANKS).collect(),
         "binary" => {
-            for rank in 0..RANKS {
-                out[rank] =
-                    [2 * rank + 1, 2 * rank + 2].into_iter().filter(|&c| c < RANKS).collect();
+            for (rank, own) in out.iter_mut().enumerate() {
+                own.extend([2 * rank + 1, 2 * rank + 2].into_iter().filter(|&c| c < RANKS));
             }
         }
         "fibonacci" => fibonacci(&mut out),

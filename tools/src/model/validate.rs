@@ -163,7 +163,8 @@ fn sign(ranks: usize, published: f64, ours: f64) -> Claim {
 fn trees() -> Result<Vec<Claim>, Failure> {
     let costs = MachineCosts::named("smelt-ivybridge-2x10").map_err(Failure::run)?;
     let simulation = at(costs, 20, &Placement::Compact, smelt::TRANSPORT)?;
-    let kinds: [(&str, fn(&'static str) -> Schedule); 3] =
+    type Make = fn(&'static str) -> Schedule;
+    let kinds: [(&str, Make); 3] =
         [("barrier", smelt::barrier), ("reduction", smelt::up), ("broadcast", smelt::down)];
     let mut claims = Vec::new();
     for (k, (kind, schedule)) in kinds.into_iter().enumerate() {

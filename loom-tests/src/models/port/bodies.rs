@@ -4,13 +4,18 @@ static SIG: Sig = Sig::of::<u64>("model", "", "");
 
 /// Runs `rank(port)` on `p` threads, this one as rank 0.
 pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
-    let world = Arc::new(World::new(p));
+    ranks_with(p, Wait::Auto, None, rank);
+}
+
+pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank: fn(&mut Port)) {
+    crate::lean::reset();
+    let world = Arc::new(World::new(p).with_deadline(deadline));
     let run = world.begin();
     let (fabric, beds) = Fabric::new(world, (0..p).collect(), false);
     let fabric = Arc::new(fabric);
     let mut parts = beds.into_iter().enumerate().map(|(r, bed)| {
         // SAFETY: the only port of this rank.
-        let mut port = unsafe { Port::new(fabric.clone(), r, bed, run, Wait::Auto) };
+        let mut port = unsafe { Port::new(fabric.clone(), r, bed, run, wait) };
         move || rank(&mut port)
     });
     let mut first = parts.next().unwrap();
@@ -25,12 +30,12 @@ pub(super) fn enter(port: &mut Port) {
 
 pub(super) fn post(port: &mut Port, peer: usize, value: u64) -> Result<(), Stop> {
     // SAFETY: eight bytes fit.
-    port.post_inline(peer, 8, |body| unsafe { body.cast::<u64>().write(value) })
+    port.post_copy(peer, 1, 8, |body| unsafe { body.cast::<u64>().write(value) })
 }
 
 pub(super) fn take(port: &mut Port, peer: usize) -> Result<u64, Stop> {
     // SAFETY: a message of this kind was written by `post`.
-    port.take(peer, Kind::inline(8), |body| unsafe { body.cast::<u64>().read() })
+    port.take_copy(peer, 1, 8, |body| unsafe { body.cast::<u64>().read() })
 }
 
 pub(super) fn post_cell(port: &mut Port, peer: usize, cell: &Cell) -> Result<(), Stop> {
@@ -105,23 +110,83 @@ pub(super) fn barrier(port: &mut Port) {
     let (me, p) = (port.rank(), port.size());
     let mut d = 1;
     while d < p {
-        fine(port.post_inline((me + d) % p, 0, |_| ()));
-        fine(port.take((me + p - d) % p, Kind::inline(0), |_| ()));
+        fine(port.post_copy((me + d) % p, 0, 1, |_| ()));
+        fine(port.take_copy((me + p - d) % p, 0, 1, |_| ()));
         d *= 2;
     }
 }
 
+/// The same through the gates.
+pub(super) fn meeting(port: &mut Port) {
+    enter(port);
+    let (me, p) = (port.rank(), port.size());
+    port.show_all(0, 1, |_| ());
+    (1..p).for_each(|d| fine(port.look((me + d) % p, 0, 1, |_| ())));
+}
+
+/// Long payloads, on shelves: shown to all, and posted.
+pub(super) fn shelved(port: &mut Port) {
+    const LEN: usize = 16;
+    let (me, it) = (port.rank() as u64, 1 - port.rank());
+    // SAFETY: there is room for `LEN` words, of which one is looked at.
+    let write = |at: *mut u8, value| unsafe { at.cast::<u64>().write(value) };
+    // SAFETY: written by `write`.
+    let read = |at: *const u8| unsafe { at.cast::<u64>().read() };
+    enter(port);
+    port.show_all(LEN, 8, |at| write(at, 10 + me));
+    assert_eq!(fine(port.look(it, LEN, 8, read)), 11 - me);
+    fine(port.post_copy(it, LEN, 8, |at| write(at, 20 + me)));
+    assert_eq!(fine(port.take_copy(it, LEN, 8, read)), 21 - me);
+}
+
+/// Rank 0 takes part in an episode and leaves. Rank 1 sees the episode, and
+/// after that learns that there will be no other.
+pub(super) fn last_episode(port: &mut Port) {
+    enter(port);
+    port.show_all(1, 8, |_| ());
+    fine(port.look(1 - port.rank(), 1, 8, |_| ()));
+    if port.rank() == 0 {
+        leave(port);
+        return;
+    }
+    enter(port);
+    port.show_all(1, 8, |_| ());
+    match port.look(0, 1, 8, |_| ()) {
+        Err(Stop::Left { peer: 0 }) => {}
+        other => panic!("rank 0 has left: {other:?}"),
+    }
+    port.quiesce();
+}
+
 /// What each rank wrote before a barrier the others may read after it, and
 /// what they read before the next they must not read after it.
-pub(super) fn barriers(port: &mut Port) {
+pub(super) fn barriers(port: &mut Port, barrier: fn(&mut Port)) {
     loom::lazy_static! {
-        static ref CELLS: [Cell; 2] = [Cell::new(0), Cell::new(0)];
+        static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
     }
     write(&CELLS[port.rank()], 1);
     barrier(port);
-    CELLS.iter().for_each(|cell| assert_eq!(read(cell), 1));
+    CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
     barrier(port);
     write(&CELLS[port.rank()], 2);
+}
+
+pub(super) fn barrier_once(port: &mut Port) {
+    loom::lazy_static! {
+        static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
+    }
+    write(&CELLS[port.rank()], 1);
+    barrier(port);
+    CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
+}
+
+/// Everyone sends to the next rank and hears from the one before.
+pub(super) fn ring(port: &mut Port) {
+    enter(port);
+    let (me, p) = (port.rank(), port.size());
+    fine(post(port, (me + 1) % p, me as u64));
+    let before = (me + p - 1) % p;
+    assert_eq!(fine(take(port, before)), before as u64);
 }
 
 // Waits that end badly.
@@ -263,6 +328,49 @@ pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
     } else {
         poisoned(take(port, 0));
         port.quiesce();
+    }
+}
+
+/// Rank 0 gives its memory away and waits for an answer, both no longer than
+/// the deadline, which may pass at any of the two or at none.
+pub(super) fn deadline_or_message(port: &mut Port) {
+    enter(port);
+    let world = port.fabric().clone();
+    let (world, run) = (world.world(), port.run());
+    // Whose deadline it was: the cause is there for whoever is told.
+    let told = || assert!(world.is_poisoned(run), "given up, and nobody is told");
+    if port.rank() == 0 {
+        // Not on the stack: a mutant's error is seen at the memory, not at what
+        // comes after it.
+        loom::lazy_static! {
+            static ref CELL: Cell = Cell::new(0);
+        }
+        let cell: &Cell = &CELL;
+        write(cell, 7);
+        let result = post_cell(port, 1, cell).and_then(|()| take(port, 1));
+        match result {
+            Ok(value) => {
+                reached("in time");
+                assert_eq!(value, 8);
+            }
+            stopped => {
+                reached("too late");
+                poisoned(stopped);
+                told();
+            }
+        }
+        port.quiesce();
+        write(cell, 99);
+    } else {
+        match take_cell(port, 0).and_then(|value| post(port, 0, value + 1)) {
+            Ok(()) => reached("answered"),
+            stopped => {
+                poisoned(stopped);
+                told();
+                port.quiesce();
+            }
+        }
+        leave(port);
     }
 }
 

@@ -1,0 +1,123 @@
+//! The bare hardware that everything is compared with, and how a batch is timed and filed.
+
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::time::Instant;
+
+#[repr(align(256))]
+#[derive(Default)]
+pub(crate) struct Line(pub(crate) AtomicU64);
+
+/// Two flags in lines of their own: the least that two cores can do.
+#[derive(Default)]
+pub(crate) struct Flags {
+    line: [Line; 2],
+    both: [Line; 2],
+}
+
+impl Flags {
+    /// Both store, then both wait for the other's.
+    #[inline(always)]
+    pub(crate) fn exchange(&self, rank: usize, k: u64) {
+        self.line[rank].0.store(k, Release);
+        while self.line[1 - rank].0.load(Acquire) < k {}
+    }
+
+    /// One stores, the other waits and answers.
+    #[inline(always)]
+    pub(crate) fn ping_pong(&self, rank: usize, k: u64) {
+        if rank == 0 {
+            self.both[0].0.store(k, Release);
+            while self.both[1].0.load(Acquire) < k {}
+        } else {
+            while self.both[0].0.load(Acquire) < k {}
+            self.both[1].0.store(k, Release);
+        }
+    }
+}
+
+/// One rank's use of the flags: the numbers of its exchanges.
+pub(crate) struct Raw<'a> {
+    pub(crate) flags: &'a Flags,
+    pub(crate) rank: usize,
+    pub(crate) exchanges: u64,
+    pub(crate) pings: u64,
+}
+
+impl<'a> Raw<'a> {
+    pub(crate) fn new(flags: &'a Flags, rank: usize) -> Self {
+        Raw { flags, rank, exchanges: 0, pings: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn exchange(&mut self) {
+        self.exchanges += 1;
+        self.flags.exchange(self.rank, self.exchanges);
+    }
+
+    pub(crate) fn exchanged(&mut self, calls: u64) -> f64 {
+        batch(calls, || self.exchange())
+    }
+
+    pub(crate) fn pinged(&mut self, calls: u64) -> f64 {
+        batch(calls, || {
+            self.pings += 1;
+            self.flags.ping_pong(self.rank, self.pings);
+        })
+    }
+}
+
+/// Nanoseconds of one call, over a batch.
+pub(crate) fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..calls {
+        call();
+    }
+    start.elapsed().as_nanos() as f64 / calls as f64
+}
+
+pub(crate) fn median(v: &mut [f64]) -> f64 {
+    v.sort_by(f64::total_cmp);
+    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
+}
+
+/// What was measured of one thing.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// Multiples of the raw cost, near and far.
+    ratios: [Vec<f64>; 2],
+    ns: [Vec<f64>; 2],
+}
+
+impl Row {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
+        Row { name: name.into(), ratios: Default::default(), ns: Default::default() }
+    }
+
+    /// Files a batch between two raw exchanges if the place did not change
+    /// during it; as a multiple of `base`, or else of the exchanges.
+    pub(crate) fn keep(&mut self, before: f64, after: f64, ours: f64, base: Option<f64>) {
+        if (before / after).max(after / before) < 1.25 {
+            let exchange = (before + after) / 2.0;
+            let place = usize::from(exchange >= 130.0);
+            self.ratios[place].push(ours / base.unwrap_or(exchange));
+            self.ns[place].push(ours);
+        }
+    }
+
+    pub(crate) fn heading() {
+        println!("{:40} {:>24} {:>24}", "", "near: ratio (ns, n)", "far: ratio (ns, n)");
+    }
+
+    pub(crate) fn print(&mut self) {
+        print!("{:40}", self.name);
+        for place in 0..2 {
+            let (r, ns) = (median(&mut self.ratios[place]), median(&mut self.ns[place]));
+            let what = match self.ns[place].len() {
+                0 => "-".to_string(),
+                n => format!("{r:.2} ({ns:.0}, {n})"),
+            };
+            print!(" {what:>24}");
+        }
+        println!();
+    }
+}

@@ -1,0 +1,134 @@
+//! Small messages: two ranks beside two flags.
+
+use crate::raw::{Flags, Raw, Row, batch, median};
+use phalanx::{Comm, op};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const CALLS: u64 = 400;
+/// Calls that are timed one by one.
+const ALONE: usize = 60;
+
+/// What is done, and what it is compared with.
+type Case = (&'static str, Base, fn(&mut Comm, &mut [f64]));
+
+#[derive(Clone, Copy, PartialEq)]
+enum Base {
+    Exchange,
+    PingPong,
+}
+
+fn sum<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
+    x[0] = 1.0;
+    comm.all_reduce(&mut x[..N], op::Sum);
+    black_box(x);
+}
+
+fn reply<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
+    let x = &mut x[..N];
+    if comm.rank() == 0 {
+        comm.send(x, 1);
+        comm.recv(x, 1);
+    } else {
+        comm.recv(x, 0);
+        comm.send(x, 0);
+    }
+    black_box(x);
+}
+
+fn stream<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
+    let x = &mut x[..N];
+    if comm.rank() == 0 {
+        comm.send(x, 1);
+    } else {
+        comm.recv(x, 0);
+    }
+    black_box(x);
+}
+
+fn broadcast<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
+    comm.broadcast(&mut x[..N], 0);
+    black_box(x);
+}
+
+fn gather<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
+    let (mine, all) = x.split_at_mut(N);
+    comm.all_gather_into(mine, &mut all[..2 * N]);
+    black_box(x);
+}
+
+fn scan<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
+    x[0] = 1.0;
+    comm.scan(&mut x[..N], op::Sum);
+    black_box(x);
+}
+
+const CASES: &[Case] = &[
+    ("barrier / exchange", Base::Exchange, |comm, _| comm.barrier()),
+    ("all-reduce 8 B / exchange", Base::Exchange, sum::<1>),
+    ("all-reduce 32 B / exchange", Base::Exchange, sum::<4>),
+    ("all-reduce 64 B / exchange", Base::Exchange, sum::<8>),
+    ("all-reduce 256 B / exchange", Base::Exchange, sum::<32>),
+    ("all-reduce 1 KiB / exchange", Base::Exchange, sum::<128>),
+    ("all-reduce 2 KiB / exchange", Base::Exchange, sum::<256>),
+    ("all-gather 8 B / exchange", Base::Exchange, gather::<1>),
+    ("all-gather 64 B / exchange", Base::Exchange, gather::<8>),
+    ("scan 8 B / exchange", Base::Exchange, scan::<1>),
+    ("send+reply 8 B / ping-pong", Base::PingPong, reply::<1>),
+    ("send+reply 64 B / ping-pong", Base::PingPong, reply::<8>),
+    ("send+reply 1 KiB / ping-pong", Base::PingPong, reply::<128>),
+    ("sends one way 8 B / exchange", Base::Exchange, stream::<1>),
+    ("sends one way 64 B / exchange", Base::Exchange, stream::<8>),
+    ("sends one way 1 KiB / exchange", Base::Exchange, stream::<128>),
+    ("broadcasts one way 8 B / exchange", Base::Exchange, broadcast::<1>),
+    ("broadcasts one way 1 KiB / exchange", Base::Exchange, broadcast::<128>),
+];
+
+/// One rank's part: rounds of interleaved batches until the time is over.
+pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
+    let mut rows: Vec<Row> = CASES.iter().map(|case| Row::new(case.0)).collect();
+    let mut pings = Row::new("raw ping-pong / exchange");
+    let mut alone = Row::new("barrier, alone / exchange, alone");
+    let raw = &mut Raw::new(flags, comm.rank());
+    let x = &mut [0.0; 512][..];
+    let start = Instant::now();
+    let mut round = 0u64;
+    loop {
+        // Rank 0 decides when it is over.
+        let mut go = [u64::from(start.elapsed() < time || round == 0)];
+        comm.broadcast(&mut go, 0);
+        if go[0] == 0 {
+            rows.extend([pings, alone]);
+            return rows;
+        }
+        round += 1;
+        for (row, &(_, base, call)) in rows.iter_mut().zip(CASES) {
+            comm.barrier();
+            raw.exchanged(50);
+            let before = raw.exchanged(CALLS);
+            let base = (base == Base::PingPong).then(|| raw.pinged(CALLS));
+            let ours = batch(CALLS, || call(comm, x));
+            let after = raw.exchanged(CALLS);
+            row.keep(before, after, ours, base);
+            if let Some(base) = base {
+                pings.keep(before, after, base, None);
+            }
+        }
+        let before = raw.exchanged(CALLS);
+        let one = |call: &mut dyn FnMut()| {
+            let times = (0..ALONE).map(|_| {
+                call();
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_nanos(500) {}
+                let start = Instant::now();
+                call();
+                start.elapsed().as_nanos() as f64
+            });
+            median(&mut times.collect::<Vec<_>>())
+        };
+        let theirs = one(&mut || raw.exchange());
+        let ours = one(&mut || comm.barrier());
+        let after = raw.exchanged(CALLS);
+        alone.keep(before, after, ours, Some(theirs));
+    }
+}

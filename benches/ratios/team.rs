@@ -1,0 +1,136 @@
+//! What is not two ranks exchanging: starting a run, one rank alone, and more ranks than cores.
+
+use crate::raw::{Flags, Raw, Row, batch, median};
+use phalanx::{Comm, Error, Team, op};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// `run` of an empty closure on workers that spin, beside a raw ping-pong of the same two threads.
+pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
+    const RUNS: u64 = 200;
+    let mut rows =
+        [Row::new("run of nothing / ping-pong"), Row::new("run of one barrier / ping-pong")];
+    let start = Instant::now();
+    loop {
+        for (i, row) in rows.iter_mut().enumerate() {
+            let raw = || {
+                let flags = Flags::default();
+                let ns = team.run(|comm| {
+                    let mut raw = Raw::new(&flags, comm.rank());
+                    raw.exchanged(50);
+                    [raw.exchanged(400), raw.pinged(400)]
+                })?;
+                Ok::<_, Error>(ns[0])
+            };
+            let [before, ping] = raw()?;
+            let mut failed = Ok(());
+            let ours = batch(RUNS, || {
+                let done = match i {
+                    0 => team.run(|_| ()),
+                    _ => team.run(|comm| comm.barrier()),
+                };
+                if let Err(error) = done {
+                    failed = Err(error);
+                }
+            });
+            failed?;
+            let [after, _] = raw()?;
+            row.keep(before, after, ours, Some(ping));
+        }
+        if start.elapsed() >= time {
+            return Ok(rows.into());
+        }
+    }
+}
+
+/// `run` of an empty closure after the workers have gone to sleep, in us.
+pub(crate) fn asleep(team: &Team, runs: usize) -> Result<f64, Error> {
+    let mut times = Vec::new();
+    for _ in 0..runs {
+        std::thread::sleep(Duration::from_millis(3));
+        let start = Instant::now();
+        team.run(|_| ())?;
+        times.push(start.elapsed().as_nanos() as f64 / 1e3);
+    }
+    Ok(median(&mut times))
+}
+
+/// A collective of one rank, in ns.
+type Single = (&'static str, fn(&mut Comm, &mut [f64]));
+
+const SINGLES: &[Single] = &[
+    ("barrier", |comm, _| comm.barrier()),
+    ("all-reduce", |comm, x| comm.all_reduce(&mut x[..1], op::Sum)),
+    ("all-reduce of 4 KiB", |comm, x| comm.all_reduce(x, op::Sum)),
+    ("broadcast", |comm, x| comm.broadcast(&mut x[..1], 0)),
+    ("reduce", |comm, x| comm.reduce(&mut x[..1], op::Sum, 0)),
+    ("scan", |comm, x| comm.scan(&mut x[..1], op::Sum)),
+    ("all-gather", |comm, x| {
+        let (a, b) = x.split_at_mut(1);
+        comm.all_gather_into(a, &mut b[..1]);
+    }),
+    ("all-to-all", |comm, x| {
+        let (a, b) = x.split_at_mut(1);
+        comm.all_to_all_into(a, &mut b[..1]);
+    }),
+    ("reduce-scatter", |comm, x| {
+        let (a, b) = x.split_at_mut(1);
+        comm.reduce_scatter_into(a, &mut b[..1], op::Sum);
+    }),
+    ("scatter", |comm, x| {
+        let (a, b) = x.split_at_mut(1);
+        comm.scatter_into(a, &mut b[..1], 0);
+    }),
+    ("gather", |comm, x| {
+        let (a, b) = x.split_at_mut(1);
+        comm.gather_into(a, &mut b[..1], 0);
+    }),
+    ("shift", |comm, x| comm.shift(&mut x[..1], 1)),
+];
+
+/// Every collective of a team of one rank.
+pub(crate) fn alone(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
+    let team = Team::builder().ranks(1).build()?;
+    let mut out = team.run(|comm| {
+        let x = &mut [1.0; 512][..];
+        let timed = |&(name, call): &Single| {
+            let mut ns: Vec<f64> = (0..15)
+                .map(|_| {
+                    batch(calls, || {
+                        call(comm, x);
+                        black_box(&mut *x);
+                    })
+                })
+                .collect();
+            (name, median(&mut ns))
+        };
+        SINGLES.iter().map(timed).collect::<Vec<_>>()
+    })?;
+    Ok(out.swap_remove(0))
+}
+
+/// More ranks than cores: our barrier and all-reduce, and the standard
+/// library's barrier, in turns; ns.
+pub(crate) fn crowded(ranks: usize, rounds: usize) -> Result<[f64; 3], Error> {
+    const CALLS: u64 = 50;
+    let team = Team::builder().ranks(ranks).build()?;
+    let mut times: [Vec<f64>; 3] = Default::default();
+    let std = std::sync::Barrier::new(ranks);
+    for _ in 0..rounds {
+        let ns = team.run(|comm| {
+            comm.barrier();
+            let barrier = batch(CALLS, || comm.barrier());
+            let sum = batch(CALLS, || {
+                let mut x = [black_box(1.0f64)];
+                comm.all_reduce(&mut x, op::Sum);
+                black_box(x);
+            });
+            let std = batch(CALLS, || {
+                std.wait();
+            });
+            [barrier, sum, std]
+        })?;
+        times.iter_mut().zip(ns[0]).for_each(|(times, ns)| times.push(ns));
+    }
+    Ok(times.each_mut().map(|times| median(times)))
+}

@@ -1,0 +1,346 @@
+//! CG: the smallest eigenvalue of a sparse matrix by inverse iteration, 25 steps of conjugate gradients each.
+//!
+//! The ranks own blocks of rows. A step of CG meets twice: for p.Ap, and where every rank reads the new residual
+//! of all ranks in place (`with_peers`), with the rank's part of r.r behind it as one more number. Each rank then
+//! forms all of p = r + beta p itself: n additions, instead of another reduction and a gather.
+
+use super::class::Class;
+use super::outcome::{Outcome, Stopwatch, agree};
+use super::random::{Random, SEED};
+use super::spmd::Spmd;
+use std::ops::Range;
+
+/// Steps of conjugate gradients in an outer step.
+pub(crate) const STEPS: usize = 25;
+
+pub(crate) struct Cg {
+    class: Class,
+    n: usize,
+    nonzer: usize,
+    pub(crate) iterations: usize,
+    shift: f64,
+    matrix: Matrix,
+}
+
+/// The matrix by rows, with its columns in the smallest type that takes them: the product reads all of it once,
+/// so bytes are time.
+enum Matrix {
+    Short(Rows<u16>),
+    Long(Rows<u32>),
+}
+
+/// A column number.
+pub(crate) trait Column: Copy + Send + Sync {
+    fn index(self) -> usize;
+}
+
+impl Column for u16 {
+    fn index(self) -> usize {
+        self.into()
+    }
+}
+
+impl Column for u32 {
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Compressed rows. All columns are less than `columns` (`Rows::new`, `Rows::block`).
+pub(crate) struct Rows<I> {
+    columns: usize,
+    /// Where each row starts, and where the last ends.
+    starts: Vec<usize>,
+    indices: Vec<I>,
+    values: Vec<f64>,
+}
+
+impl<I: Column + TryFrom<usize>> Rows<I> {
+    fn new(columns: usize, rows: Vec<Vec<(usize, f64)>>) -> Self {
+        let mut matrix = Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() };
+        for (column, value) in rows.iter().flatten() {
+            assert!(*column < columns);
+            let column = I::try_from(*column).ok().expect("the type takes all columns");
+            matrix.indices.push(column);
+            matrix.values.push(*value);
+        }
+        for row in rows {
+            matrix.starts.push(matrix.starts[matrix.starts.len() - 1] + row.len());
+        }
+        matrix
+    }
+}
+
+impl<I: Column> Rows<I> {
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// A copy of some rows, in the memory of the thread that asks.
+    fn block(&self, rows: Range<usize>) -> Self {
+        let (first, last) = (self.starts[rows.start], self.starts[rows.end]);
+        Rows {
+            columns: self.columns,
+            starts: self.starts[rows.start..=rows.end].iter().map(|s| s - first).collect(),
+            indices: self.indices[first..last].to_vec(),
+            values: self.values[first..last].to_vec(),
+        }
+    }
+
+    /// y = A x; returns w.y, where w has a number for each row.
+    pub(crate) fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+        self.times_rows(0, x, y, w)
+    }
+
+    /// As `times`, for the `y.len()` rows from `first` on.
+    pub(crate) fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+        assert!(x.len() == self.columns && y.len() == w.len());
+        let starts = &self.starts[first..=first + y.len()];
+        let mut dot = 0.0;
+        for ((ends, y), w) in starts.windows(2).zip(y).zip(w) {
+            let row = ends[0]..ends[1];
+            *y = product(&self.indices[row.clone()], &self.values[row], x);
+            dot += *y * w;
+        }
+        dot
+    }
+}
+
+/// A row's product, with as many sums under way as an addition takes cycles.
+#[inline(always)]
+fn product<I: Column>(indices: &[I], values: &[f64], x: &[f64]) -> f64 {
+    // SAFETY: `Rows` has only columns less than `columns`, which is the length of x (`times_rows`).
+    let at = |i: I| unsafe { *x.get_unchecked(i.index()) };
+    let (i4, i_rest) = indices.as_chunks::<4>();
+    let (v4, v_rest) = values.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for (i, v) in i4.iter().zip(v4) {
+        for k in 0..4 {
+            sums[k] += v[k] * at(i[k]);
+        }
+    }
+    let rest: f64 = i_rest.iter().zip(v_rest).map(|(&i, &v)| v * at(i)).sum();
+    (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
+}
+
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a8, a_rest) = a.as_chunks::<8>();
+    let (b8, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (a, b) in a8.iter().zip(b8) {
+        for k in 0..8 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
+/// z += alpha p, r -= alpha q; returns r.r.
+pub(crate) fn advance(alpha: f64, p: &[f64], q: &[f64], z: &mut [f64], r: &mut [f64]) -> f64 {
+    for (((z, r), p), q) in z.iter_mut().zip(&mut *r).zip(p).zip(q) {
+        *z += alpha * p;
+        *r -= alpha * q;
+    }
+    dot(r, r)
+}
+
+impl Cg {
+    pub(crate) fn new(class: Class) -> Self {
+        let n = class.of([1400, 7000, 14000, 75000]);
+        let nonzer = class.of([7, 8, 11, 13]);
+        let shift = class.of([10.0, 12.0, 20.0, 60.0]);
+        let rows = matrix(n, nonzer, shift);
+        let matrix = if n <= 1 << 16 {
+            Matrix::Short(Rows::new(n, rows))
+        } else {
+            Matrix::Long(Rows::new(n, rows))
+        };
+        Cg { class, n, nonzer, iterations: class.of([15, 15, 15, 75]), shift, matrix }
+    }
+
+    pub(crate) fn mops(&self) -> f64 {
+        let k = (self.nonzer * (self.nonzer + 1)) as f64;
+        let steps = STEPS as f64;
+        2.0 * (self.iterations * self.n) as f64 * (3.0 + k + steps * (5.0 + k) + 3.0) / 1e6
+    }
+
+    pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
+        let rows = comm.part(self.n);
+        match &self.matrix {
+            Matrix::Short(m) => self.iterate(comm, &m.block(rows.clone()), rows),
+            Matrix::Long(m) => self.iterate(comm, &m.block(rows.clone()), rows),
+        }
+    }
+
+    pub(crate) fn fork_join(&self) -> Outcome {
+        match &self.matrix {
+            Matrix::Short(m) => super::fork_join::cg::iterate(self, m),
+            Matrix::Long(m) => super::fork_join::cg::iterate(self, m),
+        }
+    }
+
+    /// One outer step that nobody counts, then the counted ones from the same start.
+    fn iterate<C: Spmd, I: Column>(
+        &self,
+        comm: &mut C,
+        a: &Rows<I>,
+        mine: Range<usize>,
+    ) -> Outcome {
+        let mut state = State::new(self.n, mine);
+        let mut x = vec![1.0; a.len()];
+        state.outer_step(comm, a, &mut x);
+        x.fill(1.0);
+        let clock = Stopwatch::start(comm);
+        let mut zeta = 0.0;
+        for _ in 0..self.iterations {
+            zeta = self.zeta(state.outer_step(comm, a, &mut x));
+        }
+        self.judge(clock.stop(comm), zeta)
+    }
+
+    /// The estimate of the eigenvalue, from x.z.
+    pub(crate) fn zeta(&self, xz: f64) -> f64 {
+        self.shift + 1.0 / xz
+    }
+
+    pub(crate) fn judge(&self, seconds: f64, zeta: f64) -> Outcome {
+        let published =
+            self.class.of([8.5971775078648, 10.362595087124, 17.130235054029, 22.712745482631]);
+        Outcome::new(seconds, agree(zeta, published), 1e-10)
+    }
+}
+
+/// A rank's vectors: all of p, its rows of the others.
+struct State {
+    mine: Range<usize>,
+    p: Vec<f64>,
+    q: Vec<f64>,
+    z: Vec<f64>,
+    /// The residual's rows, and behind them their part of r.r.
+    r: Vec<f64>,
+}
+
+impl State {
+    fn new(n: usize, mine: Range<usize>) -> Self {
+        let m = mine.len();
+        State { mine, p: vec![0.0; n], q: vec![0.0; m], z: vec![0.0; m], r: vec![0.0; m + 1] }
+    }
+
+    /// Solves A z = x and sets x = z / |z|; returns x.z.
+    fn outer_step<C: Spmd, I: Column>(&mut self, comm: &mut C, a: &Rows<I>, x: &mut [f64]) -> f64 {
+        self.solve(comm, a, x);
+        // The residual |x - A z| is part of the benchmark, though nobody asks for it.
+        let size = comm.size();
+        let p = &mut self.p;
+        comm.with_peers(&self.z, |all| concatenate(p, (0..size).map(|rank| all.of(rank))));
+        a.times(&self.p, &mut self.q, x);
+        let distance: f64 = x.iter().zip(&self.q).map(|(x, q)| (x - q) * (x - q)).sum();
+        let [distance, xz, zz] = comm.sum([distance, dot(x, &self.z), dot(&self.z, &self.z)]);
+        std::hint::black_box(distance.sqrt());
+        let scale = 1.0 / zz.sqrt();
+        for (x, z) in x.iter_mut().zip(&self.z) {
+            *x = scale * z;
+        }
+        xz
+    }
+
+    /// 25 steps on A z = x from z = 0.
+    fn solve<C: Spmd, I: Column>(&mut self, comm: &mut C, a: &Rows<I>, x: &[f64]) {
+        let State { mine, p, q, z, r } = self;
+        let m = mine.len();
+        z.fill(0.0);
+        r[..m].copy_from_slice(x);
+        r[m] = dot(x, x);
+        let mut rho = turn(comm, r, p, None);
+        for _ in 0..STEPS {
+            let [pq] = comm.sum([a.times(p, q, &p[mine.clone()])]);
+            r[m] = advance(rho / pq, &p[mine.clone()], q, z, &mut r[..m]);
+            rho = turn(comm, r, p, Some(rho));
+        }
+    }
+}
+
+/// p = r + beta p over all rows, where beta = r.r / `before`, or 0 at the start; returns r.r.
+fn turn<C: Spmd>(comm: &mut C, r: &[f64], p: &mut [f64], before: Option<f64>) -> f64 {
+    let size = comm.size();
+    comm.with_peers(r, |all| {
+        let shown = || (0..size).map(|rank| all.of(rank).split_last().expect("r.r is there"));
+        let rho: f64 = shown().map(|(part, _)| part).sum();
+        match before {
+            None => concatenate(p, shown().map(|(_, r)| r)),
+            Some(before) => {
+                let (beta, mut rest) = (rho / before, p);
+                for (_, r) in shown() {
+                    let (p, others) = rest.split_at_mut(r.len());
+                    for (p, r) in p.iter_mut().zip(r) {
+                        *p = r + beta * *p;
+                    }
+                    rest = others;
+                }
+            }
+        }
+        rho
+    })
+}
+
+fn concatenate<'a>(mut to: &mut [f64], parts: impl Iterator<Item = &'a [f64]>) {
+    for part in parts {
+        let (here, rest) = to.split_at_mut(part.len());
+        here.copy_from_slice(part);
+        to = rest;
+    }
+}
+
+/// The matrix by rows, columns ascending: sum of w_i v_i v_i^T over sparse random v_i, w_i = 0.1^(i/n), and
+/// 0.1 - shift on the diagonal.
+fn matrix(n: usize, nonzer: usize, shift: f64) -> Vec<Vec<(usize, f64)>> {
+    let mut stream = Random::new(SEED);
+    stream.next();
+    let size = n.next_power_of_two() as f64;
+    let vectors: Vec<Vec<(usize, f64)>> = (0..n)
+        .map(|i| {
+            let mut v: Vec<(usize, f64)> = Vec::with_capacity(nonzer + 1);
+            while v.len() < nonzer {
+                let (element, location) = (stream.next(), stream.next());
+                let j = (size * location) as usize;
+                if j < n && v.iter().all(|&(k, _)| k != j) {
+                    v.push((j, element));
+                }
+            }
+            match v.iter_mut().find(|(k, _)| *k == i) {
+                Some((_, value)) => *value = 0.5,
+                None => v.push((i, 0.5)),
+            }
+            v
+        })
+        .collect();
+    let mut rows: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n];
+    for (i, v) in vectors.iter().enumerate() {
+        let weight = 0.1f64.powf(i as f64 / n as f64);
+        for &(row, a) in v {
+            rows[row].extend(v.iter().map(|&(column, b)| (column, weight * a * b)));
+        }
+    }
+    for (i, row) in rows.iter_mut().enumerate() {
+        row.push((i, 0.1 - shift));
+        row.sort_by_key(|&(column, _)| column);
+        row.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_matrix_has_the_published_number_of_entries() {
+        assert_eq!(matrix(1400, 7, 10.0).iter().map(Vec::len).sum::<usize>(), 78148);
+    }
+}

@@ -1,0 +1,63 @@
+//! What the kernels ask of their ranks: a few methods of [`Comm`] under their own names, so that the
+//! same kernel also runs on plain threads (`threads.rs`) and the two can be compared.
+
+use phalanx::{Comm, Element, Peers, op};
+use std::ops::Range;
+
+/// Everybody's slices, during [`Spmd::with_peers`].
+pub(crate) trait Shown<T> {
+    /// Rank `rank`'s slice.
+    fn of(&self, rank: usize) -> &[T];
+}
+
+pub(crate) trait Spmd {
+    fn rank(&self) -> usize;
+    fn size(&self) -> usize;
+    fn barrier(&mut self);
+    /// The sums over all ranks, the same bits on each.
+    fn sum<const N: usize>(&mut self, x: [f64; N]) -> [f64; N];
+    /// Calls `f` with everybody's slices; returns when all ranks' `f` have.
+    fn with_peers<T: Element, R>(&mut self, mine: &[T], f: impl FnOnce(&dyn Shown<T>) -> R) -> R;
+
+    /// This rank's part of `0..len`.
+    fn part(&self, len: usize) -> Range<usize> {
+        part(len, self.rank(), self.size())
+    }
+}
+
+/// Rank `rank`'s part of `0..len`: contiguous, in rank order, as even as can be.
+pub(crate) fn part(len: usize, rank: usize, size: usize) -> Range<usize> {
+    len * rank / size..len * (rank + 1) / size
+}
+
+impl<T: Element> Shown<T> for Peers<'_, T> {
+    fn of(&self, rank: usize) -> &[T] {
+        &self[rank]
+    }
+}
+
+impl Spmd for Comm {
+    fn rank(&self) -> usize {
+        Comm::rank(self)
+    }
+
+    fn size(&self) -> usize {
+        Comm::size(self)
+    }
+
+    #[inline]
+    fn barrier(&mut self) {
+        Comm::barrier(self);
+    }
+
+    #[inline]
+    fn sum<const N: usize>(&mut self, mut x: [f64; N]) -> [f64; N] {
+        self.all_reduce(&mut x, op::Sum);
+        x
+    }
+
+    #[inline]
+    fn with_peers<T: Element, R>(&mut self, mine: &[T], f: impl FnOnce(&dyn Shown<T>) -> R) -> R {
+        Comm::with_peers(self, mine, |all| f(&all))
+    }
+}

@@ -1,0 +1,75 @@
+//! How a part of a communicator's ranks come by a communicator of their own.
+//!
+//! The first rank of the group makes the words and shows them on its board;
+//! each member takes its seat, puts its inboxes into its own memory, and says
+//! that it is done. Nobody leaves before all ranks of the parent are done, so
+//! nobody sends before every inbox is where it belongs.
+
+use super::{Fabric, Port, Stop};
+use crate::sync::{Arc, Mutex};
+use crate::wait::Bed;
+
+/// What the first rank of a group has ready for each of its members.
+struct Seats<X> {
+    fabric: Arc<Fabric>,
+    /// What the members have in common beside it.
+    common: X,
+    beds: Vec<Mutex<Option<Bed>>>,
+}
+
+impl Port {
+    /// This rank's port in a new communicator of the ranks `group`, of which it
+    /// is one, in the call in progress. Every rank of this communicator calls it,
+    /// each with its group; `apart` as in [`Fabric::new`]. After an error the
+    /// port is dead. `common` makes, once, what all members get a clone of.
+    pub(crate) fn branch<X: Clone + Sync>(
+        &mut self,
+        group: &[usize],
+        apart: bool,
+        common: impl FnOnce(&Arc<Fabric>) -> X,
+    ) -> Result<(Port, X), Stop> {
+        let seats = (group.first() == Some(&self.rank())).then(|| {
+            let parent = self.fabric();
+            let members = group.iter().map(|&r| parent.member(r)).collect();
+            let (fabric, beds) = Fabric::new(parent.world_arc().clone(), members, apart);
+            let beds = beds.into_iter().map(|bed| Mutex::new(Some(bed))).collect();
+            let fabric = Arc::new(fabric);
+            Seats { common: common(&fabric), fabric, beds }
+        });
+        let own = seats.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let port = self.take_seat(group, own);
+        if port.is_err() {
+            // Before `seats` goes: a member may be looking at it.
+            self.quiesce();
+        }
+        port
+    }
+
+    fn take_seat<X: Clone>(
+        &mut self,
+        group: &[usize],
+        own: *const Seats<X>,
+    ) -> Result<(Port, X), Stop> {
+        let (run, wait) = (self.run(), self.wait_policy());
+        self.show(own.cast_mut().cast(), std::ptr::null_mut(), 0);
+        let shown = if own.is_null() { self.notice(group[0], None)?.a.cast() } else { own };
+        let place = group.iter().position(|&r| r == self.rank()).ok_or(Stop::Poisoned)?;
+        // SAFETY: the group's first rank shows its `Seats` (same fingerprint, made by the same call)
+        // and keeps them until all have finished.
+        let seats: &Seats<X> = unsafe { &*shown };
+        let bed = match seats.beds[place].lock() {
+            Ok(mut bed) => bed.take(),
+            Err(e) => e.into_inner().take(),
+        };
+        // A place is taken twice only if the ranks' groups contradict each
+        // other, which one all-gather's result does not.
+        let Some(bed) = bed else { return Err(Stop::Poisoned) };
+        // SAFETY: the fabric is new, and place `place` is this rank's alone.
+        let mut port = unsafe { Port::new(seats.fabric.clone(), place, bed, run, wait) };
+        port.move_in();
+        let common = seats.common.clone();
+        self.finish();
+        self.close()?;
+        Ok((port, common))
+    }
+}

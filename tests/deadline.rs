@@ -1,0 +1,329 @@
+//! Does a wait that lasts too long end the run, say who waits for whom, and free nothing that a
+//! peer can still read; and does a deadline leave everything else alone?
+
+mod common;
+
+use common::{Canary, POISON, bomb, failure, right, watched};
+use phalanx::{Comm, Doing, Error, Standing, Team, Wait, op};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Short, and longer than what the ranks of these tests are ever late by unless they are meant to be.
+const SHORT: Duration = Duration::from_millis(200);
+/// Late beyond doubt.
+const LATE: Duration = Duration::from_millis(500);
+/// Never reached in a test that ends.
+const NEVER: Duration = Duration::from_secs(30);
+
+fn team(ranks: usize, wait: Wait, deadline: Duration) -> Team {
+    Team::builder().ranks(ranks).wait(wait).deadline(deadline).build().unwrap()
+}
+
+/// A deadline of `error`: the rank, its peer, and the standings.
+#[track_caller]
+fn passed(error: &Error) -> (usize, usize, &[Standing]) {
+    match error {
+        Error::Deadline { rank, peer, ranks, .. } => (*rank, *peer, ranks),
+        other => panic!("no deadline: {other}"),
+    }
+}
+
+/// The team still works. On a busy machine a rank may be late beyond these short deadlines; that is
+/// what they are for, so such a run is made again.
+fn check_usable(team: &Team, salt: u64) {
+    for _ in 0..20 {
+        match team.run(|comm| right(comm, salt)) {
+            Ok(_) => return,
+            Err(Error::Deadline { .. }) => {}
+            Err(e) => panic!("a correct run after a failed one: {e}"),
+        }
+    }
+    panic!("each of 20 correct runs was too slow");
+}
+
+type Call = fn(&mut Comm);
+
+#[test]
+fn a_rank_that_computes_for_too_long() {
+    watched(|| {
+        let calls: [(&str, Call); 8] = [
+            ("barrier", |c| c.barrier()),
+            ("all_reduce", |c| c.all_reduce(&mut [1; 3], op::Sum)),
+            ("all_reduce", |c| c.all_reduce(&mut Canary(vec![1; 5000]).0, op::Sum)),
+            ("reduce_scatter_into", |c| {
+                let mut x = Canary(vec![0; 100]);
+                c.reduce_scatter_into(&Canary(vec![1; 100 * c.size()]).0, &mut x.0, op::Sum);
+            }),
+            ("all_gather_into", |c| {
+                let mut all = Canary(vec![0; 100 * c.size()]);
+                c.all_gather_into(&Canary(vec![1; 100]).0, &mut all.0);
+            }),
+            ("with_peers", |c| {
+                c.with_peers(&Canary(vec![1; 100]).0, |all| assert_eq!(all[0][0], 1))
+            }),
+            ("split", |c| drop(c.split(0, 0))),
+            ("shift", |c| c.shift(&mut Canary(vec![1; 100]).0, 1)),
+        ];
+        for wait in [Wait::Auto, Wait::Yield, Wait::Park] {
+            let team = team(3, wait, SHORT);
+            // All of them once, some in every way of waiting.
+            let calls = &calls[if wait == Wait::Auto { 0 } else { 5 }..];
+            for &(name, call) in calls {
+                let error = failure(team.run(|comm| {
+                    if comm.rank() == 1 {
+                        std::thread::sleep(LATE);
+                    }
+                    call(comm);
+                }));
+                let (rank, _, ranks) = passed(&error);
+                assert_ne!(rank, 1, "{error}");
+                assert_eq!(ranks.len(), 3);
+                assert_eq!(ranks[1].doing, Doing::Computes, "{error}");
+                assert!(matches!(ranks[rank].doing, Doing::WaitsFor(_)), "{error}");
+                let text = error.to_string();
+                // `split` begins with an all-gather.
+                let said = text.contains(name) || name == "split" && text.contains("all_gather");
+                assert!(said && text.contains(file!()), "{text}");
+                assert_eq!(text.lines().count(), 4, "{text}");
+                check_usable(&team, 1);
+            }
+        }
+    });
+}
+
+#[test]
+fn spinning_ranks_look_at_the_clock() {
+    watched(|| {
+        if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+            return eprintln!("SKIPPED: spinning for ever needs two cores");
+        }
+        let team = team(2, Wait::Spin, SHORT);
+        let error = failure(team.run(|comm| {
+            if comm.rank() == 1 {
+                std::thread::sleep(LATE);
+            }
+            comm.barrier();
+        }));
+        assert_eq!((passed(&error).0, passed(&error).1), (0, 1));
+        check_usable(&team, 1);
+    });
+}
+
+/// The deadline says what each rank has called last, equal calls once.
+#[test]
+fn the_report_names_the_latest_calls() {
+    watched(|| {
+        let team = team(3, Wait::Auto, SHORT);
+        let error = failure(team.run(|comm| {
+            for _ in 0..5 {
+                comm.all_reduce(&mut [1.0f64; 8], op::Sum);
+            }
+            match comm.rank() {
+                0 => comm.recv(&mut [1u8], 1),
+                1 => std::thread::sleep(LATE),
+                _ => (),
+            }
+        }));
+        let (rank, peer, ranks) = passed(&error);
+        assert_eq!((rank, ranks[2].doing), (0, Doing::Returned));
+        assert_eq!(ranks[0].doing, Doing::WaitsFor(peer));
+        assert_eq!((ranks[0].calls.len(), ranks[1].calls.len()), (6, 5));
+        let text = error.to_string();
+        assert!(text.contains("all_reduce of 8 f64 with sum at tests/deadline.rs:"), "{text}");
+        assert!(text.contains("(x5)") && text.contains("rank 2 has returned"), "{text}");
+        // No more than the ring keeps.
+        let error = failure(team.run(|comm| {
+            (0..50).for_each(|_| comm.barrier());
+            if comm.rank() == 1 {
+                std::thread::sleep(LATE);
+            }
+            comm.all_reduce(&mut [1], op::Max);
+        }));
+        assert!(passed(&error).2.iter().all(|standing| standing.calls.len() == 16), "{error}");
+    });
+}
+
+/// The sender's slice stays until its receiver, which comes long after the deadline, has seen that
+/// the run is over.
+#[test]
+fn nothing_is_freed_early() {
+    watched(|| {
+        for wait in [Wait::Auto, Wait::Park] {
+            let team = team(2, wait, SHORT);
+            let freed = AtomicBool::new(false);
+            let error = failure(team.run(|comm| {
+                struct Told<'a>(Canary, &'a AtomicBool);
+                impl Drop for Told<'_> {
+                    fn drop(&mut self) {
+                        self.1.store(true, Relaxed);
+                    }
+                }
+                if comm.rank() == 0 {
+                    let x = Told(Canary(vec![7; 1000]), &freed);
+                    comm.send(&x.0.0, 1);
+                } else {
+                    std::thread::sleep(LATE);
+                    assert!(!freed.load(Relaxed), "freed while its receiver could read it");
+                    comm.recv(&mut [0u64; 1000], 0);
+                }
+            }));
+            // Rank 1 took the message, which had been there all the time, or was told.
+            assert_eq!((passed(&error).0, passed(&error).1), (0, 1));
+            assert!(freed.swap(false, Relaxed));
+            check_usable(&team, 1);
+            // A view that is being looked at.
+            let error = failure(team.run(|comm| {
+                let x = Canary(vec![comm.rank() as u64; 1000]);
+                let rank = comm.rank();
+                comm.with_peers(&x.0, |all| {
+                    let until = Instant::now() + if rank == 1 { LATE } else { Duration::ZERO };
+                    while Instant::now() < until {
+                        assert!(!all[0].contains(&POISON), "freed under a view");
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                });
+            }));
+            assert_eq!((passed(&error).0, passed(&error).1), (0, 1));
+            check_usable(&team, 1);
+        }
+    });
+}
+
+/// A lock that is held across a barrier by one rank and wanted by another: the deadline unwinds the
+/// holder, so the other goes on.
+#[test]
+fn a_lock_held_across_a_barrier() {
+    watched(|| {
+        for p in [2, 3, 5] {
+            let team = team(p, Wait::Auto, SHORT);
+            let lock = Mutex::new(());
+            let error = failure(team.run(|comm| {
+                let taken = lock.lock().unwrap_or_else(|e| e.into_inner());
+                comm.barrier();
+                drop(taken);
+            }));
+            let (rank, _, ranks) = passed(&error);
+            assert!(ranks.iter().all(|s| s.rank == rank || s.doing == Doing::Computes), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
+/// Each wait has a clock of its own, and other causes come first.
+#[test]
+fn no_deadline_without_a_reason() {
+    watched(|| {
+        let team = team(3, Wait::Auto, LATE);
+        // Longer than the deadline in all, but no wait is.
+        let begun = Instant::now();
+        team.run(|comm| {
+            for round in 0..9 {
+                if comm.rank() == round % 3 {
+                    std::thread::sleep(SHORT);
+                }
+                right(comm, round as u64);
+            }
+        })
+        .unwrap();
+        assert!(begun.elapsed() > LATE);
+        drop(team);
+
+        let team = self::team(4, Wait::Auto, NEVER);
+        let error = failure(team.run(|comm| comm.recv(&mut [0], (comm.rank() + 1) % 4)));
+        assert!(matches!(error, Error::Deadlock { .. }), "{error}");
+        let error =
+            failure(team.run(|comm| if comm.rank() == 3 { bomb() } else { comm.barrier() }));
+        assert!(matches!(error, Error::Panicked { rank: 3, .. }), "{error}");
+        let error = failure(team.run(|comm| {
+            if comm.rank() > 0 {
+                comm.barrier()
+            }
+        }));
+        assert!(matches!(error, Error::Left { peer: 0, .. }), "{error}");
+        check_usable(&team, 1);
+        // None at all: no wait is too long. One of no length: only waits of some length are.
+        drop(team);
+        let team = self::team(1, Wait::Auto, Duration::ZERO);
+        check_usable(&team, 1);
+        let team = self::team(2, Wait::Auto, Duration::MAX);
+        check_usable(&team, 1);
+    });
+}
+
+#[test]
+fn external_threads_have_deadlines() {
+    watched(|| {
+        let on_threads =
+            |f: &(dyn Fn(Comm) -> Result<(), Error> + Sync)| -> Vec<Result<(), Error>> {
+                let builder = Team::builder().ranks(3).wait(Wait::Park).deadline(SHORT);
+                let comms = builder.external().unwrap();
+                std::thread::scope(|s| {
+                    let threads: Vec<_> =
+                        comms.into_iter().map(|comm| s.spawn(|| f(comm))).collect();
+                    threads.into_iter().map(|t| t.join().unwrap()).collect()
+                })
+            };
+        let errors = on_threads(&|mut comm| {
+            comm.protect(|comm| {
+                // In a communicator that came from a split, too.
+                let mut child = comm.split(0, 2 - comm.rank());
+                if comm.rank() == 1 {
+                    std::thread::sleep(LATE);
+                }
+                child.barrier();
+            })
+        });
+        // The late rank finds that all have arrived: its barrier is over.
+        assert!(errors[0].is_err() && errors[2].is_err());
+        let errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
+        let deadlines = errors.iter().filter(|e| matches!(e, Error::Deadline { .. })).count();
+        assert_eq!(deadlines, 1, "{errors:?}");
+        assert!(errors.iter().all(|e| matches!(e, Error::Deadline { .. } | Error::Dead)));
+        // A communicator that is forgotten says nothing to its peers: only a deadline helps.
+        let errors = on_threads(&|mut comm| {
+            if comm.rank() == 2 {
+                std::mem::forget(comm);
+                return Ok(());
+            }
+            comm.protect(|comm| comm.barrier())
+        });
+        assert!(errors.iter().any(|e| matches!(e, Err(Error::Deadline { .. }))), "{errors:?}");
+    });
+}
+
+/// The text is on the standard error before `run` returns: here it never does.
+#[test]
+fn the_report_does_not_wait_for_a_stuck_rank() {
+    const CHILD: &str = "PHALANX_TEST_STUCK_RANK";
+    if std::env::var_os(CHILD).is_some() {
+        let _ = team(2, Wait::Auto, SHORT).run(|comm| {
+            if comm.rank() == 1 {
+                loop {
+                    std::thread::sleep(SHORT);
+                }
+            }
+            let x = vec![1; 1000];
+            comm.send(&x, 1);
+        });
+        unreachable!("rank 1 never returns");
+    }
+    watched(|| {
+        use std::io::BufRead;
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_report_does_not_wait_for_a_stuck_rank", "--nocapture"])
+            .env(CHILD, "1")
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+        let said: Vec<String> = stderr.lines().map(Result::unwrap).take(3).collect();
+        assert!(child.try_wait().unwrap().is_none(), "it is stuck: {said:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(said[0].starts_with("phalanx: rank 0 has waited 200ms for rank 1"), "{said:?}");
+        assert!(said[1].contains("send of 1000 i32, to rank 1 at tests/deadline.rs:"), "{said:?}");
+        assert!(said[2].contains("rank 1 is in its own code"), "{said:?}");
+    });
+}

@@ -1,0 +1,174 @@
+//! What all ranks do in one run: drawn from a seed and the number of ranks.
+
+use super::dice::Dice;
+use phalanx::schedule::Operation;
+use std::fmt;
+
+/// The largest buffer of a rank, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+/// Communicators that a rank holds at once.
+const MOST_COMMS: usize = 5;
+/// One run in so many has a fault.
+const FAULTS: usize = 12;
+
+/// One call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Collective(Operation),
+    /// The same with blocks of different lengths.
+    Varied(Operation),
+    /// Looking at everybody's slices.
+    Peers,
+    /// Looking at the root's slice.
+    Root,
+    /// `exchange` around a ring.
+    Exchange,
+    /// `send` and `recv` from rank to rank.
+    Relay,
+    /// A new communicator.
+    Split,
+    /// The newest communicator goes.
+    Drop,
+}
+
+/// How the algorithm is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Way {
+    Auto,
+    Ring,
+    Mesh,
+    Hypercube,
+    Tree,
+    Cheapest,
+    /// One that serves the call, by number.
+    Named(usize),
+}
+
+/// A call, as all ranks know it. Numbers are reduced to what the communicator
+/// and the element type have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Act {
+    /// Which of the communicators that the rank holds.
+    pub(crate) comm: usize,
+    pub(crate) kind: Kind,
+    pub(crate) way: Way,
+    pub(crate) element: usize,
+    pub(crate) operator: usize,
+    /// Bytes of a rank's larger buffer.
+    pub(crate) bytes: usize,
+    /// Root, distance, number of colors.
+    pub(crate) number: usize,
+    pub(crate) salt: u64,
+}
+
+/// What goes wrong on one rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    Panic,
+    /// In an operator or view, after so many calls of it.
+    PanicInside(u64),
+    Return,
+    OtherLength,
+    OtherElement,
+    /// A barrier before the call.
+    OtherCall,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) acts: Vec<Act>,
+    /// Rank, act, and what happens there.
+    pub(crate) fault: Option<(usize, usize, Fault)>,
+    /// Ranks are late at random.
+    pub(crate) jitter: bool,
+}
+
+impl Script {
+    pub(crate) fn draw(seed: u64, ranks: usize) -> Self {
+        let mut dice = Dice::new(seed ^ (ranks as u64) << 40);
+        let mut comms = 1;
+        let length = 4 + dice.roll(24);
+        let acts: Vec<Act> = (0..length).map(|_| act(&mut dice, &mut comms)).collect();
+        let fault = dice.once_in(FAULTS).then(|| {
+            let (who, at) = (dice.roll(ranks), dice.roll(length));
+            let inside = 1 + dice.next() % 100;
+            let faults = [
+                Fault::Panic,
+                Fault::PanicInside(inside),
+                Fault::Return,
+                Fault::OtherLength,
+                Fault::OtherElement,
+                Fault::OtherCall,
+            ];
+            (who, at, *dice.pick(&faults))
+        });
+        Script { acts, fault, jitter: dice.once_in(4) }
+    }
+}
+
+fn act(dice: &mut Dice, comms: &mut usize) -> Act {
+    use Operation::*;
+    let kind = match dice.roll(20) {
+        0..=10 => Kind::Collective(*dice.pick(&Operation::ALL)),
+        11..=13 => Kind::Varied(*dice.pick(&[AllGather, Gather, Scatter, ReduceScatter, AllToAll])),
+        14 => Kind::Peers,
+        15 => Kind::Root,
+        16 => Kind::Exchange,
+        17 => Kind::Relay,
+        18 if *comms < MOST_COMMS => Kind::Split,
+        18 | 19 if *comms > 1 => Kind::Drop,
+        _ => Kind::Collective(Barrier),
+    };
+    let comm = dice.roll(*comms);
+    match kind {
+        Kind::Split => *comms += 1,
+        Kind::Drop => *comms -= 1,
+        _ => {}
+    }
+    let ways =
+        [Way::Auto, Way::Ring, Way::Mesh, Way::Hypercube, Way::Tree, Way::Cheapest, Way::Auto];
+    let way = if dice.once_in(2) { Way::Named(dice.roll(1 << 16)) } else { *dice.pick(&ways) };
+    // As many of each order of magnitude; 0 now and then.
+    let below = 1 << dice.roll(MOST_BYTES.ilog2() as usize + 1);
+    Act {
+        comm,
+        kind,
+        way,
+        element: dice.roll(1 << 16),
+        operator: dice.roll(1 << 16),
+        bytes: dice.roll(below + 1),
+        number: dice.roll(1 << 16),
+        salt: dice.next(),
+    }
+}
+
+impl fmt::Display for Script {
+    /// For the reader of a failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fault {
+            Some((who, at, fault)) => write!(f, "{fault:?} on rank {who} at act {at}")?,
+            None => f.write_str("no fault")?,
+        }
+        self.acts.iter().enumerate().try_for_each(|(i, act)| write!(f, "\n  {i}: {act:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_says_everything() {
+        let text = |seed| Script::draw(seed, 4).to_string();
+        assert_eq!(text(7), text(7));
+        assert_ne!(text(7), text(8));
+        let scripts: Vec<Script> = (0..500).map(|seed| Script::draw(seed, 4)).collect();
+        let faults = scripts.iter().filter(|s| s.fault.is_some()).count();
+        assert!((10..100).contains(&faults), "{faults}");
+        for kind in [Kind::Split, Kind::Drop, Kind::Relay, Kind::Varied(Operation::AllToAll)] {
+            assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.kind == kind)), "{kind:?}");
+        }
+        assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.bytes > 1 << 19)));
+    }
+}
