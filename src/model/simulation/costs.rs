@@ -192,7 +192,7 @@ impl MachineCosts {
             }
         }
         // Innermost first.
-        best.sort_by(|a, b| b.0.cmp(&a.0));
+        best.sort_by_key(|b| std::cmp::Reverse(b.0));
         let ours = Transport::PHALANX;
         let hand_off = |t_s: f64| ((t_s - ours.one_way(0.0)) / ours.transfers).max(1.0);
         let cost = |(level, rates): (Level, &LevelRates)| LevelCost {
