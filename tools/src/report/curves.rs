@@ -7,6 +7,9 @@ use serde_json::Value;
 /// What the model may be off by before a sentence says so.
 pub(crate) const FAR_OFF: f64 = 2.0;
 
+/// Up to which ratio two times are as good as each other: rounds of one row differ by as much.
+pub(crate) const AS_GOOD: f64 = 1.05;
+
 /// One measured point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
@@ -176,26 +179,47 @@ impl Curves {
     }
 
     /// Who is best from which size on, among the named algorithms (what the automatic choice takes is one of
-    /// them, so it would only win by noise).
+    /// them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as the best, and of those as good
+    /// the one that stays so for longest counts.
     pub(crate) fn best(&self) -> Vec<Best> {
-        let mut ranges: Vec<Best> = Vec::new();
-        for bytes in self.sizes() {
-            let named = self.curves.iter().filter(|curve| curve.algorithm != "auto");
-            let mut times: Vec<(&str, f64)> = named
-                .filter_map(|c| Some((c.algorithm.as_str(), Curve::at(&c.points, bytes)?)))
-                .collect();
-            times.sort_by(|a, b| a.1.total_cmp(&b.1));
-            let Some(&(first, ns)) = times.first() else { continue };
-            match ranges.last_mut() {
-                Some(last) if last.algorithm == first => last.to = bytes,
-                _ => ranges.push(Best {
-                    from: bytes,
-                    to: bytes,
-                    algorithm: first.to_string(),
-                    ns,
-                    next: times.get(1).map(|&(name, other)| (name.to_string(), other / ns)),
-                }),
-            }
+        let sizes = self.sizes();
+        let named: Vec<&Curve> = self.curves.iter().filter(|c| c.algorithm != "auto").collect();
+        let best = |bytes| {
+            let times = named.iter().filter_map(|curve| Curve::at(&curve.points, bytes));
+            times.fold(f64::INFINITY, f64::min)
+        };
+        let lasts = |curve: &Curve, from: usize| {
+            let good = |&&bytes: &&u64| {
+                Curve::at(&curve.points, bytes).is_some_and(|ns| ns <= AS_GOOD * best(bytes))
+            };
+            sizes[from..].iter().take_while(good).count()
+        };
+        let mut ranges = Vec::new();
+        let mut at = 0;
+        while at < sizes.len() {
+            let time = |curve: &Curve| Curve::at(&curve.points, sizes[at]).unwrap_or(f64::INFINITY);
+            let order = |a: &&&Curve, b: &&&Curve| {
+                lasts(a, at).cmp(&lasts(b, at)).then(time(b).total_cmp(&time(a)))
+            };
+            let chosen = named.iter().max_by(order).filter(|curve| lasts(curve, at) > 0);
+            let Some(chosen) = chosen else {
+                // Only the automatic choice was measured here.
+                at += 1;
+                continue;
+            };
+            let ns = time(chosen);
+            let others = named.iter().filter(|curve| curve.algorithm != chosen.algorithm);
+            let next = others.min_by(|a, b| time(a).total_cmp(&time(b)));
+            let next = next.map(|curve| (curve.algorithm.clone(), time(curve) / ns));
+            let count = lasts(chosen, at);
+            ranges.push(Best {
+                from: sizes[at],
+                to: sizes[at + count - 1],
+                algorithm: chosen.algorithm.clone(),
+                ns,
+                next: next.filter(|(_, ratio)| ratio.is_finite()),
+            });
+            at += count;
         }
         ranges
     }

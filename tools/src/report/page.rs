@@ -17,6 +17,9 @@ const CHARTS_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 /// Rows of a matrix that are shown as text; the saved data have all.
 const ROWS_SHOWN: usize = 240;
 
+/// Sentences about the model that are shown at once.
+const SAID: usize = 10;
+
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
     let all = curves(run);
@@ -276,7 +279,7 @@ fn crossovers(all: &[Curves]) -> String {
     ];
     format!(
         "<section id=\"crossovers\"><h2>Who is best from which size</h2>\n\
-         <p>Among the algorithms by name; sizes in between were not measured. A next one within a few per cent is as good.</p>\n{}</section>\n",
+         <p>Among the algorithms by name; sizes in between were not measured. Within 5 % of the best is as good: a range goes on as long as its algorithm is.</p>\n{}</section>\n",
         table("The fastest algorithm by size", &head, 4, &rows)
     )
 }
@@ -299,6 +302,7 @@ fn model(run: &Run, all: &[Curves]) -> String {
     }
     let mut rows = Vec::new();
     let mut said = Vec::new();
+    let (mut logs, mut points) = (0.0, 0.0);
     for own in all {
         for curve in &own.curves {
             let errors = curve.errors();
@@ -306,6 +310,8 @@ fn model(run: &Run, all: &[Curves]) -> String {
                 continue;
             }
             let mean = errors.iter().map(|e| e.1.ln()).sum::<f64>() / errors.len() as f64;
+            logs += mean * errors.len() as f64;
+            points += errors.len() as f64;
             let least = errors.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
             let most = errors.iter().map(|e| e.1).fold(0.0, f64::max);
             rows.push(vec![
@@ -324,14 +330,20 @@ fn model(run: &Run, all: &[Curves]) -> String {
     } else if !said.is_empty() {
         let _ = writeln!(
             out,
-            "<p>The model is wrong by more than 2 x for {} of {} algorithms:</p>\n<ul class=\"wrong\">",
+            "<p>Over all points the calls take {:.2} x the modelled time (geometric mean). The model is wrong by more than 2 x for {} of {} algorithms:</p>",
+            (logs / points.max(1.0)).exp(),
             said.len(),
             rows.len()
         );
-        for sentence in &said {
-            let _ = writeln!(out, "<li>{}</li>", escape(sentence));
+        let items = |said: &[String]| {
+            let items = said.iter().map(|sentence| format!("<li>{}</li>\n", escape(sentence)));
+            format!("<ul class=\"wrong\">\n{}</ul>\n", items.collect::<String>())
+        };
+        let (first, rest) = said.split_at(said.len().min(SAID));
+        out += &items(first);
+        if !rest.is_empty() {
+            out += &details(&format!("{} more", rest.len()), &items(rest));
         }
-        out += "</ul>\n";
     }
     if !rows.is_empty() {
         let caption = "Measured time over modelled time, over all sizes (mean: geometric)";
