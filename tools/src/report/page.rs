@@ -1,6 +1,6 @@
 //! The page: one file, nothing to be fetched.
 
-use super::curves::{Curves, curves, size, time};
+use super::curves::{AS_GOOD, Curves, curves, size, time};
 use super::html::{details, drawing, escape, script, table};
 use super::run::{Run, Section};
 use super::traces::traces;
@@ -264,7 +264,14 @@ fn crossovers(all: &[Curves]) -> String {
             };
             let (next, longer) =
                 best.next.map_or((String::new(), String::new()), |(name, ratio)| {
-                    (name, format!("{:.0} %", (ratio - 1.0) * 100.0))
+                    (
+                        name,
+                        if ratio <= AS_GOOD {
+                            "as good".to_string()
+                        } else {
+                            format!("{:.0} %", (ratio - 1.0) * 100.0)
+                        },
+                    )
                 });
             rows.push(vec![own.op.clone(), sizes, best.algorithm, next, time(best.ns), longer]);
         }
