@@ -47,7 +47,7 @@ fn the_table_can_be_and_its_machines_have_their_levels() {
             Ok(simulation) => {
                 whole += 1;
                 assert!(simulation.run(&barrier(simulation.ranks()), 0.0).unwrap().ns > 0.0);
-                assert_eq!(MachineCosts::nearest(&machine).1, true, "{}", costs.id);
+                assert!(MachineCosts::nearest(&machine).1, "{}", costs.id);
             }
             Err(CostsError::NoData { .. }) => {
                 assert!(["xeon-8468-2s-snc4", "orfeo-thin-2x12"].contains(&&*costs.id));

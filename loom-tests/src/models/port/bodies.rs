@@ -195,10 +195,15 @@ pub(super) fn ring(port: &mut Port) {
 pub(super) fn fail_with_message(port: &mut Port) {
     enter(port);
     if port.rank() == 0 {
-        let cell = Cell::new(7);
-        fine(post_cell(port, 1, &cell));
+        // Not on the stack: a mutant's error is seen at the memory, not at what
+        // comes after it.
+        loom::lazy_static! {
+            static ref CELL: Cell = Cell::new(7);
+        }
+        let cell: &Cell = &CELL;
+        fine(post_cell(port, 1, cell));
         port.quiesce();
-        write(&cell, 99);
+        write(cell, 99);
     } else {
         match take_cell(port, 0) {
             Ok(value) => {

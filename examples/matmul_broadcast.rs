@@ -1,0 +1,82 @@
+//! The matrix product by broadcasts: C = A B on a mesh of ranks, each with a block of the three matrices. In step k
+//! the ranks of column k broadcast their blocks of A along their rows, those of row k their blocks of B along their
+//! columns, and all add the product of what they have got. (All at once it is an all-gather in rows and columns: less
+//! steps, but each rank then has a whole row and a whole column of blocks; shown, too.)
+
+use phalanx::{Comm, Error};
+
+/// A block has BLOCK x BLOCK elements.
+const BLOCK: usize = 24;
+
+fn a(row: usize, column: usize) -> f64 {
+    ((row * 7 + column * 3) % 11) as f64 - 5.0
+}
+
+fn b(row: usize, column: usize) -> f64 {
+    ((row * 5 + column * 13) % 7) as f64
+}
+
+/// Adds the product of two blocks.
+fn multiply(a: &[f64], b: &[f64], c: &mut [f64]) {
+    for (a, c) in a.chunks_exact(BLOCK).zip(c.chunks_exact_mut(BLOCK)) {
+        for (a, b) in a.iter().zip(b.chunks_exact(BLOCK)) {
+            c.iter_mut().zip(b).for_each(|(c, b)| *c += a * b);
+        }
+    }
+}
+
+fn by_broadcasts(row: &mut Comm, column: &mut Comm, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; BLOCK * BLOCK];
+    let (mut left, mut above) = (a.to_vec(), b.to_vec());
+    for k in 0..row.size() {
+        left.copy_from_slice(a);
+        row.broadcast(&mut left, k);
+        above.copy_from_slice(b);
+        column.broadcast(&mut above, k);
+        multiply(&left, &above, &mut product);
+    }
+    product
+}
+
+fn by_gathering(row: &mut Comm, column: &mut Comm, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; BLOCK * BLOCK];
+    let mut of_row = vec![0.0; row.size() * a.len()];
+    row.all_gather_into(a, &mut of_row);
+    let mut of_column = vec![0.0; column.size() * b.len()];
+    column.all_gather_into(b, &mut of_column);
+    let pairs = of_row.chunks_exact(a.len()).zip(of_column.chunks_exact(b.len()));
+    pairs.for_each(|(a, b)| multiply(a, b, &mut product));
+    product
+}
+
+fn main() -> Result<(), Error> {
+    for side in [1, 2, 3] {
+        let blocks = phalanx::run(side * side, |comm| {
+            let mut mesh = comm.cart(&[side, side], &[false, false]);
+            let (i, j) = (mesh.rank() / side, mesh.rank() % side);
+            let (mut row, mut column) = (mesh.sub(&[false, true]), mesh.sub(&[true, false]));
+            let cells =
+                || (0..BLOCK * BLOCK).map(|k| (i * BLOCK + k / BLOCK, j * BLOCK + k % BLOCK));
+            let a: Vec<f64> = cells().map(|(r, c)| a(r, c)).collect();
+            let b: Vec<f64> = cells().map(|(r, c)| b(r, c)).collect();
+            let product = by_broadcasts(&mut row, &mut column, &a, &b);
+            assert_eq!(product, by_gathering(&mut row, &mut column, &a, &b));
+            product
+        })?;
+
+        let n = side * BLOCK;
+        let entry = |r: usize, c: usize| {
+            let block = &blocks[r / BLOCK * side + c / BLOCK];
+            block[r % BLOCK * BLOCK + c % BLOCK]
+        };
+        for r in 0..n {
+            for c in 0..n {
+                // Whole numbers: exact in any order.
+                let serial: f64 = (0..n).map(|k| a(r, k) * b(k, c)).sum();
+                assert_eq!(entry(r, c), serial, "{side} x {side} ranks, entry ({r}, {c})");
+            }
+        }
+        println!("{side} x {side} ranks: the product of {n} x {n} matrices is right, both ways");
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What the kernels have in common: sizes that must fit the ranks, work to count, a run that checks itself.
+
+use phalanx::Comm;
+use std::time::Instant;
+
+/// A kernel with its sizes.
+pub(crate) trait Kernel: Sync {
+    /// Iterations that take about a quarter of a second at the small size.
+    const ITERATIONS: u32;
+    /// What is counted.
+    const UNIT: Unit;
+
+    /// Whether it can run on so many ranks.
+    fn fits(&self, ranks: usize) -> Result<(), String>;
+
+    /// Units of an iteration.
+    fn work(&self, ranks: usize) -> f64;
+
+    /// Name and sizes.
+    fn title(&self) -> String;
+
+    /// One iteration more than `iterations`, of which the first is not timed. Collective; all ranks find the same,
+    /// but for the time.
+    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Flop,
+    Byte,
+    Synchronisation,
+}
+
+impl Unit {
+    /// The rate in the unit that PRK prints.
+    pub(crate) fn rate(self, work: f64, seconds: f64) -> String {
+        let rate = work / seconds;
+        match self {
+            Unit::Flop => format!("{:.0} Mflop/s", rate / 1e6),
+            Unit::Byte => format!("{:.0} MB/s", rate / 1e6),
+            Unit::Synchronisation => format!("{rate:.3e} syncs/s"),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// Of all timed iterations.
+    pub(crate) seconds: f64,
+    pub(crate) check: Check,
+}
+
+/// The kernel's own validation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Check {
+    pub(crate) found: f64,
+    pub(crate) expected: f64,
+    /// How far apart the two may be.
+    pub(crate) within: f64,
+}
+
+impl Check {
+    pub(crate) fn absolute(found: f64, expected: f64, within: f64) -> Self {
+        Check { found, expected, within }
+    }
+
+    pub(crate) fn relative(found: f64, expected: f64, within: f64) -> Self {
+        Check { found, expected, within: within * expected.abs() }
+    }
+
+    pub(crate) fn is_good(&self) -> bool {
+        (self.found - self.expected).abs() <= self.within
+    }
+}
+
+/// Runs `each` once, and then `n` times with the time taken, from when all begin to when all have ended.
+pub(crate) fn timed(comm: &mut Comm, n: u32, mut each: impl FnMut(&mut Comm)) -> f64 {
+    each(comm);
+    comm.barrier();
+    let begin = Instant::now();
+    for _ in 0..n {
+        each(comm);
+    }
+    comm.barrier();
+    begin.elapsed().as_secs_f64()
+}

@@ -1,0 +1,64 @@
+//! Reduce: each rank adds its two vectors, and all sums are added up on rank 0.
+
+use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use phalanx::schedule::Operation;
+use phalanx::{Algorithm, Comm, op};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Reduce {
+    /// Elements of each vector
+    #[arg(default_value_t = 2_000_000)]
+    pub(crate) length: usize,
+    /// One of the catalogue's for `reduce`, such as RED-HCUBE, RED-RING or RED-SPLIT-RING
+    #[arg(long, value_parser = algorithm)]
+    pub(crate) algorithm: Option<Algorithm>,
+}
+
+fn algorithm(name: &str) -> Result<Algorithm, String> {
+    let algorithm: Algorithm = name.parse().map_err(|e| format!("{e}"))?;
+    if algorithm.operations().contains(&Operation::Reduce) {
+        return Ok(algorithm);
+    }
+    Err(format!("{algorithm} is no reduction to one rank"))
+}
+
+impl Kernel for Reduce {
+    const ITERATIONS: u32 = 50;
+    const UNIT: Unit = Unit::Flop;
+
+    fn fits(&self, _: usize) -> Result<(), String> {
+        if self.length == 0 { Err("vectors of no elements".into()) } else { Ok(()) }
+    }
+
+    fn work(&self, ranks: usize) -> f64 {
+        ((2 * ranks - 1) * self.length) as f64
+    }
+
+    fn title(&self) -> String {
+        match self.algorithm {
+            Some(algorithm) => format!("reduce {} by {algorithm}", self.length),
+            None => format!("reduce {}", self.length),
+        }
+    }
+
+    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+        let (rank, p) = (comm.rank(), comm.size());
+        let first = vec![(rank + 1) as f64; self.length];
+        let second = vec![(rank + 1 + p) as f64; self.length];
+        let mut sum = vec![0.0; self.length];
+        let seconds = timed(comm, iterations, |comm| {
+            for ((sum, first), second) in sum.iter_mut().zip(&first).zip(&second) {
+                *sum = first + second;
+            }
+            match self.algorithm {
+                Some(algorithm) => comm.with(algorithm).reduce(&mut sum, op::Sum, 0),
+                None => comm.reduce(&mut sum, op::Sum, 0),
+            }
+        });
+        let expected = (p * (2 * p + 1)) as f64;
+        let worst = |worst: f64, &sum: &f64| worst.max((sum - expected).abs());
+        let mut off = [if rank == 0 { sum.iter().fold(0.0, worst) } else { 0.0 }];
+        comm.broadcast(&mut off, 0);
+        Outcome { seconds, check: Check::absolute(expected + off[0], expected, 1e-8) }
+    }
+}

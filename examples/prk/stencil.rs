@@ -1,0 +1,131 @@
+//! Stencil: a star of some radius on a square grid, cut in blocks among a grid of ranks. Each iteration fetches the
+//! halo, adds the stencil's sum to `out`, and 1 to `in`.
+
+use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use phalanx::Comm;
+use phalanx::dist::{Block, Halo};
+use phalanx::topology::balanced;
+use std::array::from_fn;
+use std::ops::Range;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Stencil {
+    /// Points of the grid's side
+    #[arg(default_value_t = 1000)]
+    pub(crate) n: usize,
+    /// Points of each of the star's four arms
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=4))]
+    pub(crate) radius: u64,
+}
+
+impl Stencil {
+    fn radius(&self) -> usize {
+        self.radius as usize
+    }
+
+    /// Points that have a whole star around them.
+    fn active(&self) -> f64 {
+        (self.n - 2 * self.radius()).pow(2) as f64
+    }
+
+    fn grid(&self, ranks: usize) -> Vec<usize> {
+        balanced(ranks, &[0, 0]).expect("any number of ranks has factors")
+    }
+}
+
+impl Kernel for Stencil {
+    const ITERATIONS: u32 = 400;
+    const UNIT: Unit = Unit::Flop;
+
+    fn fits(&self, ranks: usize) -> Result<(), String> {
+        let (n, r) = (self.n, self.radius());
+        if n < 2 * r + 1 {
+            return Err(format!("a grid of {n} x {n} is smaller than the stencil, {}", 2 * r + 1));
+        }
+        let grid = self.grid(ranks);
+        match grid.iter().find(|&&extent| n / extent < r) {
+            Some(extent) => {
+                let least = r * extent;
+                Err(format!("a side of {n} is too short for {extent} ranks; {least} is enough"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn work(&self, _: usize) -> f64 {
+        (2 * (4 * self.radius() + 1) + 1) as f64 * self.active()
+    }
+
+    fn title(&self) -> String {
+        format!("stencil {}, radius {}", self.n, self.radius)
+    }
+
+    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+        match self.radius {
+            1 => self.star::<1>(comm, iterations),
+            2 => self.star::<2>(comm, iterations),
+            3 => self.star::<3>(comm, iterations),
+            _ => self.star::<4>(comm, iterations),
+        }
+    }
+}
+
+impl Stencil {
+    fn star<const R: usize>(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+        let n = self.n;
+        let grid = self.grid(comm.size());
+        let mut cart = comm.cart(&grid, &[false; 2]);
+        let at = cart.coordinates();
+        let [rows, columns] = [0, 1].map(|d| Block::new(n, grid[d]).range(at[d]));
+        let halo = Halo::new(&[rows.len(), columns.len()], R);
+        let stride = halo.stride(0);
+        // The points of mine that have a whole star around them, counted with the halo.
+        let active = |own: &Range<usize>| {
+            let (first, end) = (own.start.max(R), own.end.min(n - R));
+            first + R - own.start..end.max(first) + R - own.start
+        };
+        let (inner, across) = (active(&rows), active(&columns));
+
+        let mut field = vec![0.0; halo.len()];
+        for (run, i) in halo.rows().zip(rows) {
+            field[run].iter_mut().zip(columns.clone()).for_each(|(v, j)| *v = (i + j) as f64);
+        }
+        let mut out = vec![0.0; halo.len()];
+        let weights: [f64; R] = from_fn(|i| 1.0 / (2 * (i + 1) * R) as f64);
+        let seconds = timed(&mut cart, iterations, |comm| {
+            comm.cart(&grid, &[false; 2]).exchange_halo(&mut field, &halo);
+            for i in inner.clone() {
+                let row = i * stride + across.start..i * stride + across.end;
+                add_row(&field, row.clone(), stride, &weights, &mut out[row]);
+            }
+            for run in halo.rows() {
+                field[run].iter_mut().for_each(|v| *v += 1.0);
+            }
+        });
+
+        let sums = halo.rows().map(|run| out[run].iter().map(|v: &f64| v.abs()).sum::<f64>());
+        let [sum] = cart.sum([sums.sum::<f64>()]);
+        let expected = 2.0 * f64::from(iterations + 1);
+        Outcome { seconds, check: Check::absolute(sum / self.active(), expected, 1e-8) }
+    }
+}
+
+/// Adds the stencil's sums around the points `row` of `v` to `out`.
+fn add_row<const R: usize>(
+    v: &[f64],
+    row: Range<usize>,
+    stride: usize,
+    weights: &[f64; R],
+    out: &mut [f64],
+) {
+    let n = out.len();
+    let from = |start: usize| &v[start..start + n];
+    let right: [&[f64]; R] = from_fn(|i| from(row.start + i + 1));
+    let left: [&[f64]; R] = from_fn(|i| from(row.start - i - 1));
+    let below: [&[f64]; R] = from_fn(|i| from(row.start + (i + 1) * stride));
+    let above: [&[f64]; R] = from_fn(|i| from(row.start - (i + 1) * stride));
+    for (j, out) in out.iter_mut().enumerate() {
+        let arms = |i: usize| right[i][j] - left[i][j] + (below[i][j] - above[i][j]);
+        *out += (0..R).map(|i| weights[i] * arms(i)).sum::<f64>();
+    }
+}

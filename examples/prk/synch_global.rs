@@ -1,0 +1,65 @@
+//! Synch_global: all ranks' strings, one after the other, are one string, of which each rank then takes every p-th
+//! letter. What is measured is how often a second all can have heard of all.
+
+use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use phalanx::Comm;
+use phalanx::dist::{BlockCyclic, Distribution};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SynchGlobal {
+    /// Letters of the whole string
+    #[arg(default_value_t = 10_000)]
+    pub(crate) length: usize,
+}
+
+impl Kernel for SynchGlobal {
+    const ITERATIONS: u32 = 20_000;
+    const UNIT: Unit = Unit::Synchronisation;
+
+    fn fits(&self, ranks: usize) -> Result<(), String> {
+        if self.length < ranks {
+            let length = self.length;
+            return Err(format!(
+                "a string of {length} letters for {ranks} ranks; at least one each"
+            ));
+        }
+        Ok(())
+    }
+
+    fn work(&self, _: usize) -> f64 {
+        1.0
+    }
+
+    fn title(&self) -> String {
+        format!("synch_global {}", self.length)
+    }
+
+    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+        let (rank, p) = (comm.rank(), comm.size());
+        // As many letters as are taken: those of numbers rank, rank + p, ..
+        let own = BlockCyclic::new(self.length, 1, p).count(rank);
+        let letter = |i: usize| b'0' + ((i * 27 + rank) % 10) as u8;
+        let mut mine: Vec<u8> = (0..own).map(letter).collect();
+        let mut next = vec![0; own];
+        let digits = |comm: &mut Comm, mine: &[u8]| {
+            let [sum] = comm.sum([mine.iter().map(|&l| u64::from(l - b'0')).sum::<u64>()]);
+            sum as f64
+        };
+        let expected = digits(comm, &mine);
+        let seconds = timed(comm, iterations, |comm| {
+            comm.with_peers(&mine, |all| {
+                let (mut start, mut next) = (0, next.iter_mut());
+                for theirs in all.iter() {
+                    // The first of mine in this part.
+                    let first = (rank + p - start % p) % p;
+                    let turns = theirs.get(first..).unwrap_or(&[]).chunks(p);
+                    turns.zip(&mut next).for_each(|(turn, next)| *next = turn[0]);
+                    start += theirs.len();
+                }
+            });
+            std::mem::swap(&mut mine, &mut next);
+        });
+        let found = digits(comm, &mine);
+        Outcome { seconds, check: Check::absolute(found, expected, 0.0) }
+    }
+}
