@@ -17,6 +17,7 @@ mod paper;
 mod peers;
 mod place;
 mod progress;
+mod report;
 mod size;
 mod soak;
 mod source;

@@ -70,7 +70,7 @@ fn wait_name(wait: Wait) -> &'static str {
 }
 
 /// The processor's name as the kernel gives it.
-fn cpu() -> String {
+pub(crate) fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |key: &str| {
         let line = info.lines().find(|line| line.starts_with(key))?;

@@ -48,7 +48,8 @@ impl MachineArgs {
     }
 }
 
-fn object(machine: &Machine) -> Value {
+/// The machine as json.
+pub(crate) fn object(machine: &Machine) -> Value {
     let group = |g: &Group| json!({ "os_id": g.os_id, "cores": g.cores, "pus": g.pus });
     let groups = |groups: &[Group]| groups.iter().map(group).collect::<Vec<_>>();
     let node = |n: &NumaNode| json!({ "os_id": n.os_id, "cores": n.cores, "pus": n.pus, "memory_bytes": n.memory_bytes });

@@ -11,10 +11,12 @@ mod machine;
 mod model;
 mod peers;
 mod place;
+mod report;
 mod soak;
 mod trace;
 
 use crate::failure::Failure;
+pub(crate) use machine::object as machine_object;
 
 /// What the tool can do.
 #[derive(Debug, clap::Subcommand)]
@@ -27,6 +29,7 @@ pub(crate) enum Command {
     Model(Box<model::Model>),
     Place(Box<place::Place>),
     Peers(Box<peers::Peers>),
+    Report(Box<report::ReportArgs>),
     Soak(soak::Soak),
     Latency(Box<latency::Latency>),
     Bandwidth(bandwidth::Bandwidth),
@@ -46,6 +49,7 @@ impl Command {
             Command::Model(model) => model.run(),
             Command::Place(place) => place.run(),
             Command::Peers(peers) => peers.run(),
+            Command::Report(report) => report.run(),
             Command::Soak(soak) => soak.run(),
             Command::Latency(latency) => latency.run(),
             Command::Bandwidth(bandwidth) => bandwidth.run(),

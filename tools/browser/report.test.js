@@ -1,0 +1,293 @@
+// Opens the page of `phalanx report` from the disk and uses it, as people do.
+// node report.test.js DIRECTORY: with report.html in it; screenshots go there, too.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const directory = resolve(process.argv[2]);
+const page_url = pathToFileURL(join(directory, "report.html")).href;
+const profile = mkdtempSync(join(tmpdir(), "phalanx-browser-"));
+const SIZES = { telephone: [390, 844], desktop: [1280, 900] };
+
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  headless: true,
+  acceptDownloads: true,
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+  ],
+});
+
+// Parts of a colour, and the contrast of two (WCAG 2.1).
+const parts = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+const light = (colour) => {
+  const [r, g, b] = parts(colour).map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+
+const tests = {
+  async "charts have all their points, and are painted"(page) {
+    const found = await page.evaluate(() => phalanxReport.charts.map((chart) => ({
+      title: chart.data.title,
+      bars: chart.bars,
+      wanted: chart.data.curves.filter((_, i) => chart.shown[i]).map((curve) => [curve.name, curve.points.length]),
+      drawn: chart.bars
+        ? chart.plot.querySelectorAll(".bar b").length
+        : chart.uplot.series.slice(1).map((own, i) => [own.label, chart.uplot.data[i + 1].filter((ns) => ns !== null).length]),
+      labels: chart.bars ? [chart.plot.querySelector(".unit").textContent] : chart.uplot.axes.map((axis) => axis.label),
+      painted: chart.bars || (() => {
+        const canvas = chart.plot.querySelector("canvas");
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return data.some((byte) => byte !== 0);
+      })(),
+    })));
+    const operations = JSON.parse(await page.locator("#charts").textContent()).collectives.length;
+    assert.equal(found.length, operations + 1);
+    assert.equal(operations, 12);
+    for (const chart of found) {
+      assert.ok(chart.painted, chart.title);
+      assert.ok(chart.wanted.length > 0, chart.title);
+      if (chart.bars) {
+        assert.equal(chart.drawn, chart.wanted.length, chart.title);
+        assert.match(chart.labels[0], /(ns|us|ms)/);
+        continue;
+      }
+      const drawn = new Map(chart.drawn);
+      for (const [name, points] of chart.wanted) assert.equal(drawn.get(name), points, `${chart.title} ${name}`);
+      assert.match(chart.labels[0], /bytes/);
+      assert.match(chart.labels[1], /Time/);
+    }
+    const ticks = await page.evaluate(() => phalanxReport.charts.filter((c) => !c.bars).map((c) => c.uplot.axes[1]._values));
+    for (const values of ticks) assert.ok(values.filter(Boolean).every((value) => /^[\d.]+ (ns|us|ms|s)$/.test(value)), String(values));
+  },
+
+  async "curves can be shown and hidden, and read by keyboard"(page) {
+    const chart = page.locator(".chart").first();
+    const count = () => page.evaluate(() => phalanxReport.charts[0].uplot.series.length);
+    const before = await count();
+    const button = chart.locator(".legend button").first();
+    assert.equal(await button.getAttribute("aria-pressed"), "true");
+    await button.focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await button.getAttribute("aria-pressed"), "false");
+    assert.ok((await count()) < before);
+    await page.keyboard.press("Space");
+    assert.equal(await count(), before);
+    await chart.locator(".plot").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await chart.locator(".read").textContent(), /^8 B: .*\d (ns|us)/);
+  },
+
+  async "the animation steps, plays, and goes back"(page) {
+    const now = () => page.locator("#now").textContent();
+    const messages = () => page.locator("#stage .message").count();
+    await page.selectOption("#operation", "all-gather");
+    await page.selectOption("#algorithm", "AG-RING");
+    await page.selectOption("#ranks", "8");
+    assert.match(await now(), /Before the first of 7 steps/);
+    assert.equal(await messages(), 0);
+    assert.ok(await page.locator("#back").isDisabled());
+    await page.click("#next");
+    assert.match(await now(), /Step 1 of 7: 8 messages/);
+    assert.equal(await messages(), 8);
+    await page.click("#next");
+    assert.match(await now(), /Step 2 of 7/);
+    await page.click("#back");
+    assert.match(await now(), /Step 1 of 7/);
+    await page.locator("#step").fill("7");
+    assert.match(await now(), /Step 7 of 7/);
+    assert.ok(await page.locator("#next").isDisabled());
+    await page.locator("#step").fill("5");
+    await page.click("#play");
+    assert.equal(await page.locator("#play").textContent(), "Pause");
+    await page.waitForFunction(() => phalanxReport.player.step === 7, null, { timeout: 20000 });
+    await page.waitForFunction(() => document.getElementById("play").textContent === "Play");
+    await page.locator("#step").fill("0");
+    await page.click("#play");
+    await page.click("#play");
+    const held = await now();
+    await page.waitForTimeout(1500);
+    assert.equal(await now(), held, "a pause holds the step");
+    // Every algorithm can be chosen and drawn to its end.
+    const drawn = await page.evaluate(() => {
+      const change = (id, value) => {
+        const select = document.getElementById(id);
+        select.value = value;
+        select.dispatchEvent(new Event("change"));
+      };
+      const values = (id) => [...document.getElementById(id).options].map((option) => option.value);
+      let algorithms = 0;
+      for (const operation of values("operation")) {
+        change("operation", operation);
+        for (const algorithm of values("algorithm")) {
+          change("algorithm", algorithm);
+          const { trace } = phalanxReport.player;
+          if (trace.id !== algorithm || trace.op !== operation) return `${operation} ${algorithm}: ${trace.id}`;
+          document.getElementById("step").value = trace.steps;
+          document.getElementById("step").dispatchEvent(new Event("input"));
+          const own = trace.messages.filter((message) => message[0] === trace.steps).length;
+          if (document.querySelectorAll("#stage .message").length !== own) return `${algorithm}: messages`;
+          algorithms += 1;
+        }
+      }
+      return algorithms;
+    });
+    assert.ok(drawn > 100, String(drawn));
+  },
+
+  async "a message says what it carries, to the mouse and to the keyboard"(page) {
+    await page.selectOption("#operation", "all-gather");
+    await page.selectOption("#algorithm", "AG-HCUBE");
+    await page.selectOption("#ranks", "8");
+    await page.locator("#step").fill("2");
+    const tip = page.locator("#tip");
+    const message = page.locator("#stage .message").first();
+    assert.ok(await tip.isHidden());
+    await page.locator("#stage").scrollIntoViewIfNeeded();
+    await message.focus();
+    assert.ok(await tip.isVisible());
+    const wanted = /^Step 2: rank \d+ to rank \d+\nblocks \d+,\d+\n16 words$/;
+    assert.match(await tip.textContent(), wanted);
+    await page.keyboard.press("Escape");
+    assert.ok(await tip.isHidden());
+    await page.locator("#next").focus();
+    const at = await message.locator(".hit").evaluate((path) => {
+      const point = path.getPointAtLength(path.getTotalLength() / 2);
+      const { x, y } = new DOMPoint(point.x, point.y).matrixTransform(path.getScreenCTM());
+      return [x, y];
+    });
+    await page.mouse.move(...at);
+    assert.ok(await tip.isVisible());
+    assert.match(await tip.textContent(), wanted);
+    const box = await tip.boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= page.viewportSize().width);
+    await page.mouse.move(2, 2);
+    assert.ok(await tip.isHidden());
+    assert.equal(await message.getAttribute("aria-label"), (await message.getAttribute("aria-label")).replace(/\n/g, " "));
+  },
+
+  async "the data can be saved, and are what was measured"(page) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#save")]);
+    assert.equal(download.suggestedFilename(), "phalanx-report.json");
+    const saved = JSON.parse(readFileSync(await download.path(), "utf8"));
+    const fixture = new URL("../tests/data/report.json", import.meta.url);
+    assert.deepEqual(saved, JSON.parse(readFileSync(fixture, "utf8")));
+  },
+
+  async "all that has a function has a name"(page) {
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll("button, select, input, img, [tabindex='0']")]
+        .filter((node) => !(node.textContent.trim() || node.getAttribute("aria-label") || node.alt || node.labels?.length))
+        .map((node) => node.outerHTML.slice(0, 90)));
+    assert.deepEqual(nameless, []);
+  },
+
+  async "drawings are shown"(page) {
+    const sizes = await page.locator("figure.drawing img").evaluateAll((all) => all.map((img) => [img.complete, img.naturalWidth]));
+    assert.equal(sizes.length, 4, "placement, latency, bandwidth, the modelled machine");
+    for (const [complete, width] of sizes) assert.ok(complete && width > 100, String([complete, width]));
+  },
+};
+
+let failed = 0;
+const check = async (name, test) => {
+  const page = await context.newPage();
+  const said = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  page.on("request", (request) => /^(file|data|blob):/.test(request.url()) || said.push(`request of ${request.url()}`));
+  try {
+    page.setDefaultTimeout(20000);
+    await test(page);
+    assert.deepEqual(said, [], "the console is silent, and nothing is fetched");
+    console.log(`ok   ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}\n${error.stack}`);
+  }
+  await page.close();
+};
+
+for (const [name, test] of Object.entries(tests)) {
+  for (const [device, [width, height]] of Object.entries(SIZES)) {
+    await check(`${name} (${device})`, async (page) => {
+      await page.setViewportSize({ width, height });
+      await page.goto(page_url);
+      await test(page);
+    });
+  }
+}
+
+for (const [device, [width, height]] of Object.entries(SIZES)) {
+  for (const colorScheme of ["light", "dark"]) {
+    await check(`${device}, ${colorScheme}: it fits, and can be read`, async (page) => {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      await page.goto(page_url);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${wide} pixels on ${width}`);
+      // Text that sits on something see-through is on what is behind it.
+      const pairs = await page.evaluate(() => {
+        const behind = (node) => {
+          for (let at = node; at; at = at.parentElement) {
+            const colour = getComputedStyle(at).backgroundColor;
+            if (!/, 0\)$/.test(colour) && colour !== "transparent") return colour;
+          }
+          return "rgb(255, 255, 255)";
+        };
+        return ["body", "h2", "p", "figcaption", "a", "button", "select", "th", "td", "dt", "dd", "caption", "summary", ".read"]
+          .map((name) => [name, document.querySelector(name)])
+          .filter(([, node]) => node)
+          .map(([name, node]) => [name, getComputedStyle(node).color, behind(node)]);
+      });
+      assert.ok(pairs.length > 10);
+      for (const [name, ink, paper] of pairs) {
+        assert.ok(contrast(ink, paper) >= 4.5, `${name}: ${ink} on ${paper}: ${contrast(ink, paper).toFixed(2)}`);
+      }
+      const dark = light(pairs[0][2]) < 0.2;
+      assert.equal(dark, colorScheme === "dark");
+      const marks = await page.evaluate(() => {
+        const way = document.querySelector("#stage .way");
+        const lines = phalanxReport.charts.filter((c) => !c.bars).flatMap((c) => c.uplot.series.slice(1).map((s) => s._stroke));
+        return [getComputedStyle(way).stroke, ...lines.filter((s) => /^#/.test(s)).map((hex) =>
+          `rgb(${[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(", ")})`)];
+      });
+      assert.ok(marks.length > 20);
+      for (const colour of marks) assert.ok(contrast(colour, pairs[0][2]) >= 3, `${colour} on ${pairs[0][2]}`);
+      await page.screenshot({ path: join(directory, `${device}-${colorScheme}.png`), fullPage: true });
+    });
+  }
+}
+
+await check("paper: buttons are gone, all is black on white", async (page) => {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: "dark", media: "print" });
+  await page.goto(page_url);
+  const shown = await page.evaluate(() =>
+    [...document.querySelectorAll("#save, #print, #play, #back, #next, nav, select, input")]
+      .filter((node) => node.getClientRects().length > 0).map((node) => node.id || node.tagName));
+  assert.deepEqual(shown, []);
+  const [ink, paper] = await page.evaluate(() => {
+    const style = getComputedStyle(document.body);
+    return [style.color, style.backgroundColor];
+  });
+  assert.ok(light(paper) > 0.95 && contrast(ink, paper) > 15, `${ink} on ${paper}`);
+  await page.emulateMedia({ colorScheme: "dark", media: null });
+  // Chart colours follow when the page is really printed.
+  const during = page.evaluate(() => new Promise((done) => {
+    addEventListener("afterprint", () => done("no"), { once: true });
+    addEventListener("beforeprint", () => done(phalanxReport.charts.find((c) => !c.bars).uplot.axes[0].stroke()), { once: true });
+  }));
+  await page.pdf({ path: join(directory, "report.pdf"), printBackground: false });
+  assert.equal(await during, "#33414e");
+});
+
+await context.close();
+rmSync(profile, { recursive: true, force: true });
+console.log(failed ? `${failed} failed` : "all ok");
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,353 @@
+//! Measured rows as curves: who is best from which size on, and how far the model is off.
+
+use super::run::Run;
+use phalanx::schedule::Operation;
+use serde_json::Value;
+
+/// What the model may be off by before a sentence says so.
+pub(crate) const FAR_OFF: f64 = 2.0;
+
+/// Up to which ratio two times are as good as each other: rounds of one row differ by as much.
+pub(crate) const AS_GOOD: f64 = 1.05;
+
+/// One measured point.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) op: String,
+    /// An id, or `auto`.
+    pub(crate) algorithm: String,
+    /// Of a rank's larger buffer; 0 for the barrier.
+    pub(crate) bytes: u64,
+    /// Median, and the interval that has it with 95 % confidence.
+    pub(crate) ns: f64,
+    pub(crate) ci: [f64; 2],
+    /// The raw exchange of two flags around it.
+    pub(crate) floor: Option<f64>,
+    /// Where the cores were.
+    pub(crate) place: String,
+}
+
+impl Row {
+    /// All rows of a run's benchmarks; what is no row is left out.
+    pub(crate) fn all(run: &Run) -> Vec<Row> {
+        let benches = run.sections().filter(|s| s.result["command"] == "bench");
+        let rows = benches.filter_map(|s| s.result["rows"].as_array()).flatten();
+        rows.filter_map(Row::of).collect()
+    }
+
+    fn of(row: &Value) -> Option<Row> {
+        let text = |name: &str| row[name].as_str().map(String::from);
+        let time = |name: &str| row[name].as_f64().filter(|ns| ns.is_finite() && *ns > 0.0);
+        let ns = time("ns_median")?;
+        Some(Row {
+            op: text("op")?,
+            algorithm: text("algorithm")?,
+            bytes: row["bytes"].as_u64()?,
+            ns,
+            ci: [time("ns_ci_low").unwrap_or(ns), time("ns_ci_high").unwrap_or(ns)],
+            floor: time("floor_ns"),
+            place: text("place").unwrap_or_else(|| "any".to_string()),
+        })
+    }
+}
+
+/// An algorithm's points, by size.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Curve {
+    pub(crate) algorithm: String,
+    pub(crate) points: Vec<(u64, f64)>,
+    /// The model's, at the same sizes where it has any.
+    pub(crate) model: Vec<(u64, f64)>,
+}
+
+impl Curve {
+    fn at(points: &[(u64, f64)], bytes: u64) -> Option<f64> {
+        points.iter().find(|point| point.0 == bytes).map(|point| point.1)
+    }
+
+    /// Measured over modelled, by size.
+    pub(crate) fn errors(&self) -> Vec<(u64, f64)> {
+        let ratio = |&(bytes, ns): &(u64, f64)| Some((bytes, ns / Curve::at(&self.model, bytes)?));
+        self.points.iter().filter_map(ratio).collect()
+    }
+}
+
+/// One operation at one place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Curves {
+    pub(crate) op: String,
+    /// The place with the most points.
+    pub(crate) place: String,
+    /// Points that were measured elsewhere, and are left out.
+    pub(crate) elsewhere: usize,
+    /// The raw exchange, by size.
+    pub(crate) floor: Vec<(u64, f64)>,
+    /// `auto` first, then the algorithms, the fastest first.
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// From some size on: who is best.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Best {
+    /// The first and the last of the measured sizes.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) algorithm: String,
+    /// At `from`: its time, who comes next, and how much longer that takes.
+    pub(crate) ns: f64,
+    pub(crate) next: Option<(String, f64)>,
+}
+
+/// The curves of every operation that has any, in the catalogue's order.
+pub(crate) fn curves(run: &Run) -> Vec<Curves> {
+    let rows = Row::all(run);
+    let predicted = run.part("predictions")["rows"].as_array().cloned().unwrap_or_default();
+    let model = |op: &str, algorithm: &str| {
+        let own = predicted.iter().filter(|p| p["op"] == op && p["algorithm"] == algorithm);
+        let mut points: Vec<(u64, f64)> =
+            own.filter_map(|p| Some((p["bytes"].as_u64()?, p["ns"].as_f64()?))).collect();
+        points.sort_by_key(|point| point.0);
+        points.dedup_by_key(|point| point.0);
+        points
+    };
+    let of = |op: Operation| {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.op == op.name()).collect();
+        let place = most(rows.iter().map(|row| row.place.as_str()))?;
+        let (here, elsewhere): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| row.place == place);
+        let mut curves: Vec<Curve> = Vec::new();
+        for row in &here {
+            match curves.iter_mut().find(|curve| curve.algorithm == row.algorithm) {
+                Some(curve) => curve.points.push((row.bytes, row.ns)),
+                None => curves.push(Curve {
+                    algorithm: row.algorithm.clone(),
+                    points: vec![(row.bytes, row.ns)],
+                    model: model(&row.op, &row.algorithm),
+                }),
+            }
+        }
+        for curve in &mut curves {
+            curve.points.sort_by_key(|point| point.0);
+            curve.points.dedup_by_key(|point| point.0);
+        }
+        let best = |bytes| {
+            let times = curves.iter().filter_map(|curve| Curve::at(&curve.points, bytes));
+            times.fold(f64::INFINITY, f64::min)
+        };
+        // How near an algorithm comes to the best of its size, on average.
+        let rank = |curve: &Curve| {
+            let logs = curve.points.iter().map(|&(bytes, ns)| (ns / best(bytes)).ln());
+            logs.sum::<f64>() / curve.points.len() as f64
+        };
+        let mut ranked: Vec<(f64, Curve)> =
+            curves.iter().map(|curve| (rank(curve), curve.clone())).collect();
+        let key = |(rank, curve): &(f64, Curve)| (curve.algorithm != "auto", *rank);
+        ranked.sort_by(|a, b| {
+            let (a, b) = (key(a), key(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let mut floor: Vec<(u64, f64)> =
+            here.iter().filter_map(|row| Some((row.bytes, row.floor?))).collect();
+        floor.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        // The middle one of each size.
+        let floor = floor.chunk_by(|a, b| a.0 == b.0).map(|same| same[same.len() / 2]).collect();
+        Some(Curves {
+            op: op.name().to_string(),
+            place: place.to_string(),
+            elsewhere: elsewhere.len(),
+            floor,
+            curves: ranked.into_iter().map(|(_, curve)| curve).collect(),
+        })
+    };
+    Operation::ALL.into_iter().filter_map(of).collect()
+}
+
+/// The most frequent name.
+fn most<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let count = |name: &str| names.clone().filter(|other| *other == name).count();
+    names.clone().max_by_key(|name| count(name))
+}
+
+impl Curves {
+    /// All sizes.
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        let mut sizes: Vec<u64> = points.map(|point| point.0).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Who is best from which size on, among the named algorithms (what the automatic choice takes is one of
+    /// them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as the best, and of those as good
+    /// the one that stays so for longest counts.
+    pub(crate) fn best(&self) -> Vec<Best> {
+        let sizes = self.sizes();
+        let named: Vec<&Curve> = self.curves.iter().filter(|c| c.algorithm != "auto").collect();
+        let best = |bytes| {
+            let times = named.iter().filter_map(|curve| Curve::at(&curve.points, bytes));
+            times.fold(f64::INFINITY, f64::min)
+        };
+        let lasts = |curve: &Curve, from: usize| {
+            let good = |&&bytes: &&u64| {
+                Curve::at(&curve.points, bytes).is_some_and(|ns| ns <= AS_GOOD * best(bytes))
+            };
+            sizes[from..].iter().take_while(good).count()
+        };
+        let mut ranges = Vec::new();
+        let mut at = 0;
+        while at < sizes.len() {
+            let time = |curve: &Curve| Curve::at(&curve.points, sizes[at]).unwrap_or(f64::INFINITY);
+            let order = |a: &&&Curve, b: &&&Curve| {
+                lasts(a, at).cmp(&lasts(b, at)).then(time(b).total_cmp(&time(a)))
+            };
+            let chosen = named.iter().max_by(order).filter(|curve| lasts(curve, at) > 0);
+            let Some(chosen) = chosen else {
+                // Only the automatic choice was measured here.
+                at += 1;
+                continue;
+            };
+            let ns = time(chosen);
+            let others = named.iter().filter(|curve| curve.algorithm != chosen.algorithm);
+            let next = others.min_by(|a, b| time(a).total_cmp(&time(b)));
+            let next = next.map(|curve| (curve.algorithm.clone(), time(curve) / ns));
+            let count = lasts(chosen, at);
+            ranges.push(Best {
+                from: sizes[at],
+                to: sizes[at + count - 1],
+                algorithm: chosen.algorithm.clone(),
+                ns,
+                next: next.filter(|(_, ratio)| ratio.is_finite()),
+            });
+            at += count;
+        }
+        ranges
+    }
+
+    /// A sentence for every algorithm at which the model is off by more than [`FAR_OFF`].
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.curves.iter().filter_map(|curve| self.complaint(curve)).collect()
+    }
+
+    fn complaint(&self, curve: &Curve) -> Option<String> {
+        let errors = curve.errors();
+        let off = |ratio: f64| ratio.max(1.0 / ratio);
+        let far: Vec<(u64, f64)> =
+            errors.iter().copied().filter(|&(_, ratio)| off(ratio) > FAR_OFF).collect();
+        let &(bytes, ratio) = far.iter().max_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+        let way = if ratio > 1.0 { "longer" } else { "less long" };
+        let at = match bytes {
+            0 => String::new(),
+            _ => format!(" at {}", size(bytes)),
+        };
+        let sizes = match errors.len() {
+            1 => String::new(),
+            n => format!(" (more than {FAR_OFF} x off at {} of {n} sizes)", far.len()),
+        };
+        Some(format!(
+            "{} by {}: the model is wrong by {:.1} x{at}, where the call takes {way} than it says{sizes}.",
+            self.op,
+            curve.algorithm,
+            off(ratio)
+        ))
+    }
+}
+
+/// A size with its unit: `8 B`, `16 KiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if bytes >= 1 << shift && bytes.trailing_zeros() >= shift {
+            return format!("{} {unit}", bytes >> shift);
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// A time with its unit, three digits.
+pub(crate) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "us"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run() -> Run {
+        let row = |algorithm: &str, bytes: u64, ns: f64, place: &str| {
+            json!({
+                "op": "all-reduce", "algorithm": algorithm, "bytes": bytes, "ns_median": ns,
+                "floor_ns": 50.0, "place": place,
+            })
+        };
+        let rows = [
+            row("AR-RING", 8, 300.0, "ccx"),
+            row("AR-RING", 1024, 800.0, "ccx"),
+            row("AR-FUSED", 8, 400.0, "ccx"),
+            row("AR-FUSED", 1024, 500.0, "ccx"),
+            row("AR-HCUBE", 8, 100.0, "far"),
+            row("auto", 8, 290.0, "ccx"),
+        ];
+        let predicted = |algorithm: &str, bytes: u64, ns: f64| json!({ "op": "all-reduce", "algorithm": algorithm, "bytes": bytes, "ns": ns });
+        Run::new(json!({
+            "sections": [{ "command": "phalanx bench", "result": { "command": "bench", "rows": rows } }],
+            "predictions": { "rows": [
+                predicted("AR-RING", 8, 100.0),
+                predicted("AR-RING", 1024, 700.0),
+                predicted("AR-FUSED", 8, 400.0),
+                predicted("AR-FUSED", 1024, 1500.0),
+            ] },
+        }))
+    }
+
+    #[test]
+    fn points_of_one_place_make_the_curves() {
+        let all = curves(&run());
+        assert_eq!(all.len(), 1);
+        let found = &all[0];
+        assert_eq!((found.place.as_str(), found.elsewhere), ("ccx", 1));
+        let names: Vec<&str> = found.curves.iter().map(|c| c.algorithm.as_str()).collect();
+        assert_eq!(names, ["auto", "AR-FUSED", "AR-RING"]);
+        assert_eq!(found.floor, [(8, 50.0), (1024, 50.0)]);
+        assert_eq!(found.sizes(), [8, 1024]);
+    }
+
+    #[test]
+    fn crossovers_are_found_without_the_automatic_choice() {
+        let best = curves(&run())[0].best();
+        let found: Vec<(u64, &str)> = best.iter().map(|b| (b.from, b.algorithm.as_str())).collect();
+        assert_eq!(found, [(8, "AR-RING"), (1024, "AR-FUSED")]);
+        assert_eq!(best[1].next, Some(("AR-RING".to_string(), 1.6)));
+    }
+
+    #[test]
+    fn the_model_is_called_wrong_where_it_is() {
+        let said = curves(&run())[0].complaints();
+        assert_eq!(
+            said,
+            [
+                "all-reduce by AR-FUSED: the model is wrong by 3.0 x at 1 KiB, where the call takes less long \
+                 than it says (more than 2 x off at 1 of 2 sizes).",
+                "all-reduce by AR-RING: the model is wrong by 3.0 x at 8 B, where the call takes longer than it \
+                 says (more than 2 x off at 1 of 2 sizes).",
+            ]
+        );
+    }
+
+    #[test]
+    fn units_stand_beside_numbers() {
+        assert_eq!(size(8), "8 B");
+        assert_eq!(size(1 << 20), "1 MiB");
+        assert_eq!(size(1000), "1000 B");
+        assert_eq!(time(9.87), "9.87 ns");
+        assert_eq!(time(1234.0), "1.23 us");
+        assert_eq!(time(3.4e8), "340 ms");
+    }
+}

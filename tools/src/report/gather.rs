@@ -1,0 +1,201 @@
+//! Runs this tool's commands, one after the other, within a time.
+
+use super::environment::environment;
+use super::predict;
+use super::run::Run;
+use crate::command::machine_object;
+use crate::failure::{Failure, one_line};
+use crate::interrupt;
+use crate::peers::process::{Job, Limits};
+use crate::place::outcome::Outcome;
+use crate::place::topology::Topology;
+use crate::progress::Progress;
+use crate::size;
+use phalanx::machine::Machine;
+use phalanx::placement::Placement;
+use phalanx::schedule::{Algorithm, Operation, Request};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Units of the matrices at most: pairs grow with the square.
+const UNITS: usize = 16;
+/// Sizes of the curves, in bytes of a rank's larger buffer.
+pub(crate) const SIZES: [usize; 6] = [8, 256, 4 << 10, 64 << 10, 512 << 10, 4 << 20];
+/// The shares of the time that go into the matrices; the rest is for the curves.
+const LATENCY: f64 = 0.08;
+const BANDWIDTH: f64 = 0.12;
+/// Of a row's time, what setting up and checking take besides, found by trial.
+const OVERHEAD: f64 = 2.5;
+/// Rounds of each curve.
+const ROUNDS: usize = 3;
+
+/// What is to be gathered.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) seconds: f64,
+    pub(crate) ranks: usize,
+    /// The machine of the modelled section.
+    pub(crate) model: String,
+}
+
+/// A run of one command.
+struct Step {
+    args: Vec<String>,
+    /// Whether it draws.
+    draws: bool,
+    limit: Duration,
+}
+
+/// Measures. What fails is said in its section; Ctrl-C ends everything.
+pub(crate) fn gather(wish: &Wish) -> Result<Run, Failure> {
+    let started = Instant::now();
+    let machine = Machine::this().map_err(Failure::run)?;
+    let environment = environment(&machine);
+    let shape = Topology::Ring.shape(wish.ranks, None)?;
+    let outcome = Outcome::new(&machine, shape, &Placement::Auto, wish.ranks)?;
+    let mut placement: Value =
+        serde_json::from_str(&outcome.show(crate::output::Format::Json)).map_err(Failure::run)?;
+    placement["drawing"] = json!(outcome.svg());
+    let modelled = predict::modelled(&wish.model)?;
+
+    let steps = steps(&machine, wish);
+    let mut progress = Progress::new(steps.len());
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let mut sections = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        progress.step(&step.args.join(" "));
+        sections.push(section(&program, number, step));
+        if interrupt::asked() {
+            return Err(Failure::Interrupted);
+        }
+    }
+    progress.clear();
+    let mut run = Run::new(json!({
+        "seconds": (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+        "environment": environment,
+        "ranks": wish.ranks,
+        "machine": machine_object(&machine),
+        "placement": placement,
+        "sections": sections,
+        "predictions": {},
+        "modelled": modelled,
+    }));
+    let predictions = predict::predictions(&machine, &run)?;
+    run.set("predictions", predictions);
+    Ok(run)
+}
+
+fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
+    let Wish { seconds, ranks, .. } = *wish;
+    let of = |text: String, draws, share: f64| Step {
+        args: text.split_whitespace().map(String::from).collect(),
+        draws,
+        // A slow machine is better than none: what is long is ended only when it is very long.
+        limit: Duration::from_secs_f64((share * 4.0).max(20.0)),
+    };
+    let units = units(machine);
+    let pairs = (units.len() * units.len().saturating_sub(1)).max(1) as f64;
+    let list = crate::source::list(&units);
+    // A sample is 32 round trips, some 20 us; every 20 of them are probed.
+    let samples = (seconds * LATENCY / pairs / 2.0 / 40e-6).clamp(20.0, 300.0);
+    let mut steps = vec![
+        of(format!("latency --pus {list} --samples {samples:.0}"), true, seconds * LATENCY),
+        of(format!("bandwidth --pus {list} -e 8M --samples 20"), true, seconds * BANDWIDTH),
+    ];
+    let sizes = SIZES.map(size::text).join(",");
+    let rows = |operation: Operation| {
+        let request = Request::new(operation, ranks);
+        let fit = Algorithm::for_operation(operation).filter(|a| a.schedule(&request).is_ok());
+        let sizes = if operation == Operation::Barrier { 1 } else { SIZES.len() };
+        // And the automatic choice.
+        (fit.count() + 1) * sizes
+    };
+    let all: usize = Operation::ALL.into_iter().map(rows).sum();
+    let curves = seconds * (1.0 - LATENCY - BANDWIDTH);
+    let time_ms = (curves * 1e3 / OVERHEAD / all as f64).clamp(2.0, 200.0);
+    for operation in Operation::ALL {
+        let share = curves * rows(operation) as f64 / all as f64;
+        for algorithm in ["auto", "all"] {
+            let text = format!(
+                "bench {operation} -p {ranks} -a {algorithm} --sizes {sizes} --time {time_ms:.0} --rounds {ROUNDS}"
+            );
+            steps.push(of(text, false, share));
+        }
+    }
+    steps
+}
+
+/// A processing unit of each core, or of evenly many.
+fn units(machine: &Machine) -> Vec<usize> {
+    let allowed = |pus: &Vec<usize>| pus.iter().copied().find(|&pu| machine.is_allowed(pu));
+    let all: Vec<usize> = machine.cores().iter().filter_map(|core| allowed(&core.pus)).collect();
+    let n = all.len().min(UNITS);
+    (0..n).map(|i| all[i * all.len() / n]).collect()
+}
+
+fn section(program: &Path, number: usize, step: &Step) -> Value {
+    let drawing = step.draws.then(|| scratch(number));
+    let mut command = Command::new(program);
+    command.args(&step.args).args(["--format", "json"]);
+    if let Some(file) = &drawing {
+        command.arg("--svg").arg(file);
+    }
+    let done = Job::run(command, Limits::of(step.limit));
+    let svg = drawing.and_then(|file| {
+        let svg = std::fs::read_to_string(&file).ok();
+        // Nothing depends on its going.
+        let _: Result<(), _> = std::fs::remove_file(&file);
+        svg
+    });
+    let (result, error) = match done {
+        Err(e) => (Value::Null, Some(format!("cannot be started: {e}"))),
+        Ok(done) => {
+            let result = serde_json::from_str(&done.stdout).unwrap_or(Value::Null);
+            let said = done.stderr.lines().last().map(one_line).unwrap_or_default();
+            let error = (!done.success).then(|| match said.is_empty() {
+                true => done.why,
+                false => said.trim_start_matches("phalanx: ").to_string(),
+            });
+            (result, error)
+        }
+    };
+    json!({
+        "command": format!("phalanx {}", step.args.join(" ")),
+        "result": result,
+        "drawing": svg,
+        "error": error,
+    })
+}
+
+/// A file that nobody else writes.
+fn scratch(number: usize) -> PathBuf {
+    std::env::temp_dir().join(format!("phalanx-report-{}-{number}.svg", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_machines_are_sampled_evenly() {
+        let machine = Machine::from_synthetic("pack:2 core:32 pu:2").unwrap();
+        let units = units(&machine);
+        assert_eq!(units.len(), UNITS);
+        assert!(units.is_sorted() && units[0] == 0 && units[15] > 100, "{units:?}");
+        assert_eq!(super::units(&Machine::from_synthetic("core:2 pu:2").unwrap()), [0, 2]);
+    }
+
+    #[test]
+    fn every_operation_is_asked_for_within_the_time() {
+        let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
+        let wish = Wish { seconds: 60.0, ranks: 2, model: String::new() };
+        let steps = steps(&machine, &wish);
+        assert_eq!(steps.len(), 2 + 2 * Operation::ALL.len());
+        for operation in Operation::ALL {
+            let asked = steps.iter().filter(|s| s.args[..2] == ["bench", operation.name()]);
+            assert_eq!(asked.count(), 2, "{operation}");
+        }
+    }
+}

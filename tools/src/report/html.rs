@@ -1,0 +1,93 @@
+//! Text, tables and drawings as HTML. Whatever comes from a file is escaped, drawings included: they are shown as
+//! images, in which nothing runs.
+
+use std::fmt::Write as _;
+
+/// `text` between tags or quotes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON inside of a script element: no tag can end it.
+pub(crate) fn script(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// A table, in a box of its own that scrolls where the page must not. Columns from `numbers` on are to the right.
+pub(crate) fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>]) -> String {
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
+        escape(caption)
+    );
+    let class = |column: usize| if column >= numbers { " class=\"n\"" } else { "" };
+    for (column, name) in head.iter().enumerate() {
+        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(column), escape(name));
+    }
+    out += "</tr></thead><tbody>";
+    for row in rows {
+        out += "<tr>";
+        for (column, cell) in row.iter().enumerate() {
+            let _ = write!(out, "<td{}>{}</td>", class(column), escape(cell));
+        }
+        out += "</tr>\n";
+    }
+    out + "</tbody></table></div>\n"
+}
+
+/// Something to open.
+pub(crate) fn details(summary: &str, inner: &str) -> String {
+    format!("<details><summary>{}</summary>\n{inner}</details>\n", escape(summary))
+}
+
+/// An SVG document as an image with a caption.
+pub(crate) fn drawing(svg: &str, caption: &str) -> String {
+    format!(
+        "<figure class=\"drawing\"><div class=\"scroll paper\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\
+         <img alt=\"{0}\" src=\"data:image/svg+xml,{1}\"></div><figcaption>{0}</figcaption></figure>\n",
+        escape(caption),
+        percent(svg)
+    )
+}
+
+/// The bytes of `text` in an address.
+fn percent(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 5 / 4);
+    for byte in text.bytes() {
+        match byte {
+            b'"' => out.push_str("%22"),
+            b' ' | b'=' | b'/' | b':' | b';' | b',' | b'.' | b'-' | b'_' | b'(' | b')' => {
+                out.push(char::from(byte));
+            }
+            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_gets_out_of_its_place() {
+        let bad = "</script><img src=x onerror='alert(\"1\")'>";
+        assert!(!escape(bad).contains(['<', '>', '"', '\'']));
+        assert!(!script(bad).contains('<'));
+        assert!(!percent(bad).contains(['<', '>', '"', '\'']));
+        assert!(table(bad, &[bad], 0, &[vec![bad.to_string()]]).find("<img").is_none());
+    }
+}

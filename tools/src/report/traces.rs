@@ -1,0 +1,78 @@
+//! The messages of every algorithm on a few ranks, for the animation.
+
+use super::layout::Network;
+use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, trace};
+use serde_json::{Map, Value, json};
+
+/// Numbers of ranks that are drawn.
+pub(crate) const RANKS: [usize; 2] = [8, 16];
+/// Distance of shifts.
+const SHIFT: isize = 3;
+
+/// All algorithms at [`RANKS`], and the drawings that they share. A message is an array: step, src, dst, blocks,
+/// words of a vector (or block) of as many words as ranks.
+pub(crate) fn traces() -> Value {
+    let mut layouts = Map::new();
+    let mut all = Vec::new();
+    for p in RANKS {
+        for &algorithm in Algorithm::ALL {
+            for &operation in algorithm.operations() {
+                // One rule serves both scans; one of them shows it.
+                if operation == Operation::ExclusiveScan && algorithm.operations().len() > 1 {
+                    continue;
+                }
+                let groups = Hierarchy::even(p, &[4]);
+                let request = Request::new(operation, p).shift(SHIFT).levels(groups);
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let network = Network::of(algorithm);
+                let key = format!("{} {p}", network.name());
+                layouts.entry(key.clone()).or_insert_with(|| network.layout(p).object());
+                let messages: Vec<Value> = trace(&schedule)
+                    .map(|m| {
+                        json!([m.step, m.src, m.dst, m.label(), m.words(p as u64).to_string()])
+                    })
+                    .collect();
+                all.push(json!({
+                    "id": algorithm.id(),
+                    "op": operation.name(),
+                    "ranks": p,
+                    "about": algorithm.about(),
+                    "needs": algorithm.precondition(),
+                    "source": algorithm.source(),
+                    "layout": key,
+                    "steps": schedule.steps(),
+                    "ports": schedule.ports(),
+                    "messages": messages,
+                }));
+            }
+        }
+    }
+    json!({ "shift": SHIFT, "layouts": layouts, "all": all })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_algorithm_is_there_and_every_message_between_its_ranks() {
+        let found = traces();
+        let all = found["all"].as_array().unwrap();
+        for algorithm in Algorithm::ALL {
+            assert!(all.iter().any(|t| t["id"] == algorithm.id()), "{algorithm} is missing");
+        }
+        for t in all {
+            let (p, steps) = (t["ranks"].as_u64().unwrap(), t["steps"].as_u64().unwrap());
+            let layout = &found["layouts"][t["layout"].as_str().unwrap()];
+            assert!(layout["nodes"].as_array().unwrap().len() as u64 >= p);
+            for m in t["messages"].as_array().unwrap() {
+                let number = |i: usize| m[i].as_u64().unwrap();
+                assert!((1..=steps).contains(&number(0)), "{}: {m}", t["id"]);
+                assert!(number(1) < p && number(2) < p, "{}: {m}", t["id"]);
+            }
+        }
+        // The page has to be opened on a telephone.
+        let bytes = found.to_string().len();
+        assert!(bytes < 900_000, "{bytes} bytes of traces");
+    }
+}

@@ -1,0 +1,126 @@
+//! `phalanx report` from outside, with saved runs: nothing is measured here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const SAVED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report.json");
+
+/// A directory of this test's own.
+fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn phalanx(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+    command.arg("report").args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn refused(args: &[&str]) -> String {
+    let out = phalanx(args);
+    assert_eq!(out.status.code(), Some(2), "{args:?}");
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    stderr
+}
+
+#[test]
+fn a_saved_run_becomes_the_same_page_again() {
+    let dir = scratch("again");
+    let (page, copy) = (dir.join("a.html"), dir.join("b.html"));
+    let out = phalanx(&["--from", SAVED, "-o", page.to_str().unwrap(), "--json"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let html = fs::read_to_string(&page).unwrap();
+    // Beside the page, under its name.
+    let saved = dir.join("a.json");
+    let value = |path: &Path| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    assert_eq!(value(&saved), value(Path::new(SAVED)));
+    let out = phalanx(&["--from", saved.to_str().unwrap(), "-o", copy.to_str().unwrap()]);
+    assert!(out.status.success());
+    assert_eq!(html, fs::read_to_string(&copy).unwrap());
+}
+
+#[test]
+fn the_page_has_everything_and_fetches_nothing() {
+    let page = scratch("whole").join("page.html");
+    let out = phalanx(&["--from", SAVED, "-o", page.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let html = fs::read_to_string(&page).unwrap();
+    for id in
+        ["machine", "matrices", "collectives", "crossovers", "model", "traces", "modelled", "how"]
+    {
+        assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
+    }
+    for word in ["Modelled, not measured", "the model is wrong by", "raw exchange", "Copyright (c)"]
+    {
+        assert!(html.contains(word), "{word}");
+    }
+    for outside in ["src=\"http", "href=\"http", "<link", "@import", "url(http", "fetch("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    let bytes = html.len();
+    assert!(bytes < 3_000_000, "{bytes} bytes");
+}
+
+#[test]
+fn what_a_file_says_is_text_and_nothing_else() {
+    let dir = scratch("script");
+    let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>";
+    let text = fs::read_to_string(SAVED).unwrap();
+    let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+    run["environment"]["cpu"] = bad.into();
+    run["modelled"]["name"] = bad.into();
+    run["modelled"]["drawing"] = bad.into();
+    run["placement"]["drawing"] = bad.into();
+    run["sections"][0]["error"] = bad.into();
+    run["sections"][0]["drawing"] = bad.into();
+    let (file, page) = (dir.join("bad.json"), dir.join("bad.html"));
+    fs::write(&file, run.to_string()).unwrap();
+    let out = phalanx(&["--from", file.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(!html.contains("<script>alert") && !html.contains("<img src=x"));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let dir = scratch("refused");
+    let page = dir.join("page.html");
+    let text = fs::read_to_string(SAVED).unwrap();
+    let cases = [
+        ("cut.json", text[..text.len() / 2].to_string(), "no whole json file"),
+        ("other.json", "{\"command\": \"bench\"}".to_string(), "is of `phalanx bench`"),
+        ("newer.json", text.replacen("\"format\": 1", "\"format\": 2", 1), "format 2, of phalanx"),
+        ("part.json", text.replacen("\"sections\"", "\"section\"", 1), "no \"sections\""),
+    ];
+    for (name, text, wanted) in cases {
+        let file = dir.join(name);
+        fs::write(&file, text).unwrap();
+        let said = refused(&["--from", file.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+        assert!(said.contains(name) && said.contains(wanted), "{said}");
+    }
+    assert!(refused(&["--from", "/no/such.json"]).contains("/no/such.json"));
+    assert!(!page.exists(), "no page of nothing");
+}
+
+#[test]
+fn wrong_arguments_are_said_before_anything_is_measured() {
+    let said = refused(&["--model", "epyc-9654", "-o", "/no/such/dir/page.html"]);
+    assert!(said.contains("the nearest is 'epyc-9654-2s-nps4'"), "{said}");
+    assert!(refused(&["-o", "/no/such/dir/page.html"]).contains("cannot be written"));
+    assert!(refused(&["--seconds", "0"]).contains("accepted are 1 to 3600"));
+    assert!(refused(&["-p", "0"]).contains("accepted are 1 to"));
+}
+
+#[test]
+fn another_machine_can_be_modelled_for_a_saved_run() {
+    let page = scratch("model").join("page.html");
+    let out = phalanx(&["--from", SAVED, "--model", "graviton3", "-o", page.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("Graviton3"), "the other machine's name");
+}
