@@ -118,7 +118,7 @@ impl Hand<'_> {
 
     /// The half of `n` elements that this rank works on, in whole lines.
     fn half(&self, n: usize) -> (usize, usize) {
-        let middle = (n / 2 + 7) & !7;
+        let middle = ((n / 2 + 7) & !7).min(n);
         if self.rank == 0 { (0, middle) } else { (middle, n - middle) }
     }
 }

@@ -332,16 +332,22 @@ impl Simulation {
     fn shares(&self, letters: &[Letter], from_memory: bool) -> Vec<f64> {
         let heavy = |l: &Letter| l.bytes > self.transport.inline_bytes;
         let saturates = self.effects.has(Effect::Saturation);
-        let mut out = vec![0u32; self.layout.doors()];
-        let mut into = vec![0u32; self.layout.doors()];
-        let mut drawn = vec![0u32; self.layout.doors()];
+        // Flows through each door, out and in, and from each memory. A rank that takes several letters in a step
+        // takes one after the other: each of them counts for its part of the time.
+        let mut out = vec![0.0f64; self.layout.doors()];
+        let mut into = out.clone();
+        let mut drawn = out.clone();
         if saturates {
+            let mut takes = vec![0u32; self.layout.ranks()];
+            letters.iter().filter(|l| heavy(l)).for_each(|l| takes[l.to] += 1);
+            let in_turn = self.effects.has(Effect::Occupancy);
             for l in letters.iter().filter(|l| heavy(l)) {
+                let part = if in_turn { 1.0 / f64::from(takes[l.to]) } else { 1.0 };
                 let meet = self.layout.meet(l.from, l.to);
-                self.layout.way(l.from, meet).for_each(|d| out[d] += 1);
-                self.layout.way(l.to, meet).for_each(|d| into[d] += 1);
+                self.layout.way(l.from, meet).for_each(|d| out[d] += part);
+                self.layout.way(l.to, meet).for_each(|d| into[d] += part);
                 if from_memory && let Some(d) = self.layout.memory(l.from) {
-                    drawn[d] += 1;
+                    drawn[d] += part;
                 }
             }
         }
@@ -355,16 +361,16 @@ impl Simulation {
             }
             let meet = self.layout.meet(l.from, l.to);
             for d in self.layout.way(l.from, meet) {
-                rate = rate.min(self.layout.rate(d).0 / f64::from(out[d]));
+                rate = rate.min(self.layout.rate(d).0 / out[d].max(1.0));
             }
             for d in self.layout.way(l.to, meet) {
-                rate = rate.min(self.layout.rate(d).0 / f64::from(into[d]));
+                rate = rate.min(self.layout.rate(d).0 / into[d].max(1.0));
             }
             if from_memory
                 && let Some(d) = self.layout.memory(l.from)
                 && let Some(all) = self.layout.rate(d).1
             {
-                rate = rate.min(all / f64::from(drawn[d]));
+                rate = rate.min(all / drawn[d].max(1.0));
             }
             rate
         };

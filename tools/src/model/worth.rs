@@ -225,7 +225,7 @@ the two-socket EPYCs. By the model that is not possible. Doubling over ranks tha
 bit by bit, and crosses each boundary once; a tree crosses it once up and once down. Both pay two line transfers over the socket link and two over each level below, 1.4 to 1.7 us \
 in all. Levels win a fifth where caches are not powers of two (Genoa: 3 per node). What is worth a factor is placement: the same doubling over random places takes 2.1 to 2.6 times as long.\n\
 - Trees over levels win where messages go one way (broadcast), and for vectors of 16 KiB to 4 MiB, which cross the slow links once per group instead \
-of once per rank (1.3 to 3.2 times the better of the two peers' schedules), unless the published rate of a cache is what bounds all (Rome).\n\
+of once per rank (1.3 to 3.2 times the better of the two peers' schedules); at 64 MiB memory bounds all alike on the EPYCs.\n\
 - A central counter costs a transfer per rank: 4 to 6 times the best at these sizes.\n";
 
 fn small(
