@@ -7,7 +7,7 @@ use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Operation;
 use std::hint::black_box;
 
-pub fn bench(c: &mut Criterion) {
+pub(crate) fn bench(c: &mut Criterion) {
     let costs = MachineCosts::named("epyc-7742-2s-nps4").expect("in the table");
     let machine = costs.machine().expect("a machine");
     let ranks = assign(&Placement::Compact, &machine, 128).expect("128 cores");
