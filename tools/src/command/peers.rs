@@ -93,7 +93,7 @@ pub(crate) struct Peers {
     /// Time of each program [default: 30; quick: 6]
     #[arg(long, value_name = "S")]
     limit: Option<f64>,
-    /// A command before each program, such as a lock: --prefix 'flock /tmp/cores'
+    /// A command before each program, such as a lock: --prefix 'flock cores.lock'
     #[arg(long, value_name = "CMD", default_value = "")]
     prefix: String,
     /// Where all programs' rows go; what is there already is merged in
