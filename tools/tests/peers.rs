@@ -76,8 +76,8 @@ fn missing_peers_are_said() {
         "without floor: no gcc or clang or cc found; needs a C compiler",
         "without openmp-gcc: no gcc found; needs gcc with libgomp",
         "without openmp-clang: no clang found; needs clang with libomp-dev",
-        "without openmpi: no mpicc.openmpi or mpicc found; needs Open MPI",
-        "without mpich: no mpicc.mpich or mpicc found; needs MPICH",
+        "without openmpi: no mpicc.openmpi and mpirun.openmpi found; needs Open MPI",
+        "without mpich: no mpicc.mpich and mpirun.mpich found; needs MPICH",
     ] {
         assert!(stderr.contains(wanted) && stdout.contains(wanted), "{stderr}\n{stdout}");
     }
@@ -116,6 +116,7 @@ fn wrong_arguments_get_one_line() {
         ("peers -p 1", "2 to 64"),
         ("peers --seek nera", "did you mean"),
         ("peers --sizes 4Q", "K, M, G"),
+        ("peers --mpi no-such-directory", "has no bin/mpicc"),
     ] {
         let out = phalanx(args).output().unwrap();
         let (_, stderr) = text(&out);

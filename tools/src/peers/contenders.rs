@@ -4,18 +4,27 @@
 //! stock Open MPI pays for a system call a message (CMA) that shared memory
 //! does not need, and both return large buffers to the system after each call.
 
-use super::programs::{FLOOR, MPICH, OPENMP_CLANG, OPENMP_GCC, OPENMPI, Program};
+use super::installation::{Family, Installation};
+use super::programs::{FLOOR, OPENMP_CLANG, OPENMP_GCC, Program};
 use super::raw::OURS;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One library with one setting.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Contender {
     /// Its name in the rows.
-    pub(crate) library: &'static str,
+    pub(crate) library: String,
     kind: Kind,
+    setting: Setting,
+}
+
+/// How an MPI is told to work.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    /// What its name ends with.
+    suffix: &'static str,
     /// Whether it takes part in a quick run.
     quick: bool,
     /// Environment, and arguments of the launcher.
@@ -25,7 +34,7 @@ pub(crate) struct Contender {
     ops: &'static str,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// `phalanx bench`; one call a sample, or several.
     Ours {
@@ -34,8 +43,7 @@ enum Kind {
     Floor,
     Gomp,
     Omp,
-    OpenMpi,
-    Mpich,
+    Mpi(Installation),
 }
 
 /// Large temporaries stay mapped between calls.
@@ -96,37 +104,52 @@ const ACTIVE: [(&str, &str); 6] = [
 const PASSIVE: [(&str, &str); 3] =
     [("OMP_WAIT_POLICY", "passive"), ("KMP_BLOCKTIME", "0"), ("KMP_LIBRARY", "throughput")];
 
-const ALL: [Contender; 12] = [
-    contender(OURS, Kind::Ours { single: true }, true, &[], &[], ""),
-    contender("floor", Kind::Floor, true, &[], &[], ""),
-    contender("openmpi-nocma", Kind::OpenMpi, true, &KEEP, &NO_CMA, ""),
-    contender("mpich-nocma", Kind::Mpich, true, &POSIX, &[], ""),
-    contender("openmp-gcc", Kind::Gomp, true, &[], &[], ""),
-    contender(OURS, Kind::Ours { single: false }, true, &[], &[], ""),
-    contender("openmpi-sm", Kind::OpenMpi, true, &KEEP, &SM, ""),
-    contender("openmp-clang", Kind::Omp, true, &[], &[], ""),
-    contender("openmpi", Kind::OpenMpi, false, &[], &["--mca", "btl", "self,vader"], ""),
-    contender("openmpi-rab", Kind::OpenMpi, false, &KEEP, &RABENSEIFNER, "allreduce"),
-    contender("mpich", Kind::Mpich, false, &[], &[], ""),
-    contender(
-        "mpich-rg",
-        Kind::Mpich,
-        false,
-        &RELEASE_GATHER,
-        &[],
-        "barrier,bcast,reduce,allreduce",
-    ),
+/// The same of Open MPI 5, whose parts have other names.
+const NO_CMA_5: [&str; 6] = ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma"];
+const SM_5: [&str; 9] =
+    ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma", "--mca", "coll_sm_priority", "100"];
+const RABENSEIFNER_5: [&str; 12] = [
+    "--mca",
+    "btl",
+    "self,sm",
+    "--mca",
+    "smsc",
+    "^cma",
+    "--mca",
+    "coll_tuned_use_dynamic_rules",
+    "1",
+    "--mca",
+    "coll_tuned_allreduce_algorithm",
+    "6",
 ];
 
-const fn contender(
-    library: &'static str,
-    kind: Kind,
+const OPEN_MPI_4: [Setting; 4] = [
+    setting("-nocma", true, &KEEP, &NO_CMA, ""),
+    setting("-sm", true, &KEEP, &SM, ""),
+    setting("", false, &[], &["--mca", "btl", "self,vader"], ""),
+    setting("-rab", false, &KEEP, &RABENSEIFNER, "allreduce"),
+];
+const OPEN_MPI_5: [Setting; 4] = [
+    setting("-nocma", true, &KEEP, &NO_CMA_5, ""),
+    setting("-sm", true, &KEEP, &SM_5, ""),
+    setting("", false, &[], &["--mca", "btl", "self,sm"], ""),
+    setting("-rab", false, &KEEP, &RABENSEIFNER_5, "allreduce"),
+];
+const MPICH: [Setting; 3] = [
+    setting("-nocma", true, &POSIX, &[], ""),
+    setting("", false, &[], &[], ""),
+    setting("-rg", false, &RELEASE_GATHER, &[], "barrier,bcast,reduce,allreduce"),
+];
+const PLAIN: Setting = setting("", true, &[], &[], "");
+
+const fn setting(
+    suffix: &'static str,
     quick: bool,
     env: &'static [(&'static str, &'static str)],
     args: &'static [&'static str],
     ops: &'static str,
-) -> Contender {
-    Contender { library, kind, quick, env, args, ops }
+) -> Setting {
+    Setting { suffix, quick, env, args, ops }
 }
 
 /// What every program is asked.
@@ -147,42 +170,73 @@ pub(crate) struct Ask {
 /// The programs that were built, and why others were not.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
-    programs: BTreeMap<&'static str, PathBuf>,
+    programs: BTreeMap<String, PathBuf>,
+    /// The MPIs that take part.
+    pub(crate) mpis: Vec<Installation>,
     /// Whom we miss, and why.
     pub(crate) missing: Vec<String>,
 }
 
 impl Built {
-    /// Builds all programs in `dir`.
-    pub(crate) fn all(dir: &Path) -> Self {
+    /// Builds all programs in `dir`: for the MPIs of the search path, and for
+    /// `more`.
+    pub(crate) fn all(dir: &Path, more: &[Installation]) -> Self {
         let mut built = Built::default();
-        for program in [FLOOR, OPENMP_GCC, OPENMP_CLANG, OPENMPI, MPICH] {
-            match program.build(dir).and_then(|path| launcher(&program).map(|_| path)) {
-                Ok(path) => drop(built.programs.insert(program.name, path)),
-                Err(why) => built.missing.push(format!("{}: {why}", program.name)),
+        for program in [FLOOR, OPENMP_GCC, OPENMP_CLANG] {
+            built.add(program.name, program.build(dir));
+        }
+        for family in Family::ALL {
+            match Installation::of_path(family) {
+                Ok(mpi) => built.add_mpi(mpi, dir),
+                Err(why) => built.add(family.name(), Err(why)),
             }
         }
+        more.iter().for_each(|mpi| built.add_mpi(mpi.clone(), dir));
         built
     }
-}
 
-/// What starts a program's ranks; none for threads.
-fn launcher(program: &Program) -> Result<Option<&'static str>, String> {
-    let names: &[&str] = match program.name {
-        "openmpi" => &["mpirun.openmpi", "mpirun"],
-        "mpich" => &["mpirun.mpich", "mpirun"],
-        _ => return Ok(None),
-    };
-    let found = names.iter().find(|name| super::programs::find(name).is_some());
-    found
-        .map(|name| Some(*name))
-        .ok_or_else(|| format!("no {} found; needs {}", names.join(" or "), program.hint))
+    fn add_mpi(&mut self, mpi: Installation, dir: &Path) {
+        let program = mpi.build(dir);
+        if program.is_ok() {
+            self.mpis.push(mpi.clone());
+        }
+        self.add(&mpi.name, program);
+    }
+
+    fn add(&mut self, name: &str, program: Result<PathBuf, String>) {
+        match program {
+            Ok(path) => drop(self.programs.insert(name.to_string(), path)),
+            Err(why) => self.missing.push(format!("{name}: {why}")),
+        }
+    }
 }
 
 /// Everybody who takes part, in the order of a round. Ours stands between the
 /// others twice, so that nobody always follows the same one.
-pub(crate) fn all(quick: bool) -> impl Iterator<Item = Contender> {
-    ALL.into_iter().filter(move |contender| contender.quick || !quick)
+pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
+    let threads =
+        |library: &str, kind| Contender { library: library.to_string(), kind, setting: PLAIN };
+    let mut first = vec![threads(OURS, Kind::Ours { single: true }), threads("floor", Kind::Floor)];
+    let mut second = vec![threads("openmp-gcc", Kind::Gomp)];
+    second.push(threads(OURS, Kind::Ours { single: false }));
+    second.push(threads("openmp-clang", Kind::Omp));
+    for mpi in mpis {
+        let settings: &[Setting] = match mpi.family {
+            Family::OpenMpi if mpi.major() >= 5 => &OPEN_MPI_5,
+            Family::OpenMpi => &OPEN_MPI_4,
+            Family::Mpich => &MPICH,
+        };
+        let settings = settings.iter().filter(|setting| setting.quick || !quick);
+        let mut contenders = settings.map(|setting| Contender {
+            library: format!("{}{}", mpi.name, setting.suffix),
+            kind: Kind::Mpi(mpi.clone()),
+            setting: *setting,
+        });
+        first.extend(contenders.next());
+        second.extend(contenders);
+    }
+    first.append(&mut second);
+    first
 }
 
 impl Contender {
@@ -201,48 +255,42 @@ impl Contender {
             command.envs(env.iter().copied());
             Some(command)
         };
-        let mut command = match self.kind {
-            Kind::Ours { single } => return Some(self.ours(ask, ours, single, crowded)),
+        let mut command = match &self.kind {
+            Kind::Ours { single } => return Some(self.ours(ask, ours, *single, crowded)),
             Kind::Floor if ask.ranks != 2 || crowded => return None,
             Kind::Floor => threads(&FLOOR)?,
             Kind::Gomp => threads(&OPENMP_GCC)?,
             Kind::Omp => threads(&OPENMP_CLANG)?,
-            Kind::OpenMpi => {
-                let program = built.programs.get(OPENMPI.name)?;
-                let mut command = Command::new(launcher(&OPENMPI).ok()??);
-                // Its launcher refuses root else, which is what containers are.
-                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-                command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            Kind::Mpi(mpi) => {
+                let program = built.programs.get(&mpi.name)?;
+                let mut command = Command::new(&mpi.launcher);
                 command.arg("-np").arg(ask.ranks.to_string());
-                command.args(match crowded {
-                    false => &["--bind-to", "core"][..],
-                    true => &["--oversubscribe", "--bind-to", "none"][..],
-                });
-                if crowded {
-                    command.args(["--mca", "mpi_yield_when_idle", "1"]);
+                match (mpi.family, crowded) {
+                    (Family::OpenMpi, false) => drop(command.args(["--bind-to", "core"])),
+                    (Family::OpenMpi, true) => {
+                        command.args(["--oversubscribe", "--bind-to", "none"]);
+                        command.args(["--mca", "mpi_yield_when_idle", "1"]);
+                    }
+                    (Family::Mpich, false) => drop(command.args(["-bind-to", "core"])),
+                    (Family::Mpich, true) => {}
                 }
-                command.args(self.args).arg(program);
-                command
-            }
-            Kind::Mpich => {
-                let program = built.programs.get(MPICH.name)?;
-                let mut command = Command::new(launcher(&MPICH).ok()??);
-                command.arg("-np").arg(ask.ranks.to_string());
-                if !crowded {
-                    command.args(["-bind-to", "core"]);
+                if mpi.family == Family::OpenMpi {
+                    // Its launcher refuses root else, which is what containers are.
+                    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+                    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
                 }
-                command.args(self.args).arg(program);
+                command.args(self.setting.args).arg(program);
                 command
             }
         };
-        command.envs(self.env.iter().copied());
+        command.envs(self.setting.env.iter().copied());
         self.ask(&mut command, ask)?;
         Some(command)
     }
 
     /// The arguments that the C programs share; none if no operation is left.
     fn ask(&self, command: &mut Command, ask: &Ask) -> Option<()> {
-        let mine: Vec<&str> = self.ops.split(',').filter(|op| !op.is_empty()).collect();
+        let mine: Vec<&str> = self.setting.ops.split(',').filter(|op| !op.is_empty()).collect();
         let asked = operations_of(ask).filter(|op| mine.is_empty() || mine.contains(op));
         let with_variants: Vec<String> = asked
             .flat_map(|op| [op.to_string(), format!("{op}_inplace"), format!("{op}_clause")])
@@ -255,7 +303,7 @@ impl Contender {
         };
         let places: Vec<&str> = ask.places.iter().map(|place| place.name()).collect();
         for (key, value) in [
-            ("--library", self.library.to_string()),
+            ("--library", self.library.clone()),
             ("--ranks", ask.ranks.to_string()),
             ("--cpus", list(&ask.pus)),
             ("--ops", with_variants.join(",")),
@@ -361,7 +409,7 @@ mod tests {
     #[test]
     fn ours_is_asked_for_the_same() {
         let built = Built::default();
-        let ours = all(true).filter(Contender::is_ours);
+        let ours = all(true, &[]).into_iter().filter(Contender::is_ours);
         let commands: Vec<String> = ours
             .map(|c| words(&c.command(&ask(2), &built, Path::new("phalanx")).unwrap()))
             .collect();
@@ -373,10 +421,43 @@ mod tests {
         assert!(commands[1].contains("--sizes 8 ") && !commands[1].contains("--calls"));
     }
 
+    /// Tools that are never run.
+    fn mpis() -> Vec<Installation> {
+        let of = |family: Family, name: &str, version: &str| {
+            Installation::for_test(family, name, version)
+        };
+        vec![
+            of(Family::OpenMpi, "openmpi", "4.1.4"),
+            of(Family::Mpich, "mpich", "4.0.2"),
+            of(Family::OpenMpi, "openmpi5", "5.0.11"),
+        ]
+    }
+
+    #[test]
+    fn every_mpi_takes_part_with_settings_that_it_knows() {
+        let mut built = Built { mpis: mpis(), ..Built::default() };
+        for mpi in &built.mpis {
+            built.programs.insert(mpi.name.clone(), PathBuf::from("program"));
+        }
+        let names: Vec<String> = all(true, &built.mpis).into_iter().map(|c| c.library).collect();
+        let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+        assert_eq!(distinct.len() + 1, names.len(), "only ours twice: {names:?}");
+        for (library, word) in [
+            ("openmpi-sm", "btl_vader_single_copy_mechanism none --mca coll_sm_priority 100"),
+            ("openmpi5-sm", "smsc ^cma --mca coll_sm_priority 100"),
+            ("mpich-nocma", "-np 2 -bind-to core program --library mpich-nocma"),
+        ] {
+            let contender = all(true, &built.mpis).into_iter().find(|c| c.library == library);
+            let command =
+                contender.unwrap().command(&ask(2), &built, Path::new("phalanx")).unwrap();
+            assert!(words(&command).contains(word), "{}", words(&command));
+        }
+    }
+
     #[test]
     fn a_peer_without_a_program_does_not_take_part() {
         let built = Built::default();
-        for contender in all(false).filter(|c| !c.is_ours()) {
+        for contender in all(false, &mpis()).iter().filter(|c| !c.is_ours()) {
             assert!(contender.command(&ask(2), &built, Path::new("phalanx")).is_none());
         }
     }
@@ -384,8 +465,8 @@ mod tests {
     #[test]
     fn the_floor_is_for_two_ranks_with_a_core_each() {
         let mut built = Built::default();
-        built.programs.insert("floor", PathBuf::from("floor"));
-        let floor = all(true).find(|c| c.library == "floor").unwrap();
+        built.programs.insert("floor".to_string(), PathBuf::from("floor"));
+        let floor = all(true, &[]).into_iter().find(|c| c.library == "floor").unwrap();
         let command = floor.command(&ask(2), &built, Path::new("phalanx")).unwrap();
         assert!(words(&command).contains("--cpus 3,5 --ops allreduce,allreduce_inplace,"));
         assert!(floor.command(&ask(4), &built, Path::new("phalanx")).is_none());

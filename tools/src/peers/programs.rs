@@ -22,9 +22,8 @@ const FLAGS: [&str; 4] = ["-O3", "-march=native", "-std=gnu11", "-Wall"];
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     source: &'static str,
-    /// Compilers that will do, the first that is there first; with a word that its
-    /// `--version` or `-show` must have, where the name alone says too little.
-    compilers: &'static [(&'static str, &'static str)],
+    /// Compilers that will do, the first that is there first.
+    compilers: &'static [&'static str],
     flags: &'static [&'static str],
     /// What a person can do who misses it.
     pub(crate) hint: &'static str,
@@ -33,39 +32,24 @@ pub(crate) struct Program {
 pub(crate) const FLOOR: Program = Program {
     name: "floor",
     source: "floor.c",
-    compilers: &[("gcc", ""), ("clang", ""), ("cc", "")],
+    compilers: &["gcc", "clang", "cc"],
     flags: &["-lpthread"],
     hint: "a C compiler",
 };
 pub(crate) const OPENMP_GCC: Program = Program {
     name: "openmp-gcc",
     source: "openmp.c",
-    compilers: &[("gcc", "")],
+    compilers: &["gcc"],
     flags: &["-fopenmp"],
     hint: "gcc with libgomp",
 };
 pub(crate) const OPENMP_CLANG: Program = Program {
     name: "openmp-clang",
     source: "openmp.c",
-    compilers: &[("clang", "")],
+    compilers: &["clang"],
     flags: &["-fopenmp=libomp"],
     hint: "clang with libomp-dev",
 };
-pub(crate) const OPENMPI: Program = Program {
-    name: "openmpi",
-    source: "mpi.c",
-    compilers: &[("mpicc.openmpi", ""), ("mpicc", "openmpi")],
-    flags: &[],
-    hint: "Open MPI (openmpi-bin, libopenmpi-dev)",
-};
-pub(crate) const MPICH: Program = Program {
-    name: "mpich",
-    source: "mpi.c",
-    compilers: &[("mpicc.mpich", ""), ("mpicc", "mpich")],
-    flags: &[],
-    hint: "MPICH (mpich, libmpich-dev)",
-};
-
 /// The file of the search path that `name` stands for.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -82,35 +66,36 @@ pub(crate) fn unpack(dir: &Path) -> io::Result<()> {
 impl Program {
     /// Builds it in `dir`, which has the sources. An error says what is missing.
     pub(crate) fn build(&self, dir: &Path) -> Result<PathBuf, String> {
-        let compiler = self.compilers.iter().find(|(name, word)| is_there(name, word));
-        let Some((compiler, _)) = compiler else {
-            let names: Vec<&str> = self.compilers.iter().map(|compiler| compiler.0).collect();
-            return Err(format!("no {} found; needs {}", names.join(" or "), self.hint));
+        let compiler = self.compilers.iter().find_map(|name| find(name));
+        let Some(compiler) = compiler else {
+            let names = self.compilers.join(" or ");
+            return Err(format!("no {names} found; needs {}", self.hint));
         };
-        let out = dir.join(self.name);
-        let mut command = Command::new(compiler);
-        command.args(FLAGS).arg("-o").arg(&out).arg(dir.join(self.source)).args(self.flags);
-        let job = Job::run(command, Limits::of(Duration::from_secs(60)));
-        match job {
-            Ok(done) if done.success => Ok(out),
-            Ok(done) => {
-                let error = done.stderr.lines().find(|line| line.contains("error"));
-                let error = error.or(done.stderr.lines().next()).unwrap_or("no reason given");
-                Err(format!("{compiler} cannot build it: {error}; needs {}", self.hint))
-            }
-            Err(e) => Err(format!("{compiler} cannot be run: {e}")),
-        }
+        compile(dir, &compiler, self.source, self.flags, self.name, self.hint)
     }
 }
 
-/// Whether a compiler is there, and is of the kind that `word` names.
-fn is_there(name: &str, word: &str) -> bool {
-    if find(name).is_none() {
-        return false;
-    }
-    word.is_empty() || {
-        let shown = Command::new(name).arg("-show").output();
-        shown.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).to_lowercase().contains(word))
+/// Compiles one of the sources in `dir`, which has them, to `out` there.
+pub(crate) fn compile(
+    dir: &Path,
+    compiler: &Path,
+    source: &str,
+    flags: &[&str],
+    out: &str,
+    hint: &str,
+) -> Result<PathBuf, String> {
+    let out = dir.join(out);
+    let mut command = Command::new(compiler);
+    command.args(FLAGS).arg("-o").arg(&out).arg(dir.join(source)).args(flags);
+    let name = compiler.display();
+    match Job::run(command, Limits::of(Duration::from_secs(60))) {
+        Ok(done) if done.success => Ok(out),
+        Ok(done) => {
+            let error = done.stderr.lines().find(|line| line.contains("error"));
+            let error = error.or(done.stderr.lines().next()).unwrap_or("no reason given");
+            Err(format!("{name} cannot build it: {error}; needs {hint}"))
+        }
+        Err(e) => Err(format!("{name} cannot be run: {e}")),
     }
 }
 
@@ -123,7 +108,7 @@ mod tests {
         let program = Program {
             name: "nothing",
             source: "floor.c",
-            compilers: &[("no-such-compiler", ""), ("nor-this-one", "")],
+            compilers: &["no-such-compiler", "nor-this-one"],
             flags: &[],
             hint: "a miracle",
         };
@@ -141,7 +126,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("phalanx-programs-{}", std::process::id()));
         unpack(&dir).unwrap();
         fs::write(dir.join("broken.c"), "int main(void) { return no_such_name; }\n").unwrap();
-        let program = Program { source: "broken.c", compilers: &[("cc", "")], ..FLOOR };
+        let program = Program { source: "broken.c", compilers: &["cc"], ..FLOOR };
         let why = program.build(&dir).unwrap_err();
         fs::remove_dir_all(&dir).unwrap();
         assert!(why.contains("no_such_name") && why.ends_with("; needs a C compiler"), "{why}");
