@@ -81,6 +81,7 @@ fn missing_peers_are_said() {
     ] {
         assert!(stderr.contains(wanted) && stdout.contains(wanted), "{stderr}\n{stdout}");
     }
+    assert_eq!(stdout.contains("DEBUG BUILD"), cfg!(debug_assertions), "{stdout}");
     // Ours is there all the same.
     assert!(stdout.contains("| barrier |"), "{stdout}");
 }

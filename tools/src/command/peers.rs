@@ -287,6 +287,9 @@ impl Peers {
         let cores = machine.allowed_pus().len();
         self.note.iter().for_each(|note| line(note));
         line(&format!("{}, {cpu}, {cores} usable threads", version("date", &["+%F"])));
+        if cfg!(debug_assertions) {
+            line("DEBUG BUILD of phalanx: its times are no measure of it; build with --release");
+        }
         found.mpis.iter().for_each(|mpi| line(mpi));
         for name in ["gcc", "clang"] {
             if programs::find(name).is_some() {
