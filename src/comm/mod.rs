@@ -10,6 +10,7 @@ mod choose;
 mod ending;
 mod fixed;
 mod fixed_sum;
+mod gated;
 mod gather;
 mod global;
 mod halo;
@@ -211,6 +212,13 @@ impl Comm {
     fn choose(&mut self, choice: Choice) -> Choice {
         self.forced = !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
+    }
+
+    /// Whether this rank is alone, and nobody has forced an algorithm upon it: a
+    /// call is then done with what it does to its own buffers.
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        self.port.size() == 1 && self.is_auto()
     }
 
     /// Whether the library chooses the algorithms, by its rules.

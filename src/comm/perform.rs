@@ -1,7 +1,8 @@
 //! What all collectives have in common: choose an algorithm, bind it (once per
 //! shape of call), walk it.
 
-use super::{Choice, Comm};
+use super::{Choice, Comm, small};
+use crate::element::Element;
 use crate::engine::fused::{self, Parts};
 use crate::engine::{Buffers, Cut, Kernel, execute};
 use crate::fabric::{Check, Params, Shape, Sig, Stop};
@@ -99,6 +100,21 @@ impl Comm {
                 }
                 _ => Shape::NONE,
             },
+        }
+    }
+
+    /// A collective with a block for each rank, of the only rank.
+    #[inline(always)]
+    pub(super) fn keep_block<T: Element>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        parameter: usize,
+        from: &[T],
+        to: &mut [T],
+    ) {
+        if self.enter(sig, at, Params { parameter, ..Params::of(to.len()) }) {
+            small::copy(from, to);
         }
     }
 

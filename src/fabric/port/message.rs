@@ -1,7 +1,7 @@
 //! Messages between two ranks, by their channels.
 
 use super::super::sig::{Check, Kind};
-use super::payload::{LONG, Own, Shelved, Words, long};
+use super::payload::{LONG, Own, Shelved, Words, offset, pack};
 use super::{Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
@@ -31,12 +31,10 @@ impl Port {
     ) -> Result<(), Stop> {
         let bytes = len * size;
         let kind = Kind::copied(bytes);
-        if bytes <= Kind::BRIEF {
-            return self.post(peer, kind, fill).map(drop);
-        }
         if bytes <= LONG {
-            // SAFETY: a body has room for the length and `LONG` bytes.
-            return self.post(peer, kind, |body| unsafe { long(body, len, fill) }).map(drop);
+            // SAFETY: the body of a slot.
+            let fill = |body| unsafe { pack(body, len, bytes, fill) };
+            return self.post(peer, kind, fill).map(drop);
         }
         self.await_room(peer)?;
         let header = self.header(kind);
@@ -80,14 +78,18 @@ impl Port {
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
         let own = Own { header: self.header(Kind::copied(len * size)), sig: self.sig, len };
+        let bytes = len * size;
         self.await_message(peer)?;
         let at = &mut self.peers[peer];
         let mut link = at.link();
-        let taken = link.read(|got, body| {
-            // SAFETY: a message of this kind was written by `post_copy`, and
-            // is not consumed yet.
-            unsafe { own.unpack(peer, len * size, got, body, take) }
-        })?;
+        let taken = link.read(
+            #[inline(always)]
+            |got, body| {
+                // SAFETY: a message of this kind was written by `post_copy`, and
+                // is not consumed yet.
+                unsafe { own.unpack(peer, bytes, got, body, take) }
+            },
+        )?;
         link.consume();
         at.wake();
         Ok(taken)
@@ -111,7 +113,7 @@ impl Port {
             let kind = Check(got.check).kind();
             let expected = Header { sig: std::ptr::from_ref(sig).cast(), check: own.with(kind).0 };
             if Check(expected.check).agrees(Check(got.check)) && sig.agrees(got.sig) {
-                Ok(take(kind, body))
+                Ok(take(kind, body.wrapping_add(kind.bytes().map_or(0, offset))))
             } else {
                 Err(Stop::Mismatch { peer, expected, got, lens: None })
             }

@@ -59,6 +59,8 @@ pub(crate) struct Port {
     /// The latest episode of the gates; equal on all ranks.
     episode: u64,
     fabric: Arc<Fabric>,
+    /// The fabric's.
+    id: u64,
     run: u64,
     wait: Wait,
     bed: Bed,
@@ -119,6 +121,7 @@ impl Port {
             looks: FEW_LOOKS,
             gated: false,
             episode: 0,
+            id: fabric.id(),
             fabric,
             run,
             wait,
@@ -312,7 +315,7 @@ impl Port {
     ) {
         // SAFETY: the world's, which the fabric keeps.
         let records = unsafe { self.records.as_ref() };
-        let record = records.note(self.fabric.id(), call, sig, at, &params);
+        let record = records.note(self.id, call, sig, at, &params);
         self.sig = sig;
         self.check =
             Check::new(call, if call == 0 { &const { Params::of(0) } } else { &params }, record);

@@ -24,8 +24,26 @@ pub(crate) struct Span {
     pub(crate) len: usize,
 }
 
-/// Bytes that go to a slot behind their length.
+/// Bytes that go to a slot, behind their length or in its second line.
 pub(super) const LONG: usize = INLINE - size_of::<usize>();
+
+/// Payload bytes of a slot's first line, which has the word and the header..
+pub(super) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
+
+/// ..and of its second.
+const SECOND: usize = INLINE - FIRST;
+
+/// Where in a body a payload of up to [`LONG`] bytes begins. What does not fit the
+/// first line has the second one for itself, if that will do: the first is then
+/// written at one go, together with its word, while the peer looks at it.
+#[inline(always)]
+pub(super) const fn offset(bytes: usize) -> usize {
+    match bytes {
+        0..=FIRST => 0,
+        0..=SECOND => FIRST,
+        _ => size_of::<usize>(),
+    }
+}
 
 /// What is in a slot where the payload is not.
 #[repr(C)]
@@ -34,15 +52,19 @@ pub(super) struct Shelved {
     pub(super) place: *const Place,
 }
 
-/// Writes a length and a payload behind it.
+/// Writes a payload of `bytes` bytes, up to [`LONG`], in `len` elements; and that
+/// number, where the header does not say it.
 ///
 /// # Safety
-/// `body` is valid for writes of a word, aligned for it, and of the payload.
+/// `body` is a slot's.
 #[inline(always)]
-pub(super) unsafe fn long(body: *mut u8, len: usize, fill: impl FnOnce(*mut u8)) {
-    // SAFETY: by the contract.
-    unsafe { body.cast::<usize>().write(len) };
-    fill(body.wrapping_add(size_of::<usize>()));
+pub(super) unsafe fn pack(body: *mut u8, len: usize, bytes: usize, fill: impl FnOnce(*mut u8)) {
+    fill(body.wrapping_add(offset(bytes)));
+    if bytes > Kind::BRIEF {
+        // SAFETY: room for a word, aligned for it, which no payload of that
+        // length begins at.
+        unsafe { body.cast::<usize>().write(len) };
+    }
 }
 
 /// What this rank expects of a message.
@@ -53,6 +75,12 @@ pub(super) struct Own {
 }
 
 impl Own {
+    #[cold]
+    #[inline(never)]
+    fn mismatch(&self, peer: usize, got: Header, lens: Option<(usize, usize)>) -> Stop {
+        Stop::Mismatch { peer, expected: self.header, got, lens }
+    }
+
     /// Gives `take` the payload of a message of `bytes` bytes if its header and
     /// length agree.
     ///
@@ -69,19 +97,17 @@ impl Own {
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
         if !Check(self.header.check).agrees(Check(got.check)) || !self.sig.agrees(got.sig) {
-            return Err(Stop::Mismatch { peer, expected: self.header, got, lens: None });
+            return Err(self.mismatch(peer, got, None));
         }
-        if bytes <= Kind::BRIEF {
-            return Ok(take(body));
-        }
-        // SAFETY: what is longer begins with its length.
-        let len = unsafe { body.cast::<usize>().read() };
-        if len != self.len {
-            let lens = Some((self.len, len));
-            return Err(Stop::Mismatch { peer, expected: self.header, got, lens });
+        if bytes > Kind::BRIEF {
+            // SAFETY: what is longer begins with its length.
+            let len = unsafe { body.cast::<usize>().read() };
+            if len != self.len {
+                return Err(self.mismatch(peer, got, Some((self.len, len))));
+            }
         }
         if bytes <= LONG {
-            return Ok(take(body.wrapping_add(size_of::<usize>())));
+            return Ok(take(body.wrapping_add(offset(bytes))));
         }
         // SAFETY: of the same length, so the sender has come to the same
         // branch; shelves live as long as the fabric.

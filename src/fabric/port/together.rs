@@ -1,7 +1,7 @@
 //! What all ranks of a communicator do together: gates and boards.
 
 use super::super::sig::{Check, Kind, Params};
-use super::payload::{LONG, Own, Shelved, long};
+use super::payload::{FIRST, LONG, Own, Shelved, pack};
 use super::{Peer, Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
@@ -25,10 +25,8 @@ impl Port {
         // for what goes there, and the shelf was made for this gate alone, and
         // is kept by the fabric.
         unsafe {
-            if bytes <= Kind::BRIEF {
-                gate.show(*episode, header, fill);
-            } else if bytes <= LONG {
-                gate.show(*episode, header, |body| long(body, len, fill));
+            if bytes <= LONG {
+                gate.show(*episode, header, |body| pack(body, len, bytes, fill));
             } else {
                 let shelf = *shelf.get_or_insert_with(|| fabric.new_shelf());
                 let place = gate.place(shelf.as_ref(), *episode, fill);
@@ -55,12 +53,23 @@ impl Port {
         let gate = self.peers[peer].gate;
         // SAFETY: a word of the fabric, which is kept.
         let gate = unsafe { gate.as_ref() };
-        if !gate.has_shown_within(episode, self.looks) {
+        let (looks, bytes) = (self.looks, len * size);
+        let has_shown = match bytes > FIRST && bytes <= LONG {
+            true => gate.has_shown_two_lines_within(episode, looks),
+            false => gate.has_shown_within(episode, looks),
+        };
+        if !has_shown {
             self.wait_more(peer, &mut |peer| peer.gate().has_shown(episode))?;
         }
         // SAFETY: this rank is in that episode, and has seen its word; the body
         // was written by `show_all`.
-        unsafe { gate.read(episode, |got, body| own.unpack(peer, len * size, got, body, take)) }
+        unsafe {
+            gate.read(
+                episode,
+                #[inline(always)]
+                |got, body| own.unpack(peer, bytes, got, body, take),
+            )
+        }
     }
 
     /// Shows two places of `len` elements in this rank's memory to all peers,
@@ -126,7 +135,10 @@ impl Port {
     #[inline(always)]
     fn wake_all(&self) {
         // The own seat does no harm: this rank is awake.
-        self.peers.iter().for_each(Peer::wake);
+        match &*self.peers {
+            [a, b] => if self.rank == 0 { b } else { a }.wake(),
+            peers => peers.iter().for_each(Peer::wake),
+        }
     }
 
     /// Waits until `peer` has finished this call.
