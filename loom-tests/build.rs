@@ -68,7 +68,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_without_last_look",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[
             ("let left = fabric.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
             ("if left {", "if fabric.has_left(peer, *run) {"),
@@ -76,12 +76,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_with_early_poison",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[("if poisoned || world.is_poisoned(*run) {", "if poisoned {")],
     ),
     (
         "port_confirming_early",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[
             ("let peer_wait = world.wait_of(it);\n", ""),
             (
@@ -92,7 +92,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_leaving_unpoisoned",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[(
             "drop(fabric.world().poison(self.run, None));\n        fabric.leave(self.rank);",
             "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, None));",
@@ -100,7 +100,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_quiescing_by_poison",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[(
             "if left || (settled && finished) {",
             "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
@@ -108,12 +108,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_giving_up_in_silence",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[("                world.give_up(me, it, *run);\n", "")],
     ),
     (
         "port_sleeping_without_limit",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[(
             "if !come {\n                    bed.nap(longest);",
             "if !come {\n                    let _ = longest;\n                    bed.sleep();",
@@ -122,7 +122,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     // Not a mistake: see `lean` in `src/lib.rs`.
     (
         "port_lean",
-        "../src/fabric/port.rs",
+        "../src/fabric/port",
         &[
             (
                 "let world = fabric.world();\n        let (me, it)",
@@ -149,14 +149,32 @@ fn main() {
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     for (name, source, changes) in MUTANTS {
         println!("cargo:rerun-if-changed={source}");
-        let mut text = std::fs::read_to_string(source).expect("the library's sources are there");
+        let mut files = read(Path::new(source));
         for (from, to) in *changes {
-            assert_eq!(text.matches(from).count(), 1, "{source} has changed: {name}: {from}");
-            text = text.replace(from, to);
+            let found = files.iter().map(|(_, text)| text.matches(from).count()).sum::<usize>();
+            assert_eq!(found, 1, "{source} has changed: {name}: {from}");
+            files.iter_mut().for_each(|(_, text)| *text = text.replace(from, to));
         }
-        // `include!` takes no inner documentation.
-        let lines = text.lines().filter(|line| !line.starts_with("//!"));
-        let text = lines.collect::<Vec<_>>().join("\n");
-        std::fs::write(Path::new(&out).join(name).with_extension("rs"), text).expect("writable");
+        let to = Path::new(&out).join(name);
+        std::fs::create_dir_all(&to).expect("writable");
+        for (file, text) in files {
+            // `include!` takes no inner documentation.
+            let lines = text.lines().filter(|line| !line.starts_with("//!"));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            std::fs::write(to.join(file), text).expect("writable");
+        }
     }
+}
+
+/// Names and texts of a module's files; one that is a file is `mod.rs`.
+fn read(source: &Path) -> Vec<(String, String)> {
+    let text = |path: &Path| std::fs::read_to_string(path).expect("the library's sources are there");
+    if source.is_file() {
+        return vec![("mod.rs".to_string(), text(source))];
+    }
+    let files = std::fs::read_dir(source).expect("the library's sources are there");
+    let paths = files.map(|file| file.expect("readable").path());
+    paths
+        .map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text(&path)))
+        .collect()
 }

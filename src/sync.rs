@@ -76,6 +76,18 @@ mod imp {
 
 pub(crate) use imp::*;
 
+/// A hint that the line at `at` will be read soon.
+#[inline(always)]
+pub(crate) fn fetch(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    // SAFETY: any address will do.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    let _ = at;
+}
+
 /// Atomics and locks that carry diagnostics only (who called what, from where). Nothing
 /// is ever published through them, so the models leave them out.
 pub(crate) mod diagnostic {

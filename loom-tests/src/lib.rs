@@ -123,44 +123,44 @@ mod mutants {
     use crate::mailbox::Header;
 
     pub(crate) mod gate_of_one_slot {
-        include!(concat!(env!("OUT_DIR"), "/gate_of_one_slot.rs"));
+        include!(concat!(env!("OUT_DIR"), "/gate_of_one_slot/mod.rs"));
     }
     pub(crate) mod dispatch_without_second_look {
-        include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look.rs"));
+        include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look/mod.rs"));
     }
     pub(crate) mod dispatch_marking_once {
-        include!(concat!(env!("OUT_DIR"), "/dispatch_marking_once.rs"));
+        include!(concat!(env!("OUT_DIR"), "/dispatch_marking_once/mod.rs"));
     }
     pub(crate) mod dispatch_with_relaxed_swaps {
-        include!(concat!(env!("OUT_DIR"), "/dispatch_with_relaxed_swaps.rs"));
+        include!(concat!(env!("OUT_DIR"), "/dispatch_with_relaxed_swaps/mod.rs"));
     }
     pub(crate) mod dispatch_without_swaps {
-        include!(concat!(env!("OUT_DIR"), "/dispatch_without_swaps.rs"));
+        include!(concat!(env!("OUT_DIR"), "/dispatch_without_swaps/mod.rs"));
     }
     pub(crate) mod port_without_last_look {
-        include!(concat!(env!("OUT_DIR"), "/port_without_last_look.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_without_last_look/mod.rs"));
     }
     pub(crate) mod port_with_early_poison {
-        include!(concat!(env!("OUT_DIR"), "/port_with_early_poison.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_with_early_poison/mod.rs"));
     }
     pub(crate) mod port_confirming_early {
-        include!(concat!(env!("OUT_DIR"), "/port_confirming_early.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_confirming_early/mod.rs"));
     }
     pub(crate) mod port_leaving_unpoisoned {
-        include!(concat!(env!("OUT_DIR"), "/port_leaving_unpoisoned.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_leaving_unpoisoned/mod.rs"));
     }
     pub(crate) mod port_quiescing_by_poison {
-        include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison/mod.rs"));
     }
     pub(crate) mod port_giving_up_in_silence {
-        include!(concat!(env!("OUT_DIR"), "/port_giving_up_in_silence.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_giving_up_in_silence/mod.rs"));
     }
     pub(crate) mod port_sleeping_without_limit {
-        include!(concat!(env!("OUT_DIR"), "/port_sleeping_without_limit.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_sleeping_without_limit/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {
-        include!(concat!(env!("OUT_DIR"), "/port_lean.rs"));
+        include!(concat!(env!("OUT_DIR"), "/port_lean/mod.rs"));
     }
 }
 

@@ -4,7 +4,7 @@ use super::Comm;
 use super::perform::Task;
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::Sig;
+use crate::fabric::{Check, Sig};
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -46,6 +46,9 @@ impl Comm {
         }
         if !self.check_len("the output", recv.len(), Some(send.len()), sig, at, len) {
             return;
+        }
+        if self.is_alone() {
+            return self.keep_block(sig, at, Check::NO_PARAMETER, send, recv);
         }
         let task = Task {
             operation: Operation::AllToAll,

@@ -2,10 +2,12 @@
 
 use super::Comm;
 use super::perform::Task;
+use super::small;
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::Sig;
-use crate::schedule::Operation;
+use crate::fabric::{Params, Sig};
+use crate::mailbox::EAGER;
+use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
 
 impl Comm {
@@ -37,6 +39,23 @@ impl Comm {
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
+        }
+        if self.is_auto() {
+            let bytes = size_of_val(buf);
+            let algorithm = Algorithm::BC_ANY.index();
+            let params = Params { parameter: root, algorithm, ..Params::of(buf.len()) };
+            if self.size() == 1 {
+                let _ = self.enter(sig, at, params);
+                return;
+            }
+            if bytes <= EAGER && bytes < self.tuning.broadcast_fused {
+                if self.enter(sig, at, params)
+                    && let Err(stop) = small::spread(&mut self.port, buf, root)
+                {
+                    self.stop(stop);
+                }
+                return;
+            }
         }
         let task = Task {
             operation: Operation::Broadcast,

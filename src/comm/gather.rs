@@ -1,11 +1,12 @@
 //! Gathering blocks, at one rank or at all.
 
-use super::Comm;
 use super::perform::Task;
+use super::{AT_GATES, Comm, gated};
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::Sig;
-use crate::schedule::Operation;
+use crate::fabric::{Check, Params, Sig};
+use crate::mailbox::EAGER;
+use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
 
 impl Comm {
@@ -47,6 +48,20 @@ impl Comm {
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
         if !self.check_len("the output", all.len(), wanted, sig, at, len) {
+            return;
+        }
+        if self.is_alone() {
+            return self.keep_block(sig, at, Check::NO_PARAMETER, mine, all);
+        }
+        let bytes = size_of_val(mine);
+        let is_small = bytes <= EAGER && bytes < self.tuning.all_gather_fused;
+        if is_small && self.is_auto() && self.port.is_gated() {
+            let algorithm = Algorithm::AG_ANY.index() | AT_GATES;
+            if self.enter(sig, at, Params { algorithm, ..Params::of(len) })
+                && let Err(stop) = gated::all_gather(&mut self.port, mine, all)
+            {
+                self.stop(stop);
+            }
             return;
         }
         let operation = Operation::AllGather;
@@ -124,6 +139,9 @@ impl Comm {
         let wanted = len.checked_mul(self.size());
         if self.rank() == root && !self.check_len("the output", all.len(), wanted, sig, at, len) {
             return;
+        }
+        if self.is_alone() {
+            return self.keep_block(sig, at, root, mine, all);
         }
         self.collect(Operation::Gather, sig, at, root, Cut::Equal(len), len, mine, all);
     }

@@ -6,15 +6,18 @@ mod barrier;
 mod broadcast;
 mod cart;
 mod choice;
+mod choose;
 mod ending;
 mod fixed;
 mod fixed_sum;
+mod gated;
 mod gather;
 mod global;
 mod halo;
 mod message;
 mod overlap;
 mod perform;
+mod plans;
 mod recent;
 mod reduce;
 mod scan;
@@ -43,7 +46,7 @@ use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
 use crate::wait::Crowd;
 use ending::Ending;
-use perform::Plans;
+use plans::Plans;
 use std::fmt;
 use std::panic::Location;
 
@@ -209,6 +212,13 @@ impl Comm {
     fn choose(&mut self, choice: Choice) -> Choice {
         self.forced = !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
+    }
+
+    /// Whether this rank is alone, and nobody has forced an algorithm upon it: a
+    /// call is then done with what it does to its own buffers.
+    #[inline(always)]
+    fn is_alone(&self) -> bool {
+        self.port.size() == 1 && self.is_auto()
     }
 
     /// Whether the library chooses the algorithms, by its rules.

@@ -1,21 +1,14 @@
 //! What all collectives have in common: choose an algorithm, bind it (once per
 //! shape of call), walk it.
 
-use super::recent::Recent;
-use super::{Choice, Comm};
+use super::{Choice, Comm, small};
+use crate::element::Element;
 use crate::engine::fused::{self, Parts};
-use crate::engine::{Buffers, Cut, Kernel, Plan, bind, execute};
+use crate::engine::{Buffers, Cut, Kernel, execute};
 use crate::fabric::{Check, Params, Shape, Sig, Stop};
-use crate::model::choice::{self, auto};
-use crate::model::{Decision, LevelModel, Rates, best_segments, rank};
-use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
+use crate::schedule::{Algorithm, Operation};
 use crate::topology::Extents;
 use std::panic::Location;
-use std::sync::{Arc, LazyLock};
-
-/// Plans kept per communicator. A program has few shapes of calls; what does
-/// not fit is bound anew (microseconds).
-const KEPT: usize = 64;
 
 /// A collective call, before an algorithm is chosen.
 #[derive(Clone, Copy)]
@@ -40,51 +33,6 @@ impl Task<'_> {
             _ => Check::NO_PARAMETER,
         }
     }
-}
-
-/// What a plan depends on.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key {
-    algorithm: Algorithm,
-    operation: Operation,
-    parameter: usize,
-    vector: bool,
-    len: usize,
-    size: usize,
-    /// Not for the plan's sake: whether the algorithm may serve is checked when
-    /// it is bound.
-    commutative: bool,
-    dims: Option<Extents>,
-    segments: Option<usize>,
-    levels: Option<Arc<Hierarchy>>,
-}
-
-/// Bound schedules, the latest used first looked at.
-#[derive(Default)]
-pub(super) struct Plans {
-    pub(super) kept: Vec<(Key, Plan)>,
-    pub(super) latest: usize,
-    /// The plan of a call with varied lengths, which is not kept.
-    pub(super) odd: Option<Plan>,
-    /// Calls that went by a plan in `kept`.
-    pub(super) recent: Recent,
-    /// What the cost model chose.
-    chosen: Vec<(Chosen, Algorithm)>,
-    /// What the model of the levels chose, by operation, power of two of the bytes, kind of operator.
-    decided: Vec<((Operation, u32, bool), Option<Decision>)>,
-    /// The groups for the call in progress, if its algorithm is hierarchical.
-    levels: Option<Arc<Hierarchy>>,
-}
-
-/// What the cost model's choice depends on.
-#[derive(Clone, PartialEq)]
-struct Chosen {
-    rates: Rates,
-    operation: Operation,
-    parameter: usize,
-    words: usize,
-    commutative: bool,
-    pairs: bool,
 }
 
 /// What carries a call out.
@@ -133,99 +81,6 @@ impl Comm {
         false
     }
 
-    pub(super) fn mesh_choice(&mut self, dims: &Extents, at: &'static Location<'static>) -> Choice {
-        if dims.ranks() == self.size() {
-            return Choice::Mesh(dims.clone());
-        }
-        self.no_mesh(&dims.to_string(), at)
-    }
-
-    /// Ends the run: there is no such mesh of this many ranks.
-    #[cold]
-    pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
-        static SIG: Sig = Sig::of::<()>("mesh", "", "");
-        let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
-        self.wrong(&SIG, at, 0, what);
-        Choice::Auto
-    }
-
-    /// The extents that the choice prescribes.
-    pub(super) fn dims(&self) -> Option<&Extents> {
-        match &self.choice {
-            Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
-            _ => None,
-        }
-    }
-
-    /// The algorithm for a task of `bytes` bytes.
-    #[inline(always)]
-    pub(super) fn algorithm(&mut self, task: &Task<'_>, bytes: usize) -> Algorithm {
-        match &self.choice {
-            &Choice::Model(rates) => self.modelled(rates, task),
-            Choice::Auto => self.by_rules(task, bytes),
-            Choice::Levels(model) => {
-                let model = model.clone();
-                self.by_levels(&model, task, bytes)
-            }
-            Choice::Groups(groups) => {
-                let groups = groups.clone();
-                self.by_groups(groups, task, bytes)
-            }
-            other => self.forced(other, task),
-        }
-    }
-
-    #[inline(always)]
-    fn by_rules(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
-        let call = choice::Call {
-            operation: task.operation,
-            ranks: self.size(),
-            bytes,
-            commutative: task.commutative,
-            varied: self.is_varied(task),
-            idle: task.operation == Operation::Shift && task.shift == 0,
-        };
-        auto(&self.tuning, &call)
-    }
-
-    /// The hierarchical algorithm, where there is one.
-    #[cold]
-    fn by_groups(&mut self, groups: Arc<Hierarchy>, task: &Task<'_>, bytes: usize) -> Algorithm {
-        let mut own = Algorithm::for_operation(task.operation).filter(|a| a.uses_levels());
-        match own.next() {
-            Some(algorithm) => {
-                self.plans.levels = Some(groups);
-                algorithm
-            }
-            None => self.by_rules(task, bytes),
-        }
-    }
-
-    /// The cheapest by what the machine's levels cost; decided once for each power of two of the length.
-    fn by_levels(&mut self, model: &LevelModel, task: &Task<'_>, bytes: usize) -> Algorithm {
-        if self.is_varied(task) {
-            return self.by_rules(task, bytes);
-        }
-        let class = bytes.max(1).ilog2();
-        let key = (task.operation, class, task.commutative);
-        let known = self.plans.decided.iter().position(|(k, _)| *k == key);
-        let at = known.unwrap_or_else(|| {
-            let decision = model.choose(task.operation, 1 << class, task.commutative);
-            if self.rank() == 0 && explains() {
-                explain(model, task.operation, 1 << class, decision.as_ref());
-            }
-            self.plans.decided.push((key, decision));
-            self.plans.decided.len() - 1
-        });
-        match &self.plans.decided[at].1 {
-            Some(decision) => {
-                self.plans.levels = Some(decision.levels.clone());
-                decision.algorithm
-            }
-            None => self.by_rules(task, bytes),
-        }
-    }
-
     /// What tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
@@ -248,67 +103,19 @@ impl Comm {
         }
     }
 
-    fn is_varied(&self, task: &Task<'_>) -> bool {
-        matches!(task.cut, Cut::Varied(_) | Cut::Pairs { .. })
-    }
-
-    #[cold]
-    fn forced(&self, choice: &Choice, task: &Task<'_>) -> Algorithm {
-        let shape = match choice {
-            Choice::Algorithm(algorithm) | Choice::On(algorithm, _) => return *algorithm,
-            Choice::Ring => schedule::Shape::Ring,
-            Choice::Mesh(extents) => schedule::Shape::Mesh(extents.clone()),
-            Choice::Hypercube => schedule::Shape::Hypercube,
-            Choice::Tree => schedule::Shape::Tree,
-            Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
-                unreachable!("handled by the caller")
-            }
-        };
-        Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
-    }
-
-    /// The cheapest algorithm by the cost model, of those that can serve.
-    #[cold]
-    fn modelled(&mut self, rates: Rates, task: &Task<'_>) -> Algorithm {
-        let key = Chosen {
-            rates,
-            operation: task.operation,
-            parameter: task.parameter(),
-            words: self.words(task),
-            commutative: task.commutative,
-            pairs: matches!(task.cut, Cut::Pairs { .. }),
-        };
-        if let Some((_, algorithm)) = self.plans.chosen.iter().find(|(k, _)| *k == key) {
-            return *algorithm;
+    /// A collective with a block for each rank, of the only rank.
+    #[inline(always)]
+    pub(super) fn keep_block<T: Element>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        parameter: usize,
+        from: &[T],
+        to: &mut [T],
+    ) {
+        if self.enter(sig, at, Params { parameter, ..Params::of(to.len()) }) {
+            small::copy(from, to);
         }
-        let request = self.request(task, Algorithm::BC_ANY);
-        let ranked = rank(&request, key.words as f64, rates, None);
-        let served = ranked.iter().map(|r| r.algorithm).find(|&a| self.schedule(task, a).is_ok());
-        let shape = schedule::Shape::Hypercube;
-        let algorithm = served.unwrap_or_else(|| {
-            Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)
-        });
-        if self.plans.chosen.len() == KEPT {
-            self.plans.chosen.clear();
-        }
-        self.plans.chosen.push((key, algorithm));
-        algorithm
-    }
-
-    /// The m of the cost model: elements of the vector, or of a block.
-    fn words(&self, task: &Task<'_>) -> usize {
-        match task.cut {
-            Cut::Vector(n) | Cut::Equal(n) => n,
-            Cut::Varied(_) => task.len.div_ceil(self.size()),
-            Cut::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
-        }
-    }
-
-    /// The segments of a pipelined chain that the cost model has chosen.
-    fn segments(&self, task: &Task<'_>, algorithm: Algorithm) -> Option<usize> {
-        let Choice::Model(rates) = self.choice else { return None };
-        let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
-        is_chain.then(|| best_segments(self.size(), self.words(task) as f64, rates.t_s, rates.t_w))
     }
 
     /// Carries out a collective call.
@@ -421,132 +228,6 @@ impl Comm {
         self.schedule(task, algorithm).map(drop)
     }
 
-    /// The schedule of `algorithm` for the task, or why it cannot serve it.
-    fn schedule(&self, task: &Task<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
-        let schedule = algorithm
-            .schedule(&self.request(task, algorithm))
-            .map_err(|unfit| unfit.to_string())?;
-        if !task.commutative && !schedule.is_ordered() {
-            return Err(format!(
-                "{algorithm} does not combine in rank order, which {} needs",
-                task.sig.operator
-            ));
-        }
-        if matches!(task.cut, Cut::Pairs { .. }) && forwards(&schedule, self.rank()) {
-            return Err(format!(
-                "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
-            ));
-        }
-        Ok(schedule)
-    }
-
-    fn request(&self, task: &Task<'_>, algorithm: Algorithm) -> Request {
-        let mut request =
-            Request::new(task.operation, self.size()).root(task.root).shift(task.shift as isize);
-        if let Some(dims) = self.dims() {
-            request = request.dims(dims.clone());
-        }
-        if let Some(segments) = self.segments(task, algorithm) {
-            request = request.segments(segments);
-        }
-        if let Some(levels) = self.levels(algorithm) {
-            request = request.levels(Hierarchy::clone(&levels));
-        }
-        request
-    }
-
-    /// The groups for a hierarchical algorithm: those of the choice, else the machine's.
-    fn levels(&self, algorithm: Algorithm) -> Option<Arc<Hierarchy>> {
-        if !algorithm.uses_levels() {
-            return None;
-        }
-        match (&self.choice, &self.usual) {
-            (Choice::Levels(_) | Choice::Groups(_), _) => self.plans.levels.clone(),
-            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
-            _ => None,
-        }
-    }
-
-    /// Makes `plans.latest` (or `plans.odd`) the plan for the task.
-    #[inline(always)]
-    fn prepare(
-        &mut self,
-        task: &Task<'_>,
-        algorithm: Algorithm,
-        kernel: &Kernel<'_>,
-    ) -> Result<(), String> {
-        let (vector, len) = match task.cut {
-            Cut::Vector(n) => (true, n),
-            Cut::Equal(n) => (false, n),
-            Cut::Varied(_) | Cut::Pairs { .. } => return self.bind_odd(task, algorithm, kernel),
-        };
-        self.plans.odd = None;
-        let dims = self.dims().cloned();
-        let segments = self.segments(task, algorithm);
-        let levels = self.levels(algorithm);
-        let fits = |key: &Key| {
-            key.algorithm == algorithm
-                && key.len == len
-                && key.parameter == task.parameter()
-                && key.size == kernel.size()
-                && key.operation == task.operation
-                && key.vector == vector
-                && key.commutative == task.commutative
-                && key.dims == dims
-                && key.segments == segments
-                && key.levels == levels
-        };
-        let plans = &mut self.plans;
-        if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
-            return Ok(());
-        }
-        if let Some(i) = plans.kept.iter().position(|(key, _)| fits(key)) {
-            plans.latest = i;
-            return Ok(());
-        }
-        let key = Key {
-            algorithm,
-            operation: task.operation,
-            parameter: task.parameter(),
-            vector,
-            len,
-            size: kernel.size(),
-            commutative: task.commutative,
-            dims,
-            segments,
-            levels,
-        };
-        self.bind_new(key, task, kernel)
-    }
-
-    #[cold]
-    fn bind_new(&mut self, key: Key, task: &Task<'_>, kernel: &Kernel<'_>) -> Result<(), String> {
-        let schedule = self.schedule(task, key.algorithm)?;
-        let plan = bind(&schedule, self.rank(), task.cut, kernel.size());
-        let plans = &mut self.plans;
-        if plans.kept.len() < KEPT {
-            plans.kept.push((key, plan));
-            plans.latest = plans.kept.len() - 1;
-        } else {
-            plans.recent = Recent::default();
-            plans.latest = (plans.latest + 1) % KEPT;
-            plans.kept[plans.latest] = (key, plan);
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn bind_odd(
-        &mut self,
-        task: &Task<'_>,
-        algorithm: Algorithm,
-        kernel: &Kernel<'_>,
-    ) -> Result<(), String> {
-        let schedule = self.schedule(task, algorithm)?;
-        self.plans.odd = Some(bind(&schedule, self.rank(), task.cut, kernel.size()));
-        Ok(())
-    }
-
     /// # Safety
     /// As [`perform`](Comm::perform).
     unsafe fn fused(
@@ -619,32 +300,4 @@ fn footprint(task: &Task<'_>, p: usize, size: usize) -> usize {
         _ => p,
     };
     larger.saturating_mul(size).saturating_mul(buffers)
-}
-
-/// Whether choices are to be printed.
-fn explains() -> bool {
-    static EXPLAINS: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
-    *EXPLAINS
-}
-
-#[cold]
-fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Option<&Decision>) {
-    let (p, costs) = (model.ranks(), model.costs());
-    match decision {
-        Some(decision) => eprintln!(
-            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (estimated, levels of {costs})",
-            2 * bytes - 1
-        ),
-        None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),
-    }
-}
-
-/// Whether `rank` sends blocks of an all-to-all that are not its own.
-fn forwards(schedule: &Schedule, rank: usize) -> bool {
-    let p = schedule.contract().ranks;
-    (0..schedule.steps()).any(|k| {
-        let step = schedule.step(k, rank);
-        step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
-    })
 }

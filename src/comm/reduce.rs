@@ -5,7 +5,7 @@ use super::perform::Task;
 use super::small;
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::{Params, Sig};
+use crate::fabric::{Check, Params, Sig};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
@@ -48,6 +48,10 @@ impl Comm {
         }
         if self.order == Order::Fixed {
             return self.reduce_fixed(at, buf, &op, root);
+        }
+        if self.is_alone() {
+            let _ = self.enter(sig, at, Params { parameter: root, ..Params::of(buf.len()) });
+            return;
         }
         let task = Task {
             operation: Operation::Reduce,
@@ -180,6 +184,9 @@ impl Comm {
         }
         if self.order == Order::Fixed {
             return self.reduce_scatter_fixed(at, all, mine, None, &op);
+        }
+        if self.is_alone() {
+            return self.keep_block(sig, at, Check::NO_PARAMETER, all, mine);
         }
         let task = Task {
             operation: Operation::ReduceScatter,

@@ -1,12 +1,13 @@
 //! Prefix combinations.
 
-use super::Comm;
 use super::perform::Task;
+use super::{AT_GATES, Comm, gated};
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::Sig;
+use crate::fabric::{Params, Sig};
+use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::schedule::Operation;
+use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
 
 impl Comm {
@@ -72,6 +73,29 @@ impl Comm {
         buf: &mut [T],
         op: O,
     ) {
+        if self.is_alone() {
+            let exclusive = operation == Operation::ExclusiveScan;
+            if self.enter(sig, at, Params::of(buf.len()))
+                && let (true, Some(x)) = (exclusive, identity)
+            {
+                buf.fill(*x);
+            }
+            return;
+        }
+        let bytes = size_of_val(buf);
+        let is_small = bytes <= EAGER && bytes < self.tuning.scan_fused;
+        if self.is_auto() && self.port.is_gated() && is_small {
+            let algorithm = Algorithm::SCAN_HCUBE.index() | AT_GATES;
+            let inclusive = operation == Operation::Scan;
+            if self.enter(sig, at, Params { algorithm, ..Params::of(buf.len()) }) {
+                let (port, all) = (&mut self.port, &mut self.addresses);
+                let result = gated::scan(port, all, buf, &op, inclusive, identity);
+                if let Err(stop) = result {
+                    self.stop(stop);
+                }
+            }
+            return;
+        }
         let task = Task {
             operation,
             sig,

@@ -46,6 +46,9 @@ impl Comm {
         if self.rank() == root && !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
+        if self.is_alone() {
+            return self.keep_block(sig, at, root, all, mine);
+        }
         self.deal(sig, at, root, Cut::Equal(len), len, all, mine);
     }
 

@@ -4,7 +4,7 @@ use super::Comm;
 use super::perform::Task;
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::Sig;
+use crate::fabric::{Params, Sig};
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -33,10 +33,15 @@ impl Comm {
     pub fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize) {
         let sig = const { &Sig::of::<T>("shift", "", "by") };
         let p = self.size() as isize;
+        let at = Location::caller();
+        if self.is_alone() {
+            let _ = self.enter(sig, at, Params { parameter: 0, ..Params::of(buf.len()) });
+            return;
+        }
         let task = Task {
             operation: Operation::Shift,
             sig,
-            at: Location::caller(),
+            at,
             root: 0,
             shift: distance.rem_euclid(p) as usize,
             cut: Cut::Vector(buf.len()),

@@ -86,6 +86,15 @@ pub(super) unsafe fn get<T: Element>(body: *const u8, data: &mut [T]) {
     }
 }
 
+/// Copies elements. One, the usual case, without a loop.
+#[inline(always)]
+pub(super) fn copy<T: Element>(from: &[T], to: &mut [T]) {
+    match (from, &mut *to) {
+        ([x], [to]) => *to = *x,
+        _ => to.copy_from_slice(from),
+    }
+}
+
 /// Combines a body with `own`: from its left or from its right.
 ///
 /// # Safety
@@ -119,6 +128,46 @@ unsafe fn join<T: Element, O: Operator<T>>(body: *const u8, own: &mut [T], left:
     }
 }
 
+/// One-to-all: interval halving, the messages of `BC-ANY` in the same order.
+#[inline(always)]
+pub(super) fn spread<T: Element>(port: &mut Port, buf: &mut [T], root: usize) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    let guard = Guard::new(port);
+    let mut holder = root;
+    let (mut low, mut high) = (0, p);
+    let mut half = p.next_power_of_two() / 2;
+    while half > 0 {
+        if high - low > half {
+            let middle = low + half;
+            let holds_low = holder < middle;
+            let other = if holds_low { (holder + half).min(high - 1) } else { holder - half };
+            if rank == holder {
+                guard.port.post_copy(other, buf.len(), size_of::<T>(), |body| {
+                    // SAFETY: there is room for `buf`.
+                    unsafe { put(buf, body) }
+                })?;
+            } else if rank == other {
+                guard.port.take_copy(holder, buf.len(), size_of::<T>(), |body| {
+                    // SAFETY: the peer wrote as many elements of the same type
+                    // (fingerprint and length agree), and we have not consumed them.
+                    unsafe { get(body, buf) }
+                })?;
+            }
+            if (rank < middle) != holds_low {
+                holder = other;
+            }
+            if rank < middle {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        half /= 2;
+    }
+    guard.disarm();
+    Ok(())
+}
+
 /// Everybody shows its vector to everybody, and combines all of them itself.
 /// `all` is scratch space for addresses.
 #[inline(always)]
@@ -139,11 +188,17 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
         unsafe { put(buf, body) }
     });
     if p == 2 {
-        guard.port.look(1 - rank, buf.len(), size_of::<T>(), |body| {
-            // SAFETY: the peer shows as many elements of the same type
-            // (fingerprint and length agree) until we show something again.
-            unsafe { join(body, buf, rank == 1, op) }
-        })?;
+        guard.port.look(
+            1 - rank,
+            buf.len(),
+            size_of::<T>(),
+            #[inline(always)]
+            |body| {
+                // SAFETY: the peer shows as many elements of the same type
+                // (fingerprint and length agree) until we show something again.
+                unsafe { join(body, buf, rank == 1, op) }
+            },
+        )?;
     } else {
         all.clear();
         all.resize(p, std::ptr::null_mut());

@@ -19,24 +19,11 @@
 //! for takes of steps before `k` at other ranks, and takes of step `k` only for
 //! posts of step `k`; so the ranks that are least far can always go on.
 
+use super::cut::Cut;
 use super::plan::{Action, Memory, Piece, Place, Plan, Target};
 use crate::mailbox::EAGER;
 use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Step};
 use std::collections::HashMap;
-
-/// How the data of a call are cut into the contract's blocks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Cut<'a> {
-    /// A vector of so many elements, whole or cut evenly into the parts.
-    Vector(usize),
-    /// Blocks of so many elements each.
-    Equal(usize),
-    /// Block `j` has `counts[j]` elements.
-    Varied(&'a [usize]),
-    /// All-to-all: this rank sends `send[j]` elements to `j` and receives
-    /// `recv[j]` from it. Only for schedules that do not forward.
-    Pairs { send: &'a [usize], recv: &'a [usize] },
-}
 
 /// A post that its receiver may still be reading from.
 struct Reader {

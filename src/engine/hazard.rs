@@ -1,7 +1,8 @@
 //! Hazards, looked for in bound plans: does a rank ever write what a peer may
 //! be reading?
 
-use super::bind::{Cut, bind};
+use super::bind::bind;
+use super::cut::Cut;
 use super::plan::{Action, Piece, Plan};
 use crate::schedule::{Operation, Schedule};
 use std::fmt;

@@ -13,6 +13,7 @@
 //! once per slice.
 
 mod bind;
+mod cut;
 mod execute;
 pub(crate) mod fixed;
 pub(crate) mod fused;
@@ -26,7 +27,8 @@ mod verify;
 
 pub use hazard::{Hazard, check_hazards};
 
-pub(crate) use bind::{Cut, bind};
+pub(crate) use bind::bind;
+pub(crate) use cut::Cut;
 pub(crate) use execute::{Buffers, Guard, execute};
 pub(crate) use kernel::Kernel;
 pub(crate) use plan::Plan;

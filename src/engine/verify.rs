@@ -11,7 +11,8 @@
 //!   the right elements, in rank order where that is claimed; nothing
 //!   uninitialised is read, inputs and bystanders' buffers stay as they are.
 
-use super::bind::{Cut, bind};
+use super::bind::bind;
+use super::cut::Cut;
 use super::plan::{Action, Memory, Piece, Place, Plan};
 use crate::mailbox::{EAGER, SLOTS};
 use crate::schedule::{Algorithm, Mode, Operation, Request, Schedule};

@@ -87,10 +87,16 @@ impl Slot {
         self.body.with_mut(|body| {
             // SAFETY: by the contract.
             unsafe {
-                (&raw mut (*body).header).write(header);
                 fill((&raw mut (*body).bytes).cast());
+                (&raw mut (*body).header).write(header);
             }
         });
+    }
+
+    /// A hint that the second line will be read.
+    #[inline(always)]
+    pub(crate) fn fetch_second_line(&self) {
+        crate::sync::fetch(std::ptr::from_ref(self).cast::<u8>().wrapping_add(64));
     }
 
     /// Reads header and payload.

@@ -96,6 +96,19 @@ impl Gate {
         (0..looks).any(|_| word.load(Ordering::Acquire) == episode)
     }
 
+    /// [`has_shown_within`](Gate::has_shown_within) for a payload that goes on in
+    /// the slot's second line: that one is fetched as the first is, so that both
+    /// come at the same time.
+    #[inline(always)]
+    pub(crate) fn has_shown_two_lines_within(&self, episode: u64, looks: u32) -> bool {
+        let slot = self.slot(episode);
+        (0..looks).any(|_| {
+            slot.fetch_second_line();
+            // Ordering: as in `has_shown`.
+            slot.word.load(Ordering::Acquire) == episode
+        })
+    }
+
     /// What the owner shows in `episode`: header and payload.
     ///
     /// # Safety

@@ -3,19 +3,20 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::parts::PerRank;
-use super::rank::{Roster, is_in_a_run, take_part};
+use super::rank::{Roster, is_in_a_run};
+use super::shared::{Job, Shared};
 use crate::Comm;
-use crate::comm::{Account, compare};
+use crate::comm::Account;
 use crate::engine::fused::chunk;
 use crate::error::Error;
-use crate::fabric::{Fabric, MAX_RANKS, Port, World};
+use crate::fabric::{MAX_RANKS, World};
 use crate::machine::{Machine, affinity};
 use crate::model::{
     Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
 };
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
-use crate::wait::{Bed, Crowd, Wait, know_cores};
+use crate::wait::{Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
@@ -46,41 +47,6 @@ pub struct Binding {
     /// Why it is not bound to it: the binding was refused, or read back as
     /// something else.
     pub problem: Option<String>,
-}
-
-/// What the ranks run: the closure, and the number of the run.
-#[derive(Clone, Copy)]
-enum Job {
-    Idle,
-    /// Move into the new communicator ([`Port::move_in`]).
-    MoveIn,
-    Run(*const (dyn Fn(usize, &mut Comm) + Sync), u64),
-    Stop,
-}
-
-// SAFETY: the pointer is used only between `start` and `await_done` of one
-// run, while the closure is borrowed by `run`; the closure is `Sync`.
-unsafe impl Send for Job {}
-// SAFETY: as above.
-unsafe impl Sync for Job {}
-
-/// What the workers and the team share.
-struct Shared {
-    world: Arc<World>,
-    dispatch: Dispatch<Job>,
-    roster: OnceLock<Arc<Roster>>,
-    /// The id of the fabric in use; a worker whose communicator is of another
-    /// one takes its new one from `fresh`.
-    fabric: AtomicU64,
-    fresh: Box<[Mutex<Option<Comm>>]>,
-    /// The number of the latest run in which a rank lost its communicator.
-    harmed: AtomicU64,
-    /// By rank: what it has done with the communicator.
-    accounts: Box<[CachePadded<Account>]>,
-    problems: Box<[Mutex<Option<String>>]>,
-    wait: Wait,
-    profile: ProfileReport,
-    rules: Arc<Rules>,
 }
 
 /// Ranks on pinned threads that run closures together.
@@ -501,104 +467,6 @@ impl Drop for OuterBinding {
     }
 }
 
-impl Shared {
-    fn roster(&self) -> &Arc<Roster> {
-        self.roster.get().expect("set when the team was built")
-    }
-
-    /// New words for everybody, rank 0's communicator returned, the others'
-    /// left for the workers. Only while no rank runs.
-    fn renew(&self) -> Comm {
-        let ranks = self.world.ranks();
-        let members: Box<[usize]> = (0..ranks).collect();
-        let apart = self.roster().apart(&members);
-        let (fabric, beds) = Fabric::new(self.world.clone(), members, apart);
-        let fabric = Arc::new(fabric);
-        self.fabric.store(fabric.id(), Relaxed);
-        let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
-            // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
-            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
-        });
-        let caller = comms.next().expect("a team has at least one rank");
-        for (slot, comm) in self.fresh[1..].iter().zip(comms) {
-            *slot.lock().unwrap_or_else(|e| e.into_inner()) = Some(comm);
-        }
-        caller
-    }
-
-    fn bind(&self, rank: usize, pu: usize) {
-        let problem = affinity::pin_current_thread(pu).err().map(|e| e.to_string());
-        *self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()) = problem;
-    }
-
-    fn take_part(
-        &self,
-        rank: usize,
-        run: u64,
-        comm: &mut Comm,
-        body: &(dyn Fn(usize, &mut Comm) + Sync),
-    ) {
-        // Relaxed: the end of the job publishes it.
-        if take_part(&self.world, rank, run, comm, body) {
-            self.accounts[rank].settle(comm);
-        } else {
-            self.harmed.store(run, Relaxed);
-        }
-    }
-
-    /// A worker's communicator, which may have been replaced by a new one.
-    fn current<'a>(&self, rank: usize, comm: &'a mut Option<Comm>) -> &'a mut Comm {
-        if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
-            *comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
-        }
-        comm.as_mut().expect("`renew` leaves one for every worker")
-    }
-
-    /// A worker's life.
-    fn work(&self, worker: usize, bed: &Bed) {
-        let rank = worker + 1;
-        let mut seen = 0;
-        let mut comm: Option<Comm> = None;
-        loop {
-            let (epoch, job) = self.dispatch.next(worker, seen, bed, self.wait);
-            seen = epoch;
-            match job {
-                Job::Idle => {}
-                Job::MoveIn => drop(self.current(rank, &mut comm).move_in()),
-                Job::Stop => return,
-                Job::Run(body, run) => {
-                    let comm = self.current(rank, &mut comm);
-                    // SAFETY: `dispatch` keeps the closure until this worker
-                    // is done.
-                    let body = unsafe { &*body };
-                    self.take_part(rank, run, comm, body);
-                }
-            }
-            self.dispatch.done(worker, epoch);
-        }
-    }
-
-    /// How run `run` went. Only while no rank runs.
-    fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
-        if self.world.is_poisoned(run) {
-            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
-        }
-        if self.harmed.load(Relaxed) == run {
-            return Ok(());
-        }
-        compare(fabric, |rank| &self.accounts[rank])
-    }
-}
-
-pub(super) fn check_ranks(ranks: usize) -> Result<(), Error> {
-    if (1..=MAX_RANKS).contains(&ranks) {
-        Ok(())
-    } else {
-        Err(Error::Ranks { asked: ranks, limit: MAX_RANKS })
-    }
-}
-
 impl Drop for Team {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: no run is under way, so all workers are done.
@@ -619,5 +487,13 @@ impl Drop for Team {
 impl fmt::Debug for Team {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Team").field("bindings", &self.bindings()).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn check_ranks(ranks: usize) -> Result<(), Error> {
+    if (1..=MAX_RANKS).contains(&ranks) {
+        Ok(())
+    } else {
+        Err(Error::Ranks { asked: ranks, limit: MAX_RANKS })
     }
 }

@@ -6,6 +6,7 @@ mod dispatch;
 mod external;
 mod parts;
 mod rank;
+mod shared;
 #[cfg(test)]
 mod tests;
 

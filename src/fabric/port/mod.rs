@@ -1,0 +1,359 @@
+//! A rank's hold on a communicator: private counters, and every operation
+//! that may have to wait. One port per rank and communicator; it is used by
+//! one thread at a time (`&mut`), and in a team's run only by the rank's own.
+
+use super::record::{Call, Records};
+use super::sig::{Check, Kind, Params, Sig};
+use super::words::{Fabric, Seat};
+use super::world::Line;
+use crate::mailbox::{Board, Channel, End, Gate, Header, Link, Shelf};
+use crate::sync::Arc;
+use crate::wait::{Bed, Wait};
+use std::panic::Location;
+use std::ptr::NonNull;
+
+mod message;
+mod payload;
+mod together;
+mod waiting;
+
+pub(crate) use payload::{Span, Words};
+pub(crate) use waiting::Stop;
+use waiting::{FEW_LOOKS, MANY_LOOKS};
+
+/// What no rank's `present` is.
+const CLOSED: u64 = u64::MAX;
+
+/// Ranks up to which everybody looks at everybody's gate: one step, and `p - 1`
+/// lines to pull. More do so where ranks outnumber cores: there the steps count,
+/// since in each a rank waits until others have had the core.
+const FEW: usize = 4;
+
+/// What a rank has of one peer. The addresses are those of the fabric's words,
+/// looked up once: on the way of a message each look-up counts.
+#[derive(Clone)]
+struct Peer {
+    end: End,
+    /// To the peer and from it.
+    out: NonNull<Channel>,
+    inc: NonNull<Channel>,
+    gate: NonNull<Gate>,
+    board: NonNull<Board>,
+    seat: NonNull<Seat>,
+    /// For messages to the peer; none until the first that needs it.
+    shelf: Option<NonNull<Shelf>>,
+}
+/// See the module documentation.
+pub(crate) struct Port {
+    peers: Box<[Peer]>,
+    rank: usize,
+    /// The run, or [`CLOSED`] once the port is dead: what the rank's `present` must be.
+    pass: u64,
+    line: NonNull<Line>,
+    records: NonNull<Records>,
+    /// Looks before a wait counts as long.
+    looks: u32,
+    /// Whether small all-to-all exchanges go through the gates: the same on all
+    /// ranks.
+    gated: bool,
+    /// The latest episode of the gates; equal on all ranks.
+    episode: u64,
+    fabric: Arc<Fabric>,
+    /// The fabric's.
+    id: u64,
+    run: u64,
+    wait: Wait,
+    bed: Bed,
+    /// The own gate, and what belongs to it.
+    gate: NonNull<Gate>,
+    shelf: Option<NonNull<Shelf>>,
+    /// Pointers under way: peer and message number.
+    debts: Vec<(usize, u32)>,
+    /// Collective calls so far; equal on all ranks.
+    calls: u64,
+    /// Sum over the calls that sent nothing; equal on all ranks.
+    unsent: u64,
+    /// The call that has a notice on this rank's board which peers may still
+    /// be using, or in which this rank may be using theirs.
+    open: Option<u64>,
+    sig: &'static Sig,
+    check: Check,
+    /// Set by `quiesce`: the port refuses everything from then on.
+    dead: bool,
+    moved_in: bool,
+}
+
+static NO_CALL: Sig = Sig::of::<()>("no call", "", "");
+
+impl Port {
+    /// # Safety
+    /// This is the only port of `rank` on `fabric`, in the fabric's lifetime,
+    /// unless it is the continuation of one that [`Port::parts`] took apart.
+    pub(crate) unsafe fn new(
+        fabric: Arc<Fabric>,
+        rank: usize,
+        bed: Bed,
+        run: u64,
+        wait: Wait,
+    ) -> Self {
+        let start = fabric.world().start();
+        let peer = |peer| Peer {
+            end: End::after(start),
+            out: NonNull::from(fabric.channel(rank, peer)),
+            inc: NonNull::from(fabric.channel(peer, rank)),
+            gate: NonNull::from(fabric.gate(peer)),
+            board: NonNull::from(fabric.board(peer)),
+            seat: NonNull::from(fabric.seat(peer)),
+            shelf: None,
+        };
+        let peers = (0..fabric.size()).map(peer).collect();
+        let member = fabric.member(rank);
+        let line = NonNull::from(fabric.world().line(member));
+        let records = NonNull::from(fabric.world().records(member));
+        let gate = NonNull::from(fabric.gate(rank));
+        let mut port = Port {
+            gate,
+            peers,
+            rank,
+            pass: run,
+            line,
+            records,
+            looks: FEW_LOOKS,
+            gated: false,
+            episode: 0,
+            id: fabric.id(),
+            fabric,
+            run,
+            wait,
+            bed,
+            shelf: None,
+            debts: Vec::new(),
+            calls: u64::from(start),
+            unsent: 0,
+            open: None,
+            sig: &NO_CALL,
+            check: Check(0),
+            dead: false,
+            moved_in: false,
+        };
+        port.look_round();
+        port
+    }
+
+    /// Takes in what holds for this run.
+    fn look_round(&mut self) {
+        let crowded = self.fabric.world().is_crowded();
+        let may_spin = match self.wait {
+            Wait::Spin => true,
+            Wait::Auto => !crowded,
+            Wait::Yield | Wait::Park => false,
+        };
+        self.looks = if may_spin { MANY_LOOKS } else { FEW_LOOKS };
+        self.gated = crowded || self.size() <= FEW;
+    }
+
+    #[inline(always)]
+    fn line(&self) -> &Line {
+        // SAFETY: a word of the world, which the fabric keeps.
+        unsafe { self.line.as_ref() }
+    }
+
+    /// Whether the port can be used: its rank is in the run that it belongs to,
+    /// and has left neither that nor the communicator.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.line().present() == self.pass
+    }
+
+    /// Whether small exchanges of all with all are to go through
+    /// [`show_all`](Port::show_all): the same answer on all ranks.
+    #[inline(always)]
+    pub(crate) fn is_gated(&self) -> bool {
+        self.gated
+    }
+
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    #[inline(always)]
+    pub(crate) fn size(&self) -> usize {
+        self.peers.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn fabric(&self) -> &Arc<Fabric> {
+        &self.fabric
+    }
+
+    #[inline(always)]
+    pub(crate) fn run(&self) -> u64 {
+        self.run
+    }
+
+    pub(crate) fn wait_policy(&self) -> Wait {
+        self.wait
+    }
+
+    /// Whether the port has given up its communicator.
+    #[inline(always)]
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// Whether the rank has left its run, here or in another communicator.
+    #[inline(always)]
+    pub(crate) fn has_left_run(&self) -> bool {
+        self.fabric.world().has_left(self.fabric.member(self.rank), self.run)
+    }
+
+    /// Declares that user code may run from now on, until `come_out`: if it
+    /// fails in a call on another communicator, the rank is not done yet.
+    #[inline(always)]
+    pub(crate) fn go_in(&self) {
+        self.line().go_in();
+    }
+
+    /// The end of what `go_in` began.
+    #[inline(always)]
+    pub(crate) fn come_out(&self) {
+        self.line().come_out();
+    }
+
+    /// Puts what belongs to this rank into the memory of the core that it runs
+    /// on, before the communicator is used for the first time. Returns whether
+    /// there was anything to do.
+    pub(crate) fn move_in(&mut self) -> bool {
+        if std::mem::replace(&mut self.moved_in, true) || !self.fabric.is_apart() {
+            return false;
+        }
+        self.fabric.move_in(self.rank);
+        // Allocated, and so written, here.
+        self.peers = self.peers.clone();
+        true
+    }
+
+    /// Takes part in run `run` from now on.
+    pub(crate) fn join_run(&mut self, run: u64) {
+        self.fabric.world().join(self.fabric.member(self.rank), run);
+        self.run = run;
+        if !self.dead {
+            self.pass = run;
+        }
+        self.look_round();
+    }
+
+    /// Messages posted less messages taken, summed over the peers, modulo
+    /// 2^32: the sum over all ranks is 0 exactly if every message was received.
+    pub(crate) fn balance(&self) -> u32 {
+        self.peers.iter().fold(0, |sum, p| sum.wrapping_add(p.end.tx).wrapping_sub(p.end.rx))
+    }
+
+    /// Collective calls so far, modulo 2^32: equal on all ranks after a run that
+    /// went well.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls as u32
+    }
+
+    /// The fingerprint of the call in progress.
+    pub(crate) fn call(&self) -> &'static Sig {
+        self.sig
+    }
+
+    /// The record of the call in progress, or of the one before.
+    pub(crate) fn record(&self) -> Option<Call> {
+        let records = self.fabric.world().records(self.fabric.member(self.rank));
+        records.find(self.fabric.id(), self.check.record())
+    }
+
+    /// A collective call that sends no message, and so is compared with
+    /// nobody's: at the end of the run the sums of these are.
+    pub(crate) fn keep_in_mind(&mut self) {
+        let digest = self.record().map_or(0, |call| call.digest());
+        self.unsent = self.unsent.wrapping_mul(31).wrapping_add(digest);
+    }
+
+    /// What [`keep_in_mind`](Port::keep_in_mind) was told so far.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Starts a collective call.
+    #[inline(always)]
+    pub(crate) fn enter(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) {
+        self.calls += 1;
+        self.begin(self.calls, sig, at, params);
+    }
+
+    /// Starts a point-to-point call, of which `sig` goes on record; what
+    /// travels is compared with `wire`, the same for send and receive.
+    #[inline(always)]
+    pub(crate) fn enter_p2p(
+        &mut self,
+        sig: &'static Sig,
+        wire: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) {
+        self.begin(0, sig, at, params);
+        self.sig = wire;
+    }
+
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        call: u64,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) {
+        // SAFETY: the world's, which the fabric keeps.
+        let records = unsafe { self.records.as_ref() };
+        let record = records.note(self.id, call, sig, at, &params);
+        self.sig = sig;
+        self.check =
+            Check::new(call, if call == 0 { &const { Params::of(0) } } else { &params }, record);
+    }
+
+    #[inline(always)]
+    fn header(&self, kind: Kind) -> Header {
+        Header { sig: std::ptr::from_ref(self.sig).cast(), check: self.check.with(kind).0 }
+    }
+}
+
+impl Peer {
+    /// Both directions between this rank and the peer.
+    #[inline(always)]
+    fn link(&mut self) -> Link<'_> {
+        // SAFETY: the fabric keeps the channels, and the port keeps the
+        // fabric. This is the rank's only port (`Port::new`), which is borrowed
+        // exclusively, so no other thread acts for this end; the counters are
+        // only used here and began with the channels.
+        unsafe { Link::new(self.out.as_ref(), self.inc.as_ref(), &mut self.end) }
+    }
+
+    #[inline(always)]
+    fn gate(&self) -> &Gate {
+        // SAFETY: as above.
+        unsafe { self.gate.as_ref() }
+    }
+
+    #[inline(always)]
+    fn board(&self) -> &Board {
+        // SAFETY: as above.
+        unsafe { self.board.as_ref() }
+    }
+
+    /// Wakes the peer if it is parked.
+    #[inline(always)]
+    fn wake(&self) {
+        // SAFETY: as above.
+        unsafe { self.seat.as_ref() }.wake();
+    }
+}

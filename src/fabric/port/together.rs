@@ -1,0 +1,160 @@
+//! What all ranks of a communicator do together: gates and boards.
+
+use super::super::sig::{Check, Kind, Params};
+use super::payload::{FIRST, LONG, Own, Shelved, pack};
+use super::{Peer, Port, Stop};
+#[allow(unused_imports)] // For the documentation.
+use crate::mailbox::EAGER;
+use crate::mailbox::{Header, Notice};
+
+impl Port {
+    /// Shows `len` elements of `size` bytes, [`EAGER`] bytes at most, written by
+    /// `fill`, to all peers, each of which does the same and
+    /// [`look`](Port::look)s at everybody's: the gates. Does not wait. They are
+    /// copied; nothing needs to be settled.
+    #[inline(always)]
+    pub(crate) fn show_all(&mut self, len: usize, size: usize, fill: impl FnOnce(*mut u8)) {
+        self.episode += 1;
+        let bytes = len * size;
+        let header = self.header(Kind::copied(bytes));
+        let Port { gate, fabric, shelf, episode, .. } = self;
+        // SAFETY: a word of the fabric, which is kept.
+        let gate = unsafe { gate.as_ref() };
+        // SAFETY: this is the owner; whoever shows something has looked at all
+        // peers in the episode before, or the port is dead. A body has room
+        // for what goes there, and the shelf was made for this gate alone, and
+        // is kept by the fabric.
+        unsafe {
+            if bytes <= LONG {
+                gate.show(*episode, header, |body| pack(body, len, bytes, fill));
+            } else {
+                let shelf = *shelf.get_or_insert_with(|| fabric.new_shelf());
+                let place = gate.place(shelf.as_ref(), *episode, fill);
+                let shelved = Shelved { len, place };
+                gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved));
+            }
+        }
+        self.wake_all();
+    }
+
+    /// Waits for what `peer` shows in this episode; `take` gets it, as from
+    /// [`take_copy`](Port::take_copy). It stays where it is until this rank shows
+    /// something again.
+    #[inline(always)]
+    pub(crate) fn look<R>(
+        &mut self,
+        peer: usize,
+        len: usize,
+        size: usize,
+        take: impl FnOnce(*const u8) -> R,
+    ) -> Result<R, Stop> {
+        let own = Own { header: self.header(Kind::copied(len * size)), sig: self.sig, len };
+        let episode = self.episode;
+        let gate = self.peers[peer].gate;
+        // SAFETY: a word of the fabric, which is kept.
+        let gate = unsafe { gate.as_ref() };
+        let (looks, bytes) = (self.looks, len * size);
+        let has_shown = match bytes > FIRST && bytes <= LONG {
+            true => gate.has_shown_two_lines_within(episode, looks),
+            false => gate.has_shown_within(episode, looks),
+        };
+        if !has_shown {
+            self.wait_more(peer, &mut |peer| peer.gate().has_shown(episode))?;
+        }
+        // SAFETY: this rank is in that episode, and has seen its word; the body
+        // was written by `show_all`.
+        unsafe {
+            gate.read(
+                episode,
+                #[inline(always)]
+                |got, body| own.unpack(peer, bytes, got, body, take),
+            )
+        }
+    }
+
+    /// Shows two places of `len` elements in this rank's memory to all peers,
+    /// until [`close`](Port::close).
+    #[inline(always)]
+    pub(crate) fn show(&mut self, a: *mut u8, b: *mut u8, len: usize) {
+        self.open = Some(self.calls);
+        let notice = Notice { header: self.header(Kind::SLICE), a, b, len };
+        // SAFETY: this is the owner; and `close` (or `quiesce`, after which
+        // the port is dead) has waited for everyone to be done with the
+        // notice before this one.
+        unsafe { self.peers[self.rank].board().show(self.calls, notice) };
+        self.wake_all();
+    }
+
+    /// Waits for `peer`'s notice of this call. `len` is compared unless `None`.
+    #[inline(always)]
+    pub(crate) fn notice(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
+        let call = self.calls;
+        // A peer that shows a *later* call never showed this one to us.
+        self.wait(peer, |peer| peer.board().look() >= call)?;
+        let expected = self.header(Kind::SLICE);
+        let board = self.peers[peer].board();
+        if board.look() != call {
+            let check = Check::new(board.look(), &const { Params::of(0) }, 0);
+            let got = Header { sig: expected.sig, check: check.0 };
+            return Err(Stop::Mismatch { peer, expected, got, lens: None });
+        }
+        // SAFETY: this rank is in call `call`, has seen that number, and
+        // finishes it only in `finish`.
+        let notice = unsafe { board.notice() };
+        let got = notice.header;
+        if !Check(expected.check).agrees(Check(got.check)) || !self.sig.agrees(got.sig) {
+            return Err(Stop::Mismatch { peer, expected, got, lens: None });
+        }
+        match len {
+            Some(len) if len != notice.len => {
+                Err(Stop::Mismatch { peer, expected, got, lens: Some((len, notice.len)) })
+            }
+            _ => Ok(notice),
+        }
+    }
+
+    /// Why a call ends in which `peer`'s notice, of this call, stands for
+    /// another number of elements than this rank expects.
+    #[cold]
+    pub(crate) fn unequal(&self, peer: usize, expected: usize, got: usize) -> Stop {
+        // Its header agrees with this rank's own but for the record's number.
+        // SAFETY: as in `notice`, which the caller has had it from.
+        let header = unsafe { self.fabric.board(peer).notice() }.header;
+        let lens = Some((expected, got));
+        Stop::Mismatch { peer, expected: self.header(Kind::SLICE), got: header, lens }
+    }
+
+    /// Declares this rank done with all foreign memory of this call.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self) {
+        self.peers[self.rank].board().finish(self.calls);
+        self.wake_all();
+    }
+
+    /// Wakes every peer that is parked.
+    #[inline(always)]
+    fn wake_all(&self) {
+        // The own seat does no harm: this rank is awake.
+        match &*self.peers {
+            [a, b] => if self.rank == 0 { b } else { a }.wake(),
+            peers => peers.iter().for_each(Peer::wake),
+        }
+    }
+
+    /// Waits until `peer` has finished this call.
+    #[inline(always)]
+    pub(crate) fn await_finished(&mut self, peer: usize) -> Result<(), Stop> {
+        let call = self.calls;
+        self.wait(peer, |peer| peer.board().has_finished(call))
+    }
+
+    /// Waits until all peers have finished this call: the board is free again.
+    #[inline(always)]
+    pub(crate) fn close(&mut self) -> Result<(), Stop> {
+        for d in 1..self.size() {
+            self.await_finished((self.rank + d) % self.size())?;
+        }
+        self.open = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! Waiting for a peer, and how a wait ends badly.
+
+use super::{CLOSED, Peer, Port};
+use crate::mailbox::Header;
+use crate::wait::{Patience, Pause};
+
+/// Looks at the awaited word before anything else is considered; free, since
+/// nobody waits shorter than one line transfer. Where a rank may spin it looks
+/// longer (one to two microseconds) before the wait is announced: an
+/// announcement is a line that the awaited rank's own waits would read, and
+/// so costs transfers on exchanges between distant cores.
+#[cfg(not(loom))]
+pub(super) const FEW_LOOKS: u32 = 64;
+#[cfg(not(loom))]
+pub(super) const MANY_LOOKS: u32 = 1000;
+#[cfg(loom)]
+pub(super) const FEW_LOOKS: u32 = 1;
+#[cfg(loom)]
+pub(super) const MANY_LOOKS: u32 = 1;
+
+/// Why a wait ended without what it was for. The caller must quiesce.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Another rank has ended the run.
+    Poisoned,
+    /// The awaited rank has left.
+    Left { peer: usize },
+    /// Ranks (of the world) wait for each other, this one among them.
+    Circle(Vec<(usize, usize)>),
+    /// The peer's message belongs to another call than this rank's.
+    Mismatch { peer: usize, expected: Header, got: Header, lens: Option<(usize, usize)> },
+    /// What the peer's message describes does not fit, in words.
+    #[cfg_attr(loom, allow(dead_code))] // Made by communicators only.
+    Differs { peer: usize, what: String },
+}
+
+impl Port {
+    /// Looks until `ready`, which gets what this rank has of `peer`.
+    #[inline(always)]
+    pub(super) fn wait(
+        &mut self,
+        peer: usize,
+        mut ready: impl FnMut(&mut Peer) -> bool,
+    ) -> Result<(), Stop> {
+        let at = &mut self.peers[peer];
+        let mut looks = self.looks;
+        while looks > 0 {
+            if ready(at) {
+                return Ok(());
+            }
+            looks -= 1;
+        }
+        self.wait_more(peer, &mut ready)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_more(
+        &mut self,
+        peer: usize,
+        ready: &mut dyn FnMut(&mut Peer) -> bool,
+    ) -> Result<(), Stop> {
+        let Port { fabric, peers, rank, run, wait, bed, .. } = self;
+        let (fabric, at) = (&**fabric, &mut peers[peer]);
+        let world = fabric.world();
+        let (me, it) = (fabric.member(*rank), fabric.member(peer));
+        let number = world.begin_wait(me, it);
+        let mut patience = Patience::new(*wait);
+        let result = loop {
+            // What would make waiting pointless is looked at first and the
+            // word once more after it: a message sent before leaving counts.
+            let poisoned = world.is_poisoned(*run);
+            let left = fabric.has_left(peer, *run);
+            let peer_wait = world.wait_of(it);
+            if ready(at) {
+                break Ok(());
+            }
+            // Poison is stored before a failing rank leaves: whoever saw it
+            // leave must see the poison.
+            if poisoned || world.is_poisoned(*run) {
+                break Err(Stop::Poisoned);
+            }
+            if left {
+                break Err(Stop::Left { peer });
+            }
+            if let Some((peer_number, _)) = peer_wait {
+                world.confirm(me, number, peer_number);
+                if patience.is_long()
+                    && let Some(circle) = world.circle(me)
+                {
+                    break Err(Stop::Circle(circle));
+                }
+            }
+            if patience.is_over(world.deadline()) {
+                world.give_up(me, it, *run);
+                break Err(Stop::Poisoned);
+            }
+            if let Pause::Nap(longest) = patience.pause() {
+                fabric.set_asleep(*rank, true);
+                let come = ready(at);
+                if !come {
+                    bed.nap(longest);
+                }
+                fabric.set_asleep(*rank, false);
+                if come {
+                    break Ok(());
+                }
+            }
+        };
+        world.end_wait(me);
+        result
+    }
+
+    /// Gives up: ends the run for everybody, declares this rank gone, and
+    /// returns when no peer can reach its memory any more. From then on the
+    /// port is dead.
+    ///
+    /// This is what makes unwinding safe while peers hold addresses of this
+    /// rank's slices. It waits for slow peers to reach a call or to return;
+    /// `run` has to wait for them anyway.
+    #[cold]
+    pub(crate) fn quiesce(&mut self) {
+        if self.dead {
+            return;
+        }
+        self.dead = true;
+        self.pass = CLOSED;
+        let fabric = self.fabric.clone();
+        drop(fabric.world().poison(self.run, None));
+        fabric.leave(self.rank);
+        let me = self.rank;
+        let member = fabric.member(me);
+        if !fabric.world().is_inside(member) {
+            // No call of this rank is under way on another communicator
+            // either: it touches nobody's memory any more, and `Comm::admit`
+            // keeps it so. A peer that quiesces another communicator, where
+            // it waits for this rank, must hear of it now: this rank may wait
+            // for that very peer below.
+            fabric.world().leave(member, self.run);
+        }
+        for peer in (0..self.size()).filter(|&q| q != me) {
+            fabric.wake(peer);
+            // Inline messages are the fabric's. What describes this rank's memory
+            // is in `debts`, and a peer's latest settles those before it.
+            let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
+            let call = self.open;
+            let mut patience = Patience::new(self.wait);
+            loop {
+                // Left is looked at first: an acknowledgement given before
+                // leaving then counts as well.
+                let left = fabric.is_gone(peer, self.run);
+                let link = &mut self.peers[peer];
+                let settled = owed.is_none_or(|n| link.link().is_settled(n));
+                let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
+                if left || (settled && finished) {
+                    break;
+                }
+                if let Pause::Nap(longest) = patience.pause() {
+                    fabric.set_asleep(self.rank, true);
+                    self.bed.nap(longest);
+                    fabric.set_asleep(self.rank, false);
+                }
+            }
+        }
+        self.open = None;
+        self.debts.clear();
+    }
+
+    /// Declares the communicator given up, without ending the run: what
+    /// dropping a communicator does. `in_panic`: a panic unwinds, and the run
+    /// will hear of it.
+    pub(crate) fn leave(&mut self, in_panic: bool) {
+        // Who has quiesced has left already, and said how.
+        if std::mem::replace(&mut self.dead, true) {
+            return;
+        }
+        self.pass = CLOSED;
+        if in_panic {
+            self.fabric.leave_in_panic(self.rank);
+        } else {
+            self.fabric.leave(self.rank);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a team's workers and its caller share, and a worker's life.
+
+use super::dispatch::Dispatch;
+use super::rank::{Roster, take_part};
+use crate::Comm;
+use crate::comm::{Account, compare};
+use crate::error::Error;
+use crate::fabric::{Fabric, Port, World};
+use crate::machine::affinity;
+use crate::model::{ProfileReport, Rules};
+use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::wait::{Bed, Wait};
+use crossbeam_utils::CachePadded;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// What the ranks run: the closure, and the number of the run.
+#[derive(Clone, Copy)]
+pub(super) enum Job {
+    Idle,
+    /// Move into the new communicator ([`Port::move_in`]).
+    MoveIn,
+    Run(*const (dyn Fn(usize, &mut Comm) + Sync), u64),
+    Stop,
+}
+
+// SAFETY: the pointer is used only between `start` and `await_done` of one
+// run, while the closure is borrowed by `run`; the closure is `Sync`.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+/// What the workers and the team share.
+pub(super) struct Shared {
+    pub(super) world: Arc<World>,
+    pub(super) dispatch: Dispatch<Job>,
+    pub(super) roster: OnceLock<Arc<Roster>>,
+    /// The id of the fabric in use; a worker whose communicator is of another
+    /// one takes its new one from `fresh`.
+    pub(super) fabric: AtomicU64,
+    pub(super) fresh: Box<[Mutex<Option<Comm>>]>,
+    /// The number of the latest run in which a rank lost its communicator.
+    pub(super) harmed: AtomicU64,
+    /// By rank: what it has done with the communicator.
+    pub(super) accounts: Box<[CachePadded<Account>]>,
+    pub(super) problems: Box<[Mutex<Option<String>>]>,
+    pub(super) wait: Wait,
+    pub(super) profile: ProfileReport,
+    pub(super) rules: Arc<Rules>,
+}
+
+impl Shared {
+    pub(super) fn roster(&self) -> &Arc<Roster> {
+        self.roster.get().expect("set when the team was built")
+    }
+
+    /// New words for everybody, rank 0's communicator returned, the others'
+    /// left for the workers. Only while no rank runs.
+    pub(super) fn renew(&self) -> Comm {
+        let ranks = self.world.ranks();
+        let members: Box<[usize]> = (0..ranks).collect();
+        let apart = self.roster().apart(&members);
+        let (fabric, beds) = Fabric::new(self.world.clone(), members, apart);
+        let fabric = Arc::new(fabric);
+        self.fabric.store(fabric.id(), Relaxed);
+        let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
+            // SAFETY: one port for each rank of a fabric made just now.
+            let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
+            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
+        });
+        let caller = comms.next().expect("a team has at least one rank");
+        for (slot, comm) in self.fresh[1..].iter().zip(comms) {
+            *slot.lock().unwrap_or_else(|e| e.into_inner()) = Some(comm);
+        }
+        caller
+    }
+
+    pub(super) fn bind(&self, rank: usize, pu: usize) {
+        let problem = affinity::pin_current_thread(pu).err().map(|e| e.to_string());
+        *self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()) = problem;
+    }
+
+    pub(super) fn take_part(
+        &self,
+        rank: usize,
+        run: u64,
+        comm: &mut Comm,
+        body: &(dyn Fn(usize, &mut Comm) + Sync),
+    ) {
+        // Relaxed: the end of the job publishes it.
+        if take_part(&self.world, rank, run, comm, body) {
+            self.accounts[rank].settle(comm);
+        } else {
+            self.harmed.store(run, Relaxed);
+        }
+    }
+
+    /// A worker's communicator, which may have been replaced by a new one.
+    pub(super) fn current<'a>(&self, rank: usize, comm: &'a mut Option<Comm>) -> &'a mut Comm {
+        if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
+            *comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
+        }
+        comm.as_mut().expect("`renew` leaves one for every worker")
+    }
+
+    /// A worker's life.
+    pub(super) fn work(&self, worker: usize, bed: &Bed) {
+        let rank = worker + 1;
+        let mut seen = 0;
+        let mut comm: Option<Comm> = None;
+        loop {
+            let (epoch, job) = self.dispatch.next(worker, seen, bed, self.wait);
+            seen = epoch;
+            match job {
+                Job::Idle => {}
+                Job::MoveIn => drop(self.current(rank, &mut comm).move_in()),
+                Job::Stop => return,
+                Job::Run(body, run) => {
+                    let comm = self.current(rank, &mut comm);
+                    // SAFETY: `dispatch` keeps the closure until this worker
+                    // is done.
+                    let body = unsafe { &*body };
+                    self.take_part(rank, run, comm, body);
+                }
+            }
+            self.dispatch.done(worker, epoch);
+        }
+    }
+
+    /// How run `run` went. Only while no rank runs.
+    pub(super) fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
+        if self.world.is_poisoned(run) {
+            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
+        }
+        if self.harmed.load(Relaxed) == run {
+            return Ok(());
+        }
+        compare(fabric, |rank| &self.accounts[rank])
+    }
+}
