@@ -5,7 +5,7 @@ use super::dispatch::Dispatch;
 use super::parts::PerRank;
 use super::rank::{Roster, is_in_a_run, take_part};
 use crate::Comm;
-use crate::comm::{Account, compare};
+use crate::comm::{Account, compare, final_cause};
 use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
@@ -582,7 +582,7 @@ impl Shared {
     /// How run `run` went. Only while no rank runs.
     fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
         if self.world.is_poisoned(run) {
-            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
+            return Err(final_cause(&self.world, run));
         }
         if self.harmed.load(Relaxed) == run {
             return Ok(());
