@@ -4,7 +4,7 @@
 use super::Comm;
 use super::disagree;
 use crate::error::Error;
-use crate::fabric::{Call, Fabric};
+use crate::fabric::{Call, Fabric, World};
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -79,6 +79,22 @@ pub(crate) fn compare<'a>(
         None => Ok(()),
     }
 }
+
+/// Why run `run` has ended. Only while no rank runs: a disagreement is looked at
+/// again, now that all ranks have made the call in question that were going to
+/// make it. Who noticed it may have known two opinions of which neither was the
+/// odd one, and which rank notices is chance; the records are not.
+pub(crate) fn final_cause(world: &World, run: u64) -> Error {
+    match world.take_cause(run) {
+        Some((error, Some(comm))) => disagree(world, comm, NOBODY).unwrap_or(error),
+        Some((error, None)) => error,
+        None => Error::Dead,
+    }
+}
+
+/// No rank: of two opinions with equally many votes, that of the lowest rank is
+/// the expected one.
+const NOBODY: usize = usize::MAX;
 
 /// Rank `rank` of `fabric` has made `more` collective calls more than `peer`,
 /// which has made `made` so far. A call
@@ -167,7 +183,8 @@ impl Drop for Ending {
             return;
         }
         if let Err(error) = compare(&self.fabric, |rank| &self.accounts[rank]) {
-            drop(world.poison(self.run, Some(error)));
+            // Whoever dropped it last; the world's ranks are all equally good.
+            drop(world.poison(self.run, self.fabric.member(0), Some(error)));
         }
     }
 }

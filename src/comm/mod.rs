@@ -32,7 +32,7 @@ pub use choice::{Choice, View};
 pub use global::{Global, Spread};
 pub use views::Peers;
 
-pub(crate) use ending::{Account, compare};
+pub(crate) use ending::{Account, compare, final_cause};
 
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
@@ -281,15 +281,15 @@ impl Comm {
             let Some(cause) = thrown(fabric.member(rank), payload) else {
                 // In a team the cause is for `run` to report.
                 let cause = if of_a_team { None } else { world.take_cause(run) };
-                return cause.unwrap_or(Error::Dead);
+                return cause.map_or(Error::Dead, |(error, _)| error);
             };
             if run != world.run() || ![0, this_thread()].contains(&self.thread) {
                 return cause; // It has no say in the run that is going on.
             }
-            let late = world.poison(run, Some(cause));
+            let late = world.poison(run, fabric.member(rank), Some(cause));
             self.port.quiesce();
             // The error of this rank comes back to it, if it was not the first.
-            let own = || if of_a_team { None } else { world.take_cause(run) };
+            let own = || if of_a_team { None } else { Some(world.take_cause(run)?.0) };
             late.or_else(own).unwrap_or(Error::Dead)
         })
     }
@@ -354,7 +354,7 @@ impl Comm {
         }
         let site = CallSite { call: sig.words(len, None), at };
         let rank = self.port.fabric().member(self.rank());
-        self.end_run(Error::Argument { rank, site, what });
+        self.end_run(Error::Argument { rank, site, what }, None);
     }
 
     /// Ends the run after a wait that ended badly.
@@ -368,8 +368,9 @@ impl Comm {
             Stop::Poisoned => None,
             _ => disagree(fabric.world(), fabric.id(), me),
         };
+        let comm = fabric.id();
         match first.or_else(|| self.explain(stop)) {
-            Some(error) => self.end_run(error),
+            Some(error) => self.end_run(error, Some(comm)),
             None => {
                 self.port.quiesce();
                 self.quit(&Error::Dead);
@@ -377,10 +378,15 @@ impl Comm {
         }
     }
 
-    /// Records the cause, makes this rank's memory safe, and unwinds.
-    fn end_run(&mut self, error: Error) {
+    /// Records the cause, makes this rank's memory safe, and unwinds. `comm`: the
+    /// ranks of that communicator disagree.
+    fn end_run(&mut self, error: Error, comm: Option<u64>) {
         let message = error.to_string();
-        drop(self.port.fabric().world().poison(self.port.run(), Some(error)));
+        let (world, me) = (self.port.fabric().world(), self.port.fabric().member(self.rank()));
+        let late = world.poison(self.port.run(), me, Some(error));
+        if let (None, Some(comm)) = (late, comm) {
+            world.suspect(self.port.run(), me, comm);
+        }
         self.port.quiesce();
         self.quit(&message);
     }
@@ -394,7 +400,8 @@ impl Comm {
         }
         // The run that it belongs to must not end well without this call. (If
         // it is over, this does nothing.)
-        drop(self.port.fabric().world().poison(self.port.run(), Some(stale())));
+        let (fabric, run) = (self.port.fabric(), self.port.run());
+        drop(fabric.world().poison(run, fabric.member(self.rank()), Some(stale())));
         if is_in_a_run() {
             std::panic::resume_unwind(Box::new(Quit(Some(stale()))));
         }
@@ -526,7 +533,8 @@ impl Drop for Comm {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. The cause, if anyone has
             // it, is taken later, too.
-            drop(self.port.fabric().world().poison(self.port.run(), None));
+            let (fabric, run) = (self.port.fabric(), self.port.run());
+            drop(fabric.world().poison(run, fabric.member(self.rank()), None));
         }
         // In a team's run the rank says what has happened when the panic has
         // reached the end of its closure.

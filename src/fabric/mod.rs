@@ -11,6 +11,7 @@
 //!
 //! Protocols and their words are in `README.md` beside this file.
 
+mod cause;
 mod disagreement;
 mod port;
 mod record;

@@ -1,6 +1,7 @@
 //! The words that all communicators of a team share: poison, leaving, and who
 //! waits for whom. See `README.md` for the protocols.
 
+use super::cause::Cause;
 use super::record::Records;
 use crate::error::{Error, say};
 use crate::standing::{Doing, Standing};
@@ -73,7 +74,7 @@ pub(crate) struct World {
     /// runs, so that all ranks of a run see the same.
     crowded: AtomicBool,
     /// Why, and of which run.
-    cause: Mutex<Option<(u64, Error)>>,
+    cause: Mutex<Option<Cause>>,
     lines: Box<[CachePadded<Line>]>,
     records: Box<[Records]>,
     /// What counters begin from; other than 0 only in tests.
@@ -176,21 +177,18 @@ impl World {
     }
 
     /// Ends run `run` for everybody, unless it is over already (a stashed
-    /// communicator is used): then the next one must not suffer. The first
-    /// cause that is given stays; one that comes too late is given back
+    /// communicator is used): then the next one must not suffer. `by` is the
+    /// rank that says so. Of several causes that of the first such rank stays,
+    /// else the first that is given; one that does not stay is given back
     /// (dropping it may run the user's code, that of a panic's payload).
-    pub(crate) fn poison(&self, run: u64, mut cause: Option<Error>) -> Option<Error> {
+    pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
         // The lock orders those who poison: a store for an old run cannot come
         // after one for the present run.
         let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
         if run != self.run() {
             return cause;
         }
-        let mut old = None;
-        if slot.as_ref().is_none_or(|(of, _)| *of != run) {
-            old = slot.take();
-            *slot = cause.take().map(|cause| (run, cause));
-        }
+        let (rest, old) = Cause::note(&mut slot, run, by, cause);
         // Ordering: pairs with the load in `is_poisoned`, though nothing relies
         // on it (`Site::Poison`). Several ranks may store here, all of them
         // the same value.
@@ -199,7 +197,15 @@ impl World {
         // Nobody has asked for it. Whoever calls this may owe others its memory,
         // and must not unwind here.
         discard(old);
-        cause
+        rest
+    }
+
+    /// The cause that `by` has given for the end of run `run` is a disagreement
+    /// on communicator `comm`: more may be known of it when all have ended.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn suspect(&self, run: u64, by: usize, comm: u64) {
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        Cause::suspect(&mut slot, run, by, comm);
     }
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
@@ -217,7 +223,7 @@ impl World {
         let limit = self.deadline.unwrap_or_default();
         let error = Error::deadline(rank, peer, limit, standings);
         let report = error.to_string();
-        if self.poison(run, Some(error)).is_none() {
+        if self.poison(run, rank, Some(error)).is_none() {
             say(&report);
         }
     }
@@ -232,10 +238,11 @@ impl World {
         Standing { rank, doing, calls: calls.iter().map(super::Call::site).collect() }
     }
 
-    /// Takes the cause of the poisoning of run `run`.
-    pub(crate) fn take_cause(&self, run: u64) -> Option<Error> {
+    /// Takes the cause of the poisoning of run `run`, and the communicator whose
+    /// ranks disagree, if that is the cause.
+    pub(crate) fn take_cause(&self, run: u64) -> Option<(Error, Option<u64>)> {
         let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
-        slot.take_if(|(of, _)| *of == run).map(|(_, error)| error)
+        Cause::take(&mut slot, run)
     }
 
     /// Declares that `rank` touches nobody's memory any more in run `run`.

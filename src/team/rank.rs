@@ -78,7 +78,7 @@ pub(crate) fn take_part(
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
         let cause = thrown(rank, payload);
-        discard(world.poison(run, cause));
+        discard(world.poison(run, rank, cause));
     }
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.

@@ -3,7 +3,7 @@
 use super::dispatch::Dispatch;
 use super::rank::{Roster, take_part};
 use crate::Comm;
-use crate::comm::{Account, compare};
+use crate::comm::{Account, compare, final_cause};
 use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
 use crate::machine::affinity;
@@ -129,7 +129,7 @@ impl Shared {
     /// How run `run` went. Only while no rank runs.
     pub(super) fn verdict(&self, run: u64, fabric: &Fabric) -> Result<(), Error> {
         if self.world.is_poisoned(run) {
-            return Err(self.world.take_cause(run).unwrap_or(Error::Dead));
+            return Err(final_cause(&self.world, run));
         }
         if self.harmed.load(Relaxed) == run {
             return Ok(());

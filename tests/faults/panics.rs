@@ -6,6 +6,7 @@ use super::is_bomb_of;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A programme of one call of each sort, on canaries of `n` elements; before call
 /// `k` (or after the last) `at(k)` is asked whether to go on.
@@ -233,6 +234,39 @@ fn an_operator_that_panics_elsewhere() {
 }
 
 /// All others are asleep when it happens, in every way of waiting.
+/// Of ranks 0 and 2 one panics in an operator, and before it may unwind it waits for rank 1, to which it has
+/// given its memory. Rank 1, in its own code, panics later, and says so earlier: it is not the cause.
+#[test]
+fn the_first_panic_is_the_cause() {
+    struct Tells<'a>(&'a AtomicBool);
+    impl Drop for Tells<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Relaxed);
+        }
+    }
+    watched(|| {
+        let team = team(3);
+        for _ in 0..20 {
+            // Set by the other one, which hears of the end of the run from nobody but the first.
+            let is_over = AtomicBool::new(false);
+            let error = failure(team.run(|comm| {
+                let _tells = (comm.rank() != 1).then(|| Tells(&is_over));
+                while comm.rank() == 1 && !is_over.load(Relaxed) {
+                    std::thread::yield_now();
+                }
+                if comm.rank() == 1 {
+                    bomb();
+                }
+                let (wide, mut mine) = (Canary(vec![1; 3 * 5000]), Canary(vec![0; 5000]));
+                let add = op::commutative(|_: u64, _: u64| bomb());
+                comm.ring().reduce_scatter_into(&wide.0, &mut mine.0, add);
+            }));
+            assert!(matches!(error, Error::Panicked { rank: 0 | 2, .. }), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
 #[test]
 fn a_panic_while_the_others_are_parked() {
     watched(|| {

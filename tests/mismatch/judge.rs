@@ -54,6 +54,37 @@ pub(crate) fn expected(call: Call, kind: Kind) -> Option<Outcome> {
     }
 }
 
+/// What may come of a case whose odd rank has number `place` in the communicator of `p` ranks: what the
+/// table says, but where a barrier is replaced by a message that waits for nobody.
+///
+/// Such a message (a `send` of so little; the last rank of an odd number does nothing at all) meets
+/// nobody at the gates: the odd rank has made a barrier less, and who waits in the last one says that it
+/// has returned. Where barriers go by messages, the send is met in place of one. Up to 4 ranks, and where
+/// ranks outnumber cores, it is the gates. With more ranks and cores enough it is messages, unless the
+/// runs of other tests crowd the cores at that moment: that alone is not known here.
+pub(crate) fn allowed(case: &Case, place: usize, p: usize) -> Vec<Outcome> {
+    let wanted = expected(case.call, case.kind).expect("only kinds that apply are generated");
+    let is_silent = case.call == Barrier
+        && case.kind == Operation
+        && case.odd[0].call == SendRecv
+        && place.is_multiple_of(2);
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    match wanted {
+        Told if is_silent && (p <= 4 || p > cores) => vec![Missed],
+        // The last rank's nothing is met nowhere.
+        Told if is_silent && place + 1 == p => vec![Missed],
+        Told if is_silent => vec![Missed, Told],
+        wanted => vec![wanted],
+    }
+}
+
+/// Whether the odd rank can be told from the others in any case: three ranks or more have made the call in
+/// question, their first one, before the run is over, and its record says what differs.
+fn is_outvoted(case: &Case, p: usize) -> bool {
+    let of_own_len = case.call == AllToAllVaried && matches!(case.kind, Length | Counts);
+    p > 2 && !case.odd[0].call.is_message() && !of_own_len && case.kind != MoreThenOthers
+}
+
 /// The name of the method, as errors have it.
 fn method(call: Call) -> &'static str {
     match call {
@@ -160,6 +191,9 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
             if case.call.is_message() {
                 return Ok(Message);
             }
+            if is_outvoted(case, p) && *peer != odd {
+                return Err(format!("rank {odd} is in the minority: {text}"));
+            }
             let said = |who: usize| if who == odd { &case.odd[0] } else { &case.usual[0] };
             match words(case, said(*rank), said(*peer), p).iter().find(|w| !what.contains(&**w)) {
                 Some(missing) => Err(format!("does not say `{missing}`: {text}")),
@@ -172,15 +206,7 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
             if case.kind != Nothing || last.is_some() {
                 named(*peer, last.as_ref())?;
             }
-            // A message in place of a barrier: at the gates of a crowded team that
-            // is a barrier less, and who waits for the last one says so.
-            let is_fewer =
-                case.call == Barrier && case.odd.first().is_some_and(|s| s.call.is_message());
-            Ok(match (case.call.is_message(), is_fewer) {
-                (true, _) => Message,
-                (_, true) => Told,
-                _ => Missed,
-            })
+            Ok(if case.call.is_message() { Message } else { Missed })
         }
         Error::Unreceived { rank, site, peer, last, .. } if case.call.is_message() => {
             about_odd(&[*rank, *peer])?;

@@ -126,10 +126,10 @@ impl Port {
         self.dead = true;
         self.pass = CLOSED;
         let fabric = self.fabric.clone();
-        drop(fabric.world().poison(self.run, None));
+        let member = fabric.member(self.rank);
+        drop(fabric.world().poison(self.run, member, None));
         fabric.leave(self.rank);
         let me = self.rank;
-        let member = fabric.member(me);
         if !fabric.world().is_inside(member) {
             // No call of this rank is under way on another communicator
             // either: it touches nobody's memory any more, and `Comm::admit`

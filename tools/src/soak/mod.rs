@@ -8,14 +8,18 @@
 //! | `element.rs` | the element types, their operators, and their sequential oracle |
 //! | `act.rs` | one call: carried out, and its result checked |
 //! | `round.rs` | a script on a team, and whether it ended as it had to |
+//! | `heap.rs` | bytes allocated, counted |
 //! | `process.rs` | memory, descriptors and threads of this process |
+//! | `memory.rs` | whether memory grows |
 
+pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod round;
 
 mod act;
 mod dice;
 mod element;
+mod heap;
 mod script;
 
 pub(crate) use script::Script;

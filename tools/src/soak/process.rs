@@ -1,9 +1,15 @@
 //! What this process holds: memory, descriptors, threads.
 
+use super::heap;
+
 /// Holdings at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holdings {
-    /// Memory in use, in KiB.
+    /// Bytes allocated and not freed.
+    pub(crate) heap: usize,
+    /// Memory in use, in KiB: the heap, what the library has from the system by
+    /// itself (mailboxes), stacks, the program. Less what the allocator keeps of
+    /// memory that was freed, if it can be asked to give that back.
     pub(crate) rss_kib: u64,
     /// Open file descriptors.
     pub(crate) descriptors: usize,
@@ -14,6 +20,8 @@ pub(crate) struct Holdings {
 impl Holdings {
     /// Those of now; none where the system does not say (no `/proc`).
     pub(crate) fn now() -> Option<Self> {
+        let heap = heap::live_bytes();
+        heap::trim();
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let number = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -22,6 +30,7 @@ impl Holdings {
         // Less the one that reads the directory.
         let descriptors = std::fs::read_dir("/proc/self/fd").ok()?.count() - 1;
         Some(Holdings {
+            heap,
             rss_kib: number("VmRSS:")?,
             descriptors,
             threads: number("Threads:")? as usize,
@@ -38,6 +47,7 @@ mod tests {
         let before = Holdings::now().unwrap();
         let block = std::hint::black_box(vec![1u8; 64 << 20]);
         let with_block = Holdings::now().unwrap();
+        assert!(with_block.heap > before.heap + (32 << 20), "{before:?} {with_block:?}");
         assert!(with_block.rss_kib > before.rss_kib + (32 << 10), "{before:?} {with_block:?}");
         drop(block);
         let files: Vec<_> = (0..100).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();

@@ -295,11 +295,11 @@ pub(super) fn cause_of_poison() {
     let run = world.begin();
     let other = thread::spawn({
         let world = world.clone();
-        move || assert!(world.poison(run, Some(Error(1))).is_none())
+        move || assert!(world.poison(run, 1, Some(Error(1))).is_none())
     });
     if world.is_poisoned(run) {
         reached("poisoned");
-        assert_eq!(world.take_cause(1), Some(Error(1)));
+        assert_eq!(world.take_cause(1), Some((Error(1), None)));
     }
     other.join().unwrap();
     assert!(world.is_poisoned(run));
@@ -328,7 +328,7 @@ pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
     enter(port);
     if port.rank() == 0 {
         port.leave(as_a_panic);
-        assert!(port.fabric().world().poison(port.run(), Some(Error(1))).is_none());
+        assert!(port.fabric().world().poison(port.run(), 0, Some(Error(1))).is_none());
         leave(port);
     } else {
         poisoned(take(port, 0));

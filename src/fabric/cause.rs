@@ -1,0 +1,108 @@
+//! Why a run has ended.
+//!
+//! The rank that ends a run may come to say why only later: a panic in an
+//! operator first waits until no peer can reach the rank's memory, and unwinds
+//! then. Meanwhile another rank may fail for a reason of its own. So it is noted
+//! who was the first, and that rank's cause, whenever it comes, is the run's.
+
+use crate::error::Error;
+
+/// The cause of one run's end.
+pub(crate) struct Cause {
+    run: u64,
+    /// The rank that ended the run.
+    first: usize,
+    /// Who has given a reason, and which.
+    told: Option<(usize, Error)>,
+    /// The communicator whose ranks disagree, if that is the reason.
+    comm: Option<u64>,
+}
+
+impl Cause {
+    /// Rank `by` ends run `run`, or knows that it has ended, and says why
+    /// (`reason`) if it can. What is not kept comes back: first the reason if
+    /// another one stays, second whatever had to go for it.
+    pub(crate) fn note(
+        slot: &mut Option<Cause>,
+        run: u64,
+        by: usize,
+        reason: Option<Error>,
+    ) -> (Option<Error>, Option<Error>) {
+        let told = reason.map(|reason| (by, reason));
+        match slot {
+            Some(it) if it.run == run => {
+                let is_better = match &it.told {
+                    None => true,
+                    Some((teller, _)) => by == it.first && *teller != by,
+                };
+                if told.is_none() || !is_better {
+                    return (told.map(|(_, reason)| reason), None);
+                }
+                it.comm = None;
+                (None, std::mem::replace(&mut it.told, told).map(|(_, reason)| reason))
+            }
+            _ => {
+                let old = slot.replace(Cause { run, first: by, told, comm: None });
+                (None, old.and_then(|it| it.told).map(|(_, reason)| reason))
+            }
+        }
+    }
+
+    /// The reason of run `run`, which `by` has given, is a disagreement on
+    /// communicator `comm`.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only, which are not modelled.
+    pub(crate) fn suspect(slot: &mut Option<Cause>, run: u64, by: usize, comm: u64) {
+        if let Some(it) = slot
+            && it.run == run
+            && it.told.as_ref().is_some_and(|(teller, _)| *teller == by)
+        {
+            it.comm = Some(comm);
+        }
+    }
+
+    /// Takes the reason of run `run`, and the communicator whose ranks disagree.
+    pub(crate) fn take(slot: &mut Option<Cause>, run: u64) -> Option<(Error, Option<u64>)> {
+        let it = slot.take_if(|it| it.run == run && it.told.is_some())?;
+        it.told.map(|(_, reason)| (reason, it.comm))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn reason(rank: usize) -> Option<Error> {
+        Some(Error::panicked(rank, Box::new("bomb")))
+    }
+
+    fn rank(error: Option<Error>) -> Option<usize> {
+        error.map(|error| match error {
+            Error::Panicked { rank, .. } => rank,
+            other => panic!("{other}"),
+        })
+    }
+
+    #[test]
+    fn the_first_rank_has_the_word() {
+        let mut slot = None;
+        let mut note = |run, by, reason| {
+            let (rest, old) = Cause::note(&mut slot, run, by, reason);
+            (rank(rest), rank(old))
+        };
+        // Rank 2 is the first, and says why after rank 1.
+        assert_eq!(note(1, 2, None), (None, None));
+        assert_eq!(note(1, 1, reason(1)), (None, None));
+        assert_eq!(note(1, 0, reason(0)), (Some(0), None));
+        assert_eq!(note(1, 2, None), (None, None));
+        assert_eq!(note(1, 2, reason(2)), (None, Some(1)));
+        assert_eq!(note(1, 2, reason(3)), (Some(3), None));
+        // The next run's is another.
+        assert_eq!(note(2, 0, reason(0)), (None, Some(2)));
+        assert!(Cause::take(&mut slot, 1).is_none());
+        Cause::suspect(&mut slot, 2, 1, 77);
+        Cause::suspect(&mut slot, 2, 0, 78);
+        let (error, comm) = Cause::take(&mut slot, 2).unwrap();
+        assert_eq!((rank(Some(error)), comm), (Some(0), Some(78)));
+        assert!(Cause::take(&mut slot, 2).is_none());
+    }
+}
