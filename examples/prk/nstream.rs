@@ -12,6 +12,7 @@ pub(crate) struct Nstream {
 }
 
 impl Kernel for Nstream {
+    const NAME: &str = "nstream";
     const ITERATIONS: u32 = 100;
     const UNIT: Unit = Unit::Byte;
 
@@ -21,6 +22,10 @@ impl Kernel for Nstream {
 
     fn work(&self, _: usize) -> f64 {
         32.0 * self.length as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.length]
     }
 
     fn title(&self) -> String {

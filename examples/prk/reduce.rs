@@ -23,6 +23,7 @@ fn algorithm(name: &str) -> Result<Algorithm, String> {
 }
 
 impl Kernel for Reduce {
+    const NAME: &str = "reduce";
     const ITERATIONS: u32 = 50;
     const UNIT: Unit = Unit::Flop;
 
@@ -32,6 +33,10 @@ impl Kernel for Reduce {
 
     fn work(&self, ranks: usize) -> f64 {
         ((2 * ranks - 1) * self.length) as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.length]
     }
 
     fn title(&self) -> String {

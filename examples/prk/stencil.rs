@@ -34,6 +34,7 @@ impl Stencil {
 }
 
 impl Kernel for Stencil {
+    const NAME: &str = "stencil";
     const ITERATIONS: u32 = 400;
     const UNIT: Unit = Unit::Flop;
 
@@ -54,6 +55,10 @@ impl Kernel for Stencil {
 
     fn work(&self, _: usize) -> f64 {
         (2 * (4 * self.radius() + 1) + 1) as f64 * self.active()
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.n, self.radius()]
     }
 
     fn title(&self) -> String {

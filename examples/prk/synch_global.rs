@@ -13,6 +13,7 @@ pub(crate) struct SynchGlobal {
 }
 
 impl Kernel for SynchGlobal {
+    const NAME: &str = "synch_global";
     const ITERATIONS: u32 = 20_000;
     const UNIT: Unit = Unit::Synchronisation;
 
@@ -28,6 +29,10 @@ impl Kernel for SynchGlobal {
 
     fn work(&self, _: usize) -> f64 {
         1.0
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.length]
     }
 
     fn title(&self) -> String {

@@ -19,6 +19,7 @@ pub(crate) struct SynchP2p {
 }
 
 impl Kernel for SynchP2p {
+    const NAME: &str = "synch_p2p";
     const ITERATIONS: u32 = 1000;
     const UNIT: Unit = Unit::Flop;
 
@@ -33,6 +34,10 @@ impl Kernel for SynchP2p {
 
     fn work(&self, _: usize) -> f64 {
         2.0 * ((self.m - 1) * (self.n - 1)) as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.m, self.n, self.group as usize]
     }
 
     fn title(&self) -> String {

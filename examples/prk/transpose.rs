@@ -17,6 +17,7 @@ pub(crate) struct Transpose {
 }
 
 impl Kernel for Transpose {
+    const NAME: &str = "transpose";
     const ITERATIONS: u32 = 20;
     const UNIT: Unit = Unit::Byte;
 
@@ -26,6 +27,10 @@ impl Kernel for Transpose {
 
     fn work(&self, _: usize) -> f64 {
         16.0 * (self.n * self.n) as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.n, self.tile as usize]
     }
 
     fn title(&self) -> String {
