@@ -76,10 +76,10 @@ fn wavefronts() {
 fn streams_and_sums() {
     for length in [1, 7, 1000] {
         validates(&nstream::Nstream { length });
-        validates(&reduce::Reduce { length, algorithm: None });
+        validates(&reduce::Reduce { length, block: 300, algorithm: None });
     }
     for algorithm in [Algorithm::RED_ANY, Algorithm::RED_FUSED] {
-        validates(&reduce::Reduce { length: 300, algorithm: Some(algorithm) });
+        validates(&reduce::Reduce { length: 300, block: 1000, algorithm: Some(algorithm) });
     }
 }
 

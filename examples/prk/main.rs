@@ -138,7 +138,7 @@ fn start(arguments: &Arguments, peers: &[Program], p: usize) -> Result<(), Failu
             run.of(&transpose::Transpose { n: 300, tile: 64 })?;
             run.of(&synch_p2p::SynchP2p { m: 200, n: 100, group: 1 })?;
             run.of(&nstream::Nstream { length: 20_000 })?;
-            run.of(&reduce::Reduce { length: 20_000, algorithm: None })?;
+            run.of(&reduce::Reduce { length: 20_000, block: 16_384, algorithm: None })?;
             run.of(&sparse::Sparse { log_side: 6, radius: 4 })?;
             run.of(&synch_global::SynchGlobal { length: 1024 })
         }

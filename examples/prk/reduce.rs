@@ -1,6 +1,7 @@
 //! Reduce: each rank adds its two vectors, and all sums are added up on rank 0.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use multiversion::multiversion;
 use phalanx::schedule::Operation;
 use phalanx::{Algorithm, Comm, op};
 
@@ -9,6 +10,9 @@ pub(crate) struct Reduce {
     /// Elements of each vector
     #[arg(default_value_t = 2_000_000)]
     pub(crate) length: usize,
+    /// Elements that are added and reduced together: small enough to be in the cache in between
+    #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) block: u64,
     /// One of the catalogue's for `reduce`, such as RED-HCUBE, RED-RING or RED-SPLIT-RING
     #[arg(long, value_parser = algorithm)]
     pub(crate) algorithm: Option<Algorithm>,
@@ -36,7 +40,7 @@ impl Kernel for Reduce {
     }
 
     fn sizes(&self) -> Vec<usize> {
-        vec![self.length]
+        vec![self.length, self.block as usize]
     }
 
     fn title(&self) -> String {
@@ -47,17 +51,18 @@ impl Kernel for Reduce {
     }
 
     fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
-        let (rank, p) = (comm.rank(), comm.size());
+        let (rank, p, block) = (comm.rank(), comm.size(), self.block as usize);
         let first = vec![(rank + 1) as f64; self.length];
         let second = vec![(rank + 1 + p) as f64; self.length];
         let mut sum = vec![0.0; self.length];
         let seconds = timed(comm, iterations, |comm| {
-            for ((sum, first), second) in sum.iter_mut().zip(&first).zip(&second) {
-                *sum = first + second;
-            }
-            match self.algorithm {
-                Some(algorithm) => comm.with(algorithm).reduce(&mut sum, op::Sum, 0),
-                None => comm.reduce(&mut sum, op::Sum, 0),
+            let pieces = sum.chunks_mut(block).zip(first.chunks(block).zip(second.chunks(block)));
+            for (sum, (first, second)) in pieces {
+                add(sum, first, second);
+                match self.algorithm {
+                    Some(algorithm) => comm.with(algorithm).reduce(sum, op::Sum, 0),
+                    None => comm.reduce(sum, op::Sum, 0),
+                }
             }
         });
         let expected = (p * (2 * p + 1)) as f64;
@@ -65,5 +70,12 @@ impl Kernel for Reduce {
         let mut off = [if rank == 0 { sum.iter().fold(0.0, worst) } else { 0.0 }];
         comm.broadcast(&mut off, 0);
         Outcome { seconds, check: Check::absolute(expected + off[0], expected, 1e-8) }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn add(sum: &mut [f64], first: &[f64], second: &[f64]) {
+    for ((sum, first), second) in sum.iter_mut().zip(first).zip(second) {
+        *sum = first + second;
     }
 }

@@ -2,6 +2,7 @@
 //! columns of all others, where they are, in tiles; all have read before A changes.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::Block;
 use std::ops::Range;
@@ -51,7 +52,7 @@ impl Kernel for Transpose {
                 }
             });
             // In a pass of its own: in the loops above it would write with strides.
-            a.iter_mut().for_each(|a| *a += 1.0);
+            add_one(&mut a);
         });
 
         let t = f64::from(iterations + 1);
@@ -66,7 +67,15 @@ impl Kernel for Transpose {
 /// A cache line's elements.
 const LINE: usize = 8;
 
+#[multiversion(targets("x86_64+avx2"))]
+fn add_one(a: &mut [f64]) {
+    for a in a {
+        *a += 1.0;
+    }
+}
+
 /// Adds rows `own` of `a`, which has columns `columns`, to rows `columns` of `b`, which has columns `own`.
+#[multiversion(targets("x86_64+avx2"))]
 fn add_transposed(
     a: &[f64],
     columns: Range<usize>,

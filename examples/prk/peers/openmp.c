@@ -148,7 +148,7 @@ static outcome nstream(int p, long iterations, long length)
 
 /* Each thread its own sum, then a piece of all threads' sums: PRK's "long-optimal", without its
  * copy to thread 0, since the result is shared. */
-static outcome reduce(int p, long iterations, long length)
+static outcome reduce(int p, long iterations, long length, long block)
 {
     double *first[1024], *second[1024], *sum[1024], seconds = 0, worst = 0, expected = (double)p * (2 * p + 1);
 #pragma omp parallel num_threads(p)
@@ -157,16 +157,20 @@ static outcome reduce(int p, long iterations, long length)
         double *u = first[rank] = memory(sizeof *u * (size_t)length), *v = second[rank] = memory(sizeof *v * (size_t)length);
         double *restrict s = sum[rank] = memory(sizeof *s * (size_t)length);
         for (long i = 0; i < length; i++) u[i] = rank + 1, v[i] = rank + 1 + p, s[i] = 0;
-        range own = part(length, rank, p);
         for (long t = 0; t <= iterations; t++) {
             if (t == 1) start(&seconds);
-            for (long i = 0; i < length; i++) s[i] = u[i] + v[i];
+            for (long begin = 0; begin < length; begin += block) {
+                long size = begin + block < length ? block : length - begin;
+                for (long i = begin; i < begin + size; i++) s[i] = u[i] + v[i];
 #pragma omp barrier
-            for (int other = 1; other < p; other++) {
-                double *restrict all = sum[0];
-                const double *restrict theirs = sum[other];
-                for (long i = own.first; i < own.end; i++) all[i] += theirs[i];
+                range own = part(size, rank, p);
+                for (int other = 1; other < p; other++) {
+                    double *restrict all = sum[0] + begin;
+                    const double *restrict theirs = sum[other] + begin;
+                    for (long i = own.first; i < own.end; i++) all[i] += theirs[i];
+                }
             }
+            /* The next iteration writes what others may still read. */
 #pragma omp barrier
         }
         stop(&seconds);

@@ -89,17 +89,30 @@ static double transpose_error(const double *b, long n, range own, long last)
     return sum;
 }
 
-/* Synch_p2p: row[i] = row[i - 1] + (above[i] - above[i - 1]), four at a time; the last one. */
-static inline double sweep(const double *restrict above, double *restrict row, long n, double left, double diagonal)
+/* Synch_p2p: row[i] = row[i - 1] + (above[i] - above[i - 1]); the last one. Sixteen at a time,
+ * as prefix sums of fours. */
+typedef double four __attribute__((vector_size(32), aligned(8)));
+typedef int64_t places __attribute__((vector_size(32)));
+
+static inline four prefix(four d)
 {
-    long i = 0;
-    for (; i + 4 <= n; i += 4) {
-        double d0 = above[i] - diagonal, d1 = above[i + 1] - above[i], d2 = above[i + 2] - above[i + 1], d3 = above[i + 3] - above[i + 2];
-        double d01 = d0 + d1;
-        row[i] = left + d0, row[i + 1] = left + d01, row[i + 2] = left + (d01 + d2);
-        diagonal = above[i + 3], left = row[i + 3] = left + (d01 + (d2 + d3));
+    const four zero = {0};
+    d += __builtin_shuffle(zero, d, (places){0, 4, 5, 6});
+    return d + __builtin_shuffle(zero, d, (places){0, 1, 4, 5});
+}
+static double sweep(const double *restrict above, double *restrict row, long n, double west, double corner)
+{
+    double left = row[0] = west + (above[0] - corner);
+    long i = 1;
+    for (; i + 16 <= n; i += 16) {
+        four s[4];
+        for (int q = 0; q < 4; q++) s[q] = prefix(*(const four *)(above + i + 4 * q) - *(const four *)(above + i + 4 * q - 1));
+        double a = s[0][3], b = s[1][3], c = s[2][3], d = s[3][3];
+        double starts[4] = {left, left + a, left + (a + b), left + ((a + b) + c)};
+        left += (a + b) + (c + d);
+        for (int q = 0; q < 4; q++) *(four *)(row + i + 4 * q) = s[q] + starts[q];
     }
-    for (; i < n; i++) left = row[i] = left + (above[i] - diagonal), diagonal = above[i];
+    for (; i < n; i++) left = row[i] = left + (above[i] - above[i - 1]);
     return left;
 }
 /* The columns `own` of the m x n matrix, row by row, at the start. */
@@ -174,7 +187,7 @@ static outcome stencil(int p, long iterations, long n, int radius);
 static outcome transpose(int p, long iterations, long n, long tile);
 static outcome synch_p2p(int p, long iterations, long m, long n, long group);
 static outcome nstream(int p, long iterations, long length);
-static outcome reduce(int p, long iterations, long length);
+static outcome reduce(int p, long iterations, long length, long block);
 static outcome sparse(int p, long iterations, int log_side, int radius);
 static outcome synch_global(int p, long iterations, long length);
 
@@ -189,7 +202,7 @@ static outcome called(int argc, char **argv)
     if (!strcmp(name, "transpose")) return transpose(p, iterations, size[0], size[1]);
     if (!strcmp(name, "synch_p2p")) return synch_p2p(p, iterations, size[0], size[1], size[2]);
     if (!strcmp(name, "nstream")) return nstream(p, iterations, size[0]);
-    if (!strcmp(name, "reduce")) return reduce(p, iterations, size[0]);
+    if (!strcmp(name, "reduce")) return reduce(p, iterations, size[0], size[1]);
     if (!strcmp(name, "sparse")) return sparse(p, iterations, (int)size[0], (int)size[1]);
     if (!strcmp(name, "synch_global")) return synch_global(p, iterations, size[0]);
     fprintf(stderr, "usage: %s P ITERATIONS KERNEL SIZE..\n", argv[0]);
