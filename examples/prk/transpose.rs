@@ -75,7 +75,6 @@ fn add_one(a: &mut [f64]) {
 }
 
 /// Adds rows `own` of `a`, which has columns `columns`, to rows `columns` of `b`, which has columns `own`.
-#[multiversion(targets("x86_64+avx2"))]
 fn add_transposed(
     a: &[f64],
     columns: Range<usize>,
