@@ -85,6 +85,10 @@ fn streams_and_sums() {
     for algorithm in [Algorithm::RED_ANY, Algorithm::RED_FUSED] {
         validates(&reduce::Reduce { length: 300, block: 1000, algorithm: Some(algorithm) });
     }
+    let algorithm = Some(Algorithm::RED_HCUBE);
+    let halving = reduce::Reduce { length: 300, block: 1000, algorithm };
+    halving.fits(4).unwrap();
+    assert!(halving.fits(3).unwrap_err().contains("needs a power of two of ranks"));
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn peers(kinds: &[Kind]) -> Vec<Program> {
     let there = built.filter_map(|(kind, built)| match built {
         Ok(program) => Some(program),
         Err(why) => {
-            eprintln!("prk: {kind:?} is skipped: {why}");
+            eprintln!("prk: {} is skipped: {why}", format!("{kind:?}").to_lowercase());
             None
         }
     });

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;
-use phalanx::schedule::Operation;
+use phalanx::schedule::{Operation, Request, Unfit};
 use phalanx::{Algorithm, Comm, op};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -31,8 +31,15 @@ impl Kernel for Reduce {
     const ITERATIONS: u32 = 50;
     const UNIT: Unit = Unit::Flop;
 
-    fn fits(&self, _: usize) -> Result<(), String> {
-        if self.length == 0 { Err("vectors of no elements".into()) } else { Ok(()) }
+    fn fits(&self, ranks: usize) -> Result<(), String> {
+        if self.length == 0 {
+            return Err("vectors of no elements".into());
+        }
+        let request = Request::new(Operation::Reduce, ranks);
+        match self.algorithm.map(|algorithm| algorithm.schedule(&request)) {
+            Some(Err(unfit @ Unfit::PowerOfTwo { .. })) => Err(unfit.to_string()),
+            _ => Ok(()),
+        }
     }
 
     fn work(&self, ranks: usize) -> f64 {

@@ -51,24 +51,18 @@ impl Kernel for SynchGlobal {
             sum as f64
         };
         let expected = digits(comm, &mine);
-        let counts = BlockCyclic::new(self.length, 1, p).counts();
-        let mut whole = vec![0; self.length];
-        let by_gather = std::env::var_os("GATHER").is_some();
         let seconds = timed(comm, iterations, |comm| {
-            if by_gather {
-                comm.all_gather_varied_into(&mine, &mut whole, &counts);
-                mine.iter_mut()
-                    .zip(whole.iter().skip(rank).step_by(p))
-                    .for_each(|(to, from)| *to = *from);
-                return;
-            }
             comm.with_peers(&mine, |all| {
-                let (mut start, mut next) = (0, next.iter_mut());
+                let (mut start, mut next) = (0, &mut next[..]);
                 for theirs in all.iter() {
                     // The first of mine in this part.
                     let first = (rank + p - start % p) % p;
-                    let turns = theirs.get(first..).unwrap_or(&[]).chunks(p);
-                    turns.zip(&mut next).for_each(|(turn, next)| *next = turn[0]);
+                    let (here, rest) = next.split_at_mut((theirs.len() + p - 1 - first) / p);
+                    match p {
+                        2 => take(theirs, first, 2, here), // with vectors
+                        _ => take(theirs, first, p, here),
+                    }
+                    next = rest;
                     start += theirs.len();
                 }
             });
@@ -76,5 +70,13 @@ impl Kernel for SynchGlobal {
         });
         let found = digits(comm, &mine);
         Outcome { seconds, check: Check::absolute(found, expected, 0.0) }
+    }
+}
+
+/// Every `p`th letter of `theirs` from `first` on.
+#[inline(always)]
+fn take(theirs: &[u8], first: usize, p: usize, to: &mut [u8]) {
+    for (to, turn) in to.iter_mut().zip(theirs[first.min(theirs.len())..].chunks(p)) {
+        *to = turn[0];
     }
 }

@@ -27,7 +27,7 @@ impl Kernel for SynchP2p {
         // Two columns each: the corner, which changes, is then nobody's left neighbour.
         if self.n < 2 || self.m < 2 * ranks {
             let least = 2 * ranks;
-            return Err(format!("{} x {}; accepted: from {least} x 2 on", self.m, self.n));
+            return Err(format!("too small for {ranks} ranks; accepted: from {least} x 2 on"));
         }
         Ok(())
     }

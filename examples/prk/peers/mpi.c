@@ -228,7 +228,7 @@ static outcome synch_global(int p, long iterations, long length)
     for (long t = 0; t <= iterations; t++) {
         if (t == 1) start(&seconds);
         MPI_Allgatherv(mine, (int)count, MPI_CHAR, all, counts, starts, MPI_CHAR, world);
-        for (long i = 0; i < count; i++) mine[i] = all[rank + i * p];
+        take(all + rank, mine, count, p);
     }
     stop(&seconds);
     return (outcome){seconds, of_all(digits(mine, count)), before, 0};

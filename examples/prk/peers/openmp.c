@@ -222,7 +222,7 @@ static outcome synch_global(int p, long iterations, long length)
             char *all = whole[t % 2];
             memcpy(all + own.first, mine, (size_t)count);
 #pragma omp barrier
-            for (long i = 0; i < count; i++) mine[i] = all[rank + i * p];
+            take(all + rank, mine, count, p);
         }
         stop(&seconds);
         after += digits(mine, count);

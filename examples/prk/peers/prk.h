@@ -175,6 +175,12 @@ static void letters(char *mine, long n, long rank)
 {
     for (long i = 0; i < n; i++) mine[i] = (char)('0' + (i * 27 + rank) % 10);
 }
+/* Every p-th letter; for two with vectors. */
+static void take(const char *restrict all, char *restrict mine, long n, int p)
+{
+    if (p == 2) for (long i = 0; i < n; i++) mine[i] = all[2 * i];
+    else for (long i = 0; i < n; i++) mine[i] = all[p * i];
+}
 static double digits(const char *mine, long n)
 {
     long sum = 0;
