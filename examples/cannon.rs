@@ -2,39 +2,20 @@
 //! of the torus first shifts its blocks of A by i to the left, column j its blocks of B by j up; then all multiply what
 //! they have and shift by one, as often as the torus has rows.
 
+#[path = "matmul/blocks.rs"]
+mod blocks;
+
+use blocks::{BLOCK, check, factors, multiply};
 use phalanx::Error;
-
-/// A block has BLOCK x BLOCK elements.
-const BLOCK: usize = 24;
-
-fn a(row: usize, column: usize) -> f64 {
-    ((row * 7 + column * 3) % 11) as f64 - 5.0
-}
-
-fn b(row: usize, column: usize) -> f64 {
-    ((row * 5 + column * 13) % 7) as f64
-}
-
-/// Adds the product of two blocks.
-fn multiply(a: &[f64], b: &[f64], c: &mut [f64]) {
-    for (a, c) in a.chunks_exact(BLOCK).zip(c.chunks_exact_mut(BLOCK)) {
-        for (a, b) in a.iter().zip(b.chunks_exact(BLOCK)) {
-            c.iter_mut().zip(b).for_each(|(c, b)| *c += a * b);
-        }
-    }
-}
 
 fn main() -> Result<(), Error> {
     for side in [1, 2, 3] {
-        let blocks = phalanx::run(side * side, |comm| {
+        let product = phalanx::run(side * side, |comm| {
             let mut torus = comm.cart(&[side, side], &[true, true]);
             let (i, j) = (torus.rank() / side, torus.rank() % side);
             let mut row = torus.sub(&[false, true]);
             let mut column = torus.sub(&[true, false]);
-            let cells =
-                || (0..BLOCK * BLOCK).map(|k| (i * BLOCK + k / BLOCK, j * BLOCK + k % BLOCK));
-            let mut a: Vec<f64> = cells().map(|(r, c)| a(r, c)).collect();
-            let mut b: Vec<f64> = cells().map(|(r, c)| b(r, c)).collect();
+            let [mut a, mut b] = factors(i, j);
             let mut product = vec![0.0; BLOCK * BLOCK];
 
             row.shift(&mut a, -(i as isize));
@@ -46,20 +27,7 @@ fn main() -> Result<(), Error> {
             }
             product
         })?;
-
-        let n = side * BLOCK;
-        let entry = |r: usize, c: usize| {
-            let block = &blocks[r / BLOCK * side + c / BLOCK];
-            block[r % BLOCK * BLOCK + c % BLOCK]
-        };
-        for r in 0..n {
-            for c in 0..n {
-                // Whole numbers: exact in any order.
-                let serial: f64 = (0..n).map(|k| a(r, k) * b(k, c)).sum();
-                assert_eq!(entry(r, c), serial, "{side} x {side} ranks, entry ({r}, {c})");
-            }
-        }
-        println!("{side} x {side} ranks: the product of {n} x {n} matrices is right");
+        check(side, &product);
     }
     Ok(())
 }

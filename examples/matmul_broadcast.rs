@@ -3,27 +3,11 @@
 //! columns, and all add the product of what they have got. (All at once it is an all-gather in rows and columns: less
 //! steps, but each rank then has a whole row and a whole column of blocks; shown, too.)
 
+#[path = "matmul/blocks.rs"]
+mod blocks;
+
+use blocks::{BLOCK, check, factors, multiply};
 use phalanx::{Comm, Error};
-
-/// A block has BLOCK x BLOCK elements.
-const BLOCK: usize = 24;
-
-fn a(row: usize, column: usize) -> f64 {
-    ((row * 7 + column * 3) % 11) as f64 - 5.0
-}
-
-fn b(row: usize, column: usize) -> f64 {
-    ((row * 5 + column * 13) % 7) as f64
-}
-
-/// Adds the product of two blocks.
-fn multiply(a: &[f64], b: &[f64], c: &mut [f64]) {
-    for (a, c) in a.chunks_exact(BLOCK).zip(c.chunks_exact_mut(BLOCK)) {
-        for (a, b) in a.iter().zip(b.chunks_exact(BLOCK)) {
-            c.iter_mut().zip(b).for_each(|(c, b)| *c += a * b);
-        }
-    }
-}
 
 fn by_broadcasts(row: &mut Comm, column: &mut Comm, a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut product = vec![0.0; BLOCK * BLOCK];
@@ -51,32 +35,16 @@ fn by_gathering(row: &mut Comm, column: &mut Comm, a: &[f64], b: &[f64]) -> Vec<
 
 fn main() -> Result<(), Error> {
     for side in [1, 2, 3] {
-        let blocks = phalanx::run(side * side, |comm| {
+        let product = phalanx::run(side * side, |comm| {
             let mut mesh = comm.cart(&[side, side], &[false, false]);
             let (i, j) = (mesh.rank() / side, mesh.rank() % side);
             let (mut row, mut column) = (mesh.sub(&[false, true]), mesh.sub(&[true, false]));
-            let cells =
-                || (0..BLOCK * BLOCK).map(|k| (i * BLOCK + k / BLOCK, j * BLOCK + k % BLOCK));
-            let a: Vec<f64> = cells().map(|(r, c)| a(r, c)).collect();
-            let b: Vec<f64> = cells().map(|(r, c)| b(r, c)).collect();
+            let [a, b] = factors(i, j);
             let product = by_broadcasts(&mut row, &mut column, &a, &b);
             assert_eq!(product, by_gathering(&mut row, &mut column, &a, &b));
             product
         })?;
-
-        let n = side * BLOCK;
-        let entry = |r: usize, c: usize| {
-            let block = &blocks[r / BLOCK * side + c / BLOCK];
-            block[r % BLOCK * BLOCK + c % BLOCK]
-        };
-        for r in 0..n {
-            for c in 0..n {
-                // Whole numbers: exact in any order.
-                let serial: f64 = (0..n).map(|k| a(r, k) * b(k, c)).sum();
-                assert_eq!(entry(r, c), serial, "{side} x {side} ranks, entry ({r}, {c})");
-            }
-        }
-        println!("{side} x {side} ranks: the product of {n} x {n} matrices is right, both ways");
+        check(side, &product);
     }
     Ok(())
 }

@@ -64,6 +64,34 @@ fn peers() {
     }
 }
 
+/// Where it can be built; says so where it cannot.
+#[test]
+fn the_openmp_peer() {
+    let Some(program) = nas::openmp() else { return };
+    for kernel in [Kernel::Ep, Kernel::Cg, Kernel::Is] {
+        let problem = Problem::new(kernel, Class::S);
+        let call = problem.call().unwrap();
+        for p in [1, 2] {
+            let numbers = program.run(p, &call).unwrap();
+            let outcome = problem.judge_numbers(&numbers).unwrap();
+            assert!(outcome.is_verified(), "{kernel} on {p} threads: {outcome:?}");
+            // The verdict is not for nothing.
+            let wrong: Vec<f64> = numbers.iter().map(|x| 1.001 * x).collect();
+            assert!(!problem.judge_numbers(&wrong).unwrap().is_verified());
+            assert!(problem.judge_numbers(&numbers[..1]).is_none());
+        }
+    }
+    assert!(program.run(1, &["LU".into(), "1".into()]).unwrap_err().contains("usage"));
+}
+
+/// Whoever takes which batch, and however many there are: the same bits.
+#[test]
+fn ep_is_the_same_bits_on_any_number_of_ranks() {
+    let problem = Problem::new(Kernel::Ep, Class::S);
+    let error = |p| phalanx::run(p, |comm| problem.spmd(comm)).unwrap()[0].error.to_bits();
+    assert_eq!(error(1), error(3));
+}
+
 #[test]
 fn too_many_ranks_are_refused_with_the_number_that_is_not() {
     for (kernel, most) in [(Kernel::Ft, 64), (Kernel::Mg, 16)] {

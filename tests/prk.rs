@@ -1,5 +1,5 @@
 //! The example `prk` in small: every kernel validates on any number of ranks, whole and uneven parts alike; sizes that do
-//! not fit are refused.
+//! not fit are refused; and what it is compared with validates, too, where compilers for it are installed.
 
 #![allow(dead_code)] // The example's own report uses more.
 
@@ -7,6 +7,8 @@
 mod kernel;
 #[path = "../examples/prk/nstream.rs"]
 mod nstream;
+#[path = "../examples/peers/program.rs"]
+mod program;
 #[path = "../examples/prk/reduce.rs"]
 mod reduce;
 #[path = "../examples/prk/sparse.rs"]
@@ -22,6 +24,8 @@ mod transpose;
 
 use kernel::{Check, Kernel};
 use phalanx::Algorithm;
+use program::{Kind, Program};
+use std::io::Write;
 
 fn validates(kernel: &impl Kernel) {
     for p in [1, 2, 3, 4, 8] {
@@ -76,11 +80,15 @@ fn wavefronts() {
 fn streams_and_sums() {
     for length in [1, 7, 1000] {
         validates(&nstream::Nstream { length });
-        validates(&reduce::Reduce { length, algorithm: None });
+        validates(&reduce::Reduce { length, block: 300, algorithm: None });
     }
     for algorithm in [Algorithm::RED_ANY, Algorithm::RED_FUSED] {
-        validates(&reduce::Reduce { length: 300, algorithm: Some(algorithm) });
+        validates(&reduce::Reduce { length: 300, block: 1000, algorithm: Some(algorithm) });
     }
+    let algorithm = Some(Algorithm::RED_HCUBE);
+    let halving = reduce::Reduce { length: 300, block: 1000, algorithm };
+    halving.fits(4).unwrap();
+    assert!(halving.fits(3).unwrap_err().contains("needs a power of two of ranks"));
 }
 
 #[test]
@@ -97,4 +105,54 @@ fn strings() {
         validates(&synch_global::SynchGlobal { length });
     }
     assert!(synch_global::SynchGlobal { length: 3 }.fits(4).is_err());
+}
+
+fn peers_validate<K: Kernel>(kernel: &K, peers: &[Program]) {
+    for p in [1, 2] {
+        for iterations in ["1", "4"] {
+            let mut call = vec![iterations.to_string(), K::NAME.to_string()];
+            call.extend(kernel.sizes().iter().map(usize::to_string));
+            for peer in peers {
+                let numbers = peer.run(p, &call).unwrap();
+                let &[seconds, found, expected, within] = &numbers[..] else {
+                    panic!("{} prints {numbers:?}", peer.name);
+                };
+                let check = Check { found, expected, within };
+                assert!(seconds > 0.0 && check.is_good(), "{} {call:?}: {numbers:?}", peer.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn peers() {
+    let common = ("prk.h", include_str!("../examples/prk/peers/prk.h"));
+    let openmp = ("openmp.c", include_str!("../examples/prk/peers/openmp.c"));
+    let mpi = ("mpi.c", include_str!("../examples/prk/peers/mpi.c"));
+    let mut built = program::build(Kind::Openmp, &[openmp, common]);
+    built.extend(program::build(Kind::Mpi, &[mpi, common]));
+    let mut there = Vec::new();
+    for peer in built {
+        match peer {
+            Ok(program) => there.push(program),
+            Err(why @ program::Missing::NotFound(_)) => {
+                let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {why}");
+            }
+            Err(why) => panic!("{why}"),
+        }
+    }
+    peers_validate(&stencil::Stencil { n: 33, radius: 2 }, &there);
+    peers_validate(&stencil::Stencil { n: 41, radius: 4 }, &there);
+    peers_validate(&transpose::Transpose { n: 61, tile: 16 }, &there);
+    peers_validate(&synch_p2p::SynchP2p { m: 83, n: 17, group: 1 }, &there);
+    peers_validate(&synch_p2p::SynchP2p { m: 19, n: 17, group: 4 }, &there);
+    peers_validate(&nstream::Nstream { length: 1001 }, &there);
+    peers_validate(&reduce::Reduce { length: 1001, block: 300, algorithm: None }, &there);
+    peers_validate(&sparse::Sparse { log_side: 4, radius: 4 }, &there);
+    peers_validate(&synch_global::SynchGlobal { length: 101 }, &there);
+    // What it is not made for, it says.
+    for peer in &there {
+        let refused = peer.run(1, &["1".into(), "dgemm".into(), "9".into()]).unwrap_err();
+        assert!(refused.contains("usage"), "{refused}");
+    }
 }

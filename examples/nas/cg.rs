@@ -164,6 +164,18 @@ impl Cg {
         2.0 * (self.iterations * self.n) as f64 * (3.0 + k + steps * (5.0 + k) + 3.0) / 1e6
     }
 
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        let numbers = [self.n, self.nonzer, self.iterations].map(|n| n.to_string());
+        ["CG".to_string()].into_iter().chain(numbers).chain([self.shift.to_string()]).collect()
+    }
+
+    /// What that program found: seconds, zeta.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let &[seconds, zeta] = numbers else { return None };
+        Some(self.judge(seconds, zeta))
+    }
+
     pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let rows = comm.part(self.n);
         match &self.matrix {

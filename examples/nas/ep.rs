@@ -1,7 +1,9 @@
 //! EP, embarrassingly parallel: pairs of Gaussian deviates by the polar method, counted by square rings.
 //!
 //! A pair (u, v) of the stream, each in (-1, 1), is accepted if t = u^2 + v^2 <= 1; then X = u f and Y = v f with
-//! f = sqrt(-2 ln t / t). The ranks share batches of 2^16 pairs, to which the stream is jumped.
+//! f = sqrt(-2 ln t / t). The stream is jumped to batches of 2^16 pairs, which the ranks take from a common counter as they
+//! become free: what the system takes from one is evened out by the others. The batches are added in their order, so that
+//! the sums are the same bits whoever took what.
 //!
 //! A batch is walked in 64 streams side by side, without a branch: what is rejected gets t = 1, hence X = Y = 0.
 //! The logarithm is written out so that it vectorises.
@@ -11,6 +13,7 @@ use super::outcome::{Outcome, Stopwatch, agree};
 use super::random::{A, MASK, Random, power};
 use super::spmd::Spmd;
 use multiversion::multiversion;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const SEED: u64 = 271_828_183;
 const BATCH: u64 = 1 << 16;
@@ -41,11 +44,13 @@ impl Tally {
 
 pub(crate) struct Ep {
     class: Class,
+    /// The next batch that nobody has taken. Of one run at a time.
+    next: AtomicU64,
 }
 
 impl Ep {
     pub(crate) fn new(class: Class) -> Self {
-        Ep { class }
+        Ep { class, next: AtomicU64::new(0) }
     }
 
     fn batches(&self) -> u64 {
@@ -58,16 +63,27 @@ impl Ep {
     }
 
     pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
-        let clock = Stopwatch::start(comm);
-        let mut mine = Tally::default();
-        for batch in comm.part(self.batches() as usize) {
-            mine = mine.add(tally(batch as u64));
+        if comm.rank() == 0 {
+            // The clock's barrier shows it to all.
+            self.next.store(0, Relaxed);
         }
-        let [x, y] = comm.sum(mine.sum);
-        // Counts below 2^53 are exact as f64.
-        let rings = comm.sum(mine.rings.map(|n| n as f64)).map(|n| n as u64);
+        let clock = Stopwatch::start(comm);
+        let mut mine = Vec::new();
+        loop {
+            let batch = self.next.fetch_add(1, Relaxed);
+            if batch >= self.batches() {
+                break;
+            }
+            mine.push((batch, tally(batch)));
+        }
+        let size = comm.size();
+        let total = comm.with_peers(&mine, |all| {
+            let mut all: Vec<_> = (0..size).flat_map(|rank| all.of(rank)).collect();
+            all.sort_unstable_by_key(|(batch, _)| *batch);
+            all.iter().fold(Tally::default(), |sum, (_, tally)| sum.add(*tally))
+        });
         let seconds = clock.stop(comm);
-        self.judge(seconds, &Tally { sum: [x, y], rings })
+        self.judge(seconds, &total)
     }
 
     pub(crate) fn fork_join(&self) -> Outcome {
@@ -76,6 +92,19 @@ impl Ep {
         let total =
             (0..self.batches()).into_par_iter().map(tally).reduce(Tally::default, Tally::add);
         self.judge(clock.elapsed().as_secs_f64(), &total)
+    }
+
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        vec!["EP".into(), (self.batches() * BATCH).ilog2().to_string()]
+    }
+
+    /// What that program found: seconds, sums, accepted pairs.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let &[seconds, x, y, accepted] = numbers else { return None };
+        let mut total = Tally { sum: [x, y], ..Tally::default() };
+        total.rings[0] = accepted as u64;
+        Some(self.judge(seconds, &total))
     }
 
     fn judge(&self, seconds: f64, total: &Tally) -> Outcome {

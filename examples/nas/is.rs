@@ -64,6 +64,23 @@ impl Is {
         ])
     }
 
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        let numbers = [self.keys.len(), self.max_key].into_iter().chain(self.watched());
+        ["IS".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
+    }
+
+    /// What that program found: seconds, five ranks for each iteration.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let (&seconds, found) = numbers.split_first()?;
+        let published = (1..=ITERATIONS).flat_map(|t| self.published(t));
+        if found.len() != 5 * ITERATIONS {
+            return None;
+        }
+        let wrong = found.iter().zip(published).filter(|&(&rank, right)| rank != right as f64);
+        Some(Outcome::new(seconds, wrong.count() as f64, 0.0))
+    }
+
     pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let mut sorter = Sorter::new(self, comm);
         sorter.rank_keys(self, comm, 1);

@@ -95,6 +95,26 @@ impl Problem {
         }
     }
 
+    /// How the OpenMP program is called for it, if it has the kernel.
+    pub(crate) fn call(&self) -> Option<Vec<String>> {
+        match &self.data {
+            Data::Ep(ep) => Some(ep.call()),
+            Data::Cg(cg) => Some(cg.call()),
+            Data::Is(is) => Some(is.call()),
+            Data::Ft(_) | Data::Mg(_) => None,
+        }
+    }
+
+    /// What that program printed, if it is what it should print.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        match &self.data {
+            Data::Ep(ep) => ep.judge_numbers(numbers),
+            Data::Cg(cg) => cg.judge_numbers(numbers),
+            Data::Is(is) => is.judge_numbers(numbers),
+            Data::Ft(_) | Data::Mg(_) => None,
+        }
+    }
+
     /// All of it, on the current Rayon pool.
     pub(crate) fn fork_join(&self) -> Outcome {
         match &self.data {

@@ -3,9 +3,9 @@
 //!
 //!     cargo run --release --example nas -- CG A -p 2
 //!     cargo run --release --example nas -- ALL S -p 1..4
-//!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon
+//!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
-//! The last runs Phalanx, plain threads and Rayon by turns. Exit code 1: a result is wrong; 2: wrong arguments.
+//! The last runs Phalanx, plain threads, Rayon and, for EP, CG and IS, OpenMP (`peers/openmp.c`) by turns. Exit code 1: a result is wrong; 2: wrong arguments.
 //! What it measures beside other implementations: docs/numerics.md.
 
 mod cg;
@@ -19,6 +19,8 @@ mod memory;
 mod mg;
 mod mg_planes;
 mod outcome;
+#[path = "../peers/program.rs"]
+pub(crate) mod program;
 mod random;
 mod spmd;
 pub(crate) mod threads;
@@ -26,6 +28,7 @@ pub(crate) mod threads;
 pub(crate) use self::class::Class;
 pub(crate) use self::kernel::{Kernel, Problem};
 use self::outcome::Outcome;
+use self::program::Program;
 use clap::{Parser, ValueEnum};
 use phalanx::Team;
 use std::process::ExitCode;
@@ -48,7 +51,7 @@ struct Arguments {
     /// How often each is run; times are medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Who runs by turns with Phalanx, in the same process
+    /// Who runs by turns with Phalanx
     #[arg(long, value_enum, value_delimiter = ',')]
     peer: Vec<Peer>,
 }
@@ -60,6 +63,8 @@ enum Peer {
     Threads,
     /// The same arithmetic in parallel iterators
     Rayon,
+    /// EP, CG and IS in C, in a process of its own
+    Openmp,
 }
 
 #[derive(Clone, Debug)]
@@ -112,12 +117,13 @@ fn main() -> ExitCode {
         "{:<6} {:<5} {:>5}  {:<8} {:>10} {:>10} {:>9} {:>6}  verified (error)",
         "kernel", "class", "ranks", "runner", "median_s", "best_s", "mop/s", "ratio"
     );
+    let openmp = if arguments.peer.contains(&Peer::Openmp) { openmp() } else { None };
     let mut all_good = true;
     for &class in &arguments.classes.0 {
         for &kernel in &arguments.kernels.0 {
             let problem = Problem::new(kernel, class);
             for &ranks in &arguments.ranks.0 {
-                match compare(&problem, ranks, arguments.repeat, &arguments.peer) {
+                match compare(&problem, ranks, &arguments, openmp.as_ref()) {
                     Ok(good) => all_good &= good,
                     Err(message) => {
                         eprintln!("nas: {kernel} {class} -p {ranks}: {message}");
@@ -130,15 +136,35 @@ fn main() -> ExitCode {
     if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The program, or a line that says why there is none.
+pub(crate) fn openmp() -> Option<Program> {
+    let source = ("openmp.c", include_str!("peers/openmp.c"));
+    match program::build(program::Kind::Openmp, &[source]).pop()? {
+        Ok(program) => Some(program),
+        Err(why) => {
+            eprintln!("nas: openmp is skipped: {why}");
+            None
+        }
+    }
+}
+
 /// Runs one problem on Phalanx and its peers by turns and prints a line for each; whether all was verified.
-fn compare(problem: &Problem, ranks: usize, repeat: u32, peers: &[Peer]) -> Result<bool, String> {
+fn compare(
+    problem: &Problem,
+    ranks: usize,
+    arguments: &Arguments,
+    openmp: Option<&Program>,
+) -> Result<bool, String> {
     problem.check_ranks(ranks)?;
     let team = Team::builder().ranks(ranks).build().map_err(|e| e.to_string())?;
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(ranks).build().map_err(|e| e.to_string())?;
+    let in_openmp = openmp.and_then(|program| Some((program, problem.call()?)));
+    let is_there = |peer: &&Peer| **peer != Peer::Openmp || in_openmp.is_some();
+    let peers: Vec<&Peer> = arguments.peer.iter().filter(is_there).collect();
     let mut ours = Vec::new();
     let mut theirs = vec![Vec::new(); peers.len()];
-    for _ in 0..repeat {
+    for _ in 0..arguments.repeat {
         // On a thread of its own: rank 0's is bound to a core, and the peers' threads would inherit that.
         let run = || team.run(|comm| problem.spmd(comm));
         let outcomes = std::thread::scope(|s| s.spawn(run).join().expect("run returns errors"));
@@ -147,6 +173,12 @@ fn compare(problem: &Problem, ranks: usize, repeat: u32, peers: &[Peer]) -> Resu
             outcomes.push(match peer {
                 Peer::Threads => threads::run(ranks, |thread| problem.spmd(thread))[0],
                 Peer::Rayon => pool.install(|| problem.fork_join()),
+                Peer::Openmp => {
+                    let (program, call) = in_openmp.as_ref().expect("it is there");
+                    let numbers = program.run(ranks, call)?;
+                    let judged = problem.judge_numbers(&numbers);
+                    judged.ok_or_else(|| format!("openmp prints {numbers:?}"))?
+                }
             });
         }
     }

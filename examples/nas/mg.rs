@@ -265,10 +265,7 @@ struct Grids {
 impl Grids {
     fn new<C: Spmd>(mg: &Mg, comm: &C) -> Self {
         let (rank, size) = (comm.rank(), comm.size());
-        let whole = std::env::var("WHOLE")
-            .map_or(WHOLE, |s| s.parse().unwrap())
-            .max(size.next_power_of_two())
-            .min(mg.n / 2);
+        let whole = WHOLE.max(size.next_power_of_two()).min(mg.n / 2);
         let layout = |n: usize| {
             // The largest whole grid says who owns what.
             let unit = (n > whole).then(|| n / whole);

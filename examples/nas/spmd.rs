@@ -1,7 +1,7 @@
 //! What the kernels ask of their ranks: a few methods of [`Comm`] under their own names, so that the
 //! same kernel also runs on plain threads (`threads.rs`) and the two can be compared.
 
-use phalanx::{Comm, Element, Peers, op};
+use phalanx::{Comm, Element, Peers};
 use std::ops::Range;
 
 /// Everybody's slices, during [`Spmd::with_peers`].
@@ -51,9 +51,8 @@ impl Spmd for Comm {
     }
 
     #[inline]
-    fn sum<const N: usize>(&mut self, mut x: [f64; N]) -> [f64; N] {
-        self.all_reduce(&mut x, op::Sum);
-        x
+    fn sum<const N: usize>(&mut self, x: [f64; N]) -> [f64; N] {
+        Comm::sum(self, x)
     }
 
     #[inline]

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 /// A kernel with its sizes.
 pub(crate) trait Kernel: Sync {
+    /// As the peers' programs call it.
+    const NAME: &str;
     /// Iterations that take about a quarter of a second at the small size.
     const ITERATIONS: u32;
     /// What is counted.
@@ -15,6 +17,9 @@ pub(crate) trait Kernel: Sync {
 
     /// Units of an iteration.
     fn work(&self, ranks: usize) -> f64;
+
+    /// The sizes, in the peers' order.
+    fn sizes(&self) -> Vec<usize>;
 
     /// Name and sizes.
     fn title(&self) -> String;

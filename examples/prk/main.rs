@@ -3,12 +3,15 @@
 //!     cargo run --release --example prk -- stencil 1000 -p 2
 //!     cargo run --release --example prk -- transpose 4096 --tile 32 -p 2 --repeat 5
 //!     cargo run --release --example prk -- all -p 1,2,4
+//!     cargo run --release --example prk -- reduce 1000 -p 2 --repeat 9 --peer openmp,mpi
 //!
-//! Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a kernel does not validate; 2:
+//! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) by turns with the ranks. Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a kernel does not validate; 2:
 //! wrong arguments. What was measured beside other implementations: docs/examples.md.
 
 mod kernel;
 mod nstream;
+#[path = "../peers/program.rs"]
+mod program;
 mod reduce;
 mod sparse;
 mod stencil;
@@ -17,8 +20,9 @@ mod synch_p2p;
 mod transpose;
 
 use clap::{Parser, Subcommand};
-use kernel::{Kernel, Outcome};
+use kernel::{Check, Kernel, Outcome};
 use phalanx::Team;
+use program::{Kind, Program};
 use std::process::ExitCode;
 
 #[derive(Debug, Parser)]
@@ -35,6 +39,9 @@ struct Arguments {
     /// How often each is run; the rate is the median's
     #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Who runs the same by turns, in processes of their own
+    #[arg(long, global = true, value_enum, value_delimiter = ',')]
+    peer: Vec<Kind>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,7 +87,8 @@ impl From<phalanx::Error> for Failure {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let each = |&p: &usize| start(&arguments, p);
+    let peers = peers(&arguments.peer);
+    let each = |&p: &usize| start(&arguments, &peers, p);
     match arguments.ranks.iter().try_for_each(each) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Input(what)) => {
@@ -94,51 +102,117 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(arguments: &Arguments, p: usize) -> Result<(), Failure> {
-    let team = Team::builder().ranks(p).build()?;
+/// Those that can be built here; says which cannot.
+fn peers(kinds: &[Kind]) -> Vec<Program> {
+    let common = ("prk.h", include_str!("peers/prk.h"));
+    let built = kinds.iter().flat_map(|&kind| {
+        let own = match kind {
+            Kind::Openmp => ("openmp.c", include_str!("peers/openmp.c")),
+            Kind::Mpi => ("mpi.c", include_str!("peers/mpi.c")),
+        };
+        program::build(kind, &[own, common]).into_iter().map(move |built| (kind, built))
+    });
+    let there = built.filter_map(|(kind, built)| match built {
+        Ok(program) => Some(program),
+        Err(why) => {
+            eprintln!("prk: {} is skipped: {why}", format!("{kind:?}").to_lowercase());
+            None
+        }
+    });
+    there.collect()
+}
+
+fn start(arguments: &Arguments, peers: &[Program], p: usize) -> Result<(), Failure> {
+    let team = &Team::builder().ranks(p).build()?;
+    let run = Run { team, arguments, peers };
     match &arguments.kernel {
-        Which::Stencil(kernel) => run(&team, kernel, arguments),
-        Which::Transpose(kernel) => run(&team, kernel, arguments),
-        Which::SynchP2p(kernel) => run(&team, kernel, arguments),
-        Which::Nstream(kernel) => run(&team, kernel, arguments),
-        Which::Reduce(kernel) => run(&team, kernel, arguments),
-        Which::Sparse(kernel) => run(&team, kernel, arguments),
-        Which::SynchGlobal(kernel) => run(&team, kernel, arguments),
+        Which::Stencil(kernel) => run.of(kernel),
+        Which::Transpose(kernel) => run.of(kernel),
+        Which::SynchP2p(kernel) => run.of(kernel),
+        Which::Nstream(kernel) => run.of(kernel),
+        Which::Reduce(kernel) => run.of(kernel),
+        Which::Sparse(kernel) => run.of(kernel),
+        Which::SynchGlobal(kernel) => run.of(kernel),
         Which::All => {
-            run(&team, &stencil::Stencil { n: 200, radius: 2 }, arguments)?;
-            run(&team, &transpose::Transpose { n: 300, tile: 64 }, arguments)?;
-            run(&team, &synch_p2p::SynchP2p { m: 200, n: 100, group: 1 }, arguments)?;
-            run(&team, &nstream::Nstream { length: 20_000 }, arguments)?;
-            run(&team, &reduce::Reduce { length: 20_000, algorithm: None }, arguments)?;
-            run(&team, &sparse::Sparse { log_side: 6, radius: 4 }, arguments)?;
-            run(&team, &synch_global::SynchGlobal { length: 1024 }, arguments)
+            run.of(&stencil::Stencil { n: 200, radius: 2 })?;
+            run.of(&transpose::Transpose { n: 300, tile: 64 })?;
+            run.of(&synch_p2p::SynchP2p { m: 200, n: 100, group: 1 })?;
+            run.of(&nstream::Nstream { length: 20_000 })?;
+            run.of(&reduce::Reduce { length: 20_000, block: 16_384, algorithm: None })?;
+            run.of(&sparse::Sparse { log_side: 6, radius: 4 })?;
+            run.of(&synch_global::SynchGlobal { length: 1024 })
         }
     }
 }
 
-fn run<K: Kernel>(team: &Team, kernel: &K, arguments: &Arguments) -> Result<(), Failure> {
-    let p = team.size();
-    let title = kernel.title();
-    kernel.fits(p).map_err(|what| Failure::Input(format!("{title}: {what}")))?;
-    let iterations = arguments.iterations.unwrap_or(K::ITERATIONS);
-    let mut times = Vec::new();
-    for _ in 0..arguments.repeat {
-        let mut outcomes = team.run(|comm| kernel.run(comm, iterations))?;
-        let Outcome { seconds, check } = outcomes.swap_remove(0);
-        if !check.is_good() {
-            let (found, expected) = (check.found, check.expected);
-            let what = format!("{title}, p = {p}: does not validate: {found:e}, not {expected:e}");
-            return Err(Failure::Check(what));
+struct Run<'a> {
+    team: &'a Team,
+    arguments: &'a Arguments,
+    peers: &'a [Program],
+}
+
+impl Run<'_> {
+    /// Ours and the peers by turns; a line for each.
+    fn of<K: Kernel>(&self, kernel: &K) -> Result<(), Failure> {
+        let p = self.team.size();
+        let title = kernel.title();
+        kernel.fits(p).map_err(|what| Failure::Input(format!("{title}: {what}")))?;
+        let iterations = self.arguments.iterations.unwrap_or(K::ITERATIONS);
+        let mut call = vec![iterations.to_string(), K::NAME.to_string()];
+        call.extend(kernel.sizes().iter().map(usize::to_string));
+
+        let mut ours = Vec::new();
+        let mut theirs = vec![Vec::new(); self.peers.len()];
+        for _ in 0..self.arguments.repeat {
+            // On a thread of its own: rank 0's is bound to a core, and the peers would inherit that.
+            let run = || self.team.run(|comm| kernel.run(comm, iterations));
+            let outcomes = std::thread::scope(|s| s.spawn(run).join().expect("run returns errors"));
+            ours.push(seconds(&outcomes?[0], "ranks", &title, iterations)?);
+            for (peer, times) in self.peers.iter().zip(&mut theirs) {
+                let numbers = peer.run(p, &call).map_err(Failure::Check)?;
+                let &[whole, found, expected, within] = &numbers[..] else {
+                    return Err(Failure::Check(format!("{} prints {numbers:?}", peer.name)));
+                };
+                let check = Check { found, expected, within };
+                let outcome = Outcome { seconds: whole, check };
+                times.push(seconds(&outcome, peer.name, &title, iterations)?);
+            }
         }
-        times.push(seconds / f64::from(iterations));
+        let rate = |seconds| K::UNIT.rate(kernel.work(p), seconds);
+        let [median, best] = median_and_best(&mut ours);
+        println!(
+            "{title}, p = {p}: validates; {}, {:.2} us an iteration (best {})",
+            rate(median),
+            median * 1e6,
+            rate(best)
+        );
+        for (peer, times) in self.peers.iter().zip(&mut theirs) {
+            let [theirs, most] = median_and_best(times);
+            println!(
+                "    {:<8} {}, {:.2} us (best {}): ranks are {:.2} times as fast (best {:.2})",
+                peer.name,
+                rate(theirs),
+                theirs * 1e6,
+                rate(most),
+                theirs / median,
+                most / best
+            );
+        }
+        Ok(())
     }
+}
+
+/// Of an iteration, if the kernel validates.
+fn seconds(outcome: &Outcome, by: &str, title: &str, iterations: u32) -> Result<f64, Failure> {
+    let Check { found, expected, .. } = outcome.check;
+    if outcome.check.is_good() {
+        return Ok(outcome.seconds / f64::from(iterations));
+    }
+    let what = format!("{title}, {by}: does not validate: {found:e}, not {expected:e}");
+    Err(Failure::Check(what))
+}
+
+fn median_and_best(times: &mut [f64]) -> [f64; 2] {
     times.sort_by(f64::total_cmp);
-    let (median, best) = (times[times.len() / 2], times[0]);
-    let rate = |seconds| K::UNIT.rate(kernel.work(p), seconds);
-    let (typical, most) = (rate(median), rate(best));
-    println!(
-        "{title}, p = {p}: validates; {typical}, {:.2} us an iteration (best {most})",
-        median * 1e6
-    );
-    Ok(())
+    [times[times.len() / 2], times[0]]
 }

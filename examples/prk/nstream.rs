@@ -1,6 +1,7 @@
 //! Nstream: `a += b + 3 c`, as much memory traffic as there can be, and a barrier.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::Block;
 
@@ -12,6 +13,7 @@ pub(crate) struct Nstream {
 }
 
 impl Kernel for Nstream {
+    const NAME: &str = "nstream";
     const ITERATIONS: u32 = 100;
     const UNIT: Unit = Unit::Byte;
 
@@ -21,6 +23,10 @@ impl Kernel for Nstream {
 
     fn work(&self, _: usize) -> f64 {
         32.0 * self.length as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.length]
     }
 
     fn title(&self) -> String {
@@ -33,13 +39,18 @@ impl Kernel for Nstream {
         let mut a = vec![0.0; own];
         let (b, c) = (vec![2.0; own], vec![2.0; own]);
         let seconds = timed(comm, iterations, |comm| {
-            for ((a, b), c) in a.iter_mut().zip(&b).zip(&c) {
-                *a += b + 3.0 * c;
-            }
+            triad(&mut a, &b, &c);
             comm.barrier();
         });
         let [sum] = comm.sum([a.iter().sum::<f64>()]);
         let expected = 8.0 * f64::from(iterations + 1) * self.length as f64;
         Outcome { seconds, check: Check::relative(sum, expected, 1e-8) }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        *a += b + 3.0 * c;
     }
 }

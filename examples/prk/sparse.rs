@@ -45,6 +45,7 @@ impl Sparse {
 }
 
 impl Kernel for Sparse {
+    const NAME: &str = "sparse";
     const ITERATIONS: u32 = 5;
     const UNIT: Unit = Unit::Flop;
 
@@ -58,6 +59,10 @@ impl Kernel for Sparse {
 
     fn work(&self, _: usize) -> f64 {
         2.0 * self.entries()
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.log_side as usize, self.radius as usize]
     }
 
     fn title(&self) -> String {

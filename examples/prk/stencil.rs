@@ -2,6 +2,7 @@
 //! halo, adds the stencil's sum to `out`, and 1 to `in`.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::{Block, Halo};
 use phalanx::topology::balanced;
@@ -34,6 +35,7 @@ impl Stencil {
 }
 
 impl Kernel for Stencil {
+    const NAME: &str = "stencil";
     const ITERATIONS: u32 = 400;
     const UNIT: Unit = Unit::Flop;
 
@@ -54,6 +56,10 @@ impl Kernel for Stencil {
 
     fn work(&self, _: usize) -> f64 {
         (2 * (4 * self.radius() + 1) + 1) as f64 * self.active()
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.n, self.radius()]
     }
 
     fn title(&self) -> String {
@@ -87,20 +93,24 @@ impl Stencil {
         let (inner, across) = (active(&rows), active(&columns));
 
         let mut field = vec![0.0; halo.len()];
-        for (run, i) in halo.rows().zip(rows) {
+        for (run, i) in halo.rows().zip(rows.clone()) {
             field[run].iter_mut().zip(columns.clone()).for_each(|(v, j)| *v = (i + j) as f64);
         }
         let mut out = vec![0.0; halo.len()];
         let weights: [f64; R] = from_fn(|i| 1.0 / (2 * (i + 1) * R) as f64);
         let seconds = timed(&mut cart, iterations, |comm| {
             comm.cart(&grid, &[false; 2]).exchange_halo(&mut field, &halo);
+            // The halo is a copy: what no row of mine needs any more can grow at once, while it is in the cache.
+            let mut lines =
+                (R..R + rows.len()).map(|i| i * stride + R..i * stride + R + columns.len());
             for i in inner.clone() {
                 let row = i * stride + across.start..i * stride + across.end;
                 add_row(&field, row.clone(), stride, &weights, &mut out[row]);
+                if i >= 2 * R {
+                    lines.next().into_iter().for_each(|line| add_one(&mut field[line]));
+                }
             }
-            for run in halo.rows() {
-                field[run].iter_mut().for_each(|v| *v += 1.0);
-            }
+            lines.for_each(|line| add_one(&mut field[line]));
         });
 
         let sums = halo.rows().map(|run| out[run].iter().map(|v: &f64| v.abs()).sum::<f64>());
@@ -110,7 +120,15 @@ impl Stencil {
     }
 }
 
+#[multiversion(targets("x86_64+avx2"))]
+fn add_one(row: &mut [f64]) {
+    for v in row {
+        *v += 1.0;
+    }
+}
+
 /// Adds the stencil's sums around the points `row` of `v` to `out`.
+#[multiversion(targets("x86_64+avx2"))]
 fn add_row<const R: usize>(
     v: &[f64],
     row: Range<usize>,
@@ -118,14 +136,20 @@ fn add_row<const R: usize>(
     weights: &[f64; R],
     out: &mut [f64],
 ) {
+    // Loops and no closures: those would not be compiled for what the function is.
     let n = out.len();
-    let from = |start: usize| &v[start..start + n];
-    let right: [&[f64]; R] = from_fn(|i| from(row.start + i + 1));
-    let left: [&[f64]; R] = from_fn(|i| from(row.start - i - 1));
-    let below: [&[f64]; R] = from_fn(|i| from(row.start + (i + 1) * stride));
-    let above: [&[f64]; R] = from_fn(|i| from(row.start - (i + 1) * stride));
-    for (j, out) in out.iter_mut().enumerate() {
-        let arms = |i: usize| right[i][j] - left[i][j] + (below[i][j] - above[i][j]);
-        *out += (0..R).map(|i| weights[i] * arms(i)).sum::<f64>();
+    let mut arms: [[&[f64]; 4]; R] = [[&[]; 4]; R];
+    for (i, [right, left, below, above]) in arms.iter_mut().enumerate() {
+        *right = &v[row.start + i + 1..][..n];
+        *left = &v[row.start - i - 1..][..n];
+        *below = &v[row.start + (i + 1) * stride..][..n];
+        *above = &v[row.start - (i + 1) * stride..][..n];
+    }
+    for j in 0..n {
+        let mut sum = 0.0;
+        for (weight, [right, left, below, above]) in weights.iter().zip(&arms) {
+            sum += weight * (right[j] - left[j] + (below[j] - above[j]));
+        }
+        out[j] += sum;
     }
 }

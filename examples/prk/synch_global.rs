@@ -13,6 +13,7 @@ pub(crate) struct SynchGlobal {
 }
 
 impl Kernel for SynchGlobal {
+    const NAME: &str = "synch_global";
     const ITERATIONS: u32 = 20_000;
     const UNIT: Unit = Unit::Synchronisation;
 
@@ -28,6 +29,10 @@ impl Kernel for SynchGlobal {
 
     fn work(&self, _: usize) -> f64 {
         1.0
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.length]
     }
 
     fn title(&self) -> String {
@@ -48,12 +53,16 @@ impl Kernel for SynchGlobal {
         let expected = digits(comm, &mine);
         let seconds = timed(comm, iterations, |comm| {
             comm.with_peers(&mine, |all| {
-                let (mut start, mut next) = (0, next.iter_mut());
+                let (mut start, mut next) = (0, &mut next[..]);
                 for theirs in all.iter() {
                     // The first of mine in this part.
                     let first = (rank + p - start % p) % p;
-                    let turns = theirs.get(first..).unwrap_or(&[]).chunks(p);
-                    turns.zip(&mut next).for_each(|(turn, next)| *next = turn[0]);
+                    let (here, rest) = next.split_at_mut((theirs.len() + p - 1 - first) / p);
+                    match p {
+                        2 => take(theirs, first, 2, here), // with vectors
+                        _ => take(theirs, first, p, here),
+                    }
+                    next = rest;
                     start += theirs.len();
                 }
             });
@@ -61,5 +70,13 @@ impl Kernel for SynchGlobal {
         });
         let found = digits(comm, &mine);
         Outcome { seconds, check: Check::absolute(found, expected, 0.0) }
+    }
+}
+
+/// Every `p`th letter of `theirs` from `first` on.
+#[inline(always)]
+fn take(theirs: &[u8], first: usize, p: usize, to: &mut [u8]) {
+    for (to, turn) in to.iter_mut().zip(theirs[first.min(theirs.len())..].chunks(p)) {
+        *to = turn[0];
     }
 }

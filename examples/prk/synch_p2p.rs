@@ -19,6 +19,7 @@ pub(crate) struct SynchP2p {
 }
 
 impl Kernel for SynchP2p {
+    const NAME: &str = "synch_p2p";
     const ITERATIONS: u32 = 1000;
     const UNIT: Unit = Unit::Flop;
 
@@ -26,13 +27,17 @@ impl Kernel for SynchP2p {
         // Two columns each: the corner, which changes, is then nobody's left neighbour.
         if self.n < 2 || self.m < 2 * ranks {
             let least = 2 * ranks;
-            return Err(format!("{} x {}; accepted: from {least} x 2 on", self.m, self.n));
+            return Err(format!("too small for {ranks} ranks; accepted: from {least} x 2 on"));
         }
         Ok(())
     }
 
     fn work(&self, _: usize) -> f64 {
         2.0 * ((self.m - 1) * (self.n - 1)) as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.m, self.n, self.group as usize]
     }
 
     fn title(&self) -> String {
@@ -95,23 +100,106 @@ impl Kernel for SynchP2p {
 
 /// `row[i] = row[i - 1] + (above[i] - above[i - 1])`, before the first one `west` and `corner`; returns the last one.
 ///
-/// The value on the left stays in a register, and four elements at a time depend on it by one addition each: a row costs
-/// a quarter of the additions' latency. (The numbers are whole: the order of the additions does not matter.)
+/// Sixteen elements at a time depend on the one on their left by one addition, which stays in a register; among
+/// themselves they are prefix sums of fours. (The numbers are whole: the order of the additions does not matter.)
 #[inline]
 fn sweep(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
-    let (mut left, mut diagonal) = (west, corner);
-    let (quads, rest) = row.as_chunks_mut::<4>();
-    let (above, above_rest) = above.as_chunks::<4>();
-    for (row, above) in quads.iter_mut().zip(above) {
-        let d0 = above[0] - diagonal;
-        let (d1, d2, d3) = (above[1] - above[0], above[2] - above[1], above[3] - above[2]);
-        let (d01, d23) = (d0 + d1, d2 + d3);
-        *row = [left + d0, left + d01, left + (d01 + d2), left + (d01 + d23)];
-        (left, diagonal) = (row[3], above[3]);
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { sweep_avx2(above, row, west, corner) };
     }
-    for (row, &above) in rest.iter_mut().zip(above_rest) {
-        *row = left + (above - diagonal);
-        (left, diagonal) = (*row, above);
+    sweep_by(above, row, west, corner, |row, above, diagonal, left| {
+        let mut last = left;
+        for ((row, above), diagonal) in row.iter_mut().zip(above).zip(diagonal) {
+            last += above - diagonal;
+            *row = last;
+        }
+        last
+    })
+}
+
+/// The sweep with `sixteen(row, above, diagonal, left)` for as long as there are sixteen.
+#[inline(always)]
+fn sweep_by(
+    above: &[f64],
+    row: &mut [f64],
+    west: f64,
+    corner: f64,
+    sixteen: impl Fn(&mut [f64; 16], &[f64; 16], &[f64; 16], f64) -> f64,
+) -> f64 {
+    let n = row.len();
+    row[0] = west + (above[0] - corner);
+    let mut left = row[0];
+    let (row, above, diagonal) = (&mut row[1..], &above[1..n], &above[..n - 1]);
+    let (sixteens, rest) = row.as_chunks_mut::<16>();
+    let (above, above_rest) = above.as_chunks::<16>();
+    let (diagonal, diagonal_rest) = diagonal.as_chunks::<16>();
+    for ((row, above), diagonal) in sixteens.iter_mut().zip(above).zip(diagonal) {
+        left = sixteen(row, above, diagonal, left);
+    }
+    for ((row, above), diagonal) in rest.iter_mut().zip(above_rest).zip(diagonal_rest) {
+        left += above - diagonal;
+        *row = left;
     }
     left
+}
+
+/// By hand: the compiler takes the prefix sums apart into single numbers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
+    use std::arch::x86_64::*;
+    sweep_by(above, row, west, corner, |row, above, diagonal, left| {
+        let mut sums = [_mm256_setzero_pd(); 4];
+        for q in 0..4 {
+            // SAFETY: sixteen numbers on either side, of which four from 4 q on.
+            let (above, diagonal) = unsafe {
+                (
+                    _mm256_loadu_pd(above.as_ptr().add(4 * q)),
+                    _mm256_loadu_pd(diagonal.as_ptr().add(4 * q)),
+                )
+            };
+            let zero = _mm256_setzero_pd();
+            let d = _mm256_sub_pd(above, diagonal);
+            // [0, d0, d1, d2]: lanes one further, a zero for the first.
+            let one = _mm256_blend_pd::<1>(_mm256_permute4x64_pd::<0b10_01_00_00>(d), zero);
+            let pairs = _mm256_add_pd(d, one);
+            // [0, 0, p0, p1]
+            let two = _mm256_permute2f128_pd::<0x08>(pairs, pairs);
+            sums[q] = _mm256_add_pd(pairs, two);
+        }
+        let last = |x| {
+            let high = _mm256_extractf128_pd::<1>(x);
+            _mm_cvtsd_f64(_mm_unpackhi_pd(high, high))
+        };
+        let [a, b, c, d] = [last(sums[0]), last(sums[1]), last(sums[2]), last(sums[3])];
+        let starts = [left, left + a, left + (a + b), left + ((a + b) + c)];
+        for q in 0..4 {
+            let out = _mm256_add_pd(_mm256_set1_pd(starts[q]), sums[q]);
+            // SAFETY: there are sixteen.
+            unsafe { _mm256_storeu_pd(row.as_mut_ptr().add(4 * q), out) };
+        }
+        left + ((a + b) + (c + d))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_of_any_length_are_the_recurrence() {
+        for n in [1, 2, 15, 16, 17, 33, 100] {
+            let above: Vec<f64> = (0..n).map(|i| (i * i % 23) as f64).collect();
+            let mut row = vec![0.0; n];
+            let last = sweep(&above, &mut row, 5.0, 3.0);
+            let mut left = 5.0;
+            for i in 0..n {
+                left += above[i] - if i == 0 { 3.0 } else { above[i - 1] };
+                assert_eq!(row[i], left, "{i} of {n}");
+            }
+            assert_eq!(last, left);
+        }
+    }
 }

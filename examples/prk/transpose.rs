@@ -2,6 +2,7 @@
 //! columns of all others, where they are, in tiles; all have read before A changes.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::Block;
 use std::ops::Range;
@@ -17,6 +18,7 @@ pub(crate) struct Transpose {
 }
 
 impl Kernel for Transpose {
+    const NAME: &str = "transpose";
     const ITERATIONS: u32 = 20;
     const UNIT: Unit = Unit::Byte;
 
@@ -26,6 +28,10 @@ impl Kernel for Transpose {
 
     fn work(&self, _: usize) -> f64 {
         16.0 * (self.n * self.n) as f64
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        vec![self.n, self.tile as usize]
     }
 
     fn title(&self) -> String {
@@ -46,7 +52,7 @@ impl Kernel for Transpose {
                 }
             });
             // In a pass of its own: in the loops above it would write with strides.
-            a.iter_mut().for_each(|a| *a += 1.0);
+            add_one(&mut a);
         });
 
         let t = f64::from(iterations + 1);
@@ -60,6 +66,13 @@ impl Kernel for Transpose {
 
 /// A cache line's elements.
 const LINE: usize = 8;
+
+#[multiversion(targets("x86_64+avx2"))]
+fn add_one(a: &mut [f64]) {
+    for a in a {
+        *a += 1.0;
+    }
+}
 
 /// Adds rows `own` of `a`, which has columns `columns`, to rows `columns` of `b`, which has columns `own`.
 fn add_transposed(

@@ -1,0 +1,146 @@
+//! Programs of other libraries, to run beside an example: built on the spot from C sources that the example carries, and
+//! run as processes. What is not installed is named and left out.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Who else runs an example's kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// OpenMP, by gcc
+    Openmp,
+    /// Open MPI and MPICH, whichever is there
+    Mpi,
+}
+
+/// A program that is built.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    file: PathBuf,
+    /// What starts several processes of it; without, it has threads of its own.
+    starter: Option<&'static str>,
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(crate) enum Missing {
+    NotFound(&'static str),
+    Fails(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::NotFound(what) => write!(f, "no {what} here"),
+            Missing::Fails(what) => f.write_str(what),
+        }
+    }
+}
+
+/// As hard to beat as options make it.
+const OPTIONS: [&str; 4] = ["-O3", "-march=native", "-ffast-math", "-fopenmp"];
+
+/// Threads bound to cores, spinning where they wait, as ranks are and do.
+const ENVIRONMENT: [(&str, &str); 8] = [
+    ("OMP_PROC_BIND", "true"),
+    ("OMP_PLACES", "cores"),
+    ("OMP_WAIT_POLICY", "active"),
+    ("OMP_DYNAMIC", "false"),
+    // Open MPI refuses to run as root, and more processes than cores, unless told.
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+];
+
+/// The programs of a kind, from the first of `sources` (the others are what it includes), names and texts.
+pub(crate) fn build(kind: Kind, sources: &[(&str, &str)]) -> Vec<Result<Program, Missing>> {
+    match kind {
+        Kind::Openmp => vec![compile("openmp", "gcc", None, sources)],
+        Kind::Mpi => {
+            let named = [
+                ("openmpi", "mpicc.openmpi", "mpirun.openmpi"),
+                ("mpich", "mpicc.mpich", "mpirun.mpich"),
+            ];
+            let built = named.map(|(name, by, starter)| compile(name, by, Some(starter), sources));
+            let built = built.into_iter();
+            let there: Vec<_> = built.filter(|b| !matches!(b, Err(Missing::NotFound(_)))).collect();
+            // Elsewhere than in Debian only one of them is installed, without a surname.
+            if there.is_empty() {
+                return vec![compile("mpi", "mpicc", Some("mpirun"), sources)];
+            }
+            there
+        }
+    }
+}
+
+fn compile(
+    name: &'static str,
+    compiler: &'static str,
+    starter: Option<&'static str>,
+    sources: &[(&str, &str)],
+) -> Result<Program, Missing> {
+    let fails = |e: std::io::Error| Missing::Fails(e.to_string());
+    // Beside the example's own program, which is in the build's directory.
+    let own = std::env::current_exe().map_err(fails)?;
+    let folder = own.with_extension(format!("peers-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(fails)?;
+    for (file, text) in sources {
+        std::fs::write(folder.join(file), text).map_err(fails)?;
+    }
+    let file = own.with_extension(format!("{name}-{}", std::process::id()));
+    let mut command = Command::new(compiler);
+    command.args(OPTIONS).arg(folder.join(sources[0].0)).arg("-o").arg(&file).arg("-lm");
+    let output = command.output();
+    // What cannot be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    match output {
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(Missing::NotFound(compiler)),
+        Err(e) => Err(fails(e)),
+        Ok(output) if !output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let line = text.lines().find(|l| l.contains("error")).unwrap_or("no reason given");
+            Err(Missing::Fails(format!("{compiler} fails: {line}")))
+        }
+        Ok(_) => Ok(Program { name, file, starter }),
+    }
+}
+
+impl Program {
+    /// Runs it with `ranks` threads or processes; the numbers that it prints.
+    pub(crate) fn run(&self, ranks: usize, arguments: &[String]) -> Result<Vec<f64>, String> {
+        let mut command = match self.starter {
+            None => Command::new(&self.file),
+            Some(starter) => {
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                let bind = if ranks <= cores { "core" } else { "none" };
+                let mut command = Command::new(starter);
+                command.args(["--bind-to", bind, "-np", &ranks.to_string()]).arg(&self.file);
+                command
+            }
+        };
+        command.envs(ENVIRONMENT).env("OMP_NUM_THREADS", ranks.to_string());
+        let output = command.arg(ranks.to_string()).args(arguments).output();
+        let output = output.map_err(|e| format!("{}: {e}", self.starter.unwrap_or(self.name)))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let numbers: Option<Vec<f64>> =
+            text.split_whitespace().map(|word| word.parse().ok()).collect();
+        match numbers {
+            Some(numbers) if output.status.success() && !numbers.is_empty() => Ok(numbers),
+            _ => {
+                let text = String::from_utf8_lossy(&output.stderr);
+                let why = text.lines().find(|l| !l.trim().is_empty()).unwrap_or("it says nothing");
+                Err(format!("{} ends with {}: {why}", self.name, output.status))
+            }
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // What cannot be removed does no harm.
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
