@@ -54,6 +54,7 @@ pub struct Schedule {
     contract: Contract,
     ordered: bool,
     ports: usize,
+    acknowledged: Vec<usize>,
     rule: Box<dyn Rule>,
 }
 
@@ -64,7 +65,7 @@ impl Schedule {
         ordered: bool,
         rule: impl Rule + 'static,
     ) -> Self {
-        Schedule { id, contract, ordered, ports: 1, rule: Box::new(rule) }
+        Schedule { id, contract, ordered, ports: 1, acknowledged: Vec::new(), rule: Box::new(rule) }
     }
 
     /// Declares that a rank may have `ports` messages under way in each
@@ -98,6 +99,11 @@ impl Schedule {
     /// The number of steps.
     pub fn steps(&self) -> usize {
         self.rule.steps()
+    }
+
+    /// Whether the senders of a step go on only when their messages have been taken.
+    pub fn is_acknowledged(&self, step: usize) -> bool {
+        self.acknowledged.contains(&step)
     }
 
     /// What `rank` does in step `step`, counted from 0.

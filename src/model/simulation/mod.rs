@@ -8,7 +8,8 @@
 //! | `transport.rs` | what a message costs in software ([`Transport`]) |
 //! | `effects.rs` | what is taken into account ([`Effects`]) |
 //! | `layout.rs` | who sits where |
-//! | `run.rs` | the clocks ([`Simulation`]) |
+//! | `run.rs` | a schedule's steps, one after the other ([`Simulation`]) |
+//! | `clocks.rs` | one step: post, share the ways, deliver |
 //! | `choice.rs` | estimates that are quick enough to choose by at run time ([`LevelModel`]) |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the
@@ -20,6 +21,7 @@
 //! system, frequency.
 
 mod choice;
+mod clocks;
 mod costs;
 mod effects;
 mod layout;

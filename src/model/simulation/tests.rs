@@ -104,12 +104,14 @@ fn every_effect_has_an_effect() {
     assert!(all_gather(&rome(8), 1e8) > all_gather(&rome(8).without(Effect::Memory), 1e8));
     assert!(fused(&rome(64), 4096.0) != fused(&rome(64).without(Effect::ReadSharing), 4096.0));
     assert!(fused(&rome(16), 64.0) > fused(&rome(16).without(Effect::Pollers), 64.0));
-    let both = Transport { turnaround: true, waited_ns: 400.0, ..Transport::PHALANX };
+    let both = Transport { turnaround: true, acknowledge_ns: 400.0, ..Transport::PHALANX };
     let mpi = rome(64).with_transport(both);
     let all_reduce = |s: &Simulation| time(s, Algorithm::AR_HCUBE, Operation::AllReduce, 8.0);
     assert!(all_reduce(&mpi) > all_reduce(&mpi.without(Effect::Turnaround)));
-    let broadcast = |s: &Simulation| time(s, Algorithm::BC_ANY, Operation::Broadcast, 8.0);
-    assert!(broadcast(&mpi) > broadcast(&mpi.without(Effect::LongWait)));
+    let request = Request::new(Operation::Barrier, 64);
+    let asked = Algorithm::BAR_ANY.schedule(&request).unwrap().acknowledged([5]);
+    let ring = |s: &Simulation| s.run(&asked, 0.0).unwrap().ns;
+    assert!((ring(&mpi) - ring(&mpi.without(Effect::Acknowledgement)) - 400.0).abs() < 1e-6);
     let far = rome(128).with_lines_at_rank_0();
     assert!(
         far.run(&barrier(128), 0.0).unwrap().ns

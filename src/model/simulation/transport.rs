@@ -22,15 +22,14 @@ pub struct Transport {
     /// Transfers of the line per message: one to take it back from the core that polls it, one to
     /// bring it there.
     pub transfers: f64,
-    /// Nanoseconds by which a rank reacts late that has done nothing but wait in this step (a full round of the progress
-    /// loop, lines gone cold); 0 where waiting is polling one line.
-    pub waited_ns: f64,
+    /// Nanoseconds that a message takes longer whose sender asks to be told that it has been taken (`MPI_Ssend`;
+    /// [`Schedule::acknowledged`](crate::schedule::Schedule::acknowledged)).
+    pub acknowledge_ns: f64,
     /// Whether a core that has sent must see its message through before it
     /// begins to take the one that has come meanwhile. So it is with queues whose slots are written by both sides (the receiver clears
     /// the header that the sender has set), not with ours, where every line has one writer.
     pub turnaround: bool,
-    /// Lines that a receiver fetches at once when several messages wait for it, and messages that
-    /// it handles in one go then.
+    /// Lines that a receiver fetches at once when several messages wait for it.
     pub pulls: f64,
     /// GB/s of the library's own copying, where that is slower than the hardware.
     pub copy_rate: Option<f64>,
@@ -52,7 +51,7 @@ impl Transport {
         send_share: 0.18,
         receive_ns: 3.0,
         transfers: 2.0,
-        waited_ns: 0.0,
+        acknowledge_ns: 0.0,
         turnaround: false,
         pulls: 4.0,
         copy_rate: None,
@@ -68,7 +67,7 @@ impl Transport {
         send_share: 0.0,
         receive_ns: 0.0,
         transfers: 1.0,
-        waited_ns: 0.0,
+        acknowledge_ns: 0.0,
         turnaround: false,
         pulls: 1.0,
         copy_rate: None,
