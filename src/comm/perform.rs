@@ -241,7 +241,10 @@ impl Comm {
                 (Choice::Groups(_), Some(groups)) => {
                     let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
                     let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
-                    Shape::of_mesh((0..groups.ranks()).flat_map(of).chain(degrees))
+                    let exchanges =
+                        (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
+                    let each = (0..groups.ranks()).flat_map(of);
+                    Shape::of_mesh(each.chain(degrees).chain(exchanges))
                 }
                 _ => Shape::NONE,
             },
@@ -633,7 +636,7 @@ fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Opt
     let (p, costs) = (model.ranks(), model.costs());
     match decision {
         Some(decision) => eprintln!(
-            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (estimated, levels of {costs})",
+            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (the cheapest by estimates; levels of {costs})",
             2 * bytes - 1
         ),
         None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),

@@ -36,7 +36,7 @@ mod tests;
 pub use catalogue::{Algorithm, UnknownAlgorithm};
 pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
-pub use hierarchy::{BadHierarchy, Hierarchy};
+pub use hierarchy::{BadHierarchy, Exchange, Hierarchy};
 pub use operation::{Operation, UnknownOperation};
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
 pub use rounds::Round;

@@ -10,7 +10,8 @@
 //! | `layout.rs` | who sits where |
 //! | `run.rs` | a schedule's steps, one after the other ([`Simulation`]) |
 //! | `clocks.rs` | one step: post, share the ways, deliver |
-//! | `choice.rs` | estimates that are quick enough to choose by at run time ([`LevelModel`]) |
+//! | `estimate.rs` | sums over the stages of groups, quick enough to choose by at run time |
+//! | `choice.rs` | the choice ([`LevelModel`]) |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the
 //! schedule's order. A message is a line that moves `transfers` times; what does not fit the line is pulled at the
@@ -24,6 +25,7 @@ mod choice;
 mod clocks;
 mod costs;
 mod effects;
+mod estimate;
 mod layout;
 mod run;
 mod table;

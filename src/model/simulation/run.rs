@@ -177,7 +177,8 @@ impl Simulation {
     /// some.
     ///
     /// # Errors
-    /// A schedule for another number of ranks, or of more than 2^25 messages, or 2^22 in one step.
+    /// A schedule for another number of ranks, or of more than 2^25 messages, or 2^22 in one step; a
+    /// transport, times or a length that cannot be.
     pub fn run(&self, schedule: &Schedule, bytes: f64) -> Result<Outcome, CostsError> {
         Ok(self.calls(schedule, bytes, 1)?.1)
     }
@@ -210,6 +211,28 @@ impl Simulation {
         Ok((all.ns - first) / (calls - 1) as f64)
     }
 
+    /// Whether all that the clocks are moved by can be.
+    fn check(&self, bytes: f64) -> Result<(), CostsError> {
+        let absurd = |id: &str, what| Err(CostsError::Absurd { id: id.to_string(), what });
+        if let Some(what) = self.transport.absurd() {
+            return absurd("the transport", what);
+        }
+        // Table and profile are checked when they come; t_s and t_w are not.
+        for level in &self.levels {
+            let [_, t_s, _] = level.hand_off;
+            if !(0.0..1e12).contains(&t_s) {
+                return absurd("the machine", format!("a hand-off of {t_s} ns"));
+            }
+            if let Some(rate) = level.rate.filter(|rate| rate.is_nan() || *rate <= 0.0) {
+                return absurd("the machine", format!("a rate of {rate} bytes per ns"));
+            }
+        }
+        match (0.0..1e15).contains(&bytes) {
+            true => Ok(()),
+            false => absurd("the call", format!("{bytes} bytes")),
+        }
+    }
+
     /// When the first of several calls has ended, and what the last has left.
     fn calls(
         &self,
@@ -222,6 +245,7 @@ impl Simulation {
         if contract.ranks != p {
             return Err(CostsError::Ranks { schedule: contract.ranks, layout: p });
         }
+        self.check(bytes)?;
         let course = Course {
             schedule,
             block: bytes / contract.split.max(1) as f64,

@@ -77,6 +77,24 @@ impl Transport {
         source: "t_s + t_w m",
     };
 
+    /// The first of its numbers that cannot be, with its name.
+    pub(super) fn absurd(&self) -> Option<String> {
+        let times = [
+            ("send_ns", self.send_ns),
+            ("send_share", self.send_share),
+            ("receive_ns", self.receive_ns),
+            ("transfers", self.transfers),
+            ("acknowledge_ns", self.acknowledge_ns),
+            ("inline_bytes", self.inline_bytes),
+            ("poller_ns", self.poller_ns),
+        ];
+        let rates = [("pulls", Some(self.pulls)), ("copy_rate", self.copy_rate)];
+        let bad = times.into_iter().find(|(_, x)| !(0.0..1e12).contains(x));
+        let low = rates.into_iter().find(|(_, x)| x.is_some_and(|x| !(x > 0.0 && x < 1e12)));
+        let low = low.map(|(name, x)| (name, x.unwrap_or(f64::NAN)));
+        bad.or(low).map(|(name, x)| format!("{name} = {x}"))
+    }
+
     /// Nanoseconds of one message from an idle sender to a waiting receiver, where a hand-off takes `h` ns.
     pub fn one_way(&self, h: f64) -> f64 {
         self.send_ns + self.transfers * h + self.receive_ns

@@ -10,7 +10,7 @@ use crate::paper::{ids, table};
 use crate::size;
 use crate::source::{SourceArgs, summary};
 use phalanx::machine::Machine;
-use phalanx::model::{Effect, Effects, MachineCosts, Simulation};
+use phalanx::model::{CostsError, Effect, Effects, MachineCosts, Simulation};
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
 use serde_json::{Value, json};
@@ -138,7 +138,16 @@ impl Model {
                 continue;
             }
             let m = self.m as f64;
-            let ns = simulation.run(&schedule, m).map_err(Failure::run)?.ns;
+            let ns = match simulation.run(&schedule, m) {
+                Ok(outcome) => outcome.ns,
+                Err(CostsError::Messages { .. }) if only.is_none() => {
+                    left_out += 1;
+                    continue;
+                }
+                Err(e) => {
+                    return Err(Failure::usage(format!("{algorithm}, {} ranks: {e}", self.p)));
+                }
+            };
             let spread = match spreads && self.p <= 256 {
                 true => Some(simulation.spread(&schedule, m, 9).map_err(Failure::run)?),
                 false => None,
