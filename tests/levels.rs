@@ -179,3 +179,70 @@ fn a_model_of_another_number_of_ranks_is_refused() {
     assert!(matches!(error, Error::Model { model: 8, ranks: 4 }), "{error}");
     assert_eq!(error.to_string(), "the model of the levels is for 8 ranks, the team has 4");
 }
+
+/// What the parent below runs with `PHALANX_EXPLAIN=1`, which is read once a process.
+#[test]
+#[ignore = "for the test below"]
+fn explained() {
+    let model = rome(16, &Placement::Scatter);
+    let team = Team::builder().ranks(16).model(model).build().unwrap();
+    team.run(|comm| {
+        for _ in 0..3 {
+            comm.broadcast(&mut [0u8; 9], 0);
+        }
+        let mut x = [0.0; 1];
+        comm.all_reduce(&mut x, op::Sum);
+        comm.gather_into(&[1], &mut [0; 16], 0);
+    })
+    .unwrap();
+}
+
+/// Once per operation and length class: what, why, and over what.
+#[test]
+fn choices_are_explained_on_request() {
+    let run = |wanted: &str| {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "explained", "--ignored", "--nocapture"]);
+        let out = child.env("PHALANX_EXPLAIN", wanted).output().unwrap();
+        assert!(out.status.success());
+        String::from_utf8(out.stderr).unwrap()
+    };
+    let text = run("1");
+    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("phalanx: ")).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    let broadcast = lines[0];
+    assert!(
+        broadcast.starts_with("phalanx: broadcast of 8 to 15 bytes on 16 ranks: BC-"),
+        "{text}"
+    );
+    assert!(broadcast.contains("from the innermost out; BC-ANY: "), "{text}");
+    assert!(
+        broadcast.ends_with("(the cheapest by estimates; levels of epyc-7742-2s-nps4)"),
+        "{text}"
+    );
+    assert!(lines[1].starts_with("phalanx: all-reduce of 8 to 15 bytes"), "{text}");
+    assert!(lines[2].contains("by rules, no hierarchical algorithm"), "{text}");
+    assert!(!run("0").contains("phalanx: "));
+}
+
+/// Every way of exchanging, over real threads.
+#[test]
+fn every_exchange_over_given_groups() {
+    use phalanx::schedule::Exchange;
+    for (p, sizes) in [(8, vec![4]), (16, vec![4, 2]), (7, vec![3])] {
+        let team = Team::builder().ranks(p).build().unwrap();
+        for exchange in [Exchange::Direct, Exchange::Tree] {
+            let groups = Hierarchy::even(p, &sizes).exchanges(&[exchange; 3]);
+            for n in [1, 300] {
+                team.run(|comm| all_operations(&mut comm.groups(&groups), n, p - 1))
+                    .unwrap_or_else(|e| panic!("{p} ranks, {groups}, {n} elements: {e}"));
+            }
+        }
+    }
+    // Ranks that disagree about it are found out.
+    let different = phalanx::run(8, |comm| {
+        let exchange = if comm.rank() == 3 { Exchange::Direct } else { Exchange::Doubling };
+        comm.groups(&Hierarchy::even(8, &[2]).exchanges(&[exchange; 2])).barrier();
+    });
+    assert!(different.is_err());
+}

@@ -15,13 +15,17 @@ pub(crate) fn bench(c: &mut Criterion) {
     let model = new().expect("it has levels");
     let mut group = c.benchmark_group("levels");
     group.bench_function("model of 128 ranks", |b| b.iter(|| black_box(new())));
-    for (name, operation, bytes) in [
-        ("choose a barrier", Operation::Barrier, 0),
-        ("choose an all-reduce", Operation::AllReduce, 1 << 16),
-        ("choose a broadcast", Operation::Broadcast, 8),
+    for operation in [
+        Operation::Barrier,
+        Operation::AllReduce,
+        Operation::Broadcast,
+        Operation::Reduce,
+        Operation::AllGather,
+        Operation::ReduceScatter,
+        Operation::Scan,
     ] {
-        group.bench_function(name, |b| {
-            b.iter(|| black_box(model.choose(black_box(operation), bytes, true)));
+        group.bench_function(format!("choose a {operation}"), |b| {
+            b.iter(|| black_box(model.choose(black_box(operation), 1 << 16, true)));
         });
     }
     group.finish();

@@ -176,7 +176,7 @@ fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Opt
     let (p, costs) = (model.ranks(), model.costs());
     match decision {
         Some(decision) => eprintln!(
-            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (estimated, levels of {costs})",
+            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (the cheapest by estimates; levels of {costs})",
             2 * bytes - 1
         ),
         None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),

@@ -96,7 +96,10 @@ impl Comm {
                 (Choice::Groups(_), Some(groups)) => {
                     let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
                     let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
-                    Shape::of_mesh((0..groups.ranks()).flat_map(of).chain(degrees))
+                    let exchanges =
+                        (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
+                    let each = (0..groups.ranks()).flat_map(of);
+                    Shape::of_mesh(each.chain(degrees).chain(exchanges))
                 }
                 _ => Shape::NONE,
             },

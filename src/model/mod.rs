@@ -4,8 +4,9 @@
 //! | file | question |
 //! |---|---|
 //! | `cost.rs` | how many start-ups and words, counted message by message ([`Cost`]) |
-//! | `closed.rs` | what the book's formula says ([`closed_form`]) |
+//! | `closed.rs`, `formulas.rs` | what the book's formula says ([`closed_form`]) |
 //! | `network.rs` | which links a message takes ([`Network`]) |
+//! | `bad_network.rs` | why there is no such network ([`BadNetwork`]) |
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
@@ -32,10 +33,12 @@
 //! # Ok::<(), phalanx::schedule::Unfit>(())
 //! ```
 
+mod bad_network;
 pub(crate) mod choice;
 mod closed;
 mod congestion;
 mod cost;
+mod formulas;
 mod levels;
 mod network;
 mod profile;
@@ -45,12 +48,13 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use bad_network::BadNetwork;
 pub use choice::Tuning;
 pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::{Level, Levels};
-pub use network::{BadNetwork, Channel, MOST_NODES, Network, Ties};
+pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use profile::{Fingerprint, LevelRates, Origin, Profile, ProfileError, ProfileReport};
 pub(crate) use profile::{Rules, for_process};
 pub use ranking::{Ranked, Rates, best_segments, rank};

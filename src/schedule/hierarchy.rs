@@ -27,6 +27,48 @@ pub struct Hierarchy {
     groups: Vec<Vec<usize>>,
     /// Children of each rank within a stage, one entry a stage; 0 = all.
     degrees: Vec<usize>,
+    /// Where all members of a stage learn from all, one entry a stage.
+    exchanges: Vec<Exchange>,
+}
+
+/// How the members of a stage all learn from each other: the outermost leaders in a barrier, an all-reduce, an
+/// all-gather or a reduce-scatter, and the members of every stage in a scan.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::{Algorithm, Exchange, Hierarchy, Operation, Request};
+/// let groups = Hierarchy::even(32, &[4]);
+/// let steps = |exchange| {
+///     let groups = groups.clone().exchanges(&[Exchange::Doubling, exchange]);
+///     let call = Request::new(Operation::AllReduce, 32).levels(groups);
+///     Algorithm::AR_HIER.schedule(&call).map(|schedule| schedule.steps())
+/// };
+/// // Up, eight leaders, down.
+/// assert_eq!(steps(Exchange::Doubling)?, 1 + 3 + 1);
+/// assert_eq!(steps(Exchange::Direct)?, 1 + 1 + 1);
+/// assert_eq!(steps(Exchange::Tree)?, 1 + 2 + 1);
+/// # Ok::<(), phalanx::schedule::Unfit>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Exchange {
+    /// In log n rounds: recursive doubling; in a barrier dissemination, in an all-gather Bruck's rule.
+    #[default]
+    Doubling,
+    /// In one, each with all others.
+    Direct,
+    /// Up the stage's tree to the first of them, and down again. A scan takes doubling for it.
+    Tree,
+}
+
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Exchange::Doubling => "doubling",
+            Exchange::Direct => "direct",
+            Exchange::Tree => "tree",
+        })
+    }
 }
 
 /// Groups that are not nested, or not of the same ranks.
@@ -100,7 +142,7 @@ impl Hierarchy {
                 }
             }
         }
-        Ok(Hierarchy { ranks, groups: levels.to_vec(), degrees: vec![0; levels.len() + 1] })
+        Ok(Hierarchy::flat_trees(ranks, levels.to_vec()))
     }
 
     /// Consecutive ranks: `sizes[0]` of them a group, `sizes[1]` of those groups a group of the next
@@ -111,7 +153,17 @@ impl Hierarchy {
             per = per.saturating_mul(size.max(1));
             (0..ranks).map(|rank| rank / per).collect()
         });
-        Hierarchy { ranks, groups: groups.collect(), degrees: vec![0; sizes.len() + 1] }
+        Hierarchy::flat_trees(ranks, groups.collect())
+    }
+
+    fn flat_trees(ranks: usize, groups: Vec<Vec<usize>>) -> Self {
+        let stages = groups.len() + 1;
+        Hierarchy {
+            ranks,
+            groups,
+            degrees: vec![0; stages],
+            exchanges: vec![Exchange::Doubling; stages],
+        }
     }
 
     /// Sets how many children a rank has at each stage, innermost first: 0 for all at once (a star), 2 for
@@ -129,6 +181,21 @@ impl Hierarchy {
             *own = degree;
         }
         self
+    }
+
+    /// Sets how the members of each stage exchange, where all of them do, innermost first. Stages without an entry
+    /// stay as they are.
+    #[must_use]
+    pub fn exchanges(mut self, exchanges: &[Exchange]) -> Self {
+        for (own, &exchange) in self.exchanges.iter_mut().zip(exchanges) {
+            *own = exchange;
+        }
+        self
+    }
+
+    /// How the members of a stage exchange.
+    pub fn exchange(&self, stage: usize) -> Exchange {
+        self.exchanges.get(stage).copied().unwrap_or_default()
     }
 
     /// The number of ranks.
@@ -185,6 +252,22 @@ impl Hierarchy {
         levels.retain(|groups| (2..ranks).contains(&count(groups)));
         levels.dedup_by_key(|groups| count(groups));
         Hierarchy::new(ranks, &levels).unwrap_or_else(|_| Hierarchy::even(ranks, &[]))
+    }
+
+    /// This one, with each of its levels left out, and with each alone: what a choice of levels tries.
+    pub(crate) fn thinned(&self) -> Vec<Hierarchy> {
+        let n = self.groups.len();
+        let mut kept: Vec<Vec<usize>> = vec![(0..n).collect()];
+        kept.extend((0..n).map(|out| (0..n).filter(|&level| level != out).collect()));
+        kept.extend((0..n).map(|level| vec![level]));
+        kept.retain(|levels| !levels.is_empty());
+        kept.sort_by_key(|levels| std::cmp::Reverse(levels.len()));
+        kept.dedup();
+        let of = |levels: Vec<usize>| {
+            let groups = levels.into_iter().map(|level| self.groups[level].clone());
+            Hierarchy::flat_trees(self.ranks, groups.collect())
+        };
+        kept.into_iter().map(of).collect()
     }
 
     /// The innermost stage at which two ranks meet.
@@ -244,6 +327,16 @@ impl fmt::Display for Hierarchy {
             match degree {
                 0 => f.write_str("flat")?,
                 d => write!(f, "{d}")?,
+            }
+        }
+        // What is not said is doubling.
+        let last = self.exchanges.iter().rposition(|&e| e != Exchange::Doubling);
+        if let Some(last) = last {
+            f.write_str("; exchange")?;
+            for (stage, exchange) in self.exchanges.iter().enumerate().take(last + 1) {
+                if *exchange != Exchange::Doubling {
+                    write!(f, " {exchange} at stage {}", stage + 1)?;
+                }
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 
 use super::all_reduce::Fold;
 use super::combine::{Boxed, Runs, ceil_log};
-use super::hierarchy::{Group, Hierarchy};
+use super::hierarchy::{Exchange, Group, Hierarchy};
 use super::rounds::Given;
 use super::{Incoming, Mode, OFFSET, RESULT, Reversed, Round, Run, Step, TOTAL};
 
@@ -42,41 +42,59 @@ pub(super) fn reduction(h: &Hierarchy, root: usize) -> Staged {
     staged(h.ranks(), up.map(|pairs| whole(true, pairs)).collect())
 }
 
-/// All-reduce of the whole vector: up, the outermost leaders by recursive doubling, down.
+/// All-reduce of the whole vector: up, between the outermost leaders, down.
 pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
+    up_and_down(h, |leaders| {
+        let fold = Fold::new(leaders.len());
+        let round = |step| {
+            let mut store = false;
+            let mut pairs = Vec::new();
+            for (x, &rank) in leaders.iter().enumerate() {
+                if let Some((from, stores)) = fold.step(step, x).recv {
+                    store |= stores;
+                    pairs.push((leaders[from], rank));
+                }
+            }
+            whole(!store, pairs)
+        };
+        (0..fold.steps()).map(round).collect()
+    })
+}
+
+/// Barrier: the same, the leaders by dissemination.
+pub(super) fn barrier(h: &Hierarchy) -> Staged {
+    up_and_down(h, |leaders| {
+        let n = leaders.len();
+        let round = |k: usize| (0..n).map(|i| (leaders[i], leaders[(i + (1 << k)) % n])).collect();
+        (0..ceil_log(n)).map(|k| whole(true, round(k))).collect()
+    })
+}
+
+/// Up, an exchange of the outermost leaders, for which `doubling` is one way, down.
+fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Staged {
     let top = h.stages() - 1;
     let leaders = leaders(h);
+    // With a tree, the last stage is like the others.
+    let trees = if h.exchange(top) == Exchange::Tree { top + 1 } else { top };
     let mut rounds: Vec<Round> =
-        (0..top).flat_map(|stage| up(h, stage, 0)).map(|pairs| whole(true, pairs)).collect();
-    let fold = Fold::new(leaders.len());
-    for step in 0..fold.steps() {
-        let mut store = false;
-        let mut pairs = Vec::new();
-        for (x, &rank) in leaders.iter().enumerate() {
-            if let Some((from, stores)) = fold.step(step, x).recv {
-                store |= stores;
-                pairs.push((leaders[from], rank));
-            }
-        }
-        rounds.push(whole(!store, pairs));
+        (0..trees).flat_map(|stage| up(h, stage, 0)).map(|pairs| whole(true, pairs)).collect();
+    match h.exchange(top) {
+        Exchange::Doubling => rounds.extend(doubling(&leaders)),
+        Exchange::Direct => rounds.push(whole(true, everybody(&leaders))),
+        Exchange::Tree => {}
     }
-    rounds.extend((0..top).rev().flat_map(|stage| down(h, stage, 0)).map(|p| whole(false, p)));
+    rounds.extend((0..trees).rev().flat_map(|stage| down(h, stage, 0)).map(|p| whole(false, p)));
+    rounds.retain(|round| !round.messages.is_empty());
     staged(h.ranks(), rounds)
 }
 
-/// Barrier: up, dissemination among the outermost leaders, down.
-pub(super) fn barrier(h: &Hierarchy) -> Staged {
-    let top = h.stages() - 1;
-    let leaders = leaders(h);
-    let n = leaders.len();
-    let mut rounds: Vec<Round> =
-        (0..top).flat_map(|stage| up(h, stage, 0)).map(|pairs| whole(true, pairs)).collect();
-    for k in 0..ceil_log(n) {
-        let pairs = (0..n).map(|i| (leaders[i], leaders[(i + (1 << k)) % n])).collect();
-        rounds.push(whole(true, pairs));
+/// Each to all others; each takes them from its own position outwards, so that intervals stay adjacent.
+fn everybody(crew: &[usize]) -> Pairs {
+    let mut pairs = Vec::new();
+    for (i, &to) in crew.iter().enumerate() {
+        pairs.extend(crew[..i].iter().rev().chain(&crew[i + 1..]).map(|&from| (from, to)));
     }
-    rounds.extend((0..top).rev().flat_map(|stage| down(h, stage, 0)).map(|p| whole(false, p)));
-    staged(h.ranks(), rounds)
+    pairs
 }
 
 /// All-reduce of long vectors: member i of every outermost group combines part i of its group, the
@@ -114,7 +132,7 @@ pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
     (staged(h.ranks(), rounds), size)
 }
 
-/// All-gather: blocks up to the leaders, whole groups between the outermost leaders by Bruck's rule,
+/// All-gather: blocks up to the leaders, whole groups between the outermost leaders (doubling: Bruck's rule),
 /// and down whatever a rank does not have.
 pub(super) fn all_gather(h: &Hierarchy) -> Staged {
     let p = h.ranks();
@@ -124,7 +142,8 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
     let mut rounds = Vec::new();
     // Before each stage's downward messages: who had what when it reported upwards.
     let mut reported: Vec<Vec<(usize, usize, Vec<usize>)>> = Vec::new();
-    for stage in 0..top {
+    let trees = if h.exchange(top) == Exchange::Tree { top + 1 } else { top };
+    for stage in 0..trees {
         for pairs in up(h, stage, 0) {
             let said: Vec<_> = pairs.iter().map(|&(c, l)| (l, c, has[c].clone())).collect();
             let message =
@@ -140,7 +159,13 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
     let leaders = leaders(h);
     let n = leaders.len();
     let own: Vec<Vec<usize>> = leaders.iter().map(|&l| has[l].clone()).collect();
-    for k in 0..ceil_log(n) {
+    if h.exchange(top) == Exchange::Direct && n > 1 {
+        let message = |(from, to): (usize, usize)| (from, to, runs(&has[from]));
+        let messages = everybody(&leaders).into_iter().map(message).collect();
+        rounds.push(Round { combine: false, messages });
+    }
+    let doubles = h.exchange(top) == Exchange::Doubling;
+    for k in 0..if doubles { ceil_log(n) } else { 0 } {
         let hop = 1 << k;
         let message = |i: usize| {
             // Leader i sends the groups i, i+1, .. that it has, as many as are still missing there.
@@ -168,13 +193,18 @@ pub(super) fn reduce_scatter(h: &Hierarchy) -> Staged {
     Staged { rule: Box::new(Reversed { rule, combine: true }), ports }
 }
 
-/// Prefix sums: in each group by doubling, then between leaders, and the total of all groups before to
+/// Prefix sums: in each group by doubling or all with all, then between leaders, and the total of all groups before to
 /// everybody in the group. For consecutive groups.
 pub(super) fn scan(h: &Hierarchy) -> Staged {
     let p = h.ranks();
     let mut steps: Vec<Vec<Step>> = Vec::new();
     for stage in 0..h.stages() {
         let groups = h.groups_of(stage, 0);
+        let last = stage + 1 == h.stages();
+        if h.exchange(stage) == Exchange::Direct {
+            steps.push(scan_directly(p, &groups, stage > 0, last));
+            continue;
+        }
         let longest = groups.iter().map(|g| ceil_log(g.members.len())).max().unwrap_or(0);
         for i in 0..longest {
             let mut parts = vec![Step::default(); p];
@@ -203,7 +233,7 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
         }
         // A leader must know its group's whole total before it goes on: with p no power of two the first
         // position of the doubling may not, the last always does.
-        if stage + 1 < h.stages() {
+        if !last {
             steps.push(hand_totals(p, &groups));
         }
     }
@@ -232,6 +262,31 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
     steps.retain(|parts| parts.iter().any(|s| !s.sends.is_empty()));
     let given = Given::of_steps(steps);
     Staged { ports: given.ports(), rule: Box::new(given) }
+}
+
+/// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's sake to all before it, but
+/// at the last stage, where nobody needs the whole.
+fn scan_directly(p: usize, groups: &[Group], outer: bool, last: bool) -> Vec<Step> {
+    let mut parts = vec![Step::default(); p];
+    for group in groups {
+        for (from, rank) in everybody(&group.members) {
+            let before = from < rank;
+            if last && !before {
+                continue;
+            }
+            parts[from].send(rank, vec![Run::one(TOTAL)]);
+            let mut also = Vec::new();
+            if before {
+                also.push((RESULT, Mode::Left));
+                if outer {
+                    also.push((OFFSET, Mode::Left));
+                }
+            }
+            let mode = Mode::combine(from, rank);
+            parts[rank].recvs.push(Incoming { from, blocks: vec![Run::one(TOTAL)], mode, also });
+        }
+    }
+    parts
 }
 
 /// The last member of every group, whose total is complete, gives it to the leader.
@@ -365,6 +420,42 @@ mod tests {
         let trees = machine.clone().degrees(&[2]);
         assert_eq!(steps(Algorithm::RED_HIER, Operation::Reduce, &trees), 5);
         assert_eq!(steps(Algorithm::BAR_HIER, Operation::Barrier, &trees), 9);
+    }
+
+    /// Every way of exchanging at every stage, for groups of all sorts: right, in rank order, without hazards.
+    #[test]
+    fn all_exchanges_are_right() {
+        use Algorithm as A;
+        let ways = [Exchange::Doubling, Exchange::Direct, Exchange::Tree];
+        let own = [
+            (A::BAR_HIER, Operation::Barrier),
+            (A::AR_HIER, Operation::AllReduce),
+            (A::AG_HIER, Operation::AllGather),
+            (A::RS_HIER, Operation::ReduceScatter),
+            (A::SCAN_HIER, Operation::Scan),
+            (A::SCAN_HIER, Operation::ExclusiveScan),
+        ];
+        for (p, sizes) in [(1, vec![2]), (2, vec![]), (7, vec![3]), (12, vec![2, 3]), (16, vec![4])]
+        {
+            for inner in ways {
+                for outer in ways {
+                    let exchanges: Vec<Exchange> = (0..=sizes.len())
+                        .map(|s| if s == sizes.len() { outer } else { inner })
+                        .collect();
+                    for degree in [0, 2] {
+                        let levels = Hierarchy::even(p, &sizes);
+                        let levels = levels.degrees(&[degree; 3]).exchanges(&exchanges);
+                        for (algorithm, operation) in own {
+                            let call = Request::new(operation, p).levels(levels.clone());
+                            let schedule = algorithm.schedule(&call).unwrap();
+                            check(&schedule).unwrap_or_else(|e| {
+                                panic!("{algorithm} {operation} {p}, {levels}: {e}")
+                            });
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]

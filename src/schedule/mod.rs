@@ -36,7 +36,7 @@ mod tests;
 pub use catalogue::{Algorithm, UnknownAlgorithm};
 pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
-pub use hierarchy::{BadHierarchy, Hierarchy};
+pub use hierarchy::{BadHierarchy, Exchange, Hierarchy};
 pub use operation::{Operation, UnknownOperation};
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
 pub use rounds::Round;
@@ -54,6 +54,7 @@ pub struct Schedule {
     contract: Contract,
     ordered: bool,
     ports: usize,
+    acknowledged: Vec<usize>,
     rule: Box<dyn Rule>,
 }
 
@@ -64,7 +65,7 @@ impl Schedule {
         ordered: bool,
         rule: impl Rule + 'static,
     ) -> Self {
-        Schedule { id, contract, ordered, ports: 1, rule: Box::new(rule) }
+        Schedule { id, contract, ordered, ports: 1, acknowledged: Vec::new(), rule: Box::new(rule) }
     }
 
     /// Declares that a rank may have `ports` messages under way in each
@@ -98,6 +99,11 @@ impl Schedule {
     /// The number of steps.
     pub fn steps(&self) -> usize {
         self.rule.steps()
+    }
+
+    /// Whether the senders of a step go on only when their messages have been taken.
+    pub fn is_acknowledged(&self, step: usize) -> bool {
+        self.acknowledged.contains(&step)
     }
 
     /// What `rank` does in step `step`, counted from 0.

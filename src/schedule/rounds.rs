@@ -72,4 +72,22 @@ impl Schedule {
         let ports = given.ports();
         Schedule::new(id, contract, false, given).with_ports(ports)
     }
+    /// Declares that the senders of these steps go on only when their messages have been taken, as with
+    /// `MPI_Ssend`. For schedules that stand for another library's; what it costs is the simulation's
+    /// [`Transport::acknowledge_ns`](crate::model::Transport::acknowledge_ns).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
+    /// // A token there and back; the second message is waited for.
+    /// let contract = Contract { operation: Operation::Barrier, ranks: 2, root: 0, shift: 0, split: 1 };
+    /// let hop = |from, to| Round { combine: true, messages: vec![(from, to, vec![Run::one(0)])] };
+    /// let token = Schedule::of_rounds("TOKEN", contract, vec![hop(0, 1), hop(1, 0)]).acknowledged([1]);
+    /// assert!(token.is_acknowledged(1) && !token.is_acknowledged(0));
+    /// ```
+    #[must_use]
+    pub fn acknowledged(mut self, steps: impl IntoIterator<Item = usize>) -> Self {
+        self.acknowledged.extend(steps);
+        self
+    }
 }

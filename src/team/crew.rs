@@ -159,7 +159,16 @@ impl Team {
                 let of = |costs: &MachineCosts| LevelModel::new(&machine, &assignment, costs).ok();
                 let measured = profile.profile.as_deref().and_then(MachineCosts::of_profile);
                 let model = measured.as_ref().and_then(of);
-                model.or_else(|| of(MachineCosts::nearest(&machine).0)).flatten().map(Arc::new)
+                let similar = || {
+                    let (costs, same) = MachineCosts::nearest(&machine);
+                    let mut costs = costs.clone();
+                    if !same {
+                        // For whoever asks why.
+                        costs.id = format!("{}, the most similar machine known", costs.id).into();
+                    }
+                    of(&costs)
+                };
+                model.or_else(similar).flatten().map(Arc::new)
             }
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);

@@ -77,6 +77,25 @@ fn wrong_arguments_say_what_is_accepted() {
     let (code, line) = error(&["model", "barrier", "-p", "4", "--machine", "xeon-8468-2s-snc4"]);
     assert_eq!(code, Some(2));
     assert!(line.contains("no hand-off is known between cores of the same machine"), "{line}");
+    // A machine with a level that the costs say nothing of.
+    let packages = "pack:2 [numa] l3:1 core:4 pu:1";
+    let (code, line) =
+        error(&["model", "barrier", "-p", "8", "--machine", "graviton3", "--synthetic", packages]);
+    assert_eq!(code, Some(2));
+    assert!(
+        line.contains("graviton3: no hand-off is known between cores of the same machine"),
+        "{line}"
+    );
+    let (code, line) = error(&["model", "barrier", "-m", "-8"]);
+    assert_eq!(code, Some(2), "{line}");
+    // Minutes of work are refused, with how much it would be.
+    let many = "pack:8 [numa] l3:8 core:128 pu:1";
+    let (code, line) = error(&["model", "AG-RING", "-p", "8192", "--synthetic", many]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("AG-RING, 8192 ranks: about 67 million messages: at most 34"), "{line}");
+    let (code, line) = error(&["model", "TX-FUSED", "-p", "8192", "--synthetic", many]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("million messages in one step: at most 4 million"), "{line}");
     let (code, line) = error(&["model", "barrier", "-p", "0"]);
     assert_eq!(code, Some(2), "{line}");
     let (code, line) = error(&["model"]);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::costs::{CostsError, LevelCost, MachineCosts};
+use super::costs::{CostsError, MachineCosts};
+use super::estimate::{Hop, Messages, Plan, Stages};
 use super::layout::Layout;
 use super::transport::Transport;
 use crate::machine::Machine;
@@ -10,7 +11,8 @@ use crate::placement::{Assignment, hierarchy};
 use crate::schedule::{Algorithm, Hierarchy, Operation};
 
 /// What `auto` knows about a machine with levels: who is near whom, and what that costs. Chooses
-/// between flat and hierarchical algorithms, and the tree's degree at each stage.
+/// between flat and hierarchical algorithms, which of the levels to use, the tree's degree at each stage, and how the outermost
+/// leaders exchange.
 ///
 /// # Examples
 /// ```
@@ -29,25 +31,23 @@ use crate::schedule::{Algorithm, Hierarchy, Operation};
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelModel {
     hierarchy: Hierarchy,
-    /// The members of the largest group at each stage, innermost first.
-    sizes: Vec<usize>,
-    /// The worst hand-off within a group of each stage, and the core's rate there.
-    stages: Vec<Hop>,
-    /// The same between ranks 2^k apart, round the ring: dissemination, Bruck's rule.
+    /// All levels first, then some of them.
+    shapes: Vec<Stages>,
+    /// The worst hand-off and rate between ranks 2^k apart, round the ring: dissemination, Bruck's rule.
     rounds: Vec<Hop>,
     /// The same between ranks that differ in bit k: doubling, binomial trees.
     bits: Vec<Hop>,
     /// The mean of 1/rate over all pairs.
     mean_pull: f64,
-    transport: Transport,
+    transport: Messages,
     costs: String,
 }
 
-/// A hand-off in ns, and GB/s.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Hop {
-    hand_off: f64,
-    rate: f64,
+/// An algorithm, over which groups and how, and its time.
+struct Candidate {
+    algorithm: Algorithm,
+    over: Option<(usize, Plan)>,
+    ns: f64,
 }
 
 /// What was chosen, and what it was chosen over.
@@ -60,6 +60,8 @@ pub struct Decision {
     pub levels: Arc<Hierarchy>,
     /// Its estimated time in nanoseconds.
     pub ns: f64,
+    /// The part of each stage of the levels, innermost first; of a flat algorithm none.
+    pub stages: Vec<f64>,
     /// The next best algorithm and its time.
     pub runner_up: Option<(Algorithm, f64)>,
 }
@@ -71,15 +73,17 @@ impl std::fmt::Display for Decision {
             write!(f, " ({})", self.levels)?;
         }
         write!(f, ": {:.2} us", self.ns / 1e3)?;
+        if self.stages.len() > 1 {
+            let parts: Vec<String> =
+                self.stages.iter().map(|ns| format!("{:.2}", ns / 1e3)).collect();
+            write!(f, " = {} from the innermost out", parts.join(" + "))?;
+        }
         match self.runner_up {
             Some((next, ns)) => write!(f, "; {next}: {:.2} us", ns / 1e3),
             None => Ok(()),
         }
     }
 }
-
-/// Degrees that are tried for a stage; 0 = all at once.
-const DEGREES: [usize; 6] = [0, 2, 3, 4, 6, 8];
 
 impl LevelModel {
     /// None where all ranks are equally near.
@@ -98,33 +102,18 @@ impl LevelModel {
         }
         let layout = Layout::new(machine, assignment, costs)?;
         let hop = |a, b| Hop::of(&costs.levels[layout.class(a, b)]);
-        Ok(Self::of(hierarchy, &hop, costs.id.to_string()))
+        Ok(Some(Self::of(hierarchy, &hop, costs.id.to_string())))
     }
 
-    fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> Hop, costs: String) -> Option<Self> {
+    fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> Hop, costs: String) -> Self {
         let p = hierarchy.ranks();
-        let mut sizes = Vec::new();
-        let mut stages = Vec::new();
-        for stage in 0..hierarchy.stages() {
-            let mut worst = Hop { hand_off: 0.0, rate: f64::INFINITY };
-            let mut largest = 1;
-            for members in hierarchy.members(stage) {
-                largest = largest.max(members.len());
-                for &member in &members[1..] {
-                    worst = worst.or(hop(members[0], member));
-                }
-            }
-            sizes.push(largest);
-            stages.push(worst);
-        }
-        let nothing = Hop { hand_off: 0.0, rate: f64::INFINITY };
         let (mut rounds, mut bits) = (Vec::new(), Vec::new());
         let mut distance = 1;
         while distance < p {
             let apart = (0..p).map(|r| hop(r, (r + distance) % p));
-            rounds.push(apart.fold(nothing, Hop::or));
+            rounds.push(apart.fold(Hop::NOTHING, Hop::or));
             let pairs = (0..p).filter(|r| r ^ distance < p).map(|r| hop(r, r ^ distance));
-            bits.push(pairs.fold(nothing, Hop::or));
+            bits.push(pairs.fold(Hop::NOTHING, Hop::or));
             distance *= 2;
         }
         if !p.is_power_of_two() {
@@ -134,16 +123,10 @@ impl LevelModel {
         // Over the distances instead of all pairs: enough to tell near from far.
         let some = (1..p).step_by(1.max(p / 32)).map(|d| 1.0 / hop(0, d).rate);
         let (sum, n) = some.fold((0.0, 0), |(sum, n), x| (sum + x, n + 1));
-        Some(LevelModel {
-            hierarchy,
-            sizes,
-            stages,
-            rounds,
-            bits,
-            mean_pull: sum / f64::from(n.max(1)),
-            transport: Transport::PHALANX,
-            costs,
-        })
+        let shapes = hierarchy.thinned().into_iter().map(|shape| Stages::of(shape, hop)).collect();
+        let transport = Messages(Transport::PHALANX);
+        let mean_pull = sum / f64::from(n.max(1));
+        LevelModel { hierarchy, shapes, rounds, bits, mean_pull, transport, costs }
     }
 
     /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None where they are
@@ -153,8 +136,9 @@ impl LevelModel {
         if hierarchy.stages() == 1 {
             return None;
         }
-        let hop = |a: usize, b: usize| self.stages[self.hierarchy.meet(members[a], members[b])];
-        Self::of(hierarchy, &hop, self.costs.clone())
+        let whole = &self.shapes[0];
+        let hop = |a: usize, b: usize| whole.hop(self.hierarchy.meet(members[a], members[b]));
+        Some(Self::of(hierarchy, &hop, self.costs.clone()))
     }
 
     /// The number of ranks.
@@ -173,175 +157,141 @@ impl LevelModel {
     }
 
     /// The cheapest algorithm for `bytes` bytes per rank (or block), among the flat ones that
-    /// `auto` uses and the hierarchical ones; None for operations that have no hierarchical one. Microseconds of work:
-    /// estimates are sums over stages, no simulation.
+    /// `auto` uses and the hierarchical ones, over all levels or some; None for operations that have no hierarchical
+    /// one. Microseconds of work: estimates are sums over stages, no simulation, and know no saturation.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::model::{LevelModel, MachineCosts};
+    /// use phalanx::placement::{Placement, assign};
+    /// use phalanx::schedule::Operation;
+    /// let costs = MachineCosts::named("epyc-9654-2s-nps4")?;
+    /// let machine = costs.machine()?;
+    /// let ranks = assign(&Placement::Compact, &machine, 192)?;
+    /// let model = LevelModel::new(&machine, &ranks, costs)?.expect("two packages");
+    /// let decision = model.choose(Operation::AllReduce, 8, true).expect("it has a hierarchical form");
+    /// assert!(decision.runner_up.is_some_and(|(next, ns)| next != decision.algorithm && ns >= decision.ns));
+    /// assert!(model.choose(Operation::Gather, 8, true).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn choose(
         &self,
         operation: Operation,
         bytes: usize,
         commutative: bool,
     ) -> Option<Decision> {
-        let m = bytes as f64;
-        let ordered = commutative || self.hierarchy.is_consecutive();
-        let mut all: Vec<(Algorithm, Vec<usize>, f64)> = Vec::new();
-        let mut add = |algorithm, (degrees, ns)| all.push((algorithm, degrees, ns));
-        let flat = |ns| (Vec::new(), ns);
-        match operation {
-            Operation::Barrier => {
-                add(Algorithm::BAR_ANY, flat(self.dissemination()));
-                add(Algorithm::BAR_AR, flat(self.doubling(0.0)));
-                add(Algorithm::BAR_HIER, self.both_ways(0.0));
+        let mut all = self.flat(operation, bytes as f64, commutative)?;
+        for shape in 0..self.shapes.len() {
+            self.over(shape, operation, bytes as f64, commutative, &mut all);
+        }
+        let best = all.iter().min_by(|a, b| a.ns.total_cmp(&b.ns))?;
+        let others = all.iter().filter(|c| c.algorithm != best.algorithm);
+        let next = others.min_by(|a, b| a.ns.total_cmp(&b.ns));
+        let (levels, stages) = match &best.over {
+            Some((shape, plan)) => {
+                let groups = self.shapes[*shape].hierarchy.clone();
+                (groups.degrees(&plan.degrees).exchanges(&plan.exchanges), plan.ns.clone())
             }
+            None => (self.hierarchy.clone(), Vec::new()),
+        };
+        Some(Decision {
+            algorithm: best.algorithm,
+            levels: Arc::new(levels),
+            ns: best.ns,
+            stages,
+            runner_up: next.map(|c| (c.algorithm, c.ns)),
+        })
+    }
+
+    /// The flat algorithms that `auto` knows.
+    fn flat(&self, operation: Operation, m: f64, commutative: bool) -> Option<Vec<Candidate>> {
+        let p = self.ranks() as f64;
+        let all = match operation {
+            Operation::Barrier => vec![
+                (Algorithm::BAR_ANY, self.dissemination()),
+                (Algorithm::BAR_AR, self.doubling(0.0)),
+            ],
             Operation::AllReduce => {
-                add(Algorithm::AR_ANY, flat(self.doubling(m)));
-                add(Algorithm::AR_FUSED, flat(self.fused(2.0 * m)));
-                if ordered {
-                    add(Algorithm::AR_HIER, self.both_ways(m));
-                    if self.hierarchy.is_even() {
-                        add(Algorithm::AR_HIER_SPLIT, flat(self.split(m)));
-                    }
-                }
+                vec![
+                    (Algorithm::AR_ANY, self.doubling(m)),
+                    (Algorithm::AR_FUSED, self.fused(2.0 * m, 2)),
+                ]
             }
             Operation::Broadcast => {
-                add(Algorithm::BC_ANY, flat(self.doubling(m)));
-                add(Algorithm::BC_HIER, self.one_way(m, false));
+                vec![(Algorithm::BC_ANY, self.doubling(m)), (Algorithm::BC_FUSED, self.fused(m, 2))]
             }
-            Operation::Reduce => {
-                add(Algorithm::RED_ANY, flat(self.doubling(m)));
-                add(Algorithm::RED_FUSED, flat(self.fused(2.0 * m)));
-                if ordered {
-                    add(Algorithm::RED_HIER, self.one_way(m, true));
-                }
-            }
-            Operation::AllGather => {
-                add(Algorithm::AG_ANY, flat(self.gather(m)));
-                add(Algorithm::AG_HIER, self.gather_by_level(m));
-            }
+            Operation::Reduce => vec![
+                (Algorithm::RED_ANY, self.doubling(m)),
+                // The root pulls all parts but its own.
+                (Algorithm::RED_FUSED, self.fused(2.0 * m, 2)),
+            ],
+            Operation::AllGather => vec![
+                (Algorithm::AG_ANY, self.gather(m)),
+                (Algorithm::AG_FUSED, self.fused(m * p, 1)),
+            ],
             Operation::ReduceScatter => {
-                add(Algorithm::RS_FUSED, flat(self.fused(m * self.ranks() as f64)));
+                let mut all = vec![(Algorithm::RS_FUSED, self.fused(m * p, 1))];
                 if commutative {
-                    add(Algorithm::RS_ANY, flat(self.gather(m)));
-                    add(Algorithm::RS_HIER, self.gather_by_level(m));
+                    all.push((Algorithm::RS_ANY, self.gather(m)));
                 }
+                all
             }
-            Operation::Scan | Operation::ExclusiveScan => {
-                add(Algorithm::SCAN_HCUBE, flat(self.doubling(m)));
-                if self.hierarchy.is_consecutive() {
-                    add(Algorithm::SCAN_HIER, self.scan(m));
-                }
-            }
+            Operation::Scan | Operation::ExclusiveScan => vec![
+                (Algorithm::SCAN_HCUBE, self.doubling(m)),
+                (Algorithm::SCAN_FUSED, self.fused(2.0 * m, 2)),
+            ],
             _ => return None,
+        };
+        let candidate = |(algorithm, ns)| Candidate { algorithm, over: None, ns };
+        Some(all.into_iter().map(candidate).collect())
+    }
+
+    /// The hierarchical ones over one set of groups.
+    fn over(
+        &self,
+        shape: usize,
+        operation: Operation,
+        bytes: f64,
+        commutative: bool,
+        all: &mut Vec<Candidate>,
+    ) {
+        let (stages, m) = (&self.shapes[shape], &self.transport);
+        let ordered = commutative || stages.consecutive;
+        let mut add = |algorithm, plan: Plan| {
+            let ns = plan.ns.iter().sum();
+            all.push(Candidate { algorithm, over: Some((shape, plan)), ns });
+        };
+        match operation {
+            Operation::Barrier => add(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0)),
+            Operation::AllReduce if ordered => {
+                add(Algorithm::AR_HIER, stages.all_reduce(m, bytes));
+                if stages.even {
+                    add(Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
+                }
+            }
+            Operation::Broadcast => add(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
+            Operation::Reduce if ordered => {
+                add(Algorithm::RED_HIER, stages.one_way(m, bytes, true));
+            }
+            Operation::AllGather => add(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
+            Operation::ReduceScatter if commutative => {
+                add(Algorithm::RS_HIER, stages.all_gather(m, bytes));
+            }
+            Operation::Scan | Operation::ExclusiveScan if stages.consecutive => {
+                add(Algorithm::SCAN_HIER, stages.scan(m, bytes));
+            }
+            _ => {}
         }
-        all.sort_by(|a, b| a.2.total_cmp(&b.2));
-        let runner_up = all.get(1).map(|(algorithm, _, ns)| (*algorithm, *ns));
-        let (algorithm, degrees, ns) = all.into_iter().next()?;
-        let levels = Arc::new(self.hierarchy.clone().degrees(&degrees));
-        Some(Decision { algorithm, levels, ns, runner_up })
-    }
-
-    fn body(&self, hop: Hop, bytes: f64) -> f64 {
-        if bytes > self.transport.inline_bytes { bytes / hop.rate } else { 0.0 }
-    }
-
-    fn message(&self, hop: Hop, bytes: f64) -> f64 {
-        self.transport.one_way(hop.hand_off) + self.body(hop, bytes)
     }
 
     /// Doubling, a binomial tree: one message per bit.
     fn doubling(&self, bytes: f64) -> f64 {
-        self.bits.iter().map(|&hop| self.message(hop, bytes)).sum()
+        self.bits.iter().map(|&hop| self.transport.one(hop, bytes)).sum()
     }
 
     /// Dissemination: one message per round.
     fn dissemination(&self) -> f64 {
-        self.rounds.iter().map(|&hop| self.message(hop, 0.0)).sum()
-    }
-
-    /// One stage up (`up`) or down a tree of a degree.
-    fn climb(&self, stage: usize, degree: usize, bytes: f64, up: bool) -> f64 {
-        let (n, hop) = (self.sizes[stage], self.stages[stage]);
-        let wide = if degree == 0 { n } else { degree };
-        let (mut left, mut ns) = (n, 0.0);
-        while left > 1 {
-            let children = wide.min(left - 1);
-            let more = (children - 1) as f64;
-            // Up: the parent pulls one child's part after the other. Down: the parent posts one message after the
-            // other, and the children pull at the same time.
-            ns += self.message(hop, bytes);
-            ns += match up {
-                true => {
-                    let t = &self.transport;
-                    more * ((hop.hand_off + t.receive_ns) / t.pulls + self.body(hop, bytes))
-                }
-                false => {
-                    let t = &self.transport;
-                    more * (t.send_ns + t.send_share * hop.hand_off)
-                }
-            };
-            left = (left - 1).div_ceil(children);
-        }
-        ns
-    }
-
-    /// The best degrees for what a stage costs with a degree; the last stage `top` apart.
-    fn best(&self, stages: usize, cost: impl Fn(usize, usize) -> f64) -> (Vec<usize>, f64) {
-        let mut degrees = Vec::with_capacity(stages);
-        let mut sum = 0.0;
-        for stage in 0..stages {
-            let tried = DEGREES.iter().filter(|&&d| d < self.sizes[stage]);
-            let timed = tried.map(|&degree| (degree, cost(stage, degree)));
-            let (degree, ns) =
-                timed.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, cost(stage, 0)));
-            degrees.push(degree);
-            sum += ns;
-        }
-        (degrees, sum)
-    }
-
-    /// Up or down all stages.
-    fn one_way(&self, bytes: f64, up: bool) -> (Vec<usize>, f64) {
-        self.best(self.stages.len(), |stage, degree| self.climb(stage, degree, bytes, up))
-    }
-
-    /// Up, an exchange between the outermost leaders, down.
-    fn both_ways(&self, bytes: f64) -> (Vec<usize>, f64) {
-        let top = self.stages.len() - 1;
-        let (degrees, ns) = self.best(top, |stage, degree| {
-            self.climb(stage, degree, bytes, true) + self.climb(stage, degree, bytes, false)
-        });
-        (degrees, ns + self.between(bytes))
-    }
-
-    /// Rounds between the outermost leaders.
-    fn between(&self, bytes: f64) -> f64 {
-        let top = self.stages.len() - 1;
-        let n = self.sizes[top];
-        let unfold = if n.is_power_of_two() { 0 } else { 2 };
-        f64::from(n.ilog2() + unfold) * self.message(self.stages[top], bytes)
-    }
-
-    /// Everybody reads its part of all vectors: `bytes` in all, at the mean rate.
-    fn fused(&self, bytes: f64) -> f64 {
-        let p = self.ranks() as f64;
-        let worst = self.stages.iter().map(|h| h.hand_off).fold(0.0, f64::max);
-        let looks = p * (worst + self.transport.receive_ns) / self.transport.pulls;
-        2.0 * (self.transport.one_way(worst) + looks) + bytes * (p - 1.0) / p * self.mean_pull
-    }
-
-    /// Combine in the outermost groups, exchange parts, store in the groups.
-    fn split(&self, bytes: f64) -> f64 {
-        let top = self.stages.len() - 1;
-        let groups = self.sizes[top];
-        let size = self.ranks() / groups;
-        let part = bytes / size as f64;
-        let near = self.stages[top - 1];
-        let looks = (size - 1) as f64;
-        let t = &self.transport;
-        let pull = |bytes| {
-            self.message(near, bytes)
-                + (looks - 1.0) * (near.hand_off / t.pulls + self.body(near, bytes))
-        };
-        2.0 * pull(part) + self.between(part)
+        self.rounds.iter().map(|&hop| self.transport.one(hop, 0.0)).sum()
     }
 
     /// Bruck: blocks double from round to round.
@@ -349,43 +299,18 @@ impl LevelModel {
         let p = self.ranks();
         let round = |(k, &hop): (usize, &Hop)| {
             let blocks = (1usize << k).min(p - (1 << k)) as f64;
-            self.message(hop, bytes * blocks)
+            self.transport.one(hop, bytes * blocks)
         };
         self.rounds.iter().enumerate().map(round).sum()
     }
 
-    fn gather_by_level(&self, bytes: f64) -> (Vec<usize>, f64) {
-        let top = self.stages.len() - 1;
-        let all = bytes * self.ranks() as f64;
-        let inside = |stage: usize| bytes * self.sizes[..stage].iter().product::<usize>() as f64;
-        let (degrees, ns) = self.best(top, |stage, degree| {
-            self.climb(stage, degree, inside(stage), true) + self.climb(stage, degree, all, false)
-        });
-        (degrees, ns + self.between(all / 2.0))
-    }
-
-    fn scan(&self, bytes: f64) -> (Vec<usize>, f64) {
-        let stage = |(stage, &hop): (usize, &Hop)| {
-            let n = self.sizes[stage];
-            let rounds = n.next_power_of_two().ilog2() + u32::from(!n.is_power_of_two());
-            let back = if stage + 1 < self.stages.len() {
-                self.climb(stage, 0, bytes, false)
-            } else {
-                0.0
-            };
-            f64::from(rounds) * self.message(hop, bytes) + back
-        };
-        (Vec::new(), self.stages.iter().enumerate().map(stage).sum())
-    }
-}
-
-impl Hop {
-    fn of(level: &LevelCost) -> Self {
-        Hop { hand_off: level.hand_off[1], rate: level.core_rate() }
-    }
-
-    /// The worse of each.
-    fn or(self, other: Hop) -> Hop {
-        Hop { hand_off: self.hand_off.max(other.hand_off), rate: self.rate.min(other.rate) }
+    /// Everybody looks at everybody, `times`, and reads `bytes` in all, at the mean rate.
+    fn fused(&self, bytes: f64, times: u32) -> f64 {
+        let (p, t) = (self.ranks() as f64, &self.transport.0);
+        let hop = Hop { rate: f64::INFINITY, ..self.shapes[0].worst() };
+        let looks = (p - 1.0) * self.transport.more_in(hop, 0.0);
+        let polled = t.poller_ns * (p - 2.0).max(0.0);
+        f64::from(times) * (self.transport.one(hop, 0.0) + looks + polled)
+            + bytes * (p - 1.0) / p * self.mean_pull
     }
 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::clocks::MOST_AT_ONCE;
 use super::table::TABLE;
 use super::transport::Transport;
 use crate::machine::{Level, Machine, MachineError};
@@ -325,6 +326,13 @@ pub enum CostsError {
         /// Of the layout.
         layout: usize,
     },
+    /// More messages than are simulated.
+    Messages {
+        /// Of the schedule, or of one of its steps; estimated from those seen.
+        messages: usize,
+        /// That would do.
+        most: usize,
+    },
 }
 
 impl fmt::Display for CostsError {
@@ -342,6 +350,16 @@ impl fmt::Display for CostsError {
             }
             CostsError::Ranks { schedule, layout } => {
                 write!(f, "a schedule for {schedule} ranks on a layout of {layout}")
+            }
+            CostsError::Messages { messages, most } => {
+                let at_once = if *most == MOST_AT_ONCE { " in one step" } else { "" };
+                let millions = |n: &usize| *n as f64 / 1e6;
+                write!(
+                    f,
+                    "about {:.0} million messages{at_once}: at most {:.0} million are simulated",
+                    millions(messages),
+                    millions(most)
+                )
             }
         }
     }

@@ -29,9 +29,9 @@ pub enum Effect {
     /// A core whose own message is still on its way begins to pull the next one only after it, and from
     /// the start (see [`Transport::turnaround`](super::Transport::turnaround)).
     Turnaround,
-    /// A rank that has only waited reacts late
-    /// (see [`Transport::waited_ns`](super::Transport::waited_ns)).
-    LongWait,
+    /// A message whose sender waits until it is taken goes by a dearer protocol
+    /// (see [`Transport::acknowledge_ns`](super::Transport::acknowledge_ns)).
+    Acknowledgement,
     /// Flows that leave or enter an L3, a node or a package share its rate (max-rate model: Gropp, Olson and Samfass 2016).
     Saturation,
     /// What does not fit the cores' share of the cache comes from memory.
@@ -57,7 +57,7 @@ impl Effect {
         Effect::Overlap,
         Effect::Occupancy,
         Effect::Turnaround,
-        Effect::LongWait,
+        Effect::Acknowledgement,
         Effect::Saturation,
         Effect::Memory,
         Effect::Home,
@@ -75,7 +75,7 @@ impl fmt::Display for Effect {
             Effect::Overlap => "overlap",
             Effect::Occupancy => "occupancy",
             Effect::Turnaround => "turnaround",
-            Effect::LongWait => "long-wait",
+            Effect::Acknowledgement => "acknowledgement",
             Effect::Saturation => "saturation",
             Effect::Memory => "memory",
             Effect::Home => "home",

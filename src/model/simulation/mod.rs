@@ -8,8 +8,10 @@
 //! | `transport.rs` | what a message costs in software ([`Transport`]) |
 //! | `effects.rs` | what is taken into account ([`Effects`]) |
 //! | `layout.rs` | who sits where |
-//! | `run.rs` | the clocks ([`Simulation`]) |
-//! | `choice.rs` | estimates that are quick enough to choose by at run time ([`LevelModel`]) |
+//! | `run.rs` | a schedule's steps, one after the other ([`Simulation`]) |
+//! | `clocks.rs` | one step: post, share the ways, deliver |
+//! | `estimate.rs` | sums over the stages of groups, quick enough to choose by at run time |
+//! | `choice.rs` | the choice ([`LevelModel`]) |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the
 //! schedule's order. A message is a line that moves `transfers` times; what does not fit the line is pulled at the
@@ -20,8 +22,10 @@
 //! system, frequency.
 
 mod choice;
+mod clocks;
 mod costs;
 mod effects;
+mod estimate;
 mod layout;
 mod run;
 mod table;

@@ -22,15 +22,14 @@ pub struct Transport {
     /// Transfers of the line per message: one to take it back from the core that polls it, one to
     /// bring it there.
     pub transfers: f64,
-    /// Nanoseconds by which a rank reacts late that has done nothing but wait in this step (a full round of the progress
-    /// loop, lines gone cold); 0 where waiting is polling one line.
-    pub waited_ns: f64,
+    /// Nanoseconds that a message takes longer whose sender asks to be told that it has been taken (`MPI_Ssend`;
+    /// [`Schedule::acknowledged`](crate::schedule::Schedule::acknowledged)).
+    pub acknowledge_ns: f64,
     /// Whether a core that has sent must see its message through before it
     /// begins to take the one that has come meanwhile. So it is with queues whose slots are written by both sides (the receiver clears
     /// the header that the sender has set), not with ours, where every line has one writer.
     pub turnaround: bool,
-    /// Lines that a receiver fetches at once when several messages wait for it, and messages that
-    /// it handles in one go then.
+    /// Lines that a receiver fetches at once when several messages wait for it.
     pub pulls: f64,
     /// GB/s of the library's own copying, where that is slower than the hardware.
     pub copy_rate: Option<f64>,
@@ -52,7 +51,7 @@ impl Transport {
         send_share: 0.18,
         receive_ns: 3.0,
         transfers: 2.0,
-        waited_ns: 0.0,
+        acknowledge_ns: 0.0,
         turnaround: false,
         pulls: 4.0,
         copy_rate: None,
@@ -68,7 +67,7 @@ impl Transport {
         send_share: 0.0,
         receive_ns: 0.0,
         transfers: 1.0,
-        waited_ns: 0.0,
+        acknowledge_ns: 0.0,
         turnaround: false,
         pulls: 1.0,
         copy_rate: None,
@@ -77,6 +76,24 @@ impl Transport {
         poller_ns: 0.0,
         source: "t_s + t_w m",
     };
+
+    /// The first of its numbers that cannot be, with its name.
+    pub(super) fn absurd(&self) -> Option<String> {
+        let times = [
+            ("send_ns", self.send_ns),
+            ("send_share", self.send_share),
+            ("receive_ns", self.receive_ns),
+            ("transfers", self.transfers),
+            ("acknowledge_ns", self.acknowledge_ns),
+            ("inline_bytes", self.inline_bytes),
+            ("poller_ns", self.poller_ns),
+        ];
+        let rates = [("pulls", Some(self.pulls)), ("copy_rate", self.copy_rate)];
+        let bad = times.into_iter().find(|(_, x)| !(0.0..1e12).contains(x));
+        let low = rates.into_iter().find(|(_, x)| x.is_some_and(|x| !(x > 0.0 && x < 1e12)));
+        let low = low.map(|(name, x)| (name, x.unwrap_or(f64::NAN)));
+        bad.or(low).map(|(name, x)| format!("{name} = {x}"))
+    }
 
     /// Nanoseconds of one message from an idle sender to a waiting receiver, where a hand-off takes `h` ns.
     pub fn one_way(&self, h: f64) -> f64 {

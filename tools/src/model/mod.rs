@@ -6,10 +6,16 @@
 //! | `open_mpi.rs` | Open MPI's messages and its algorithms |
 //! | `smelt.rs` | the trees of the Smelt paper, and its channels |
 //! | `validate.rs` | ours beside theirs, with the errors |
+//! | `misses.rs` | what is missed, and why |
+//! | `sensitivity.rs` | without an effect, with other constants, with another structure |
+//! | `page.rs` | docs/validation.md |
 //! | `worth.rs` | what levels and placement are worth on large machines |
 
+mod misses;
 pub(crate) mod open_mpi;
+pub(crate) mod page;
 pub(crate) mod published;
+mod sensitivity;
 pub(crate) mod smelt;
 pub(crate) mod validate;
 pub(crate) mod worth;

@@ -1,32 +1,51 @@
 //! Open MPI over shared memory, as far as the published curves need it: what a message costs, and
 //! which messages its algorithms send.
 
-use phalanx::model::Transport;
+use phalanx::model::{LINES_IN_FLIGHT, Transport};
 use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
 
-/// Two constants are fitted, both on two ranks that share an L3 (hand-off 25.3 ns):
-/// the software, from the 2-byte latency of 140 ns (V1's nodes): 140 - 2 x 25.3, shared out so that the sender's part and a
-/// hand-off are the published message gap of 66 ns (with 114, 135 and 267 ns that gives the gaps of the other levels, 156, 176
-/// and 299 ns, within 5 %);
-/// and what a rank that has only waited takes longer, from the double ring of
-/// two ranks (2.14 us for four hops): 2140 / 4 - 140.
-///
-/// `pulls` is the number of line-fill buffers that a core has at least. That a message moves its line twice and that a core which both sends and receives does one
-/// after the other (`turnaround`) is structure, not a number.
+/// Nanoseconds that two ranks of the 7H12 nodes that share an L3 take for a message of 2 bytes, one way (osu_latency).
+/// An input: `machines` that publish it have it beside the hand-off, and it is no point of a curve.
+pub(crate) const LATENCY: f64 = 140.0;
+
+/// The same ranks' nanoseconds from message to message (osu_bw, 2 bytes): LogP's gap. An input, too.
+pub(crate) const GAP: f64 = 66.0;
+
+/// The hand-off between these two ranks.
+const NEAR: f64 = 25.3;
+
+/// Hand-off, latency and gap of 2 bytes on the 7H12 nodes, nearest first: the first row is the input, the others
+/// say how good the rule is that makes messages of it.
+pub(crate) const PAIRS: [(&str, f64, f64, f64); 4] = [
+    ("L3", NEAR, LATENCY, GAP),
+    ("NUMA node", 113.9, 350.0, 156.0),
+    ("package", 134.6, 410.0, 176.0),
+    ("machine", 266.6, 650.0, 299.0),
+];
+
+/// Fitted, on V2's double ring of two ranks: 2.14 us for four messages, the latter two of which are synchronous
+/// sends (coll_base_barrier.c): (2140 - 4 x 140) / 2.
+pub(crate) const ACKNOWLEDGE: f64 = (2140.0 - 4.0 * LATENCY) / 2.0;
+
+/// Fitted, on V5's broadcast of 1 MiB to one other rank: 90.8 us.
+pub(crate) const COPY_RATE: f64 = 11.5;
+
+/// From the inputs: a message moves its line twice (the sender takes it back, the receiver fetches it), the rest of
+/// the latency is software; the sender's part of that and a hand-off are the gap. How well this gives the latencies and gaps of
+/// the other levels is in docs/validation.md, and what is fitted, and what was chosen how.
 pub(crate) const TRANSPORT: Transport = Transport {
-    send_ns: 40.7,
+    send_ns: GAP - NEAR,
     send_share: 1.0,
-    receive_ns: 48.7,
+    receive_ns: LATENCY - NEAR - GAP,
     transfers: 2.0,
-    waited_ns: 395.0,
+    acknowledge_ns: ACKNOWLEDGE,
     turnaround: true,
-    pulls: 10.0,
-    // 1 MiB between two ranks: 90.8 us.
-    copy_rate: Some(11.5),
+    pulls: LINES_IN_FLIGHT,
+    copy_rate: Some(COPY_RATE),
     sender_copies: true,
     inline_bytes: 256.0,
     poller_ns: 0.0,
-    source: "two-rank points of V1, V2 and V5",
+    source: "2-byte latency and gap of two ranks; two-rank points of V2 and V5",
 };
 
 fn contract(operation: Operation, ranks: usize) -> Contract {
@@ -44,10 +63,11 @@ pub(crate) fn linear_barrier(p: usize) -> Schedule {
     Schedule::of_rounds("linear", contract(Operation::Barrier, p), rounds)
 }
 
-/// Two laps of a token.
+/// Two laps of a token, the second by synchronous sends.
 pub(crate) fn double_ring(p: usize) -> Schedule {
     let hops = (0..2 * p).map(|hop| round(true, [(hop % p, (hop + 1) % p)].into_iter()));
-    Schedule::of_rounds("double-ring", contract(Operation::Barrier, p), hops.collect())
+    let ring = Schedule::of_rounds("double-ring", contract(Operation::Barrier, p), hops.collect());
+    ring.acknowledged(p..2 * p)
 }
 
 /// Dissemination.
@@ -57,7 +77,7 @@ pub(crate) fn bruck(p: usize) -> Schedule {
     Schedule::of_rounds("bruck", contract(Operation::Barrier, p), rounds.collect())
 }
 
-/// Recursive doubling; the ranks beyond the power of two report first and are released last.
+/// Recursive doubling; the ranks beyond the power of two report first and are released last, by synchronous sends.
 pub(crate) fn recursive_doubling(p: usize) -> Schedule {
     let active = 1 << p.ilog2();
     let beyond = p - active;
@@ -71,7 +91,10 @@ pub(crate) fn recursive_doubling(p: usize) -> Schedule {
     if beyond > 0 {
         rounds.push(round(false, (0..beyond).map(|i| (i, active + i))));
     }
-    Schedule::of_rounds("recursive-doubling", contract(Operation::Barrier, p), rounds)
+    let last = rounds.len().saturating_sub(1);
+    let doubling =
+        Schedule::of_rounds("recursive-doubling", contract(Operation::Barrier, p), rounds);
+    doubling.acknowledged((beyond > 0).then_some(last))
 }
 
 /// What Open MPI 4 takes by default (ompi PR 11023).

@@ -5,10 +5,11 @@ use super::open_mpi;
 use crate::failure::Failure;
 use crate::size;
 use phalanx::machine::Machine;
-use phalanx::model::{LevelModel, MachineCosts, Simulation};
+use phalanx::model::{LevelModel, MachineCosts, Simulation, Transport};
 use phalanx::placement::{Placement, assign};
-use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
+use phalanx::schedule::{Algorithm, Exchange, Hierarchy, Operation, Request, Schedule};
 use plotters::prelude::*;
+use std::collections::HashMap;
 
 /// Machines of the tables, one of each kind.
 const MACHINES: [(&str, &str); 6] = [
@@ -33,6 +34,13 @@ struct Subject {
     costs: &'static MachineCosts,
     placed: Simulation,
     model: Option<LevelModel>,
+}
+
+/// The fastest of several.
+struct Best {
+    name: String,
+    ns: f64,
+    schedule: Option<Schedule>,
 }
 
 impl Subject {
@@ -60,17 +68,12 @@ impl Subject {
     }
 
     /// The fastest of an operation's algorithms, hierarchical or not.
-    fn best(
-        &self,
-        operation: Operation,
-        bytes: usize,
-        levels: bool,
-    ) -> Result<(String, f64), Failure> {
-        let mut best = (String::from("-"), f64::INFINITY);
-        let mut consider = |name: String, schedule: &Schedule| -> Result<(), Failure> {
-            let ns = Subject::time(&self.placed, schedule, bytes)?;
-            if ns < best.1 {
-                best = (name, ns);
+    fn best(&self, operation: Operation, bytes: usize, levels: bool) -> Result<Best, Failure> {
+        let mut best = Best { name: String::from("-"), ns: f64::INFINITY, schedule: None };
+        let mut consider = |name: String, schedule: Schedule| -> Result<(), Failure> {
+            let ns = Subject::time(&self.placed, &schedule, bytes)?;
+            if ns < best.ns {
+                best = Best { name, ns, schedule: Some(schedule) };
             }
             Ok(())
         };
@@ -92,11 +95,21 @@ impl Subject {
                     request = request.levels(levels);
                 }
                 if let Ok(schedule) = algorithm.schedule(&request) {
-                    consider(name, &schedule)?;
+                    consider(name, schedule)?;
                 }
             }
         }
         Ok(best)
+    }
+
+    /// What the library would take at run time, and how long.
+    fn chosen(&self, operation: Operation, bytes: usize) -> Result<String, Failure> {
+        let decision = self.model.as_ref().and_then(|m| m.choose(operation, bytes, true));
+        let Some(decision) = decision else { return Ok("-".to_string()) };
+        let request = Request::new(operation, self.p).levels((*decision.levels).clone());
+        let schedule = decision.algorithm.schedule(&request).map_err(Failure::run)?;
+        let ns = Subject::time(&self.placed, &schedule, bytes)?;
+        Ok(format!("{} {}", us(ns), decision.algorithm))
     }
 
     /// The messages of the algorithm that Open MPI (tuned) or MPICH (posix off) would take, over our
@@ -137,10 +150,20 @@ fn tried(all: &Hierarchy) -> Vec<Option<Hierarchy>> {
         shapes.extend(Hierarchy::new(all.ranks(), &fewer));
     }
     for shape in shapes {
-        for inner in [0, 4] {
-            for outer in [0, 2, 4] {
-                out.push(Some(shape.clone().degrees(&[inner, outer, outer, outer])));
-            }
+        let top = shape.stages() - 1;
+        for (inner, outer, exchange) in [
+            (0, 0, Exchange::Doubling),
+            (4, 0, Exchange::Doubling),
+            (0, 2, Exchange::Doubling),
+            (0, 4, Exchange::Doubling),
+            (0, 0, Exchange::Direct),
+            (4, 4, Exchange::Direct),
+            (0, 0, Exchange::Tree),
+        ] {
+            let mut exchanges = vec![Exchange::Doubling; top];
+            exchanges.push(exchange);
+            let degrees = [inner, outer, outer, outer];
+            out.push(Some(shape.clone().degrees(&degrees).exchanges(&exchanges)));
         }
     }
     out
@@ -175,6 +198,10 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
     {
         out += &small(&subjects, operation, bytes, title)?;
     }
+    let mut random = HashMap::new();
+    for subject in &subjects {
+        random.insert(subject.name, subject.at(&Placement::Random(1))?);
+    }
     let mut curves = Vec::new();
     for (operation, sizes, title) in [
         (Operation::AllReduce, &SIZES[..], "All-reduce"),
@@ -182,7 +209,7 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
         (Operation::AllToAll, &BLOCKS[..], "All-to-all, bytes of one block"),
     ] {
         out += &format!(
-            "\n## {title}\n\n| machine | bytes | best flat | best with levels | schedule of Open MPI | of MPICH | best against the better of the two |\n|---|---|---|---|---|---|---|\n"
+            "\n## {title}\n\n| machine | bytes | best flat | best with levels | chosen by the library | best, ranks at random places | schedule of Open MPI | of MPICH | best against the better of the two |\n|---|---|---|---|---|---|---|---|---|\n"
         );
         for subject in &subjects {
             for &bytes in sizes {
@@ -192,19 +219,27 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
                     Subject::time(&subject.placed, &subject.peer(operation, bytes, false)?, bytes)?;
                 let mpich =
                     Subject::time(&subject.placed, &subject.peer(operation, bytes, true)?, bytes)?;
-                let ours = flat.1.min(levels.1);
-                let with = match levels.1.is_finite() {
+                let best = if levels.ns < flat.ns { &levels } else { &flat };
+                let ours = best.ns;
+                let with = match levels.ns.is_finite() {
                     true => {
-                        format!("{} {}", us(levels.1), levels.0.split(' ').next().unwrap_or(""))
+                        let id = levels.name.split(' ').next().unwrap_or("");
+                        format!("{} {id}", us(levels.ns))
                     }
                     false => "-".to_string(),
                 };
+                let strewn = match &best.schedule {
+                    Some(schedule) => Subject::time(&random[&subject.name], schedule, bytes)?,
+                    None => f64::NAN,
+                };
+                let chosen = subject.chosen(operation, bytes)?;
                 out += &format!(
-                    "| {} | {} | {} {} | {with} | {} | {} | {:.2} x |\n",
+                    "| {} | {} | {} {} | {with} | {chosen} | {} | {} | {} | {:.2} x |\n",
                     subject.name,
                     size::text(bytes),
-                    us(flat.1),
-                    flat.0,
+                    us(flat.ns),
+                    flat.name,
+                    us(strewn),
                     us(open),
                     us(mpich),
                     open.min(mpich) / ours
@@ -215,6 +250,7 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
             }
         }
     }
+    out += &assumed(&subjects)?;
     out += FOUND;
     Ok((out, plot(&curves)?))
 }
@@ -227,6 +263,48 @@ in all. Levels win a fifth where caches are not powers of two (Genoa: 3 per node
 - Trees over levels win where messages go one way (broadcast), and for vectors of 16 KiB to 4 MiB, which cross the slow links once per group instead \
 of once per rank (1.3 to 3.2 times the better of the two peers' schedules); at 64 MiB memory bounds all alike on the EPYCs.\n\
 - A central counter costs a transfer per rank: 4 to 6 times the best at these sizes.\n";
+
+/// What this library's constants that rest on one machine, or on nothing, do to the result.
+fn assumed(subjects: &[Subject]) -> Result<String, Failure> {
+    let mut out = String::from(
+        "\n## How much hangs on assumed constants\n\n\
+         Of this library's messages, software was measured on one machine, the sender's share is Smelt's, and two numbers are assumptions: \
+         the lines that a receiver fetches at once (4), and what a further poller costs (5 ns). The best barrier and 8-byte all-reduce above, on Rome, in us, \
+         with each halved and doubled:\n\n| | barrier, best with levels | doubling | all-reduce of 8 bytes, best with levels | doubling |\n|---|---|---|---|---|\n",
+    );
+    let Some(rome) = subjects.first() else { return Ok(out) };
+    type Change = fn(&mut Transport, f64);
+    let constants: [(&str, Change); 5] = [
+        ("as it is", |_, _| {}),
+        ("software", |t, x| (t.send_ns, t.receive_ns) = (t.send_ns * x, t.receive_ns * x)),
+        ("sender's share", |t, x| t.send_share *= x),
+        ("lines at once", |t, x| t.pulls *= x),
+        ("a poller", |t, x| t.poller_ns *= x),
+    ];
+    let mut schedules = Vec::new();
+    for (operation, bytes, doubling) in
+        [(Operation::Barrier, 0, Algorithm::BAR_AR), (Operation::AllReduce, 8, Algorithm::AR_ANY)]
+    {
+        schedules.extend(rome.best(operation, bytes, true)?.schedule.map(|s| (s, bytes)));
+        schedules.push((rome.of(doubling, operation)?, bytes));
+    }
+    for (name, change) in constants {
+        for factor in if name == "as it is" { &[1.0][..] } else { &[0.5, 2.0] } {
+            let mut transport = Transport::PHALANX;
+            change(&mut transport, *factor);
+            let simulation = rome.placed.clone().with_transport(transport);
+            out += &format!(
+                "| {name}{} |",
+                if *factor == 1.0 { String::new() } else { format!(" x {factor}") }
+            );
+            for (schedule, bytes) in &schedules {
+                out += &format!(" {} |", us(Subject::time(&simulation, schedule, *bytes)?));
+            }
+            out += "\n";
+        }
+    }
+    Ok(out)
+}
 
 fn small(
     subjects: &[Subject],
@@ -260,8 +338,8 @@ fn small(
         };
         let mpi = subject.placed.clone().with_transport(open_mpi::TRANSPORT);
         let mpi = Subject::time(&mpi, &subject.peer(operation, bytes, false)?, bytes)?;
-        let (time, name) = match levels.1.is_finite() {
-            true => (us(levels.1), levels.0.clone()),
+        let (time, name) = match levels.ns.is_finite() {
+            true => (us(levels.ns), levels.name.clone()),
             false => ("-".to_string(), "one level".to_string()),
         };
         out += &format!(
@@ -272,7 +350,7 @@ fn small(
             us(scattered),
             us(random),
             us(mpi),
-            random / levels.1.min(flat.1)
+            random / levels.ns.min(flat.ns)
         );
     }
     Ok(out)

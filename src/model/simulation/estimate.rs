@@ -1,0 +1,237 @@
+//! What a collective takes over one set of groups, as sums over stages: no simulation, no saturation.
+
+use super::costs::LevelCost;
+use super::transport::Transport;
+use crate::schedule::{Exchange, Hierarchy};
+
+/// A hand-off in ns, and GB/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Hop {
+    pub(super) hand_off: f64,
+    pub(super) rate: f64,
+}
+
+impl Hop {
+    /// What costs nothing.
+    pub(super) const NOTHING: Hop = Hop { hand_off: 0.0, rate: f64::INFINITY };
+
+    pub(super) fn of(level: &LevelCost) -> Self {
+        Hop { hand_off: level.hand_off[1], rate: level.core_rate() }
+    }
+
+    /// The worse of each.
+    pub(super) fn or(self, other: Hop) -> Hop {
+        Hop { hand_off: self.hand_off.max(other.hand_off), rate: self.rate.min(other.rate) }
+    }
+}
+
+/// A transport, and what its messages take over a hop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Messages(pub(super) Transport);
+
+impl Messages {
+    pub(super) fn body(&self, hop: Hop, bytes: f64) -> f64 {
+        if bytes > self.0.inline_bytes { bytes / hop.rate } else { 0.0 }
+    }
+
+    /// One.
+    pub(super) fn one(&self, hop: Hop, bytes: f64) -> f64 {
+        self.0.one_way(hop.hand_off) + self.body(hop, bytes)
+    }
+
+    /// What each further one takes a receiver for whom several wait.
+    pub(super) fn more_in(&self, hop: Hop, bytes: f64) -> f64 {
+        hop.hand_off / self.0.pulls + self.0.receive_ns + self.body(hop, bytes)
+    }
+
+    /// What each further one takes a sender; its receivers pull side by side.
+    fn more_out(&self, hop: Hop) -> f64 {
+        self.0.send_ns + self.0.send_share * hop.hand_off
+    }
+
+    /// `n` ranks, each to all others.
+    pub(super) fn direct(&self, n: usize, hop: Hop, bytes: f64) -> f64 {
+        if n < 2 {
+            return 0.0;
+        }
+        let more = (n - 2) as f64;
+        self.one(hop, bytes) + more * self.more_out(hop).max(self.more_in(hop, bytes))
+    }
+
+    /// A tree of a degree over `n` ranks, upwards or downwards.
+    fn climb(&self, n: usize, hop: Hop, degree: usize, bytes: f64, up: bool) -> f64 {
+        let wide = if degree == 0 { n } else { degree };
+        let (mut left, mut ns) = (n, 0.0);
+        while left > 1 {
+            let children = wide.min(left - 1);
+            let more = match up {
+                true => self.more_in(hop, bytes),
+                false => self.more_out(hop),
+            };
+            ns += self.one(hop, bytes) + (children - 1) as f64 * more;
+            left = (left - 1).div_ceil(children);
+        }
+        ns
+    }
+}
+
+/// Groups within groups, and what their members are apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stages {
+    pub(super) hierarchy: Hierarchy,
+    pub(super) consecutive: bool,
+    pub(super) even: bool,
+    /// The members of the largest group at each stage, innermost first.
+    sizes: Vec<usize>,
+    /// The worst hand-off within a group of each stage, and the core's rate there.
+    hops: Vec<Hop>,
+}
+
+/// The algorithm of each stage, and what it takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Plan {
+    pub(super) degrees: Vec<usize>,
+    pub(super) exchanges: Vec<Exchange>,
+    /// Nanoseconds by stage, innermost first.
+    pub(super) ns: Vec<f64>,
+}
+
+/// Degrees that are tried for a stage; 0 = all at once.
+const DEGREES: [usize; 6] = [0, 2, 3, 4, 6, 8];
+
+impl Stages {
+    pub(super) fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> Hop) -> Self {
+        let (mut sizes, mut hops) = (Vec::new(), Vec::new());
+        for stage in 0..hierarchy.stages() {
+            let (mut worst, mut largest) = (Hop::NOTHING, 1);
+            for members in hierarchy.members(stage) {
+                largest = largest.max(members.len());
+                worst = members[1..].iter().fold(worst, |w, &m| w.or(hop(members[0], m)));
+            }
+            sizes.push(largest);
+            hops.push(worst);
+        }
+        let (consecutive, even) = (hierarchy.is_consecutive(), hierarchy.is_even());
+        Stages { hierarchy, consecutive, even, sizes, hops }
+    }
+
+    /// The worst hop there is.
+    pub(super) fn worst(&self) -> Hop {
+        self.hops.iter().fold(Hop::NOTHING, |worst, &hop| worst.or(hop))
+    }
+
+    /// The worst hop of a stage.
+    pub(super) fn hop(&self, stage: usize) -> Hop {
+        self.hops[stage]
+    }
+
+    fn top(&self) -> usize {
+        self.hops.len() - 1
+    }
+
+    /// Adds the best degree for a stage.
+    fn tree(&self, plan: &mut Plan, stage: usize, cost: impl Fn(usize) -> f64) {
+        let tried = DEGREES.iter().filter(|&&d| d < self.sizes[stage]);
+        let timed = tried.map(|&degree| (degree, cost(degree)));
+        let (degree, ns) = timed.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, cost(0)));
+        plan.degrees.push(degree);
+        plan.exchanges.push(Exchange::Doubling);
+        plan.ns.push(ns);
+    }
+
+    /// Up or down all stages.
+    pub(super) fn one_way(&self, m: &Messages, bytes: f64, up: bool) -> Plan {
+        let mut plan = Plan::default();
+        for stage in 0..self.hops.len() {
+            let (n, hop) = (self.sizes[stage], self.hops[stage]);
+            self.tree(&mut plan, stage, |degree| m.climb(n, hop, degree, bytes, up));
+        }
+        plan
+    }
+
+    /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes and hand down `down`,
+    /// an exchange of `across` in all, of which a message of doubling has the given part.
+    fn both_ways(
+        &self,
+        m: &Messages,
+        up: impl Fn(usize) -> f64,
+        down: f64,
+        doubling: f64,
+        direct: f64,
+    ) -> Plan {
+        let mut plan = Plan::default();
+        let climb = |stage: usize, degree: usize| {
+            let (n, hop) = (self.sizes[stage], self.hops[stage]);
+            m.climb(n, hop, degree, up(stage), true) + m.climb(n, hop, degree, down, false)
+        };
+        for stage in 0..self.top() {
+            self.tree(&mut plan, stage, |degree| climb(stage, degree));
+        }
+        // The last stage as a tree, unless an exchange is cheaper.
+        let top = self.top();
+        self.tree(&mut plan, top, |degree| climb(top, degree));
+        plan.exchanges[top] = Exchange::Tree;
+        for (exchange, ns) in [
+            (Exchange::Direct, m.direct(self.sizes[top], self.hops[top], direct)),
+            (Exchange::Doubling, doubling),
+        ] {
+            if ns <= plan.ns[top] {
+                (plan.exchanges[top], plan.degrees[top], plan.ns[top]) = (exchange, 0, ns);
+            }
+        }
+        plan
+    }
+
+    /// Whole vectors.
+    pub(super) fn all_reduce(&self, m: &Messages, bytes: f64) -> Plan {
+        self.both_ways(m, |_| bytes, bytes, self.doubling(m, bytes), bytes)
+    }
+
+    /// Blocks of `bytes`.
+    pub(super) fn all_gather(&self, m: &Messages, bytes: f64) -> Plan {
+        let all = bytes * self.hierarchy.ranks() as f64;
+        let inside = |stage: usize| bytes * self.sizes[..stage].iter().product::<usize>() as f64;
+        // Bruck's rule: half of what there is, on the average of the last rounds.
+        let own = inside(self.top());
+        self.both_ways(m, inside, all, self.doubling(m, all / 2.0), own)
+    }
+
+    /// Rounds between the outermost leaders.
+    fn doubling(&self, m: &Messages, bytes: f64) -> f64 {
+        let n = self.sizes[self.top()];
+        let unfold = if n.is_power_of_two() { 0 } else { 2 };
+        f64::from(n.ilog2() + unfold) * m.one(self.hops[self.top()], bytes)
+    }
+
+    /// Combine in the outermost groups, exchange parts, store in the groups.
+    pub(super) fn split(&self, m: &Messages, bytes: f64) -> Plan {
+        let top = self.top();
+        let size = self.hierarchy.ranks() / self.sizes[top];
+        let part = bytes / size as f64;
+        let near = self.hops[..top].iter().fold(Hop::NOTHING, |worst, &hop| worst.or(hop));
+        let inside = 2.0 * m.direct(size, near, part);
+        Plan { ns: vec![inside, self.doubling(m, part)], ..Plan::default() }
+    }
+
+    pub(super) fn scan(&self, m: &Messages, bytes: f64) -> Plan {
+        let mut plan = Plan::default();
+        for (stage, &hop) in self.hops.iter().enumerate() {
+            let n = self.sizes[stage];
+            let rounds = n.next_power_of_two().ilog2() + u32::from(!n.is_power_of_two());
+            let doubling = f64::from(rounds) * m.one(hop, bytes);
+            let direct = m.direct(n, hop, bytes);
+            let back = match stage < self.top() {
+                true => m.climb(n, hop, 0, bytes, false),
+                false => 0.0,
+            };
+            let (exchange, ns) = match direct < doubling {
+                true => (Exchange::Direct, direct),
+                false => (Exchange::Doubling, doubling),
+            };
+            plan.degrees.push(0);
+            plan.exchanges.push(exchange);
+            plan.ns.push(ns + back);
+        }
+        plan
+    }
+}
