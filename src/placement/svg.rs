@@ -160,9 +160,10 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
     let mut y = bottom + 10.0;
     for (climb, count) in &found {
         let colour = COLOURS[(*climb).min(COLOURS.len() - 1)];
-        let what = match names.get(climb) {
-            None => "within a core".to_owned(),
-            Some(level) => format!("meet in the {level}"),
+        let what = match (names.get(climb), count) {
+            (None, _) => "within a core".to_owned(),
+            (Some(level), 1) => format!("meets in the {level}"),
+            (Some(level), _) => format!("meet in the {level}"),
         };
         put(
             &mut head,
@@ -171,7 +172,8 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
                 GAP + 26.0
             ),
         );
-        let line = format!("{count} pairs {what}");
+        let pairs = if *count == 1 { "pair" } else { "pairs" };
+        let line = format!("{count} {pairs} {what}");
         text(&mut head, GAP + 34.0, y + 4.0, 11, "start", "#0d2b45", &line);
         y += 17.0;
     }

@@ -35,7 +35,11 @@ const tests = {
     const found = await page.evaluate(() => phalanxReport.charts.map((chart) => ({
       title: chart.data.title,
       bars: chart.bars,
-      wanted: chart.data.curves.filter((_, i) => chart.shown[i]).map((curve) => [curve.name, curve.points.length]),
+      unit: chart.data.unit ?? "time",
+      wanted: chart.data.curves.filter((_, i) => chart.shown[i]).flatMap((curve) => [
+        [curve.name, curve.points.length],
+        ...(curve.elsewhere?.length && !chart.bars ? [[`${curve.name}, elsewhere`, curve.elsewhere.length]] : []),
+      ]),
       drawn: chart.bars
         ? chart.plot.querySelectorAll(".bar b").length
         : chart.uplot.series.slice(1).map((own, i) => [own.label, chart.uplot.data[i + 1].filter((ns) => ns !== null).length]),
@@ -47,7 +51,8 @@ const tests = {
       })(),
     })));
     const operations = JSON.parse(await page.locator("#charts").textContent()).collectives.length;
-    assert.equal(found.length, operations + 1);
+    // And the modelled machine, the fit of messages, the rates.
+    assert.equal(found.length, operations + 3);
     assert.equal(operations, 12);
     for (const chart of found) {
       assert.ok(chart.painted, chart.title);
@@ -59,16 +64,21 @@ const tests = {
       }
       const drawn = new Map(chart.drawn);
       for (const [name, points] of chart.wanted) assert.equal(drawn.get(name), points, `${chart.title} ${name}`);
-      assert.match(chart.labels[0], /bytes/);
-      assert.match(chart.labels[1], /Time/);
+      assert.match(chart.labels[0], /^Size of /);
+      assert.match(chart.labels[1], chart.unit === "time" ? /^Time of / : /^Rate/);
     }
     const ticks = await page.evaluate(() => phalanxReport.charts.filter((c) => !c.bars).map((c) => c.uplot.axes[1]._values));
-    for (const values of ticks) assert.ok(values.filter(Boolean).every((value) => /^[\d.]+ (ns|us|ms|s)$/.test(value)), String(values));
+    for (const values of ticks) {
+      assert.ok(values.filter(Boolean).length >= 2, String(values));
+      assert.ok(values.filter(Boolean).every((value) => /^[\d.]+ (ns|us|ms|s|GB\/s)$/.test(value)), String(values));
+    }
+    const sizes = await page.evaluate(() => phalanxReport.charts.filter((c) => !c.bars).map((c) => c.uplot.axes[0]._values));
+    for (const values of sizes) assert.ok(values.every((value) => /^[\d.]+ (B|KiB|MiB|GiB)$/.test(value)), String(values));
   },
 
   async "curves can be shown and hidden, and read by keyboard"(page) {
-    const chart = page.locator(".chart").first();
-    const count = () => page.evaluate(() => phalanxReport.charts[0].uplot.series.length);
+    const chart = page.locator("#collectives .chart").first();
+    const count = () => page.evaluate(() => phalanxReport.charts.find((c) => c.data.title === "broadcast").uplot.series.length);
     const before = await count();
     const button = chart.locator(".legend button").first();
     assert.equal(await button.getAttribute("aria-pressed"), "true");
@@ -81,6 +91,12 @@ const tests = {
     await chart.locator(".plot").focus();
     await page.keyboard.press("ArrowRight");
     assert.match(await chart.locator(".read").textContent(), /^8 B: .*\d (ns|us)/);
+    // The others are there, too, behind the first ones.
+    const more = chart.locator("details.more");
+    await more.locator("summary").click();
+    const shown = await count();
+    await more.locator("button").first().click();
+    assert.ok((await count()) > shown);
   },
 
   async "the animation steps, plays, and goes back"(page) {
@@ -138,6 +154,86 @@ const tests = {
       return algorithms;
     });
     assert.ok(drawn > 100, String(drawn));
+  },
+
+  async "messages go between the cores of a machine, by the level where they meet"(page) {
+    await page.selectOption("#operation", "all-reduce");
+    await page.selectOption("#algorithm", "AR-HCUBE");
+    await page.selectOption("#ranks", "16");
+    const now = () => page.locator("#now").textContent();
+    const grounds = await page.locator("#ground option").allTextContents();
+    assert.equal(grounds.length, 3, String(grounds));
+    assert.match(grounds[1], /^this machine/);
+    assert.ok(await page.locator("#placed").isDisabled());
+    await page.locator("#step").fill("1");
+    // The larger machine: two packages, so scattered neighbours cross the machine.
+    await page.selectOption("#ground", "1");
+    await page.selectOption("#placed", "scatter");
+    assert.match(await now(), /Step 1 of 4: 16 messages/, "the step stays");
+    assert.equal(await page.locator("#stage .message").count(), 16);
+    assert.equal(await page.locator("#stage .rank").count(), 16);
+    assert.match(await page.locator("#where").textContent(), /16 ranks on 16 cores, placed scatter/);
+    const crossing = await page.evaluate(() => {
+      const { trace, view } = phalanxReport.player;
+      return trace.messages.filter((m) => m[0] === 1).map((m) => view.crossing(m[1], m[2]).meet);
+    });
+    assert.ok(crossing.every((meet) => meet === "machine"), String(crossing));
+    assert.match(await page.locator("#crossed").textContent(), /machine: 16 now, \d+ in all/);
+    assert.equal(await page.locator("#stage .message.at-machine").count(), 16);
+    const hue = () => page.locator("#stage .message .way").first().evaluate((way) => getComputedStyle(way).stroke);
+    const far = await hue();
+    // Every arrow ends at the circles of its ranks, which lie within boxes of cores, without overlapping.
+    const drawing = () => page.evaluate(() => {
+      const { view } = phalanxReport.player;
+      const boxes = [...document.querySelectorAll("#stage .core.used")].map((box) => ["x", "y", "width", "height"].map((key) => Number(box.getAttribute(key))));
+      const inside = ([x, y]) => boxes.some(([left, top, width, height]) => x > left && x < left + width && y > top && y < top + height);
+      const near = Math.min(...view.nodes.flatMap((a, i) => view.nodes.slice(0, i).map((b) => Math.hypot(a[0] - b[0], a[1] - b[1]))));
+      return { inside: view.nodes.every(inside), near, radius: view.radius, width: document.getElementById("stage").getBoundingClientRect().width };
+    });
+    const check = async () => {
+      const { inside, near, radius, width } = await drawing();
+      assert.ok(inside && near > 2 * radius, `${inside} ${near}`);
+      assert.ok(width > 200 && width <= page.viewportSize().width, String(width));
+    };
+    await check();
+    await page.selectOption("#placed", "compact");
+    assert.match(await page.locator("#where").textContent(), /the rest of the machine has no ranks/);
+    assert.notEqual(await hue(), far, "near messages have another colour");
+    await check();
+    // What a message says, by keyboard, and that the drawing's keys step.
+    await page.locator("#stage .message").first().focus();
+    assert.match(await page.locator("#tip").textContent(), /^Step 1: rank \d+ to rank \d+\nPU \d+ to PU \d+, which meet in the L3\nblocks .+\n.+ words$/);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await now(), /Step 2 of 4/);
+    await page.keyboard.press("End");
+    assert.match(await now(), /Step 4 of 4/);
+    await page.keyboard.press("Home");
+    assert.match(await now(), /Before the first/);
+    await page.keyboard.press("Space");
+    assert.equal(await page.locator("#play").textContent(), "Pause");
+    await page.waitForFunction(() => phalanxReport.player.step >= 2, null, { timeout: 20000 });
+    await page.keyboard.press("Space");
+    assert.equal(await page.locator("#play").textContent(), "Play");
+    // This machine, with fewer cores than ranks.
+    await page.selectOption("#ground", "0");
+    await check();
+    const cores = await page.locator("#stage .core.used").count();
+    assert.match(await page.locator("#where").textContent(), new RegExp(`16 ranks on ${cores} core`));
+    // Every placement of every number of ranks, for every network.
+    const wrong = await page.evaluate(() => {
+      const { traces, plans } = JSON.parse(document.getElementById("charts").textContent);
+      const wrong = [];
+      for (const t of traces.all) {
+        for (const plan of plans) {
+          for (const [name, own] of Object.entries(plan.places)) {
+            const cores = own[t.layout] ?? own[t.ranks];
+            if (cores?.length !== t.ranks || cores.some((core) => !plan.cores[core])) wrong.push(`${t.id} ${t.ranks} ${name}`);
+          }
+        }
+      }
+      return wrong;
+    });
+    assert.deepEqual(wrong, []);
   },
 
   async "a message says what it carries, to the mouse and to the keyboard"(page) {
@@ -254,7 +350,15 @@ for (const [device, [width, height]] of Object.entries(SIZES)) {
       const marks = await page.evaluate(() => {
         const way = document.querySelector("#stage .way");
         const lines = phalanxReport.charts.filter((c) => !c.bars).flatMap((c) => c.uplot.series.slice(1).map((s) => s._stroke));
-        return [getComputedStyle(way).stroke, ...lines.filter((s) => /^#/.test(s)).map((hex) =>
+        // Levels, whose colours are those of arrows.
+        const levels = ["core", "l2", "l3", "group", "numa", "package", "machine"].map((level) => {
+          const own = document.createElement("i");
+          own.className = `at-${level}`;
+          own.style.color = "var(--hue)";
+          document.getElementById("player").append(own);
+          return getComputedStyle(own).color;
+        });
+        return [getComputedStyle(way).stroke, ...levels, ...lines.filter((s) => /^#/.test(s)).map((hex) =>
           `rgb(${[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(", ")})`)];
       });
       assert.ok(marks.length > 20);

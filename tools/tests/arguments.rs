@@ -33,7 +33,7 @@ impl Random {
 }
 
 /// What makes a command right, and keeps it short where it would do its full work.
-const COMMANDS: [(&str, &[&str]); 7] = [
+const COMMANDS: [(&str, &[&str]); 12] = [
     ("bench", &["-n", "1", "-w", "0", "-e", "64"]),
     ("trace", &["AG-RING", "-p", "4"]),
     ("cost", &["AG-RING", "-p", "4"]),
@@ -41,7 +41,16 @@ const COMMANDS: [(&str, &[&str]); 7] = [
     ("machine", &[]),
     ("place", &["-p", "4", "--topology", "ring"]),
     ("soak", &["--seconds", "1", "--runs", "2"]),
+    ("latency", &["--samples", "1", "--pus", "0"]),
+    ("bandwidth", &["--samples", "1", "-e", "16K"]),
+    ("diff", &["run.json", "run.json"]),
+    // No profile is a good one here: calibrating takes a minute.
+    ("calibrate", &["--validate", "--profile", "run.json"]),
+    ("report", &["--from", "report.json"]),
 ];
+
+/// A saved report; its first section is a run of `latency`.
+const SAVED: &str = include_str!("data/report.json");
 
 /// Good and bad ones for every argument; no number of ranks between 9 and the most.
 const VALUES: [&str; 74] = [
@@ -167,7 +176,9 @@ fn flags(command: &str) -> Vec<String> {
         .collect();
     flags.sort();
     flags.dedup();
-    assert!(flags.iter().any(|f| f == "--format") && flags.len() > 3, "{command}: {flags:?}");
+    // A report is a page, whatever the data.
+    let own = if command == "report" { "--from" } else { "--format" };
+    assert!(flags.iter().any(|f| f == own) && flags.len() > 3, "{command}: {flags:?}");
     flags
 }
 
@@ -184,9 +195,12 @@ fn random_arguments() {
     let dir = format!("arguments-{}", std::process::id());
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(dir);
     std::fs::create_dir_all(&dir).unwrap();
+    let saved: serde_json::Value = serde_json::from_str(SAVED).unwrap();
+    std::fs::write(dir.join("report.json"), SAVED).unwrap();
+    std::fs::write(dir.join("run.json"), saved["sections"][0]["result"].to_string()).unwrap();
     let flags = COMMANDS.map(|(command, _)| flags(command));
     let mut codes: BTreeMap<(&str, i32), usize> = BTreeMap::new();
-    for _ in 0..250 * scale {
+    for _ in 0..400 * scale {
         let which = random.below(COMMANDS.len());
         let (command, short) = COMMANDS[which];
         let mut args: Vec<String> = vec![command.to_string()];

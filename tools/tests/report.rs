@@ -55,8 +55,7 @@ fn the_page_has_everything_and_fetches_nothing() {
     {
         assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
     }
-    for word in ["Modelled, not measured", "the model is wrong by", "raw exchange", "Copyright (c)"]
-    {
+    for word in ["Modelled, not measured", "x the modelled time", "raw exchange", "Copyright (c)"] {
         assert!(html.contains(word), "{word}");
     }
     for outside in ["src=\"http", "href=\"http", "<link", "@import", "url(http", "fetch("] {
@@ -107,13 +106,96 @@ fn files_that_cannot_be_read_are_named() {
     assert!(!page.exists(), "no page of nothing");
 }
 
+/// The page of the saved run after `change`.
+fn changed(name: &str, change: impl Fn(&mut serde_json::Value)) -> String {
+    let dir = scratch(name);
+    let mut run: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(SAVED).unwrap()).unwrap();
+    change(&mut run);
+    let (file, page) = (dir.join("run.json"), dir.join("page.html"));
+    fs::write(&file, run.to_string()).unwrap();
+    let out = phalanx(&["--from", file.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    fs::read_to_string(&page).unwrap()
+}
+
+#[test]
+fn one_core_is_a_sentence_and_no_empty_picture() {
+    let alone = "this machine has one processing unit (PU 0): there is no pair to measure between";
+    let html = changed("alone", |run| {
+        run["ranks"] = 1.into();
+        for section in run["sections"].as_array_mut().unwrap() {
+            let command = section["command"].as_str().unwrap().to_string();
+            if command.contains(" latency ") {
+                section["result"]["rows"] = serde_json::json!([]);
+                section["result"]["notes"] = serde_json::json!([alone]);
+            } else if command.contains(" calibrate ") {
+                section["result"]["levels"] = serde_json::json!([]);
+                section["result"]["evidence"]["levels"]["lines"] = serde_json::json!([]);
+            }
+        }
+    });
+    assert!(html.contains("One core: there is nobody") && html.contains(alone));
+    assert!(html.contains("no pair of cores could be measured"));
+    assert!(!html.contains("alt=\"Round trip of a flag"));
+}
+
+#[test]
+fn what_failed_is_named_where_it_would_stand() {
+    let why = "threads cannot be bound to processing units";
+    let html = changed("failed", |run| {
+        for section in run["sections"].as_array_mut().unwrap() {
+            section["result"] = serde_json::Value::Null;
+            section["drawing"] = serde_json::Value::Null;
+            section["error"] = why.into();
+        }
+        run["sections"][3]["result"] = serde_json::json!({ "command": "bench", "rows": [] });
+        run["predictions"] = serde_json::json!({});
+    });
+    // Latency, bandwidth, the fit, and every benchmark.
+    assert!(html.matches(why).count() > 20, "{}", html.matches(why).count());
+    assert!(html.contains("Nothing was measured."));
+}
+
+#[test]
+fn a_run_without_the_newer_parts_is_still_a_page() {
+    let html = changed("older", |run| {
+        run["placement"].as_object_mut().unwrap().remove("plan");
+        run["modelled"].as_object_mut().unwrap().remove("plan");
+        let sections = run["sections"].as_array_mut().unwrap();
+        sections.retain(|section| !section["command"].as_str().unwrap().contains(" calibrate "));
+    });
+    assert!(html.contains("\"plans\":[]"));
+}
+
 #[test]
 fn wrong_arguments_are_said_before_anything_is_measured() {
     let said = refused(&["--model", "epyc-9654", "-o", "/no/such/dir/page.html"]);
     assert!(said.contains("the nearest is 'epyc-9654-2s-nps4'"), "{said}");
     assert!(refused(&["-o", "/no/such/dir/page.html"]).contains("cannot be written"));
     assert!(refused(&["--seconds", "0"]).contains("accepted are 1 to 3600"));
-    assert!(refused(&["-p", "0"]).contains("accepted are 1 to"));
+    for (args, wanted) in [
+        (&["-p", "0"][..], "accepted are 1 to"),
+        (&["-p", "-3"], "accepted are 1 to"),
+        (&["-p", "two"], "no number of ranks"),
+        (&["--seconds", "1e9"], "accepted are 1 to 3600"),
+        (&["--seconds", "nan"], "accepted are 1 to 3600"),
+        (&["--seconds", "20", "--quick"], "--quick"),
+        (&["--from", SAVED, "-p", "2"], "--from"),
+        (&["--from", SAVED, "--quick"], "--from"),
+        (&["--from"], "--from"),
+        (&["--from", "/dev/null"], "no whole json file"),
+        (&["--from", SAVED, "-o", "/no/such/dir/page.html"], "cannot be written"),
+        (
+            &["--from", SAVED, "-o", "page.html", "--json", "/no/such/dir/x.json"],
+            "cannot be written",
+        ),
+        (&["--modle", "x"], "--model"),
+        (&["report.html"], "report.html"),
+    ] {
+        let line = refused(args);
+        assert!(line.contains(wanted), "{args:?}: {line}");
+    }
 }
 
 #[test]

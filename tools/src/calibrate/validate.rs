@@ -138,17 +138,24 @@ pub(crate) fn predict(
 }
 
 /// The machine's tree with the rates of each depth: what two cores share whose
-/// ways part there. A level that was not measured has the rates of the nearest
-/// one outside of it, else inside.
-fn levels(rates: &[LevelRates], machine: &Machine, place: &str) -> Option<Levels> {
+/// ways part there. The place is that of the farthest cores of a call: it says
+/// nothing of nearer levels, which were seen elsewhere, each at its own place;
+/// but some level must have been seen there. A level that was not measured has
+/// the rates of the nearest one outside of it, else inside.
+pub(crate) fn levels(rates: &[LevelRates], machine: &Machine, place: &str) -> Option<Levels> {
+    if !rates.iter().any(|r| r.place == place) {
+        return None;
+    }
     let vertices = machine.tree().vertices();
     let deepest = vertices.iter().map(|v| v.depth).max().unwrap_or(0);
+    let of = |level: &str| {
+        let own = rates.iter().filter(|r| r.level == level);
+        own.max_by_key(|r| (r.place == place, r.samples))
+    };
     let mut by_depth: Vec<Option<Level>> = Vec::new();
     for depth in 0..=deepest {
         let names = vertices.iter().filter(|v| v.depth == depth).map(name);
-        let found = names
-            .filter_map(|level| rates.iter().find(|r| r.level == level.key() && r.place == place))
-            .next();
+        let found = names.filter_map(|level| of(level.key())).next();
         by_depth.push(found.map(|r| Level { t_s: r.t_s_ns, t_w: r.t_w_ns_per_byte }));
     }
     let mut last = by_depth.iter().flatten().next().copied()?;
@@ -319,6 +326,25 @@ mod tests {
         let message = Call { operation: Operation::Broadcast, bytes: 1000 };
         assert_eq!(predict(&profile, &machine, "any", &message, 2), Some(500.0));
         assert!(levels(&[], &machine, "any").is_none());
+    }
+
+    #[test]
+    fn near_levels_keep_their_own_place() {
+        let machine = Machine::from_synthetic("pack:2 core:2 pu:1").unwrap();
+        let both = [rates("package", "ccx", 50.0, 0.0), rates("machine", "far", 400.0, 0.0)];
+        let profile =
+            both.into_iter().fold(Profile::default(), |p, rates| p.with_level(rates).unwrap());
+        let barrier = Call { operation: Operation::Barrier, bytes: 0 };
+        // Dissemination of four: a step across, after one that has a message across already.
+        assert_eq!(predict(&profile, &machine, "far", &barrier, 4), Some(800.0));
+        assert_eq!(predict(&profile, &machine, "ccx", &barrier, 2), Some(50.0));
+        // Seen at two places, by a machine whose cores move: the call's own place counts.
+        let two = [rates("machine", "ccx", 50.0, 0.0), rates("machine", "far", 400.0, 0.0)];
+        let profile =
+            two.into_iter().fold(Profile::default(), |p, rates| p.with_level(rates).unwrap());
+        let flat = Machine::from_synthetic("core:2 pu:1").unwrap();
+        assert_eq!(predict(&profile, &flat, "ccx", &barrier, 2), Some(50.0));
+        assert_eq!(predict(&profile, &flat, "far", &barrier, 2), Some(400.0));
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub(crate) struct Calibrate {
     /// Write the profile to where the library looks for it
     #[arg(long, conflicts_with = "profile")]
     save: bool,
+    /// Only t_s and t_w, some ten seconds: a profile without sizes for the automatic choice
+    #[arg(long, conflicts_with = "profile")]
+    rates: bool,
     /// Also measure every operation beside the model's prediction
     #[arg(long)]
     validate: bool,
@@ -177,14 +180,15 @@ impl Calibrate {
         let n = pus.len();
         let mut tuning = Tuning::of(machine, n.max(1));
         let mut stream = None;
-        if n > 1 {
+        if n > 1 && !self.rates {
             let build = |tuning| tuned(pus, n, tuning);
             let found = measure_stream(n, tuning.stream_from, build, limits, clock)?;
             tuning.stream_from = found.from;
             stream = Some(found);
         }
         let mut switches = Vec::new();
-        for ranks in numbers(n) {
+        let tuned_for = if self.rates { Vec::new() } else { numbers(n) };
+        for ranks in tuned_for {
             let mut own = Tuning::of(machine, ranks);
             own.stream_from = tuning.stream_from;
             let build = |tuning| tuned(pus, ranks, tuning);

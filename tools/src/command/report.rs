@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::report::gather::{Wish, gather};
 use crate::report::page::page;
-use crate::report::predict;
 use crate::report::run::Run;
+use crate::report::{predict, traces};
 use phalanx::MAX_RANKS;
 use phalanx::machine::Machine;
 use std::fs;
@@ -17,7 +17,7 @@ PAGE: one file that needs no network and runs from a disk: environment, machine 
   the raw exchange), who is best from which size, where the model is wrong by more than 2 x, every
   algorithm's messages step by step, and a larger machine, modelled. It has the data in it, to be saved.
 
-HOW: runs `phalanx latency`, `bandwidth` and `bench` one after the other, in processes of their own; the page
+HOW: runs `phalanx latency`, `bandwidth`, `calibrate --rates` and `bench` one after the other, in processes of their own; the page
   lists the command lines. A part that fails is named in the page, and is an error (exit 1) only if nothing
   could be measured. Nothing else should run meanwhile.
 
@@ -69,7 +69,8 @@ impl ReportArgs {
             Some(file) => {
                 let mut run = Run::read(file)?;
                 if let Some(id) = &self.model {
-                    run.set("modelled", predict::modelled(id)?);
+                    let ranks = run.part("ranks").as_u64().unwrap_or(1) as usize;
+                    run.set("modelled", predict::modelled(id, &traces::ranks(ranks))?);
                 }
                 run
             }

@@ -48,7 +48,7 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{fill}\">{what}</text>"
         );
     };
-    text(margin, margin + 8.0, 14, "start", "#0d2b45", &grid.title);
+    text(margin, margin + 8.0, 15, "start", "#0d2b45", &grid.title);
     let ink = "#51606f";
     // Brackets, the outermost level on the outside.
     for span in &grid.axis.spans {

@@ -25,6 +25,11 @@ pub(crate) struct Row {
     pub(crate) floor: Option<f64>,
     /// Where the cores were.
     pub(crate) place: String,
+    /// Samples, and those of them beyond the fences.
+    pub(crate) samples: u64,
+    pub(crate) outliers: u64,
+    /// What moved meanwhile, by its name; `none`.
+    pub(crate) drift: String,
 }
 
 impl Row {
@@ -47,6 +52,9 @@ impl Row {
             ci: [time("ns_ci_low").unwrap_or(ns), time("ns_ci_high").unwrap_or(ns)],
             floor: time("floor_ns"),
             place: text("place").unwrap_or_else(|| "any".to_string()),
+            samples: row["iterations"].as_u64().unwrap_or(0),
+            outliers: row["outliers"].as_u64().unwrap_or(0),
+            drift: text("drift").unwrap_or_else(|| "none".to_string()),
         })
     }
 }
@@ -56,7 +64,9 @@ impl Row {
 pub(crate) struct Curve {
     pub(crate) algorithm: String,
     pub(crate) points: Vec<(u64, f64)>,
-    /// The model's, at the same sizes where it has any.
+    /// What was only seen while the cores were elsewhere.
+    pub(crate) elsewhere: Vec<(u64, f64)>,
+    /// The model's for this place.
     pub(crate) model: Vec<(u64, f64)>,
 }
 
@@ -76,10 +86,12 @@ impl Curve {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curves {
     pub(crate) op: String,
-    /// The place with the most points.
+    /// The place with the most points, those of the automatic choice before all others.
     pub(crate) place: String,
-    /// Points that were measured elsewhere, and are left out.
-    pub(crate) elsewhere: usize,
+    /// Where else the cores were.
+    pub(crate) others: Vec<String>,
+    /// All that was measured.
+    pub(crate) rows: Vec<Row>,
     /// The raw exchange, by size.
     pub(crate) floor: Vec<(u64, f64)>,
     /// `auto` first, then the algorithms, the fastest first.
@@ -93,49 +105,57 @@ pub(crate) struct Best {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) algorithm: String,
-    /// At `from`: its time, who comes next, and how much longer that takes.
-    pub(crate) ns: f64,
-    pub(crate) next: Option<(String, f64)>,
+    /// Its times at both ends.
+    pub(crate) ns: [f64; 2],
+    /// Who is as good at all of these sizes.
+    pub(crate) as_good: Vec<String>,
+    /// By how much the automatic choice takes longer than the best, at the worst of these sizes.
+    pub(crate) auto: Option<f64>,
 }
 
 /// The curves of every operation that has any, in the catalogue's order.
 pub(crate) fn curves(run: &Run) -> Vec<Curves> {
     let rows = Row::all(run);
     let predicted = run.part("predictions")["rows"].as_array().cloned().unwrap_or_default();
-    let model = |op: &str, algorithm: &str| {
-        let own = predicted.iter().filter(|p| p["op"] == op && p["algorithm"] == algorithm);
-        let mut points: Vec<(u64, f64)> =
-            own.filter_map(|p| Some((p["bytes"].as_u64()?, p["ns"].as_f64()?))).collect();
-        points.sort_by_key(|point| point.0);
-        points.dedup_by_key(|point| point.0);
-        points
+    let model = |op: &str, algorithm: &str, place: &str| {
+        // Runs of old said no place.
+        let here = |p: &Value| p["place"].as_str().is_none_or(|own| own == place);
+        let own =
+            predicted.iter().filter(|p| p["op"] == op && p["algorithm"] == algorithm && here(p));
+        sorted(own.filter_map(|p| Some((p["bytes"].as_u64()?, p["ns"].as_f64()?))).collect())
     };
     let of = |op: Operation| {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.op == op.name()).collect();
-        let place = most(rows.iter().map(|row| row.place.as_str()))?;
-        let (here, elsewhere): (Vec<&Row>, Vec<&Row>) =
-            rows.iter().partition(|row| row.place == place);
-        let mut curves: Vec<Curve> = Vec::new();
-        for row in &here {
-            match curves.iter_mut().find(|curve| curve.algorithm == row.algorithm) {
-                Some(curve) => curve.points.push((row.bytes, row.ns)),
-                None => curves.push(Curve {
-                    algorithm: row.algorithm.clone(),
-                    points: vec![(row.bytes, row.ns)],
-                    model: model(&row.op, &row.algorithm),
-                }),
-            }
-        }
-        for curve in &mut curves {
-            curve.points.sort_by_key(|point| point.0);
-            curve.points.dedup_by_key(|point| point.0);
-        }
+        let place = most(&rows)?;
+        let mut names: Vec<&str> = rows.iter().map(|row| row.algorithm.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let curve = |name: &str| {
+            let own = || rows.iter().filter(|row| row.algorithm == name);
+            let there = |here: bool| {
+                sorted(
+                    own().filter(|r| (r.place == place) == here).map(|r| (r.bytes, r.ns)).collect(),
+                )
+            };
+            let (points, mut elsewhere) = (there(true), there(false));
+            elsewhere.retain(|point| Curve::at(&points, point.0).is_none());
+            let model = model(op.name(), name, place);
+            Curve { algorithm: name.to_string(), points, elsewhere, model }
+        };
+        let curves: Vec<Curve> = names.into_iter().map(curve).collect();
+        let mut others: Vec<String> = rows.iter().map(|row| row.place.clone()).collect();
+        others.sort_unstable();
+        others.dedup();
+        others.retain(|other| other != place);
         let best = |bytes| {
             let times = curves.iter().filter_map(|curve| Curve::at(&curve.points, bytes));
             times.fold(f64::INFINITY, f64::min)
         };
         // How near an algorithm comes to the best of its size, on average.
         let rank = |curve: &Curve| {
+            if curve.points.is_empty() {
+                return f64::INFINITY;
+            }
             let logs = curve.points.iter().map(|&(bytes, ns)| (ns / best(bytes)).ln());
             logs.sum::<f64>() / curve.points.len() as f64
         };
@@ -146,32 +166,45 @@ pub(crate) fn curves(run: &Run) -> Vec<Curves> {
             let (a, b) = (key(a), key(b));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
+        let here = rows.iter().filter(|row| row.place == place);
         let mut floor: Vec<(u64, f64)> =
-            here.iter().filter_map(|row| Some((row.bytes, row.floor?))).collect();
+            here.filter_map(|row| Some((row.bytes, row.floor?))).collect();
         floor.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         // The middle one of each size.
         let floor = floor.chunk_by(|a, b| a.0 == b.0).map(|same| same[same.len() / 2]).collect();
         Some(Curves {
             op: op.name().to_string(),
             place: place.to_string(),
-            elsewhere: elsewhere.len(),
+            others,
             floor,
+            rows: rows.iter().map(|row| (*row).clone()).collect(),
             curves: ranked.into_iter().map(|(_, curve)| curve).collect(),
         })
     };
     Operation::ALL.into_iter().filter_map(of).collect()
 }
 
-/// The most frequent name.
-fn most<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let count = |name: &str| names.clone().filter(|other| *other == name).count();
-    names.clone().max_by_key(|name| count(name))
+/// By size, one of each.
+fn sorted(mut points: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    points.sort_by_key(|point| point.0);
+    points.dedup_by_key(|point| point.0);
+    points
+}
+
+/// The place with the most points; a chart without the automatic choice is none, so that counts first.
+fn most<'a>(rows: &[&'a Row]) -> Option<&'a str> {
+    let count = |place: &str, auto: bool| {
+        rows.iter().filter(|r| r.place == place && (!auto || r.algorithm == "auto")).count()
+    };
+    let places = rows.iter().map(|row| row.place.as_str());
+    places.max_by_key(|place| (count(place, true), count(place, false)))
 }
 
 impl Curves {
     /// All sizes.
     pub(crate) fn sizes(&self) -> Vec<u64> {
-        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        let points =
+            self.curves.iter().flat_map(|curve| curve.points.iter().chain(&curve.elsewhere));
         let mut sizes: Vec<u64> = points.map(|point| point.0).collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -207,50 +240,57 @@ impl Curves {
                 at += 1;
                 continue;
             };
-            let ns = time(chosen);
-            let others = named.iter().filter(|curve| curve.algorithm != chosen.algorithm);
-            let next = others.min_by(|a, b| time(a).total_cmp(&time(b)));
-            let next = next.map(|curve| (curve.algorithm.clone(), time(curve) / ns));
             let count = lasts(chosen, at);
+            let own = &sizes[at..at + count];
+            let others = named.iter().filter(|curve| curve.algorithm != chosen.algorithm);
+            let as_good = others.filter(|curve| lasts(curve, at) >= count);
+            let auto = self.curves.iter().find(|curve| curve.algorithm == "auto");
+            let longer = |&bytes: &u64| Some(Curve::at(&auto?.points, bytes)? / best(bytes));
+            let end = |bytes| Curve::at(&chosen.points, bytes).unwrap_or(f64::INFINITY);
             ranges.push(Best {
-                from: sizes[at],
-                to: sizes[at + count - 1],
+                from: own[0],
+                to: own[count - 1],
                 algorithm: chosen.algorithm.clone(),
-                ns,
-                next: next.filter(|(_, ratio)| ratio.is_finite()),
+                ns: [end(own[0]), end(own[count - 1])],
+                as_good: as_good.map(|curve| curve.algorithm.clone()).collect(),
+                auto: own.iter().filter_map(longer).reduce(f64::max),
             });
             at += count;
         }
         ranges
     }
 
-    /// A sentence for every algorithm at which the model is off by more than [`FAR_OFF`].
-    pub(crate) fn complaints(&self) -> Vec<String> {
-        self.curves.iter().filter_map(|curve| self.complaint(curve)).collect()
+    /// Every algorithm at which the model is off by more than [`FAR_OFF`].
+    pub(crate) fn wrong(&self) -> Vec<Wrong> {
+        let of = |curve: &Curve| {
+            let errors = curve.errors();
+            let off = |ratio: f64| ratio.max(1.0 / ratio);
+            let far = || errors.iter().filter(|e| off(e.1) > FAR_OFF);
+            let &(bytes, ratio) = far().max_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+            Some(Wrong {
+                op: self.op.clone(),
+                algorithm: curve.algorithm.clone(),
+                bytes,
+                measured: Curve::at(&curve.points, bytes)?,
+                ratio,
+                sizes: [far().count(), errors.len()],
+            })
+        };
+        self.curves.iter().filter_map(of).collect()
     }
+}
 
-    fn complaint(&self, curve: &Curve) -> Option<String> {
-        let errors = curve.errors();
-        let off = |ratio: f64| ratio.max(1.0 / ratio);
-        let far: Vec<(u64, f64)> =
-            errors.iter().copied().filter(|&(_, ratio)| off(ratio) > FAR_OFF).collect();
-        let &(bytes, ratio) = far.iter().max_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
-        let way = if ratio > 1.0 { "longer" } else { "less long" };
-        let at = match bytes {
-            0 => String::new(),
-            _ => format!(" at {}", size(bytes)),
-        };
-        let sizes = match errors.len() {
-            1 => String::new(),
-            n => format!(" (more than {FAR_OFF} x off at {} of {n} sizes)", far.len()),
-        };
-        Some(format!(
-            "{} by {}: the model is wrong by {:.1} x{at}, where the call takes {way} than it says{sizes}.",
-            self.op,
-            curve.algorithm,
-            off(ratio)
-        ))
-    }
+/// Where the model is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wrong {
+    pub(crate) op: String,
+    pub(crate) algorithm: String,
+    /// The worst size, its time, and that in what the model says.
+    pub(crate) bytes: u64,
+    pub(crate) measured: f64,
+    pub(crate) ratio: f64,
+    /// How many sizes are as wrong, of how many.
+    pub(crate) sizes: [usize; 2],
 }
 
 /// A size with its unit: `8 B`, `16 KiB`.
@@ -312,9 +352,13 @@ mod tests {
         let all = curves(&run());
         assert_eq!(all.len(), 1);
         let found = &all[0];
-        assert_eq!((found.place.as_str(), found.elsewhere), ("ccx", 1));
+        assert_eq!((found.place.as_str(), &found.others[..]), ("ccx", &["far".to_string()][..]));
         let names: Vec<&str> = found.curves.iter().map(|c| c.algorithm.as_str()).collect();
-        assert_eq!(names, ["auto", "AR-FUSED", "AR-RING"]);
+        assert_eq!(names, ["auto", "AR-FUSED", "AR-RING", "AR-HCUBE"]);
+        assert_eq!(
+            (&found.curves[3].points[..], &found.curves[3].elsewhere[..]),
+            (&[][..], &[(8, 100.0)][..])
+        );
         assert_eq!(found.floor, [(8, 50.0), (1024, 50.0)]);
         assert_eq!(found.sizes(), [8, 1024]);
     }
@@ -324,21 +368,26 @@ mod tests {
         let best = curves(&run())[0].best();
         let found: Vec<(u64, &str)> = best.iter().map(|b| (b.from, b.algorithm.as_str())).collect();
         assert_eq!(found, [(8, "AR-RING"), (1024, "AR-FUSED")]);
-        assert_eq!(best[1].next, Some(("AR-RING".to_string(), 1.6)));
+        assert_eq!((best[0].ns, best[0].as_good.len()), ([300.0, 300.0], 0));
+        assert_eq!(best[0].auto, Some(290.0 / 300.0));
+        assert_eq!(best[1].auto, None, "it was not measured there");
     }
 
     #[test]
     fn the_model_is_called_wrong_where_it_is() {
-        let said = curves(&run())[0].complaints();
-        assert_eq!(
-            said,
-            [
-                "all-reduce by AR-FUSED: the model is wrong by 3.0 x at 1 KiB, where the call takes less long \
-                 than it says (more than 2 x off at 1 of 2 sizes).",
-                "all-reduce by AR-RING: the model is wrong by 3.0 x at 8 B, where the call takes longer than it \
-                 says (more than 2 x off at 1 of 2 sizes).",
-            ]
-        );
+        let found = curves(&run())[0].wrong();
+        let said: Vec<_> = found.iter().map(|w| (w.algorithm.as_str(), w.bytes, w.sizes)).collect();
+        assert_eq!(said, [("AR-FUSED", 1024, [1, 2]), ("AR-RING", 8, [1, 2])]);
+        assert_eq!((found[0].ratio, found[1].ratio), (1.0 / 3.0, 3.0));
+    }
+
+    #[test]
+    fn the_automatic_choice_decides_on_the_place() {
+        let mut rows = Row::all(&run());
+        rows.iter_mut()
+            .filter(|row| row.algorithm == "auto")
+            .for_each(|row| row.place = "far".into());
+        assert_eq!(most(&rows.iter().collect::<Vec<_>>()), Some("far"));
     }
 
     #[test]

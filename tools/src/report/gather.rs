@@ -1,8 +1,9 @@
 //! Runs this tool's commands, one after the other, within a time.
 
 use super::environment::environment;
-use super::predict;
+use super::plan::plan;
 use super::run::Run;
+use super::{predict, traces};
 use crate::command::machine_object;
 use crate::failure::{Failure, one_line};
 use crate::interrupt;
@@ -26,8 +27,12 @@ pub(crate) const SIZES: [usize; 6] = [8, 256, 4 << 10, 64 << 10, 512 << 10, 4 <<
 /// The shares of the time that go into the matrices; the rest is for the curves.
 const LATENCY: f64 = 0.08;
 const BANDWIDTH: f64 = 0.12;
+/// Seconds of a fit of every level of a large machine.
+const RATES: f64 = 40.0;
 /// Of a row's time, what setting up and checking take besides, found by trial.
-const OVERHEAD: f64 = 2.5;
+const OVERHEAD: f64 = 2.2;
+/// All is over after so many times the wished time, and [`RATES`].
+const PATIENCE: f64 = 1.5;
 /// Rounds of each curve.
 const ROUNDS: usize = 3;
 
@@ -58,15 +63,22 @@ pub(crate) fn gather(wish: &Wish) -> Result<Run, Failure> {
     let mut placement: Value =
         serde_json::from_str(&outcome.show(crate::output::Format::Json)).map_err(Failure::run)?;
     placement["drawing"] = json!(outcome.svg());
-    let modelled = predict::modelled(&wish.model)?;
+    let drawn = traces::ranks(wish.ranks);
+    placement["plan"] = plan(&machine, &drawn);
+    let modelled = predict::modelled(&wish.model, &drawn)?;
 
     let steps = steps(&machine, wish);
+    let limit = Duration::from_secs_f64(wish.seconds * PATIENCE + RATES);
     let mut progress = Progress::new(steps.len());
     let program = std::env::current_exe().map_err(Failure::run)?;
     let mut sections = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         progress.step(&step.args.join(" "));
-        sections.push(section(&program, number, step));
+        let left = limit.saturating_sub(started.elapsed());
+        sections.push(match left.is_zero() {
+            true => skipped(step, started.elapsed()),
+            false => section(&program, number, step, left),
+        });
         if interrupt::asked() {
             return Err(Failure::Interrupted);
         }
@@ -103,6 +115,8 @@ fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
     let mut steps = vec![
         of(format!("latency --pus {list} --samples {samples:.0}"), true, seconds * LATENCY),
         of(format!("bandwidth --pus {list} -e 8M --samples 20"), true, seconds * BANDWIDTH),
+        // What it takes depends on how many levels there are, not on the time that is given.
+        of("calibrate --rates".to_string(), false, RATES),
     ];
     let sizes = SIZES.map(size::text).join(",");
     let rows = |operation: Operation| {
@@ -135,38 +149,48 @@ fn units(machine: &Machine) -> Vec<usize> {
     (0..n).map(|i| all[i * all.len() / n]).collect()
 }
 
-fn section(program: &Path, number: usize, step: &Step) -> Value {
+/// A step for which there was no time.
+fn skipped(step: &Step, elapsed: Duration) -> Value {
+    let why = format!("not run, as the steps before it took {:.0} s", elapsed.as_secs_f64());
+    result(step, Value::Null, None, Some(why))
+}
+
+fn result(step: &Step, result: Value, drawing: Option<String>, error: Option<String>) -> Value {
+    json!({
+        "command": format!("phalanx {}", step.args.join(" ")),
+        "result": result,
+        "drawing": drawing,
+        "error": error,
+    })
+}
+
+fn section(program: &Path, number: usize, step: &Step, left: Duration) -> Value {
     let drawing = step.draws.then(|| scratch(number));
     let mut command = Command::new(program);
     command.args(&step.args).args(["--format", "json"]);
     if let Some(file) = &drawing {
         command.arg("--svg").arg(file);
     }
-    let done = Job::run(command, Limits::of(step.limit));
+    let done = Job::run(command, Limits::of(step.limit.min(left)));
     let svg = drawing.and_then(|file| {
         let svg = std::fs::read_to_string(&file).ok();
         // Nothing depends on its going.
         let _: Result<(), _> = std::fs::remove_file(&file);
         svg
     });
-    let (result, error) = match done {
+    let (found, error) = match done {
         Err(e) => (Value::Null, Some(format!("cannot be started: {e}"))),
         Ok(done) => {
-            let result = serde_json::from_str(&done.stdout).unwrap_or(Value::Null);
+            let found = serde_json::from_str(&done.stdout).unwrap_or(Value::Null);
             let said = done.stderr.lines().last().map(one_line).unwrap_or_default();
             let error = (!done.success).then(|| match said.is_empty() {
                 true => done.why,
                 false => said.trim_start_matches("phalanx: ").to_string(),
             });
-            (result, error)
+            (found, error)
         }
     };
-    json!({
-        "command": format!("phalanx {}", step.args.join(" ")),
-        "result": result,
-        "drawing": svg,
-        "error": error,
-    })
+    result(step, found, svg, error)
 }
 
 /// A file that nobody else writes.
@@ -192,7 +216,7 @@ mod tests {
         let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
         let wish = Wish { seconds: 60.0, ranks: 2, model: String::new() };
         let steps = steps(&machine, &wish);
-        assert_eq!(steps.len(), 2 + 2 * Operation::ALL.len());
+        assert_eq!(steps.len(), 3 + 2 * Operation::ALL.len());
         for operation in Operation::ALL {
             let asked = steps.iter().filter(|s| s.args[..2] == ["bench", operation.name()]);
             assert_eq!(asked.count(), 2, "{operation}");

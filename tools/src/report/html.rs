@@ -50,13 +50,24 @@ pub(crate) fn details(summary: &str, inner: &str) -> String {
     format!("<details><summary>{}</summary>\n{inner}</details>\n", escape(summary))
 }
 
+/// Drawings are made for white paper; by night their paper is the page's, and what is written on it light. Filled boxes
+/// keep their colours, and the letters on them.
+const NIGHT: &str = "<style>@media (prefers-color-scheme:dark){\
+    rect[fill='#ffffff']{fill:#12171d}rect[fill='#f4f6f8'],rect[fill='#eef1f4']{fill:#1c242d}rect[fill='#d9dee3']{fill:#2d3843}\
+    rect[stroke='#8795a5'],path[stroke='#8795a5']{stroke:#5b6a79}text[fill='#51606f']{fill:#a9b6c3}\
+    text[fill='#0d2b45'][font-size='15'],text[fill='#0d2b45'][font-size='11']{fill:#e3eaf1}}</style>";
+
 /// An SVG document as an image with a caption.
 pub(crate) fn drawing(svg: &str, caption: &str) -> String {
+    let svg = match svg.split_once('>') {
+        Some((head, rest)) if head.starts_with("<svg") => format!("{head}>{NIGHT}{rest}"),
+        _ => svg.to_string(),
+    };
     format!(
         "<figure class=\"drawing\"><div class=\"scroll paper\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\
          <img alt=\"{0}\" src=\"data:image/svg+xml,{1}\"></div><figcaption>{0}</figcaption></figure>\n",
         escape(caption),
-        percent(svg)
+        percent(&svg)
     )
 }
 

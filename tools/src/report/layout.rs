@@ -21,6 +21,16 @@ pub(crate) enum Network {
 }
 
 impl Network {
+    pub(crate) const ALL: [Network; 7] = [
+        Network::Ring,
+        Network::Line,
+        Network::Mesh,
+        Network::Hypercube,
+        Network::Leaves,
+        Network::Nodes,
+        Network::Any,
+    ];
+
     /// From an algorithm's id, which ends in or contains its network.
     pub(crate) fn of(algorithm: Algorithm) -> Self {
         let id = algorithm.id();
@@ -47,6 +57,32 @@ impl Network {
             Network::Nodes => "nodes of a tree",
             Network::Any => "any network",
         }
+    }
+
+    /// In a sentence: drawn on it, placed for it.
+    fn phrase(self) -> &'static str {
+        match self {
+            Network::Ring => "a ring",
+            Network::Line => "a line",
+            Network::Mesh => "a mesh",
+            Network::Hypercube => "a hypercube",
+            Network::Leaves => "the leaves of a tree",
+            Network::Nodes => "the nodes of a tree",
+            Network::Any => "any network",
+        }
+    }
+
+    /// The drawing of `p` ranks on it, as the page's script reads it.
+    pub(crate) fn object(self, p: usize) -> Value {
+        let Layout { nodes, links } = self.layout(p);
+        let tenth = |x: f64| (x * 10.0).round() / 10.0;
+        let nodes: Vec<(f64, f64)> = nodes.iter().map(|&(x, y)| (tenth(x), tenth(y))).collect();
+        json!({ "on": self.phrase(), "nodes": nodes, "links": links })
+    }
+
+    /// The name under which `p` ranks on it are filed.
+    pub(crate) fn with_ranks(self, p: usize) -> String {
+        format!("{} {p}", self.name())
     }
 
     /// Places of `p` ranks (and then of switches) in a square of 100, and the links between them.
@@ -80,14 +116,6 @@ impl Layout {
         links: impl IntoIterator<Item = (usize, usize)>,
     ) -> Self {
         Layout { nodes: nodes.into_iter().collect(), links: links.into_iter().collect() }
-    }
-
-    /// As the page's script reads it.
-    pub(crate) fn object(&self) -> Value {
-        let tenth = |x: f64| (x * 10.0).round() / 10.0;
-        let nodes: Vec<(f64, f64)> =
-            self.nodes.iter().map(|&(x, y)| (tenth(x), tenth(y))).collect();
-        json!({ "nodes": nodes, "links": self.links })
     }
 }
 
@@ -175,16 +203,7 @@ mod tests {
 
     #[test]
     fn every_rank_has_a_place_of_its_own() {
-        let all = [
-            Network::Ring,
-            Network::Line,
-            Network::Mesh,
-            Network::Hypercube,
-            Network::Leaves,
-            Network::Nodes,
-            Network::Any,
-        ];
-        for network in all {
+        for network in Network::ALL {
             for p in [1, 2, 5, 8, 16] {
                 let layout = network.layout(p);
                 assert!(layout.nodes.len() >= p);

@@ -13,15 +13,21 @@
 //! | `curves.rs` | measured rows as curves; who is best from where; how wrong the model is |
 //! | `layout.rs` | where ranks are drawn: ring, mesh, hypercube, tree |
 //! | `traces.rs` | the messages of every algorithm, for the animation |
+//! | `plan.rs` | a machine's rooms and cores, and the ranks on them, for the same |
 //! | `html.rs` | text, tables and drawings as HTML |
-//! | `page.rs` | the page |
+//! | `matrices.rs`, `collectives.rs`, `judge.rs` | the page's sections: between cores, collectives, the model |
+//! | `page.rs` | the page, and its other sections |
 
+pub(crate) mod collectives;
 pub(crate) mod curves;
 pub(crate) mod environment;
 pub(crate) mod gather;
 pub(crate) mod html;
+pub(crate) mod judge;
 pub(crate) mod layout;
+pub(crate) mod matrices;
 pub(crate) mod page;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod run;
 pub(crate) mod traces;

@@ -1,24 +1,27 @@
 //! The page: one file, nothing to be fetched.
 
-use super::curves::{AS_GOOD, Curves, curves, size, time};
+use super::collectives::{chart, collectives, crossovers, figure};
+use super::curves::{curves, size, time};
 use super::html::{details, drawing, escape, script, table};
+use super::judge::{fit_chart, model};
+use super::matrices::{matrices, rates_chart};
 use super::run::{Run, Section};
-use super::traces::traces;
+use super::traces::{ranks as drawn, traces};
 use crate::source::count as counted;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("../../assets/report.css");
-const SCRIPT: &str = include_str!("../../assets/report.js");
+const STYLE: &str = include_str!("../../assets/page/report.css");
+/// One after the other in one function.
+const SCRIPTS: [&str; 4] = [
+    include_str!("../../assets/page/base.js"),
+    include_str!("../../assets/page/charts.js"),
+    include_str!("../../assets/page/machine.js"),
+    include_str!("../../assets/page/player.js"),
+];
 const CHARTS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const CHARTS_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
-
-/// Rows of a matrix that are shown as text; the saved data have all.
-const ROWS_SHOWN: usize = 240;
-
-/// Sentences about the model that are shown at once.
-const SAID: usize = 10;
 
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
@@ -39,6 +42,10 @@ pub(crate) fn page(run: &Run) -> String {
         escape(&text("date")),
         run.part("seconds").as_f64().map_or(String::new(), |s| format!(" in {s:.0} s")),
     );
+    if ranks == 1 {
+        body += "<p class=\"warning\">One core: there is nobody to exchange anything with, so there are no times between \
+                 cores. The curves are of one rank alone, which calls and copies, and sends nothing.</p>\n";
+    }
     body += &machine(run, environment);
     body += &matrices(run);
     body += &collectives(&all);
@@ -52,7 +59,10 @@ pub(crate) fn page(run: &Run) -> String {
     let charts = json!({
         "collectives": all.iter().map(chart).collect::<Vec<_>>(),
         "modelled": modelled_chart(run.part("modelled")),
-        "traces": traces(),
+        "fit": fit_chart(run),
+        "rates": rates_chart(run),
+        "traces": traces(&drawn(ranks as usize)),
+        "plans": plans(run),
     });
     let saved: Value = serde_json::from_str(&run.text()).unwrap_or(Value::Null);
     format!(
@@ -64,11 +74,30 @@ pub(crate) fn page(run: &Run) -> String {
          <title>{}</title>\n<style>{CHARTS_STYLE}\n{STYLE}</style></head>\n<body>\n{body}\
          <script type=\"application/json\" id=\"charts\">{}</script>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n\
-         <script>{CHARTS}</script>\n<script>{SCRIPT}</script>\n</body></html>\n",
+         <script>{CHARTS}</script>\n<script>\"use strict\";\n(() => {{\n{}\n{TESTED}}})();</script>\n</body></html>\n",
         escape(&title),
         script(&charts.to_string()),
         script(&saved.to_string()),
+        SCRIPTS.join("\n"),
     )
+}
+
+/// For the console, and for tests.
+const TESTED: &str = "globalThis.phalanxReport = { charts, player };\n";
+
+/// The machines that algorithms can be drawn on; runs of old have none.
+fn plans(run: &Run) -> Vec<Value> {
+    let cpu = run.part("environment")["cpu"].as_str().unwrap_or("unknown");
+    let titles = [
+        ("placement", format!("this machine, {cpu}")),
+        ("modelled", run.part("modelled")["name"].as_str().unwrap_or("another").to_string()),
+    ];
+    let plan = |(part, title): (&str, String)| {
+        let mut plan = run.part(part)["plan"].clone();
+        plan.as_object_mut()?.insert("title".to_string(), json!(title));
+        Some(plan)
+    };
+    titles.into_iter().filter_map(plan).collect()
 }
 
 fn machine(run: &Run, environment: &Value) -> String {
@@ -121,77 +150,8 @@ fn machine(run: &Run, environment: &Value) -> String {
     out + "</section>\n"
 }
 
-fn matrices(run: &Run) -> String {
-    let mut out = "<section id=\"matrices\"><h2>Between cores</h2>\n".to_string();
-    let own = |name: &'static str| {
-        run.sections().find(move |s| s.command.split_whitespace().nth(1) == Some(name))
-    };
-    for (name, heading, caption) in [
-        ("latency", "Latency", "Round trip of a flag between processing units, ns (median)"),
-        (
-            "bandwidth",
-            "Bandwidth",
-            "Rate at which one core copies what another has written, GB/s, largest size",
-        ),
-    ] {
-        let _ = writeln!(out, "<h3>{heading}</h3>");
-        let Some(section) = own(name) else {
-            out += "<p class=\"warning\">Not measured in this run.</p>\n";
-            continue;
-        };
-        out += &trouble(&section);
-        if let Some(svg) = section.drawing {
-            out += &drawing(svg, caption);
-        }
-        for note in section.result["notes"].as_array().into_iter().flatten() {
-            let _ = writeln!(out, "<p>{}</p>", escape(note.as_str().unwrap_or("")));
-        }
-        out += &pairs(name, &section);
-    }
-    out + "</section>\n"
-}
-
-/// The rows of a matrix as text.
-fn pairs(name: &str, section: &Section<'_>) -> String {
-    let rows = section.result["rows"].as_array().map_or(&[][..], Vec::as_slice);
-    if rows.is_empty() {
-        return String::new();
-    }
-    let cell = |row: &Value, key: &str| match &row[key] {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
-    let ns = |row: &Value, key: &str| row[key].as_f64().map_or(String::new(), time);
-    let latency = name == "latency";
-    let head: &[&str] = match latency {
-        true => &["from", "to", "by", "place", "least", "median", "90 % below"],
-        false => &["from", "to", "what", "place", "size", "median", "GB/s"],
-    };
-    let line = |row: &Value| {
-        let mut line = vec![cell(row, "src"), cell(row, "dst")];
-        line.push(cell(row, if latency { "via" } else { "op" }));
-        line.push(cell(row, "place"));
-        match latency {
-            true => line.extend(["ns_min", "ns_median", "ns_p90"].map(|key| ns(row, key))),
-            false => line.extend([
-                row["bytes"].as_u64().map_or(String::new(), size),
-                ns(row, "ns_median"),
-                cell(row, "gb_s"),
-            ]),
-        }
-        line
-    };
-    let lines: Vec<Vec<String>> = rows.iter().take(ROWS_SHOWN).map(line).collect();
-    let rest = match rows.len().saturating_sub(ROWS_SHOWN) {
-        0 => String::new(),
-        n => format!("<p>{n} more are in the saved data.</p>\n"),
-    };
-    details("The numbers", &(table(&format!("{name}, all pairs"), head, 4, &lines) + &rest))
-}
-
 /// What went wrong with a section.
-fn trouble(section: &Section<'_>) -> String {
+pub(crate) fn trouble(section: &Section<'_>) -> String {
     section.error.map_or(String::new(), |why| {
         format!(
             "<p class=\"warning\"><code>{}</code> did not go well: {}.</p>\n",
@@ -201,171 +161,19 @@ fn trouble(section: &Section<'_>) -> String {
     })
 }
 
-fn collectives(all: &[Curves]) -> String {
-    let mut out = "<section id=\"collectives\"><h2>Collectives: measured, modelled, and the raw exchange</h2>\n\
-        <p>Time of one call over the bytes of a rank's larger buffer, both axes logarithmic. Thick: what the library \
-        chooses by itself (<code>auto</code>). Thin: one algorithm each. Dashed, of the same colour: what the model says of \
-        that algorithm. Dotted: the raw exchange of two flags between the same cores at the same time, the least that \
-        anything can cost. The buttons show and hide.</p>\n<div class=\"charts\">\n"
-        .to_string();
-    for (number, own) in all.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "<figure class=\"chart\" data-chart=\"{number}\"><h3>{}</h3><div class=\"plot\"></div>\
-             <p class=\"read\" aria-live=\"polite\"></p><div class=\"legend\" role=\"group\" aria-label=\"Curves of {0}\"></div>",
-            escape(&own.op)
-        );
-        let mut note = format!("Cores at: {}.", own.place);
-        if own.elsewhere > 0 {
-            let _ = write!(
-                note,
-                " The host moved the cores meanwhile: {} more points were measured elsewhere, and are in the data only.",
-                own.elsewhere
-            );
-        }
-        let _ = writeln!(out, "<figcaption>{}</figcaption>", escape(&note));
-        out += &details("The numbers", &numbers(own));
-        out += "</figure>\n";
-    }
-    if all.is_empty() {
-        out += "<p class=\"warning\">Nothing was measured.</p>\n";
-    }
-    out + "</div></section>\n"
-}
-
-fn numbers(own: &Curves) -> String {
-    let mut rows = Vec::new();
-    for curve in &own.curves {
-        for &(bytes, ns) in &curve.points {
-            let at = |points: &[(u64, f64)]| {
-                points.iter().find(|p| p.0 == bytes).map_or(String::new(), |p| time(p.1))
-            };
-            rows.push(vec![
-                curve.algorithm.clone(),
-                size(bytes),
-                time(ns),
-                at(&curve.model),
-                at(&own.floor),
-            ]);
-        }
-    }
-    let head = ["algorithm", "size", "measured", "modelled", "raw exchange"];
-    table(&format!("{}: medians", own.op), &head, 1, &rows)
-}
-
-fn crossovers(all: &[Curves]) -> String {
-    let mut rows = Vec::new();
-    for own in all {
-        for best in own.best() {
-            let sizes = match (best.from, best.to) {
-                (0, _) => "-".to_string(),
-                (from, to) if from == to => size(from),
-                (from, to) => format!("{} to {}", size(from), size(to)),
-            };
-            let (next, longer) =
-                best.next.map_or((String::new(), String::new()), |(name, ratio)| {
-                    (
-                        name,
-                        if ratio <= AS_GOOD {
-                            "as good".to_string()
-                        } else {
-                            format!("{:.0} %", (ratio - 1.0) * 100.0)
-                        },
-                    )
-                });
-            rows.push(vec![own.op.clone(), sizes, best.algorithm, next, time(best.ns), longer]);
-        }
-    }
-    let head = [
-        "operation",
-        "measured sizes",
-        "best algorithm",
-        "next",
-        "time at the first size",
-        "next takes longer by",
-    ];
-    format!(
-        "<section id=\"crossovers\"><h2>Who is best from which size</h2>\n\
-         <p>Among the algorithms by name; sizes in between were not measured. Within 5 % of the best is as good: a range goes on as long as its algorithm is.</p>\n{}</section>\n",
-        table("The fastest algorithm by size", &head, 4, &rows)
-    )
-}
-
-fn model(run: &Run, all: &[Curves]) -> String {
-    let predictions = run.part("predictions");
-    let costs = &predictions["costs"];
-    let name = costs["name"].as_str().unwrap_or("none");
-    let mut out = format!(
-        "<section id=\"model\"><h2>The model beside the measurement</h2>\n<p>Costs of: {}{}.</p>\n",
-        escape(name),
-        match costs["same_shape"].as_bool() {
-            Some(false) =>
-                ", the most similar published machine; this one is not in the table, so a constant factor is to be expected",
-            _ => "",
-        }
-    );
-    if let Some(why) = predictions["missing"].as_str() {
-        let _ = writeln!(out, "<p class=\"warning\">Nothing is predicted: {}.</p>", escape(why));
-    }
-    let mut rows = Vec::new();
-    let mut said = Vec::new();
-    let (mut logs, mut points) = (0.0, 0.0);
-    for own in all {
-        for curve in &own.curves {
-            let errors = curve.errors();
-            if errors.is_empty() {
-                continue;
-            }
-            let mean = errors.iter().map(|e| e.1.ln()).sum::<f64>() / errors.len() as f64;
-            logs += mean * errors.len() as f64;
-            points += errors.len() as f64;
-            let least = errors.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
-            let most = errors.iter().map(|e| e.1).fold(0.0, f64::max);
-            rows.push(vec![
-                own.op.clone(),
-                curve.algorithm.clone(),
-                format!("{least:.2}"),
-                format!("{:.2}", mean.exp()),
-                format!("{most:.2}"),
-            ]);
-        }
-        said.extend(own.complaints());
-    }
-    let head = ["operation", "algorithm", "least", "mean", "most"];
-    if said.is_empty() && !rows.is_empty() {
-        out += "<p>Nowhere is the model wrong by more than 2 x.</p>\n";
-    } else if !said.is_empty() {
-        let _ = writeln!(
-            out,
-            "<p>Over all points the calls take {:.2} x the modelled time (geometric mean). The model is wrong by more than 2 x for {} of {} algorithms:</p>",
-            (logs / points.max(1.0)).exp(),
-            said.len(),
-            rows.len()
-        );
-        let items = |said: &[String]| {
-            let items = said.iter().map(|sentence| format!("<li>{}</li>\n", escape(sentence)));
-            format!("<ul class=\"wrong\">\n{}</ul>\n", items.collect::<String>())
-        };
-        let (first, rest) = said.split_at(said.len().min(SAID));
-        out += &items(first);
-        if !rest.is_empty() {
-            out += &details(&format!("{} more", rest.len()), &items(rest));
-        }
-    }
-    if !rows.is_empty() {
-        let caption = "Measured time over modelled time, over all sizes (mean: geometric)";
-        out += &details("All ratios", &table(caption, &head, 2, &rows));
-    }
-    out + "</section>\n"
-}
-
 const TRACES: &str = "<section id=\"traces\"><h2>Algorithms, step by step</h2>\n\
-<p>Every algorithm of the catalogue, on the network it is made for. The vector, or each block where there are p, has as many words \
-as there are ranks; roots are rank 0, shifts go by 3. Point at a message or reach it with the tabulator key to see what it carries.</p>\n\
-<div class=\"player\"><p class=\"tools\">\
+<p>Every algorithm of the catalogue, drawn on the network that it is made for, or on a machine's cores: there an arrow has the colour \
+of what its two cores share. The vector, or each block where there are several, has as many words as there are ranks; roots are rank 0, \
+shifts go by 3, groups are four ranks in a row. Point at a message, or reach it with the tabulator key, to see what it carries. In the drawing, left and right \
+arrow step, space plays.</p>\n\
+<div class=\"player\" id=\"player\"><p class=\"tools\">\
 <label>Operation <select id=\"operation\"></select></label> <label>Algorithm <select id=\"algorithm\"></select></label> \
-<label>Ranks <select id=\"ranks\"></select></label></p>\n\
-<p id=\"about\"></p>\n<div class=\"stage\"><svg id=\"stage\" viewBox=\"0 0 116 116\" role=\"group\" aria-label=\"Messages of the step\"></svg></div>\n\
+<label>Ranks <select id=\"ranks\"></select></label> <label>Drawn on <select id=\"ground\"></select></label> \
+<label>Placed <select id=\"placed\"></select></label></p>\n\
+<p id=\"about\"></p>\n\
+<p id=\"where\"></p>\n<div class=\"stage\" id=\"drawn\" tabindex=\"0\" role=\"region\" aria-label=\"The drawing: left and right arrow step, space plays\">\
+<svg id=\"stage\" viewBox=\"0 0 116 116\" role=\"group\" aria-label=\"Messages of the step\"></svg></div>\n\
+<p id=\"crossed\" class=\"crossed\" hidden></p>\n\
 <p class=\"tools\"><button type=\"button\" id=\"back\">Previous</button> <button type=\"button\" id=\"play\" aria-pressed=\"false\">Play</button> \
 <button type=\"button\" id=\"next\">Next</button> <label class=\"range\">Step <input type=\"range\" id=\"step\" min=\"0\" value=\"0\"></label></p>\n\
 <p id=\"now\" role=\"status\"></p>\n<div id=\"messages\"></div></div></section>\n";
@@ -382,10 +190,6 @@ fn modelled(part: &Value) -> String {
         let caption = format!("Modelled machine: {name}, with {ranks} ranks placed for a ring");
         out += &drawing(svg, &caption);
     }
-    out += "<figure class=\"chart wide\" data-chart=\"modelled\"><h3>all-reduce, modelled</h3><div class=\"plot\"></div>\
-            <p class=\"read\" aria-live=\"polite\"></p><div class=\"legend\" role=\"group\" aria-label=\"Modelled curves\"></div>\
-            <figcaption>Modelled time of one all-reduce over the bytes of the vector; the algorithms that are best \
-            somewhere, or come near.</figcaption>\n";
     let mut rows = Vec::new();
     for curve in part["curves"].as_array().into_iter().flatten() {
         for point in curve["points"].as_array().into_iter().flatten() {
@@ -394,11 +198,12 @@ fn modelled(part: &Value) -> String {
             rows.push(vec![name, size(bytes), time(ns)]);
         }
     }
-    out += &details(
-        "The numbers",
-        &table("all-reduce, modelled", &["algorithm", "size", "modelled"], 1, &rows),
-    );
-    out + "</figure></section>\n"
+    let numbers = table("all-reduce, modelled", &["algorithm", "size", "modelled"], 1, &rows);
+    let note = "Modelled time of one all-reduce over the bytes of the vector, both axes logarithmic; the algorithms that are \
+        best somewhere, or come near.";
+    let title = format!("all-reduce on {ranks} ranks, modelled");
+    out += &figure("modelled", &title, note, &details("The numbers", &numbers), " wide");
+    out + "</section>\n"
 }
 
 fn how(run: &Run) -> String {
@@ -419,16 +224,6 @@ fn how(run: &Run) -> String {
     out + "</section>\n"
 }
 
-/// What the script draws of one operation.
-fn chart(own: &Curves) -> Value {
-    let curves: Vec<Value> = own
-        .curves
-        .iter()
-        .map(|c| json!({ "name": c.algorithm, "points": c.points, "model": c.model }))
-        .collect();
-    json!({ "title": own.op, "floor": own.floor, "curves": curves, "sizes": own.sizes() })
-}
-
 fn modelled_chart(part: &Value) -> Value {
     let curves: Vec<Value> = part["curves"]
         .as_array()
@@ -440,5 +235,5 @@ fn modelled_chart(part: &Value) -> Value {
     let mut sizes: Vec<u64> = points.filter_map(|point| point[0].as_u64()).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    json!({ "title": "all-reduce, modelled", "floor": [], "curves": curves, "sizes": sizes })
+    json!({ "title": "all-reduce, modelled", "x": "Size of the vector", "y": "Time of one call", "floor": [], "curves": curves, "sizes": sizes })
 }

@@ -1,15 +1,19 @@
 //! What the machine cost model says: of the calls that were measured, and of a machine that is not here.
 
 use super::curves::Row;
+use super::plan::plan;
 use super::run::Run;
+use crate::bench::work::has_blocks;
+use crate::calibrate::validate::levels;
 use crate::failure::Failure;
 use crate::place::outcome::Outcome;
 use crate::place::topology::Topology;
 use phalanx::machine::Machine;
-use phalanx::model::{Effect, Effects, MachineCosts, Simulation};
+use phalanx::model::{Effect, Effects, Levels, MachineCosts, Profile, Simulation};
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Sizes of the modelled curves, in bytes of the vector.
 const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
@@ -38,53 +42,73 @@ impl Modelled {
         algorithm.schedule(&request).ok()
     }
 
+    /// Of a larger buffer; the model's size is that of one.
+    fn blocks(&self, operation: Operation) -> f64 {
+        if has_blocks(operation) { self.ranks as f64 } else { 1.0 }
+    }
+
     /// Nanoseconds of a call whose larger buffer has `bytes` bytes.
     fn ns(&self, schedule: &Schedule, bytes: u64) -> Option<f64> {
-        let blocks = match schedule.contract().operation {
-            Operation::AllGather
-            | Operation::ReduceScatter
-            | Operation::Scatter
-            | Operation::Gather
-            | Operation::AllToAll => self.ranks as f64,
-            _ => 1.0,
-        };
+        let blocks = self.blocks(schedule.contract().operation);
         let ns = self.simulation.run(schedule, bytes as f64 / blocks).ok()?.ns;
-        (ns > 0.0).then_some((ns * 10.0).round() / 10.0)
+        (ns > 0.0).then(|| tenth(ns))
     }
 }
 
-/// The model's times for all that was measured under an algorithm's name.
+/// The model's times for all that was measured: by t_s and t_w as this run fitted them (the textbook's model), else by
+/// the published costs of the most similar machine; those stand beside in any case.
 pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure> {
     let (costs, same) = MachineCosts::nearest(machine);
     let ranks = run.part("ranks").as_u64().unwrap_or(1) as usize;
     let of = json!({ "id": costs.id, "name": costs.name, "same_shape": same });
+    let nothing = |why: &str| json!({ "by": null, "costs": of, "missing": why, "rows": [] });
     if ranks > machine.allowed_pus().len() {
-        let why = "ranks outnumber the processing units; the model is for one rank a core";
-        return Ok(json!({ "costs": of, "missing": why, "rows": [] }));
+        return Ok(nothing(
+            "ranks outnumber the processing units; the model is for one rank a core",
+        ));
     }
     let modelled = match Modelled::new(machine, costs, ranks) {
         Ok(modelled) => modelled,
-        Err(why) => {
-            let why = why.line().unwrap_or_default();
-            return Ok(json!({ "costs": of, "missing": why, "rows": [] }));
-        }
+        Err(why) => return Ok(nothing(&why.line().unwrap_or_default())),
     };
+    let profile =
+        run.section("calibrate").and_then(|s| Profile::from_json(&s.result.to_string()).ok());
+    let rates = profile.as_ref().map_or(&[][..], |profile| profile.levels());
+    let fitted = |place: &str| levels(rates, machine, place);
+    let by_place: BTreeMap<String, Option<Levels>> =
+        Row::all(run).into_iter().map(|row| (row.place.clone(), fitted(&row.place))).collect();
     let mut rows = Vec::new();
     for row in Row::all(run) {
-        let Ok(algorithm) = row.algorithm.parse::<Algorithm>() else { continue };
-        let operation = Operation::ALL.into_iter().find(|op| op.name() == row.op);
-        let schedule = operation.and_then(|op| modelled.schedule(algorithm, op));
-        if let Some(ns) = schedule.and_then(|schedule| modelled.ns(&schedule, row.bytes)) {
+        let Some(operation) = Operation::ALL.into_iter().find(|op| op.name() == row.op) else {
+            continue;
+        };
+        let m = row.bytes as f64 / modelled.blocks(operation);
+        let algorithm = match row.algorithm.parse::<Algorithm>() {
+            Ok(algorithm) => algorithm,
+            // What the automatic choice takes.
+            Err(_) => Profile::default().algorithm(operation, ranks, m as usize),
+        };
+        let Some(schedule) = modelled.schedule(algorithm, operation) else { continue };
+        let published = modelled.ns(&schedule, row.bytes);
+        let own = by_place[&row.place].as_ref().and_then(|levels| levels.time(&schedule, m).ok());
+        let own = own.filter(|&ns| ns > 0.0).map(tenth);
+        if let Some(ns) = if rates.is_empty() { published } else { own } {
             rows.push(json!({
-                "op": row.op, "algorithm": row.algorithm, "bytes": row.bytes, "ns": ns,
+                "op": row.op, "algorithm": row.algorithm, "bytes": row.bytes, "place": row.place,
+                "ns": ns, "published_ns": published,
             }));
         }
     }
-    Ok(json!({ "costs": of, "missing": null, "rows": rows }))
+    let by = if rates.is_empty() { "published" } else { "calibrated" };
+    Ok(json!({ "by": by, "costs": of, "missing": null, "rows": rows }))
 }
 
-/// A machine of the table: all its cores placed, and its all-reduce.
-pub(crate) fn modelled(id: &str) -> Result<Value, Failure> {
+fn tenth(ns: f64) -> f64 {
+    (ns * 10.0).round() / 10.0
+}
+
+/// A machine of the table: all its cores placed, and its all-reduce; and the machine for animations of `drawn` ranks.
+pub(crate) fn modelled(id: &str, drawn: &[usize]) -> Result<Value, Failure> {
     let costs = MachineCosts::named(id).map_err(Failure::usage)?;
     let machine = costs.machine().map_err(Failure::run)?;
     let ranks = machine.cores().len();
@@ -128,6 +152,7 @@ pub(crate) fn modelled(id: &str) -> Result<Value, Failure> {
         "ranks": ranks,
         "operation": "all-reduce",
         "drawing": outcome.svg(),
+        "plan": plan(&machine, drawn),
         "curves": curves,
     }))
 }
@@ -138,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_large_machine_is_modelled() {
-        let found = modelled("graviton3").unwrap();
+        let found = modelled("graviton3", &[8]).unwrap();
         let curves = found["curves"].as_array().unwrap();
         assert!((2..=CURVES).contains(&curves.len()), "{}", curves.len());
         for curve in curves {
@@ -146,8 +171,9 @@ mod tests {
             assert_eq!(points.len(), SIZES.len());
             assert!(points.iter().all(|point| point[1].as_f64().is_some_and(|ns| ns > 0.0)));
         }
+        assert_eq!(found["plan"]["cores"].as_array().unwrap().len(), 64);
         assert!(found["drawing"].as_str().unwrap().starts_with("<svg"));
-        let wrong = modelled("graviton").unwrap_err().line().unwrap();
+        let wrong = modelled("graviton", &[8]).unwrap_err().line().unwrap();
         assert!(wrong.contains("the nearest is 'graviton3'"), "{wrong}");
     }
 }

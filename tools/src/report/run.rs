@@ -126,6 +126,11 @@ impl Run {
         })
     }
 
+    /// What was run of one of this tool's commands.
+    pub(crate) fn section(&self, name: &str) -> Option<Section<'_>> {
+        self.sections().find(|s| s.command.split_whitespace().nth(1) == Some(name))
+    }
+
     /// The whole, as it is saved.
     pub(crate) fn text(&self) -> String {
         format!("{:#}\n", Value::Object(self.object.clone()))

@@ -4,17 +4,28 @@ use super::layout::Network;
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, trace};
 use serde_json::{Map, Value, json};
 
-/// Numbers of ranks that are drawn.
-pub(crate) const RANKS: [usize; 2] = [8, 16];
+/// Numbers of ranks that are drawn; more messages than those of the last one are no picture any more.
+const RANKS: [usize; 2] = [8, 16];
 /// Distance of shifts.
 const SHIFT: isize = 3;
 
-/// All algorithms at [`RANKS`], and the drawings that they share. A message is an array: step, src, dst, blocks,
+/// The numbers of ranks that are drawn for a run of `own` ranks.
+pub(crate) fn ranks(own: usize) -> Vec<usize> {
+    let mut all = RANKS.to_vec();
+    if (2..=RANKS[1]).contains(&own) {
+        all.push(own);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// All algorithms on so many [`ranks`], and the drawings that they share. A message is an array: step, src, dst, blocks,
 /// words of a vector (or block) of as many words as ranks.
-pub(crate) fn traces() -> Value {
+pub(crate) fn traces(ranks: &[usize]) -> Value {
     let mut layouts = Map::new();
     let mut all = Vec::new();
-    for p in RANKS {
+    for &p in ranks {
         for &algorithm in Algorithm::ALL {
             for &operation in algorithm.operations() {
                 // One rule serves both scans; one of them shows it.
@@ -25,8 +36,8 @@ pub(crate) fn traces() -> Value {
                 let request = Request::new(operation, p).shift(SHIFT).levels(groups);
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let network = Network::of(algorithm);
-                let key = format!("{} {p}", network.name());
-                layouts.entry(key.clone()).or_insert_with(|| network.layout(p).object());
+                let key = network.with_ranks(p);
+                layouts.entry(key.clone()).or_insert_with(|| network.object(p));
                 let messages: Vec<Value> = trace(&schedule)
                     .map(|m| {
                         json!([m.step, m.src, m.dst, m.label(), m.words(p as u64).to_string()])
@@ -56,7 +67,8 @@ mod tests {
 
     #[test]
     fn every_algorithm_is_there_and_every_message_between_its_ranks() {
-        let found = traces();
+        assert_eq!((ranks(2), ranks(16), ranks(64)), (vec![2, 8, 16], vec![8, 16], vec![8, 16]));
+        let found = traces(&ranks(12));
         let all = found["all"].as_array().unwrap();
         for algorithm in Algorithm::ALL {
             assert!(all.iter().any(|t| t["id"] == algorithm.id()), "{algorithm} is missing");
