@@ -56,6 +56,7 @@ impl Comm {
             cut: Cut::Equal(len),
             len,
             commutative: true,
+            built_in: None,
         };
         // SAFETY: the lengths are checked; the borrows last for the call.
         unsafe {
@@ -123,6 +124,7 @@ impl Comm {
             // Lengths differ from rank to rank; each message is checked.
             len: 0,
             commutative: true,
+            built_in: None,
         };
         // SAFETY: the lengths are checked; the borrows last for the call.
         unsafe {

@@ -23,6 +23,7 @@ mod shift;
 mod small;
 mod split;
 mod views;
+mod wide;
 
 pub use cart::Cart;
 pub use choice::{Choice, View};
@@ -30,11 +31,12 @@ pub use global::{Global, Spread};
 pub use views::Peers;
 
 pub(crate) use ending::{Account, compare};
+pub(crate) use wide::{Job, LANES_FROM};
 
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
-    Call, Check, Fabric, Params, Port, Sig, Span, Stop, World, disagreement, in_words,
+    Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
 use crate::model::{Rules, Tuning};
 use crate::order::Order;
@@ -46,6 +48,7 @@ use ending::Ending;
 use perform::Plans;
 use std::fmt;
 use std::panic::Location;
+use wide::Wide;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
 ///
@@ -85,7 +88,7 @@ pub struct Comm {
     order: Order,
     /// The choice outside of views.
     usual: Choice,
-    /// Whether `choice` is another than `Auto`.
+    /// Whether `choice` is another than `Auto`, or the ranks are on several nodes.
     forced: bool,
     plans: Plans,
     spans: Vec<Span>,
@@ -100,6 +103,13 @@ pub struct Comm {
     _crowd: Option<Crowd>,
     /// A sub-communicator's end, which its ranks share.
     ending: Option<Arc<Ending>>,
+    /// For ranks on several nodes: who is where. The port then is that of this
+    /// node's ranks. Only ever looked at where `forced` is true.
+    wide: Option<Box<Wide>>,
+    /// What a step on this node is told apart by, within a call of all nodes.
+    salt: Option<Shape>,
+    /// The job on several nodes that a failure ends.
+    job: Option<Arc<Job>>,
 }
 
 // SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
@@ -141,6 +151,9 @@ impl Comm {
             rules,
             _crowd: crowd,
             ending: None,
+            wide: None,
+            salt: None,
+            job: None,
         }
     }
 
@@ -169,6 +182,9 @@ impl Comm {
             rules: self.rules.clone(),
             _crowd: None,
             ending: Some(ending),
+            wide: None,
+            salt: None,
+            job: self.job.clone(),
         }
     }
 
@@ -180,7 +196,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn rank(&self) -> usize {
-        self.port.rank()
+        if self.is_wide() { self.wide_rank() } else { self.port.rank() }
     }
 
     /// The number of ranks.
@@ -191,7 +207,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn size(&self) -> usize {
-        self.port.size()
+        if self.is_wide() { self.wide_size() } else { self.port.size() }
     }
 
     /// Takes part in run `run`, on the calling thread.
@@ -199,6 +215,8 @@ impl Comm {
         self.thread = this_thread();
         self.port.join_run(run);
         if self.forced {
+            self.wide = None;
+            self.job = None;
             let usual = self.usual.clone();
             self.choose(usual);
         }
@@ -207,11 +225,17 @@ impl Comm {
 
     /// Chooses another way of choosing; returns the one before.
     fn choose(&mut self, choice: Choice) -> Choice {
-        self.forced = !matches!(choice, Choice::Auto);
+        self.forced = self.wide.is_some() || !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
     }
 
-    /// Whether the library chooses the algorithms, by its rules.
+    /// Whether the ranks are on several nodes.
+    #[inline(always)]
+    fn is_wide(&self) -> bool {
+        self.forced && self.wide.is_some()
+    }
+
+    /// Whether the library chooses the algorithms, by its rules, on one node.
     #[inline(always)]
     fn is_auto(&self) -> bool {
         !self.forced
@@ -263,7 +287,7 @@ impl Comm {
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         let of_a_team = std::mem::replace(&mut self.in_team, true);
-        let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.rank());
+        let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
         self.in_team = of_a_team;
         result.map_err(|payload| {
@@ -343,7 +367,8 @@ impl Comm {
             return;
         }
         let site = CallSite { call: sig.words(len, None), at };
-        let rank = self.port.fabric().member(self.rank());
+        let member = self.port.fabric().member(self.port.rank());
+        let rank = if self.is_wide() { self.rank() } else { member };
         self.end_run(Error::Argument { rank, site, what });
     }
 
@@ -352,7 +377,7 @@ impl Comm {
     #[inline(never)]
     fn stop(&mut self, stop: Stop) {
         let fabric = self.port.fabric();
-        let me = fabric.member(self.rank());
+        let me = fabric.member(self.port.rank());
         // What this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
@@ -361,6 +386,7 @@ impl Comm {
         match first.or_else(|| self.explain(stop)) {
             Some(error) => self.end_run(error),
             None => {
+                self.end_job(None);
                 self.port.quiesce();
                 self.quit(&Error::Dead);
             }
@@ -370,6 +396,7 @@ impl Comm {
     /// Records the cause, makes this rank's memory safe, and unwinds.
     fn end_run(&mut self, error: Error) {
         let message = error.to_string();
+        self.end_job(Some(&message));
         drop(self.port.fabric().world().poison(self.port.run(), Some(error)));
         self.port.quiesce();
         self.quit(&message);
@@ -382,6 +409,7 @@ impl Comm {
         if !self.in_team || std::thread::panicking() {
             return self.quit(&message);
         }
+        self.end_job(Some(&message));
         // The run that it belongs to must not end well without this call. (If
         // it is over, this does nothing.)
         drop(self.port.fabric().world().poison(self.port.run(), Some(stale())));
@@ -409,7 +437,7 @@ impl Comm {
     fn explain(&self, stop: Stop) -> Option<Error> {
         let fabric = self.port.fabric();
         let world = fabric.world();
-        let me = fabric.member(self.rank());
+        let me = fabric.member(self.port.rank());
         let site = |call: Call| call.site();
         let latest = |rank: usize| world.records(rank).latest();
         // The latest call may be one in another communicator, by an operator.

@@ -9,6 +9,7 @@ use crate::fabric::{Check, Params, Shape, Sig, Stop};
 use crate::model::choice::{self, auto};
 use crate::model::{Decision, LevelModel, Rates, best_segments, rank};
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
+use crate::net::{Fold, Number};
 use crate::topology::Extents;
 use std::panic::Location;
 use std::sync::{Arc, LazyLock};
@@ -29,6 +30,8 @@ pub(super) struct Task<'a> {
     /// The length that goes into the fingerprint, in elements.
     pub(super) len: usize,
     pub(super) commutative: bool,
+    /// The operator, if it is one of the library's on numbers.
+    pub(super) built_in: Option<(Number, Fold)>,
 }
 
 impl Task<'_> {
@@ -230,6 +233,9 @@ impl Comm {
     /// different counts of the same sum apart.
     #[inline(always)]
     fn shape(&self, task: &Task<'_>) -> Shape {
+        if let Some(salt) = self.salt {
+            return salt;
+        }
         let extents = |dims| (0..Extents::dimensions(dims)).map(|d| dims.extent(d));
         let fabric = self.port.fabric();
         let records = || fabric.world().records(fabric.member(self.rank()));
@@ -329,6 +335,10 @@ impl Comm {
         // SAFETY: passed on.
         if self.is_auto() && unsafe { self.again(task, kernel, input, output) } {
             return;
+        }
+        if self.is_wide() {
+            // SAFETY: passed on.
+            return unsafe { self.perform_wide(task, kernel, input, output) };
         }
         let bytes = match task.cut {
             Cut::Vector(n) | Cut::Equal(n) => n.saturating_mul(kernel.size()),

@@ -33,6 +33,11 @@ pub struct Peers<'a, T> {
 }
 
 impl<'a, T: Element> Peers<'a, T> {
+    /// Of slices that stay, unwritten, for 'a.
+    pub(super) fn new(spans: &'a [Span]) -> Self {
+        Peers { spans, _slices: PhantomData }
+    }
+
     /// The number of ranks.
     ///
     /// ```
@@ -99,7 +104,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type. Lengths may differ.
     ///
-    /// **Cost** two flags to and from every rank, `2 (p-1)` looks.
+    /// **Cost** two flags to and from every rank, `2 (p-1)` looks. On several nodes
+    /// an all-gather: every node then has one copy, for all of its ranks.
     ///
     /// If `f` panics, the rank unwinds once no other looks at its slice.
     ///
@@ -129,6 +135,9 @@ impl Comm {
     ) -> R {
         let sig = const { &Sig::of::<T>("with_peers", "", "") };
         let at = Location::caller();
+        if self.is_wide() {
+            return self.with_peers_wide(sig, at, mine, f);
+        }
         let params = Params { own_len: Some(mine.len()), ..Params::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
@@ -197,6 +206,9 @@ impl Comm {
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, data.len()) {
             self.nothing_to_return();
+        }
+        if self.is_wide() {
+            return self.with_root_wide(sig, at, data, root, f);
         }
         let params = Params { own_len: Some(data.len()), parameter: root, ..Params::of(0) };
         if !self.enter(sig, at, params) {
