@@ -544,6 +544,7 @@ impl Drop for Comm {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. The cause, if anyone has
             // it, is taken later, too.
+            self.end_job(Some("a thread that owns its communicator has panicked"));
             drop(self.port.fabric().world().poison(self.port.run(), None));
         }
         // In a team's run the rank says what has happened when the panic has

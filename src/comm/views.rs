@@ -210,11 +210,23 @@ impl Comm {
         if self.is_wide() {
             return self.with_root_wide(sig, at, data, root, f);
         }
+        self.with_root_here(sig, at, data, root, f)
+    }
+
+    /// [`with_root`](Comm::with_root) of the port's ranks, of which `root` is one.
+    pub(super) fn with_root_here<T: Element, R>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        data: &[T],
+        root: usize,
+        f: impl for<'a> FnOnce(&'a [T]) -> R,
+    ) -> R {
         let params = Params { own_len: Some(data.len()), parameter: root, ..Params::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
-        let is_root = self.rank() == root;
+        let is_root = self.port.rank() == root;
         let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             if is_root {

@@ -33,14 +33,15 @@ use super::Comm;
 use super::perform::Task;
 use crate::engine::{Cut, Kernel, Scratch};
 use crate::error::{CallSite, Error, say};
-use crate::fabric::Stop;
-use crate::net::{Layout, Net, NetError, Pending, Transfer};
+use crate::fabric::{Sig, Stop};
+use crate::net::{Fold, Layout, Net, NetError, Number, Pending, Transfer};
 use crate::op::BitOr;
 use crate::schedule::Operation;
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::wait::{Patience, Pause};
-use std::time::Duration;
+use std::panic::Location;
+use std::time::{Duration, Instant};
 
 pub(super) use message::Wire;
 
@@ -147,13 +148,12 @@ impl Comm {
 
     /// The end of a run on several nodes: compares with the others that it is
     /// theirs, too, and that every message was received.
-    pub(crate) fn end_wide(&mut self) {
-        static SIG: crate::fabric::Sig =
-            crate::fabric::Sig::of::<()>("the end of the closure", "", "");
-        if !self.is_wide() || !self.admit(&SIG, std::panic::Location::caller()) {
+    pub(crate) fn end_wide(&mut self, at: &'static Location<'static>) {
+        static SIG: Sig = Sig::of::<()>("the end of the closure", "", "");
+        if !self.is_wide() || !self.admit(&SIG, at) {
             return;
         }
-        let task = barrier(&SIG, std::panic::Location::caller());
+        let task = barrier(&SIG, at);
         let job = self.job.clone();
         let mut node = self.narrow(&task);
         node.pause();
@@ -161,7 +161,7 @@ impl Comm {
             node.meet(None);
             let mut balance = [job.map_or(0, |job| job.balance.load(Relaxed))];
             let at = balance.as_mut_ptr().cast();
-            let (number, fold) = (crate::net::Number::U64, crate::net::Fold::Sum);
+            let (number, fold) = (Number::U64, Fold::Sum);
             node.pass(Transfer::AllReduce { at, count: 1, number, fold });
             if balance[0] != 0 {
                 let n = balance[0] as i64;
@@ -186,10 +186,21 @@ impl Comm {
         }
         let (world, run) = (self.port.fabric().world(), self.port.run());
         let cause = world.take_cause(run);
-        let text = cause.as_ref().map_or("a rank has failed".to_string(), Error::to_string);
-        // It stays the run's.
-        drop(world.poison(run, cause));
-        job.fail(&text);
+        match cause.as_ref().map(Error::to_string) {
+            Some(text) => {
+                // It stays the run's.
+                drop(world.poison(run, cause));
+                job.fail(&text);
+            }
+            None => {
+                // Whoever has failed is about to say why.
+                let since = Instant::now();
+                while !job.failed.load(Relaxed) && since.elapsed() < Duration::from_secs(1) {
+                    std::thread::yield_now();
+                }
+                job.fail("a rank has failed");
+            }
+        }
     }
 
     /// This node's ranks only, for steps of the call `task`.
@@ -281,8 +292,8 @@ impl Comm {
 
 /// A call that nothing but meets.
 fn barrier<'a>(
-    sig: &'static crate::fabric::Sig,
-    at: &'static std::panic::Location<'static>,
+    sig: &'static Sig,
+    at: &'static Location<'static>,
 ) -> Task<'a> {
     Task {
         operation: Operation::Barrier,

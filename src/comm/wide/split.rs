@@ -2,8 +2,10 @@
 
 use super::{Comm, Wide};
 use crate::element::Element;
+use crate::fabric::Sig;
 use crate::net::{Layout, Net, NetError};
 use crate::sync::Arc;
+use std::panic::Location;
 
 /// What the leader hands to the other ranks of its node, which clone of it what
 /// they need while it waits.
@@ -75,7 +77,9 @@ impl Comm {
             made = self.make_groups(&*net, &several);
         }
         let handed = [Handed(&raw const made)];
-        let own = self.with_root(&handed, 0, |handed| {
+        static SIG: Sig = Sig::of::<Handed>("split", "", "");
+        let at = Location::caller();
+        let own = self.with_root_here(&SIG, at, &handed, 0, |handed| {
             // SAFETY: the leader's list, which it keeps until this closure has
             // returned on all ranks.
             unsafe { (&*handed[0].0).get(which).cloned().flatten() }

@@ -46,7 +46,7 @@ impl Comm {
             node.assemble(&Lens::Varied(&lens), &Kernel::mover::<T>(), from, to);
         }
         let starts = starts(lens.iter().copied());
-        node.comm.with_root(&all, 0, |all| {
+        node.comm.with_root_here(sig, at, &all, 0, |all| {
             let spans: Vec<Span> = lens
                 .iter()
                 .zip(&starts)
@@ -102,7 +102,7 @@ impl Comm {
                 node.fetch(local, len, &kernel, data.as_ptr().cast(), none);
             }
         }
-        node.comm.with_root(&copy, 0, |all| {
+        node.comm.with_root_here(sig, at, &copy, 0, |all| {
             // SAFETY: the leader has received all of them.
             f(unsafe { std::slice::from_raw_parts(all.as_ptr().cast::<T>(), all.len()) })
         })
