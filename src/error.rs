@@ -167,6 +167,17 @@ pub enum Error {
         /// The last call in this run of the rank that did not receive it.
         last: Option<CallSite>,
     },
+    /// What ranks do between nodes has failed
+    /// ([`Team::run_across`](crate::Team::run_across)): nodes are in different
+    /// calls, the network has failed, or a deadline has passed.
+    Network {
+        /// The rank that noticed.
+        rank: usize,
+        /// The call.
+        site: Option<CallSite>,
+        /// What is wrong.
+        what: String,
+    },
     /// A communicator was used outside the run, or off the thread, that it
     /// belongs to.
     Stale {
@@ -208,15 +219,27 @@ impl Error {
         Error::Deadline { rank, peer, limit, ranks }
     }
 
+    /// What a panic says; none for what a rank throws to leave a run that is over.
+    pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
+        if payload.is::<crate::team::Quit>() {
+            return None;
+        }
+        Some(message_of(payload))
+    }
+
     pub(crate) fn panicked(rank: usize, payload: Box<dyn Any + Send>) -> Self {
-        let message = if let Some(s) = payload.downcast_ref::<&str>() {
-            (*s).to_string()
-        } else if let Some(s) = payload.downcast_ref::<String>() {
-            s.clone()
-        } else {
-            "(the payload is no text)".to_string()
-        };
+        let message = message_of(&*payload);
         Error::Panicked { rank, message, payload: Payload(Mutex::new(Some(payload))) }
+    }
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    if let Some(s) = payload.downcast_ref::<&str>() {
+        (*s).to_string()
+    } else if let Some(s) = payload.downcast_ref::<String>() {
+        s.clone()
+    } else {
+        "(the payload is no text)".to_string()
     }
 }
 
@@ -294,6 +317,12 @@ impl fmt::Display for Error {
                     write!(f, ", the last in {site}")?;
                 }
                 last_call(f, *peer, last)
+            }
+            Error::Network { rank, site: Some(site), what } => {
+                write!(f, "rank {rank}, {site}: between nodes: {what}")
+            }
+            Error::Network { rank, site: None, what } => {
+                write!(f, "rank {rank}: between nodes: {what}")
             }
             Error::Stale { what } => write!(f, "communicator refused: {what}"),
             Error::Dead => f.write_str("the communicator's team has failed before"),

@@ -67,6 +67,7 @@ pub mod guide;
 pub mod machine;
 mod mailbox;
 pub mod model;
+pub mod net;
 pub mod op;
 mod order;
 pub mod placement;

@@ -8,6 +8,7 @@
 //! where the other operand is a number; of 0 and -0 they take the left one.
 
 use crate::element::Element;
+use crate::net::{Fold, Number};
 
 /// An associative combination of two elements.
 ///
@@ -47,6 +48,10 @@ pub trait Operator<T: Element> {
     /// Whether `combine(a, b)` always equals `combine(b, a)`.
     const COMMUTATIVE: bool;
 
+    /// What the network between nodes knows it as; only for the library's own.
+    #[doc(hidden)]
+    const BUILT_IN: Option<(Number, Fold)> = None;
+
     /// Combines `left` and `right`, in this order.
     fn combine(&self, left: T, right: T) -> T;
 
@@ -60,6 +65,7 @@ pub trait Operator<T: Element> {
 impl<T: Element, O: Operator<T>> Operator<T> for &O {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
+    const BUILT_IN: Option<(Number, Fold)> = O::BUILT_IN;
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {
@@ -181,11 +187,72 @@ operators! {
     MaxLoc "max-loc";
 }
 
+const fn is(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    a.len() == b.len() && i == a.len()
+}
+
+/// What a network may do itself, of type and operator as they are called here:
+/// where it wraps, or looks at bits, with unsigned numbers. Not the logical
+/// operators, nor the order of floats (NaN, -0): those are ours.
+const fn built_in(number: &str, operator: &str) -> Option<(Number, Fold)> {
+    const WORDS: [(&str, Number, Number); 12] = [
+        ("i8", Number::I8, Number::U8),
+        ("i16", Number::I16, Number::U16),
+        ("i32", Number::I32, Number::U32),
+        ("i64", Number::I64, Number::U64),
+        ("u8", Number::U8, Number::U8),
+        ("u16", Number::U16, Number::U16),
+        ("u32", Number::U32, Number::U32),
+        ("u64", Number::U64, Number::U64),
+        #[cfg(target_pointer_width = "64")]
+        ("isize", Number::I64, Number::U64),
+        #[cfg(target_pointer_width = "64")]
+        ("usize", Number::U64, Number::U64),
+        #[cfg(target_pointer_width = "32")]
+        ("isize", Number::I32, Number::U32),
+        #[cfg(target_pointer_width = "32")]
+        ("usize", Number::U32, Number::U32),
+        ("f32", Number::F32, Number::F32),
+        ("f64", Number::F64, Number::F64),
+    ];
+    const FOLDS: [(&str, Fold, bool); 7] = [
+        ("sum", Fold::Sum, false),
+        ("prod", Fold::Prod, false),
+        ("min", Fold::Min, true),
+        ("max", Fold::Max, true),
+        ("bit-and", Fold::BitAnd, false),
+        ("bit-or", Fold::BitOr, false),
+        ("bit-xor", Fold::BitXor, false),
+    ];
+    let (mut n, mut f) = (0, 0);
+    while n < WORDS.len() && !is(WORDS[n].0, number) {
+        n += 1;
+    }
+    while f < FOLDS.len() && !is(FOLDS[f].0, operator) {
+        f += 1;
+    }
+    if n == WORDS.len() || f == FOLDS.len() {
+        return None;
+    }
+    let (_, signed, unsigned) = WORDS[n];
+    let (_, fold, ordered) = FOLDS[f];
+    if ordered && matches!(signed, Number::F32 | Number::F64) {
+        return None;
+    }
+    Some((if ordered { signed } else { unsigned }, fold))
+}
+
 macro_rules! implement {
     ($op:ident $text:literal: $($t:ty),* => |$a:ident, $b:ident| $e:expr, $id:expr) => {$(
         impl Operator<$t> for $op {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = true;
+            const BUILT_IN: Option<(Number, Fold)> = built_in(stringify!($t), $text);
 
             #[inline(always)]
             fn combine(&self, $a: $t, $b: $t) -> $t {
@@ -349,6 +416,7 @@ pub const fn with_identity<O, T>(op: O, identity: T) -> WithIdentity<O, T> {
 impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
+    const BUILT_IN: Option<(Number, Fold)> = O::BUILT_IN;
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {

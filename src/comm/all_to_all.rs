@@ -59,6 +59,7 @@ impl Comm {
             cut: Cut::Equal(len),
             len,
             commutative: true,
+            built_in: None,
         };
         // SAFETY: the lengths are checked; the borrows last for the call.
         unsafe {
@@ -126,6 +127,7 @@ impl Comm {
             // Lengths differ from rank to rank; each message is checked.
             len: 0,
             commutative: true,
+            built_in: None,
         };
         // SAFETY: the lengths are checked; the borrows last for the call.
         unsafe {

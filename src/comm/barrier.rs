@@ -35,7 +35,7 @@ impl Comm {
     pub fn barrier(&mut self) {
         static SIG: Sig = Sig::of::<()>("barrier", "", "");
         let at = Location::caller();
-        if self.size() == 1 && self.is_auto() {
+        if self.port.size() == 1 && self.is_auto() {
             // Nobody to meet.
             let _ = self.enter(&SIG, at, Params::of(0));
             return;
@@ -73,8 +73,9 @@ impl Comm {
             cut: Cut::Vector(1),
             len: 0,
             commutative: true,
+            built_in: None,
         };
-        if self.dims().is_none() && self.algorithm(&task, 1) == Algorithm::BAR_ANY {
+        if !self.is_wide() && self.dims().is_none() && self.algorithm(&task, 1) == Algorithm::BAR_ANY {
             return self.barrier_by_line(sig, at);
         }
         // SAFETY: one element in place; peers compare the fingerprint of a

@@ -66,6 +66,7 @@ impl Comm {
             cut: Cut::Vector(buf.len()),
             len: buf.len(),
             commutative: true,
+            built_in: None,
         };
         // SAFETY: in place on a slice that is exclusively ours for the call.
         unsafe {

@@ -172,7 +172,7 @@ impl Ending {
             // Relaxed: the drop of this rank's `Arc` publishes it.
             self.failed.store(true, Relaxed);
         }
-        self.accounts[comm.rank()].settle(comm);
+        self.accounts[comm.port.rank()].settle(comm);
     }
 }
 

@@ -195,6 +195,9 @@ impl Comm {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
         }
+        if self.is_wide() {
+            return self.whole_wide(sig, at, parts, op);
+        }
         let params = Params { algorithm: Algorithm::AR_ANY.index(), ..Params::of(N) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();

@@ -12,12 +12,14 @@
 //! posted, and are not written again in the call. So no cell is written while
 //! it is read.
 
-use super::Cart;
+use super::wide::Wire;
+use super::{Cart, Comm};
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
 use crate::engine::Guard;
 use crate::fabric::{Kind, Params, Port, Shape, Sig, Stop, Words};
 use crate::topology::Cartesian;
+use std::mem::MaybeUninit;
 use std::panic::Location;
 
 /// What a message of the exchange describes.
@@ -156,6 +158,9 @@ impl Cart<'_> {
         if !comm.enter(sig, at, params) {
             return None;
         }
+        if comm.is_wide() {
+            return Some(across(comm, sig, at, grid, fields, halo, work));
+        }
         let mut addresses = std::mem::take(&mut comm.addresses);
         addresses.clear();
         addresses.extend(fields.iter_mut().map(|f| f.as_mut_ptr().cast::<u8>()));
@@ -185,6 +190,92 @@ fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<Stri
         return Some(format!("a field has {len} elements; {halo:?} has {wanted}"));
     }
     halo.problem()
+}
+
+/// The exchange on several nodes: faces are packed into messages, those to ranks of
+/// this node too.
+fn across<T: Element, R>(
+    comm: &mut Comm,
+    sig: &'static Sig,
+    at: &'static Location<'static>,
+    grid: &Cartesian,
+    fields: &mut [&mut [T]],
+    halo: &Halo,
+    work: impl FnOnce(&[T]) -> R,
+) -> R {
+    let (rank, count) = (comm.rank(), fields.len());
+    let addresses: Vec<*mut u8> = fields.iter_mut().map(|f| f.as_mut_ptr().cast()).collect();
+    let shown = Shown { fields: addresses.as_ptr(), halo };
+    let len_of = |dim: usize, sides: [bool; 2]| {
+        let faces = usize::from(sides[0]) + usize::from(sides[1]);
+        size_of::<u64>() + halo.face_cells(dim) * faces * count * size_of::<T>()
+    };
+    let post = |wire: &mut Wire<'_, '_>, dim: usize| {
+        let (before, after) = grid.shift(rank, dim, 1);
+        let both = before == after;
+        let mut sent = Vec::new();
+        for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
+            let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
+                continue;
+            };
+            let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
+            // SAFETY: fields of the halo's shape, borrowed for the call; there is
+            // room for digest and faces, which stay until the wire has finished.
+            unsafe {
+                pack::<T>(&shown, count, dim, sides, body.as_mut_ptr().cast());
+                wire.post(peer, body.as_ptr().cast(), body.len(), 1);
+            }
+            sent.push(body);
+        }
+        sent
+    };
+    let take = |wire: &mut Wire<'_, '_>, dim: usize| {
+        let (before, after) = grid.shift(rank, dim, 1);
+        let both = before == after;
+        for (peer, sides) in [(before, [true, both]), (after, [false, !both])] {
+            let Some(peer) = peer.filter(|_| sides != [false; 2]) else { continue };
+            if peer == rank {
+                // SAFETY: as above; own cells and halo are disjoint.
+                unsafe { fill::<T>(&shown, &shown, count, dim, sides) };
+                continue;
+            }
+            let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
+            // SAFETY: as many bytes, of faces of T, packed by the neighbour.
+            let fits = unsafe {
+                wire.take(peer, body.as_mut_ptr().cast(), body.len(), 1);
+                unpack::<T>(&shown, count, dim, sides, body.as_ptr().cast())
+            };
+            if !fits {
+                wire.differs(peer, &format!("face across dimension {dim}: another shape"));
+            }
+        }
+    };
+    let mut work = Some(|| match &addresses[..] {
+        [] => work(&[]),
+        // SAFETY: the field; until `work` is over nobody writes.
+        [first, ..] => {
+            work(unsafe { std::slice::from_raw_parts(first.cast::<T>(), halo.len()) })
+        }
+    });
+    let dims: Vec<usize> = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0).collect();
+    let mut result = None;
+    comm.messages_wide(sig, at, count, |wire| {
+        let mut sent = Vec::new();
+        if !halo.corners() {
+            dims.iter().for_each(|&dim| sent.push(post(wire, dim)));
+            result = work.take().map(|work| work());
+        }
+        for &dim in &dims {
+            if halo.corners() {
+                sent.push(post(wire, dim));
+                result = result.take().or_else(|| work.take().map(|work| work()));
+            }
+            take(wire, dim);
+        }
+        sent
+    });
+    let result = result.or_else(|| work.take().map(|work| work()));
+    result.expect("the work is done once")
 }
 
 /// The exchange.

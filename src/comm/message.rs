@@ -7,6 +7,14 @@ use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
 use crate::mailbox::EAGER;
 use std::panic::Location;
 
+/// What a call with messages is, and what its messages are.
+#[derive(Clone, Copy)]
+pub(super) struct Caller {
+    pub(super) sig: &'static Sig,
+    pub(super) wire: &'static Sig,
+    pub(super) at: &'static Location<'static>,
+}
+
 impl Comm {
     /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
     /// between two ranks arrive in the order in which they were sent.
@@ -44,6 +52,9 @@ impl Comm {
         let at = Location::caller();
         if self.check_peer(to, sig, at, data.len()) && self.enter_p2p(sig, wire, at, data.len(), to)
         {
+            if self.is_wide() {
+                return self.exchange_wide(Caller { sig, wire, at }, Some((data, to)), None);
+            }
             let result = post(&mut self.port, data, to).and_then(|()| self.port.settle_all());
             self.conclude(result);
         }
@@ -84,6 +95,9 @@ impl Comm {
         if self.check_peer(from, sig, at, data.len())
             && self.enter_p2p(sig, wire, at, data.len(), from)
         {
+            if self.is_wide() {
+                return self.exchange_wide(Caller { sig, wire, at }, None, Some((data, from)));
+            }
             let result = take(&mut self.port, data, from);
             self.conclude(result);
         }
@@ -130,6 +144,10 @@ impl Comm {
             && self.check_peer(from, sig, at, recv.len())
             && self.enter_p2p(sig, wire, at, send.len(), to)
         {
+            if self.is_wide() {
+                let caller = Caller { sig, wire, at };
+                return self.exchange_wide(caller, Some((send, to)), Some((recv, from)));
+            }
             let result = post(&mut self.port, send, to)
                 .and_then(|()| take(&mut self.port, recv, from))
                 .and_then(|()| self.port.settle_all());
@@ -138,7 +156,7 @@ impl Comm {
     }
 
     #[inline(always)]
-    fn enter_p2p(
+    pub(super) fn enter_p2p(
         &mut self,
         sig: &'static Sig,
         wire: &'static Sig,

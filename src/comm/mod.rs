@@ -26,6 +26,7 @@ mod shift;
 mod small;
 mod split;
 mod views;
+mod wide;
 
 pub use cart::Cart;
 pub use choice::{Choice, View};
@@ -33,11 +34,12 @@ pub use global::{Global, Spread};
 pub use views::Peers;
 
 pub(crate) use ending::{Account, compare, final_cause};
+pub(crate) use wide::{Job, LANES_FROM};
 
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
-    Call, Check, Fabric, Params, Port, Sig, Span, Stop, World, disagreement, in_words,
+    Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
 use crate::model::{Rules, Tuning};
 use crate::order::Order;
@@ -49,6 +51,7 @@ use ending::Ending;
 use plans::Plans;
 use std::fmt;
 use std::panic::Location;
+use wide::Wide;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
 ///
@@ -88,7 +91,7 @@ pub struct Comm {
     order: Order,
     /// The choice outside of views.
     usual: Choice,
-    /// Whether `choice` is another than `Auto`.
+    /// Whether `choice` is another than `Auto`, or the ranks are on several nodes.
     forced: bool,
     plans: Plans,
     spans: Vec<Span>,
@@ -103,6 +106,13 @@ pub struct Comm {
     _crowd: Option<Crowd>,
     /// A sub-communicator's end, which its ranks share.
     ending: Option<Arc<Ending>>,
+    /// For ranks on several nodes: who is where. The port then is that of this
+    /// node's ranks. Only ever looked at where `forced` is true.
+    wide: Option<Box<Wide>>,
+    /// What a step on this node is told apart by, within a call of all nodes.
+    salt: Option<Shape>,
+    /// The job on several nodes that a failure ends.
+    job: Option<Arc<Job>>,
 }
 
 // SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
@@ -144,6 +154,9 @@ impl Comm {
             rules,
             _crowd: crowd,
             ending: None,
+            wide: None,
+            salt: None,
+            job: None,
         }
     }
 
@@ -172,6 +185,9 @@ impl Comm {
             rules: self.rules.clone(),
             _crowd: None,
             ending: Some(ending),
+            wide: None,
+            salt: None,
+            job: self.job.clone(),
         }
     }
 
@@ -183,7 +199,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn rank(&self) -> usize {
-        self.port.rank()
+        if self.is_wide() { self.wide_rank() } else { self.port.rank() }
     }
 
     /// The number of ranks.
@@ -194,7 +210,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn size(&self) -> usize {
-        self.port.size()
+        if self.is_wide() { self.wide_size() } else { self.port.size() }
     }
 
     /// Takes part in run `run`, on the calling thread.
@@ -202,6 +218,8 @@ impl Comm {
         self.thread = this_thread();
         self.port.join_run(run);
         if self.forced {
+            self.wide = None;
+            self.job = None;
             let usual = self.usual.clone();
             self.choose(usual);
         }
@@ -210,8 +228,14 @@ impl Comm {
 
     /// Chooses another way of choosing; returns the one before.
     fn choose(&mut self, choice: Choice) -> Choice {
-        self.forced = !matches!(choice, Choice::Auto);
+        self.forced = self.wide.is_some() || !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
+    }
+
+    /// Whether the ranks are on several nodes.
+    #[inline(always)]
+    fn is_wide(&self) -> bool {
+        self.forced && self.wide.is_some()
     }
 
     /// Whether this rank is alone, and nobody has forced an algorithm upon it: a
@@ -221,7 +245,7 @@ impl Comm {
         self.port.size() == 1 && self.is_auto()
     }
 
-    /// Whether the library chooses the algorithms, by its rules.
+    /// Whether the library chooses the algorithms, by its rules, on one node.
     #[inline(always)]
     fn is_auto(&self) -> bool {
         !self.forced
@@ -273,7 +297,7 @@ impl Comm {
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         let of_a_team = std::mem::replace(&mut self.in_team, true);
-        let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.rank());
+        let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
         self.in_team = of_a_team;
         result.map_err(|payload| {
@@ -353,7 +377,8 @@ impl Comm {
             return;
         }
         let site = CallSite { call: sig.words(len, None), at };
-        let rank = self.port.fabric().member(self.rank());
+        let member = self.port.fabric().member(self.port.rank());
+        let rank = if self.is_wide() { self.rank() } else { member };
         self.end_run(Error::Argument { rank, site, what }, None);
     }
 
@@ -362,7 +387,7 @@ impl Comm {
     #[inline(never)]
     fn stop(&mut self, stop: Stop) {
         let fabric = self.port.fabric();
-        let me = fabric.member(self.rank());
+        let me = fabric.member(self.port.rank());
         // What this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
@@ -372,6 +397,7 @@ impl Comm {
         match first.or_else(|| self.explain(stop)) {
             Some(error) => self.end_run(error, Some(comm)),
             None => {
+                self.end_job(None);
                 self.port.quiesce();
                 self.quit(&Error::Dead);
             }
@@ -382,7 +408,9 @@ impl Comm {
     /// ranks of that communicator disagree.
     fn end_run(&mut self, error: Error, comm: Option<u64>) {
         let message = error.to_string();
-        let (world, me) = (self.port.fabric().world(), self.port.fabric().member(self.rank()));
+        self.end_job(Some(&message));
+        let world = self.port.fabric().world();
+        let me = self.port.fabric().member(self.port.rank());
         let late = world.poison(self.port.run(), me, Some(error));
         if let (None, Some(comm)) = (late, comm) {
             world.suspect(self.port.run(), me, comm);
@@ -398,10 +426,11 @@ impl Comm {
         if !self.in_team || std::thread::panicking() {
             return self.quit(&message);
         }
+        self.end_job(Some(&message));
         // The run that it belongs to must not end well without this call. (If
         // it is over, this does nothing.)
         let (fabric, run) = (self.port.fabric(), self.port.run());
-        drop(fabric.world().poison(run, fabric.member(self.rank()), Some(stale())));
+        drop(fabric.world().poison(run, fabric.member(self.port.rank()), Some(stale())));
         if is_in_a_run() {
             std::panic::resume_unwind(Box::new(Quit(Some(stale()))));
         }
@@ -426,7 +455,7 @@ impl Comm {
     fn explain(&self, stop: Stop) -> Option<Error> {
         let fabric = self.port.fabric();
         let world = fabric.world();
-        let me = fabric.member(self.rank());
+        let me = fabric.member(self.port.rank());
         let site = |call: Call| call.site();
         let latest = |rank: usize| world.records(rank).latest();
         // The latest call may be one in another communicator, by an operator.
@@ -533,8 +562,9 @@ impl Drop for Comm {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. The cause, if anyone has
             // it, is taken later, too.
+            self.end_job(Some("a thread that owns its communicator has panicked"));
             let (fabric, run) = (self.port.fabric(), self.port.run());
-            drop(fabric.world().poison(run, fabric.member(self.rank()), None));
+            drop(fabric.world().poison(run, fabric.member(self.port.rank()), None));
         }
         // In a team's run the rank says what has happened when the panic has
         // reached the end of its closure.

@@ -11,7 +11,7 @@ use crate::element::Element;
 use crate::engine::{Guard, Kernel, fixed};
 use crate::fabric::{Kind, Params, Port, Sig, Stop};
 use crate::op::{Operator, Sum};
-use crate::order::by_tree;
+use crate::order::{Order, by_tree};
 use crate::schedule::Algorithm;
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -82,7 +82,7 @@ impl Comm {
     ///
     /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always. (Through
     /// a view with a forced algorithm the work is done first, and then the
-    /// all-reduce by that algorithm.)
+    /// all-reduce by that algorithm; on several nodes, too, in the fixed order.)
     ///
     /// **Cost** up to 40 bytes on up to 64 ranks: `p - 1` messages in the
     /// mailboxes' lines, all at once; else as `AR-FUSED`.
@@ -119,6 +119,11 @@ impl Comm {
         work: impl FnOnce() -> R,
     ) -> R {
         let sig = const { &Sig::of::<T>("all_reduce_while", O::NAME, "") };
+        if self.is_wide() {
+            let r = work();
+            self.with_order(Order::Fixed).all_reduce(buf, op);
+            return r;
+        }
         if self.choice != Choice::Auto {
             let r = work();
             self.all_reduce(buf, op);
@@ -196,7 +201,7 @@ impl Comm {
     #[track_caller]
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
         static SIG: Sig = Sig::of::<()>("barrier_while", "", "");
-        if self.choice != Choice::Auto {
+        if self.choice != Choice::Auto || self.is_wide() {
             let r = work();
             self.barrier();
             return r;

@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::engine::fused::{self, Parts};
 use crate::engine::{Buffers, Cut, Kernel, execute};
 use crate::fabric::{Check, Params, Shape, Sig, Stop};
+use crate::net::{Fold, Number};
 use crate::schedule::{Algorithm, Operation};
 use crate::topology::Extents;
 use std::panic::Location;
@@ -22,6 +23,8 @@ pub(super) struct Task<'a> {
     /// The length that goes into the fingerprint, in elements.
     pub(super) len: usize,
     pub(super) commutative: bool,
+    /// The operator, if it is one of the library's on numbers.
+    pub(super) built_in: Option<(Number, Fold)>,
 }
 
 impl Task<'_> {
@@ -85,9 +88,12 @@ impl Comm {
     /// different counts of the same sum apart.
     #[inline(always)]
     fn shape(&self, task: &Task<'_>) -> Shape {
+        if let Some(salt) = self.salt {
+            return salt;
+        }
         let extents = |dims| (0..Extents::dimensions(dims)).map(|d| dims.extent(d));
         let fabric = self.port.fabric();
-        let records = || fabric.world().records(fabric.member(self.rank()));
+        let records = || fabric.world().records(fabric.member(self.port.rank()));
         match (self.dims(), task.cut) {
             (Some(dims), Cut::Varied(counts)) => records().varied(counts, extents(dims)),
             (None, Cut::Varied(counts)) => records().varied(counts, std::iter::empty()),
@@ -139,6 +145,10 @@ impl Comm {
         // SAFETY: passed on.
         if self.is_auto() && unsafe { self.again(task, kernel, input, output) } {
             return;
+        }
+        if self.is_wide() {
+            // SAFETY: passed on.
+            return unsafe { self.perform_wide(task, kernel, input, output) };
         }
         let bytes = match task.cut {
             Cut::Vector(n) | Cut::Equal(n) => n.saturating_mul(kernel.size()),

@@ -46,7 +46,7 @@ impl Comm {
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
         }
-        if self.order == Order::Fixed {
+        if self.order == Order::Fixed && !self.is_wide() {
             return self.reduce_fixed(at, buf, &op, root);
         }
         if self.is_alone() {
@@ -62,6 +62,7 @@ impl Comm {
             cut: Cut::Vector(buf.len()),
             len: buf.len(),
             commutative: O::COMMUTATIVE,
+            built_in: O::BUILT_IN,
         };
         let at = buf.as_mut_ptr().cast();
         // SAFETY: on the root in place, elsewhere only read; the slice is
@@ -103,7 +104,7 @@ impl Comm {
         let sig = const { &Sig::of::<T>("all_reduce", O::NAME, "") };
         let at = Location::caller();
         let len = buf.len();
-        if self.order == Order::Fixed {
+        if self.order == Order::Fixed && !self.is_wide() {
             return self.all_reduce_fixed(at, buf, &op);
         }
         let bytes = size_of_val(buf);
@@ -132,6 +133,7 @@ impl Comm {
             cut: Cut::Vector(len),
             len,
             commutative: O::COMMUTATIVE,
+            built_in: O::BUILT_IN,
         };
         // SAFETY: in place on a slice that is exclusively ours for the call.
         unsafe {
@@ -182,7 +184,7 @@ impl Comm {
         if !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
-        if self.order == Order::Fixed {
+        if self.order == Order::Fixed && !self.is_wide() {
             return self.reduce_scatter_fixed(at, all, mine, None, &op);
         }
         if self.is_alone() {
@@ -197,6 +199,7 @@ impl Comm {
             cut: Cut::Equal(len),
             len,
             commutative: O::COMMUTATIVE,
+            built_in: O::BUILT_IN,
         };
         // SAFETY: the lengths are checked; the borrows last for the call.
         unsafe {
@@ -242,7 +245,7 @@ impl Comm {
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
             return;
         }
-        if self.order == Order::Fixed {
+        if self.order == Order::Fixed && !self.is_wide() {
             return self.reduce_scatter_fixed(at, all, mine, Some(counts), &op);
         }
         let task = Task {
@@ -254,6 +257,7 @@ impl Comm {
             cut: Cut::Varied(counts),
             len: total,
             commutative: O::COMMUTATIVE,
+            built_in: O::BUILT_IN,
         };
         // SAFETY: the lengths are checked; the borrows last for the call.
         unsafe {

@@ -105,6 +105,7 @@ impl Comm {
             cut: Cut::Vector(buf.len()),
             len: buf.len(),
             commutative: O::COMMUTATIVE,
+            built_in: O::BUILT_IN,
         };
         // SAFETY: in place on a slice that is exclusively ours for the call.
         unsafe {

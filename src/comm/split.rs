@@ -47,6 +47,9 @@ impl Comm {
         let mut all = vec![(0, 0); p];
         let (operation, cut) = (Operation::AllGather, Cut::Equal(1));
         self.collect(operation, &SIG, at, 0, cut, 1, &[(color, key)], &mut all);
+        if self.is_wide() {
+            return self.split_wide(&all, color);
+        }
         if !self.enter(&SIG, at, Params::of(1)) {
             self.nothing_to_return();
         }
@@ -82,11 +85,13 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split_by(&mut self, level: Level) -> Comm {
-        let me = self.port.fabric().member(self.rank());
+        let me = self.port.fabric().member(self.port.rank());
         let group = self.roster.as_ref().and_then(|roster| {
             let pu = roster.pus.get(me).copied().flatten()?;
             roster.machine.group_of(pu, level)
         });
-        self.split(group.map_or(0, |g| g + 1), self.rank())
+        // Of several nodes nothing is shared.
+        let node = self.node() << 32;
+        self.split(node | group.map_or(0, |g| g + 1), self.rank())
     }
 }

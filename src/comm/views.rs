@@ -33,6 +33,11 @@ pub struct Peers<'a, T> {
 }
 
 impl<'a, T: Element> Peers<'a, T> {
+    /// Of slices that stay, unwritten, for 'a.
+    pub(super) fn new(spans: &'a [Span]) -> Self {
+        Peers { spans, _slices: PhantomData }
+    }
+
     /// The number of ranks.
     ///
     /// ```
@@ -99,7 +104,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type. Lengths may differ.
     ///
-    /// **Cost** two flags to and from every rank, `2 (p-1)` looks.
+    /// **Cost** two flags to and from every rank, `2 (p-1)` looks. On several nodes
+    /// an all-gather: every node then has one copy, for all of its ranks.
     ///
     /// If `f` panics, the rank unwinds once no other looks at its slice.
     ///
@@ -129,6 +135,9 @@ impl Comm {
     ) -> R {
         let sig = const { &Sig::of::<T>("with_peers", "", "") };
         let at = Location::caller();
+        if self.is_wide() {
+            return self.with_peers_wide(sig, at, mine, f);
+        }
         let params = Params { own_len: Some(mine.len()), ..Params::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
@@ -198,11 +207,26 @@ impl Comm {
         if !self.check_rank("root", root, sig, at, data.len()) {
             self.nothing_to_return();
         }
+        if self.is_wide() {
+            return self.with_root_wide(sig, at, data, root, f);
+        }
+        self.with_root_here(sig, at, data, root, f)
+    }
+
+    /// [`with_root`](Comm::with_root) of the port's ranks, of which `root` is one.
+    pub(super) fn with_root_here<T: Element, R>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        data: &[T],
+        root: usize,
+        f: impl for<'a> FnOnce(&'a [T]) -> R,
+    ) -> R {
         let params = Params { own_len: Some(data.len()), parameter: root, ..Params::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
-        let is_root = self.rank() == root;
+        let is_root = self.port.rank() == root;
         let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             if is_root {

@@ -242,6 +242,43 @@ impl<T: Element> Partial<T> {
         Some(Partial { start, end, head: vec![], roots, tail: vec![] })
     }
 
+    /// Where it begins and ends.
+    pub(crate) fn bounds(&self) -> (usize, usize) {
+        (self.start, self.end)
+    }
+
+    /// Elements of the head, subtrees and elements of the tail of a contribution
+    /// with these bounds, on which nothing else depends.
+    fn lens((start, end): (usize, usize)) -> [usize; 3] {
+        let first = start.next_multiple_of(BLOCK).min(end);
+        let last = (end / BLOCK * BLOCK).max(first);
+        [first - start, heights(start, end).count(), end - last]
+    }
+
+    /// How many numbers a contribution with these bounds is.
+    pub(crate) fn len_between(bounds: (usize, usize)) -> usize {
+        Self::lens(bounds).iter().sum()
+    }
+
+    /// All of it but the bounds: [`len_between`](Partial::len_between) numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = T> {
+        let (head, tail) = (self.head.iter().copied(), self.tail.iter().copied());
+        head.chain(self.roots.iter().map(|root| root.value)).chain(tail)
+    }
+
+    /// The contribution that [`bounds`](Partial::bounds) and
+    /// [`numbers`](Partial::numbers) describe; `numbers` are as many as there must be.
+    pub(crate) fn from_numbers(bounds: (usize, usize), numbers: &[T]) -> Self {
+        let (start, end) = bounds;
+        let [head, roots, _] = Self::lens(bounds);
+        let (head, rest) = numbers.split_at(head);
+        let (roots, tail) = rest.split_at(roots);
+        let places = heights(start, end).zip(roots);
+        let root = |((block, height), &value)| Root { index: block >> height, height, value };
+        let roots = places.map(root).collect();
+        Partial { start, end, head: head.to_vec(), roots, tail: tail.to_vec() }
+    }
+
     /// The result, if this is the contribution of a whole vector; none if that
     /// is empty.
     pub(crate) fn result(&self, op: &impl Operator<T>) -> Option<T> {
@@ -320,6 +357,9 @@ mod tests {
                 // Not only the result: a part does not remember its cuts.
                 assert_eq!(joined, whole);
                 for part in cut(&x, &cuts, &op::Sum) {
+                    let numbers: Vec<f64> = part.numbers().collect();
+                    assert_eq!(numbers.len(), Partial::<f64>::len_between(part.bounds()));
+                    assert_eq!(Partial::from_numbers(part.bounds(), &numbers), part);
                     let Some(bounds) = part.bare() else { continue };
                     let values: Vec<f64> = part.values().collect();
                     let less = values.len().saturating_sub(1);

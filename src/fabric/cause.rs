@@ -60,6 +60,13 @@ impl Cause {
         }
     }
 
+    /// What the reason of run `run` is so far.
+    #[cfg_attr(loom, allow(dead_code))] // For jobs on several nodes.
+    pub(crate) fn text(slot: &Option<Cause>, run: u64) -> Option<String> {
+        let it = slot.as_ref().filter(|it| it.run == run)?;
+        it.told.as_ref().map(|(_, reason)| reason.to_string())
+    }
+
     /// Takes the reason of run `run`, and the communicator whose ranks disagree.
     pub(crate) fn take(slot: &mut Option<Cause>, run: u64) -> Option<(Error, Option<u64>)> {
         let it = slot.take_if(|it| it.run == run && it.told.is_some())?;

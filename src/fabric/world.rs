@@ -238,6 +238,12 @@ impl World {
         Standing { rank, doing, calls: calls.iter().map(super::Call::site).collect() }
     }
 
+    /// What the cause of the poisoning of run `run` is so far.
+    #[cfg_attr(loom, allow(dead_code))] // For jobs on several nodes.
+    pub(crate) fn cause(&self, run: u64) -> Option<String> {
+        Cause::text(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
+    }
+
     /// Takes the cause of the poisoning of run `run`, and the communicator whose
     /// ranks disagree, if that is the cause.
     pub(crate) fn take_cause(&self, run: u64) -> Option<(Error, Option<u64>)> {

@@ -10,6 +10,7 @@
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
 //! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
+//! | `nodes.rs` | what a call on several nodes costs, with a network of its own t_s and t_w ([`Across`]) |
 //! | `profile/` | what was measured of this machine ([`Profile`]) |
 //! | `choice.rs` | what the library does by default, and from which sizes on ([`Tuning`]) |
 //! | `simulation/` | what a schedule would take on a published machine ([`Simulation`]) |
@@ -41,6 +42,7 @@ mod cost;
 mod formulas;
 mod levels;
 mod network;
+mod nodes;
 mod profile;
 mod ranking;
 mod rational;
@@ -55,6 +57,7 @@ pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::{Level, Levels};
 pub use network::{Channel, MOST_NODES, Network, Ties};
+pub use nodes::Across;
 pub use profile::{Fingerprint, LevelRates, Origin, Profile, ProfileError, ProfileReport};
 pub(crate) use profile::{Rules, for_process};
 pub use ranking::{Ranked, Rates, best_segments, rank};

@@ -23,6 +23,7 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Where a rank runs.
 ///
@@ -225,6 +226,11 @@ impl Team {
     /// ```
     pub fn size(&self) -> usize {
         self.shared.world.ranks()
+    }
+
+    /// How long a rank may wait in one call.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.shared.world.deadline()
     }
 
     /// Where each rank runs, and for a rank that could not be bound to its

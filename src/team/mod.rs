@@ -1,5 +1,6 @@
 //! Teams: persistent pinned workers that run one closure on every rank.
 
+mod across;
 mod builder;
 mod crew;
 mod dispatch;

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod cost;
+mod cost_nodes;
 mod diff;
 mod latency;
 mod machine;

@@ -1,0 +1,449 @@
+//! MPI as a [`Net`]: a node is a process.
+//!
+//! Every transfer is started by a non-blocking call and then tested, so that a
+//! waiting thread still sees its node fail and its deadline pass, and never holds
+//! the lock that MPI_THREAD_SERIALIZED asks for while it waits. Lengths are cut
+//! into pieces, as MPI counts with 31 bits.
+//!
+//! What is made of messages (gather, scatter, all-to-all, and what exceeds a
+//! piece) goes by a tag of its own, beyond those of the ranks' messages.
+
+use crate::raw::{self, Handle, Request, check};
+use mpi::ffi;
+use phalanx::net::{Fold, Net, NetError, Number, Pending, Transfer};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+/// The exit code of a job that failed: that of a Rust program that panicked.
+pub(crate) const FAILED: c_int = 101;
+
+/// Who may call MPI when, and what all of a process' engines have in common.
+pub(crate) struct Calls {
+    /// None if any thread may call at any time.
+    one: Option<Mutex<()>>,
+    /// Held while communicators are made.
+    making: Mutex<bool>,
+    /// The most bytes, or numbers, of one call of MPI's.
+    pub(crate) piece: usize,
+    name: String,
+    nodes: usize,
+    /// Communicators that are made, by the nodes of the world that they are of.
+    made: Mutex<HashMap<Vec<usize>, Vec<Made>>>,
+}
+
+/// A communicator that was made for a group of nodes: it stays, and is used
+/// again once all nodes have dropped theirs. (MPI has few, and freeing one is
+/// a call of all its members.)
+struct Made {
+    comm: Handle,
+    free: bool,
+}
+
+impl Calls {
+    pub(crate) fn new(any: bool, piece: usize, nodes: usize, name: String) -> Self {
+        let one = (!any).then(|| Mutex::new(()));
+        let (making, made) = (Mutex::new(false), Mutex::new(HashMap::new()));
+        Calls { one, making, piece, name, nodes, made }
+    }
+
+    /// To be held around every call of MPI's.
+    pub(crate) fn enter(&self) -> Option<MutexGuard<'_, ()>> {
+        self.one.as_ref().map(|one| one.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    /// The same for the end of the job, which does not wait for ever.
+    fn enter_soon(&self) -> Option<MutexGuard<'_, ()>> {
+        let since = Instant::now();
+        while let Some(one) = &self.one {
+            match one.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(e)) => return Some(e.into_inner()),
+                Err(TryLockError::WouldBlock) if since.elapsed() > Duration::from_secs(1) => break,
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+
+    /// Ends all processes.
+    pub(crate) fn abort(&self) -> ! {
+        let _one = self.enter_soon();
+        raw::abort(FAILED)
+    }
+}
+
+/// A group of processes.
+pub(crate) struct Engine {
+    comm: Handle,
+    calls: Arc<Calls>,
+    /// The members, as numbers in the world.
+    members: Vec<usize>,
+    node: usize,
+    /// The largest tag, which is that of what is made of messages.
+    largest_tag: usize,
+    lanes: Vec<Arc<Engine>>,
+    /// In `Calls::made`, if it is from there.
+    number: Option<usize>,
+}
+
+impl Engine {
+    pub(crate) fn new(comm: Handle, calls: Arc<Calls>, lanes: Vec<Arc<Engine>>) -> Self {
+        let (n, node, largest_tag) = (comm.size(), comm.rank(), comm.largest_tag());
+        let members = (0..n).collect();
+        Engine { comm, calls, members, node, largest_tag, lanes, number: None }
+    }
+
+    /// Whether this process may be aborted: alone, it fails by itself.
+    fn is_a_job(&self) -> bool {
+        self.calls.nodes > 1
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let Some(number) = self.number else { return };
+        let mut made = self.calls.made.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(of) = made.get_mut(&self.members) {
+            of[number].free = true;
+        }
+    }
+}
+
+/// Requests that are tested one after the other.
+struct Requests {
+    calls: Arc<Calls>,
+    /// In the order in which they were made, last first.
+    left: Vec<Request>,
+    /// What MPI reads until they are done.
+    _counts: Vec<c_int>,
+    aborts: bool,
+}
+
+impl Pending for Requests {
+    fn test(&mut self) -> Result<bool, NetError> {
+        let _one = self.calls.enter();
+        while let Some(next) = self.left.last_mut() {
+            if !next.test()? {
+                return Ok(false);
+            }
+            self.left.pop();
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if !self.left.is_empty() && self.aborts {
+            // MPI may still write to memory that is about to go.
+            self.calls.abort();
+        }
+    }
+}
+
+/// Requests in the making.
+struct Maker<'a> {
+    engine: &'a Engine,
+    made: Vec<Request>,
+}
+
+impl Maker<'_> {
+    fn add(
+        &mut self,
+        what: &str,
+        call: impl FnOnce(*mut ffi::MPI_Request) -> c_int,
+    ) -> Result<(), NetError> {
+        // SAFETY: a constant.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        check(what, call(&mut request))?;
+        self.made.push(Request(request));
+        Ok(())
+    }
+
+    /// Offsets and lengths of the pieces of `n`; none for nothing.
+    fn pieces(&self, n: usize) -> impl Iterator<Item = (usize, c_int)> + use<> {
+        let piece = self.engine.calls.piece;
+        (0..n).step_by(piece).map(move |at| (at, piece.min(n - at) as c_int))
+    }
+
+    /// # Safety
+    /// As `Net::start`.
+    unsafe fn send(&mut self, to: usize, tag: usize, at: *const u8, n: usize) -> Result<(), NetError> {
+        let comm = self.engine.comm.0;
+        for (offset, len) in self.pieces(n) {
+            let (at, to, tag) = (at.wrapping_add(offset).cast(), to as c_int, tag as c_int);
+            // SAFETY: by the contract; `to` is a member.
+            self.add("MPI_Isend", |r| unsafe {
+                ffi::MPI_Isend(at, len, raw::byte(), to, tag, comm, r)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As `Net::start`.
+    unsafe fn recv(&mut self, from: usize, tag: usize, at: *mut u8, n: usize) -> Result<(), NetError> {
+        let comm = self.engine.comm.0;
+        for (offset, len) in self.pieces(n) {
+            let (at, from, tag) = (at.wrapping_add(offset).cast(), from as c_int, tag as c_int);
+            // SAFETY: by the contract; `from` is a member.
+            self.add("MPI_Irecv", |r| unsafe {
+                ffi::MPI_Irecv(at, len, raw::byte(), from, tag, comm, r)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Where each block begins.
+fn starts(counts: &[usize]) -> Vec<usize> {
+    let begins = counts.iter().scan(0, |end, n| {
+        *end += n;
+        Some(*end - n)
+    });
+    begins.collect()
+}
+
+// SAFETY: MPI touches what its requests say, until they are done; a request that
+// is dropped before ends the process (`Requests`). What MPI delivers are the
+// members' bytes: all of them are this program (`launch::same_program`).
+unsafe impl Net for Engine {
+    fn nodes(&self) -> usize {
+        self.members.len()
+    }
+
+    fn node(&self) -> usize {
+        self.node
+    }
+
+    fn name(&self) -> String {
+        self.calls.name.clone()
+    }
+
+    fn tags(&self) -> usize {
+        self.largest_tag
+    }
+
+    unsafe fn start(&self, transfer: Transfer<'_>) -> Result<Box<dyn Pending>, NetError> {
+        let _one = self.calls.enter();
+        let comm = self.comm.0;
+        let own_tag = self.largest_tag;
+        let mut make = Maker { engine: self, made: Vec::new() };
+        let mut kept: Vec<c_int> = Vec::new();
+        // SAFETY: the contract, in all of it.
+        unsafe {
+            match transfer {
+                Transfer::Broadcast { root, at, bytes } => {
+                    for (offset, n) in make.pieces(bytes) {
+                        let at = at.wrapping_add(offset).cast();
+                        make.add("MPI_Ibcast", |r| {
+                            ffi::MPI_Ibcast(at, n, raw::byte(), root as c_int, comm, r)
+                        })?;
+                    }
+                }
+                Transfer::AllReduce { at, count, number, fold } => {
+                    let (of, by) = (raw::datatype(number), raw::operator(fold));
+                    for (offset, n) in make.pieces(count) {
+                        let at = at.wrapping_add(offset * number.bytes()).cast();
+                        make.add("MPI_Iallreduce", |r| {
+                            ffi::MPI_Iallreduce(raw::in_place(), at, n, of, by, comm, r)
+                        })?;
+                    }
+                }
+                Transfer::AllGather { all, counts } => {
+                    let (begins, total) = (starts(counts), counts.iter().sum::<usize>());
+                    if total <= self.calls.piece {
+                        let ints = |x: &[usize]| x.iter().map(|&n| n as c_int).collect();
+                        let (mut lens, places): (Vec<c_int>, Vec<c_int>) =
+                            (ints(counts), ints(&begins));
+                        lens.extend(places);
+                        kept = lens;
+                        let places = kept[counts.len()..].as_ptr();
+                        let (byte, lens, to) = (raw::byte(), kept.as_ptr(), all.cast());
+                        make.add("MPI_Iallgatherv", |r| {
+                            let from = raw::in_place();
+                            ffi::MPI_Iallgatherv(from, 0, byte, to, lens, places, byte, comm, r)
+                        })?;
+                    } else {
+                        let mine = all.wrapping_add(begins[self.node]);
+                        for peer in (0..counts.len()).filter(|&peer| peer != self.node) {
+                            let at = all.wrapping_add(begins[peer]);
+                            make.recv(peer, own_tag, at, counts[peer])?;
+                            make.send(peer, own_tag, mine, counts[self.node])?;
+                        }
+                    }
+                }
+                Transfer::Gather { root, mine, all, counts } => {
+                    if self.node != root {
+                        make.send(root, own_tag, mine, counts[self.node])?;
+                    } else {
+                        for (peer, begin) in starts(counts).into_iter().enumerate() {
+                            if peer != root {
+                                let at = all.wrapping_add(begin);
+                                make.recv(peer, own_tag, at, counts[peer])?;
+                            }
+                        }
+                    }
+                }
+                Transfer::Scatter { root, all, mine, counts } => {
+                    if self.node != root {
+                        make.recv(root, own_tag, mine, counts[self.node])?;
+                    } else {
+                        for (peer, begin) in starts(counts).into_iter().enumerate() {
+                            if peer != root {
+                                let at = all.wrapping_add(begin);
+                                make.send(peer, own_tag, at, counts[peer])?;
+                            }
+                        }
+                    }
+                }
+                Transfer::AllToAll { send, send_counts, recv, recv_counts } => {
+                    let (from, to) = (starts(send_counts), starts(recv_counts));
+                    let nodes = self.members.len();
+                    for k in 1..nodes {
+                        let (next, last) = ((self.node + k) % nodes, (self.node + nodes - k) % nodes);
+                        let at = recv.wrapping_add(to[last]);
+                        make.recv(last, own_tag, at, recv_counts[last])?;
+                        let at = send.wrapping_add(from[next]);
+                        make.send(next, own_tag, at, send_counts[next])?;
+                    }
+                    let (from, to) = (from[self.node], to[self.node]);
+                    let n = send_counts[self.node].min(recv_counts[self.node]);
+                    std::ptr::copy_nonoverlapping(send.wrapping_add(from), recv.wrapping_add(to), n);
+                }
+                Transfer::Send { to, tag, at, bytes } => make.send(to, tag, at, bytes)?,
+                Transfer::Recv { from, tag, at, bytes } => make.recv(from, tag, at, bytes)?,
+                _ => return Err(NetError::new("a transfer that this engine does not know")),
+            }
+        }
+        let mut left = make.made;
+        left.reverse();
+        let (calls, aborts) = (self.calls.clone(), self.is_a_job());
+        Ok(Box::new(Requests { calls, left, _counts: kept, aborts }))
+    }
+
+    fn groups(
+        &self,
+        groups: &[Vec<usize>],
+        pause: &mut dyn FnMut() -> Result<(), NetError>,
+    ) -> Result<Vec<Option<Arc<dyn Net>>>, NetError> {
+        if groups.iter().all(Vec::is_empty) {
+            return Ok(groups.iter().map(|_| None).collect());
+        }
+        // Making a communicator blocks, with the lock held; so of two groups of
+        // threads that split at the same time, one has to be first on all nodes. A
+        // node's turn is taken in the order of nodes, so nobody waits in a circle.
+        self.chain(pause, |pause| {
+            loop {
+                let mut making = self.calls.making.lock().unwrap_or_else(|e| e.into_inner());
+                if !std::mem::replace(&mut *making, true) {
+                    return Ok(());
+                }
+                drop(making);
+                pause()?;
+            }
+        })?;
+        let made = self.make(groups, pause);
+        *self.calls.making.lock().unwrap_or_else(|e| e.into_inner()) = false;
+        made
+    }
+
+    fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
+        self.lanes.get(lane).map(|lane| lane.clone() as Arc<dyn Net>)
+    }
+
+    fn abort(&self) {
+        if self.is_a_job() {
+            self.calls.abort();
+        }
+    }
+}
+
+type Pause<'a> = &'a mut dyn FnMut() -> Result<(), NetError>;
+
+impl Engine {
+    fn finish(&self, transfer: Transfer<'_>, pause: Pause<'_>) -> Result<(), NetError> {
+        // SAFETY: all callers' memory outlives this call; if it ends early, the
+        // request ends the process.
+        let mut pending = unsafe { self.start(transfer)? };
+        while !pending.test()? {
+            pause()?;
+        }
+        Ok(())
+    }
+
+    /// Calls `take` on one node after the other.
+    fn chain(
+        &self,
+        pause: Pause<'_>,
+        take: impl FnOnce(Pause<'_>) -> Result<(), NetError>,
+    ) -> Result<(), NetError> {
+        let (node, last, tag) = (self.node, self.members.len() - 1, self.largest_tag);
+        let mut word = [1u8];
+        if node > 0 {
+            let at = word.as_mut_ptr();
+            self.finish(Transfer::Recv { from: node - 1, tag, at, bytes: 1 }, pause)?;
+        }
+        take(pause)?;
+        if node < last {
+            let at = word.as_ptr();
+            self.finish(Transfer::Send { to: node + 1, tag, at, bytes: 1 }, pause)?;
+        }
+        Ok(())
+    }
+
+    /// The groups' engines. Nobody else makes any now, on no node of this one.
+    fn make(
+        &self,
+        groups: &[Vec<usize>],
+        pause: Pause<'_>,
+    ) -> Result<Vec<Option<Arc<dyn Net>>>, NetError> {
+        let worlds: Vec<Vec<usize>> =
+            groups.iter().map(|g| g.iter().map(|&n| self.members[n]).collect()).collect();
+        // A communicator that all members have made, and dropped, is used again.
+        let mut free: Vec<u64> = {
+            let made = self.calls.made.lock().unwrap_or_else(|e| e.into_inner());
+            let bits = |of: &Vec<Made>| {
+                let free = of.iter().take(64).enumerate().filter(|(_, m)| m.free);
+                free.map(|(i, _)| 1u64 << i).sum()
+            };
+            let is_in = |g: &Vec<usize>| g.contains(&self.node);
+            let own = groups.iter().zip(&worlds).map(|(group, world)| match is_in(group) {
+                true => made.get(world).map_or(0, bits),
+                false => u64::MAX,
+            });
+            own.collect()
+        };
+        let (at, count) = (free.as_mut_ptr().cast(), free.len());
+        let (number, fold) = (Number::U64, Fold::BitAnd);
+        // Whoever is here has had its turn: all are in this call.
+        self.finish(Transfer::AllReduce { at, count, number, fold }, pause)?;
+        let mut engines: Vec<Option<Arc<dyn Net>>> = Vec::new();
+        for (i, (group, world)) in groups.iter().zip(&worlds).enumerate() {
+            let Some(node) = group.iter().position(|&n| n == self.node) else {
+                engines.push(None);
+                continue;
+            };
+            let mut made = self.calls.made.lock().unwrap_or_else(|e| e.into_inner());
+            let of = made.entry(world.clone()).or_default();
+            let number = if free[i] != 0 {
+                free[i].trailing_zeros() as usize
+            } else {
+                let members: Vec<c_int> = group.iter().map(|&n| n as c_int).collect();
+                let _one = self.calls.enter();
+                let comm = self.comm.group(&members, i as c_int % 1024)?;
+                of.push(Made { comm, free: false });
+                of.len() - 1
+            };
+            of[number].free = false;
+            let (comm, calls) = (of[number].comm, self.calls.clone());
+            let (members, largest_tag) = (world.clone(), self.largest_tag);
+            let (lanes, number) = (Vec::new(), Some(number));
+            let engine = Engine { comm, calls, members, node, largest_tag, lanes, number };
+            engines.push(Some(Arc::new(engine)));
+        }
+        Ok(engines)
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether the nodes are in the same call.
+
+use super::Narrow;
+use crate::engine::Cut;
+use crate::net::{Fold, Number, Pending, Transfer};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// Bytes of a call in words that are shown to other nodes.
+const WORDS: usize = 256;
+
+impl Narrow<'_> {
+    /// What must be equal on all nodes, in 128 bits. Nodes run the same program
+    /// (that is compared when a job begins), so the element's `TypeId`, itself such
+    /// a hash, is the same on all.
+    fn digest(&self) -> [u64; 2] {
+        let task = &self.task;
+        [0u64, 1].map(|seed| {
+            // SipHash with constant keys.
+            let mut h = DefaultHasher::new();
+            seed.hash(&mut h);
+            (task.sig.call, task.sig.element, task.sig.operator).hash(&mut h);
+            (task.parameter(), task.len, task.commutative).hash(&mut h);
+            (self.comm.order, self.wide().calls).hash(&mut h);
+            match task.cut {
+                Cut::Vector(n) => (0, n).hash(&mut h),
+                Cut::Equal(n) => (1, n).hash(&mut h),
+                Cut::Varied(counts) => (2, counts).hash(&mut h),
+                Cut::Pairs { .. } => 3.hash(&mut h),
+            }
+            h.finish()
+        })
+    }
+
+    /// The leader's part of a call: compares it with the other nodes', and makes a
+    /// transfer meanwhile.
+    pub(super) fn meet(&mut self, transfer: Option<Transfer<'_>>) {
+        let [a, b] = self.digest();
+        // The largest of x and of !x: equal nodes get themselves.
+        let mine = [a, !a, b, !b];
+        let mut most = mine;
+        let at = most.as_mut_ptr().cast();
+        let (number, fold) = (Number::U64, Fold::Max);
+        let first = self.begin(None, Transfer::AllReduce { at, count: 4, number, fold });
+        let second = transfer.map(|transfer| self.begin(None, transfer));
+        self.wait(first);
+        if most != mine {
+            self.disagree(second);
+        }
+        if let Some(second) = second {
+            self.wait(second);
+        }
+    }
+
+    /// Ends the job: the nodes are in different calls. All of them come here.
+    #[cold]
+    fn disagree(&mut self, second: Option<Box<dyn Pending>>) -> ! {
+        let task = &self.task;
+        let parameter = Some(task.parameter()).filter(|_| !task.sig.parameter.is_empty());
+        let said = format!("{} at {}", task.sig.words(task.len, parameter), task.at);
+        let (nodes, node) = (self.layout().nodes(), self.node());
+        let mut all = vec![0u8; nodes * WORDS];
+        let n = said.len().min(WORDS);
+        all[node * WORDS..][..n].copy_from_slice(&said.as_bytes()[..n]);
+        let counts = vec![WORDS; nodes];
+        self.pass(Transfer::AllGather { all: all.as_mut_ptr(), counts: &counts });
+        let call = |of: usize| {
+            let words = &all[of * WORDS..][..WORDS];
+            let end = words.iter().position(|&b| b == 0).unwrap_or(WORDS);
+            String::from_utf8_lossy(&words[..end]).into_owned()
+        };
+        let mine = call(node);
+        let other = (0..nodes).map(|of| (of, call(of))).find(|(_, words)| *words != mine);
+        let what = match other {
+            Some((of, words)) => {
+                let rank = self.layout().members(of)[0];
+                format!("node {node} is in {mine}, node {of} (rank {rank}) in {words}")
+            }
+            None => "the nodes' calls differ (in counts, order, or how many came before)".into(),
+        };
+        // Not dropped: it may write until the job has ended.
+        std::mem::forget(second);
+        self.fail(&what)
+    }
+}

@@ -1,0 +1,100 @@
+//! Which ranks are on which node.
+
+use crate::order::left_half;
+use std::ops::Range;
+
+/// Where the ranks of a communicator are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// By rank: its node, and its number among that node's.
+    places: Vec<(usize, usize)>,
+    /// By node: its ranks, ascending.
+    members: Vec<Vec<usize>>,
+    /// Every node's ranks follow those of the node before.
+    contiguous: bool,
+}
+
+impl Layout {
+    /// Of ranks that sit on the given nodes.
+    pub(crate) fn new(nodes: usize, node_of: &[usize]) -> Self {
+        let mut members = vec![Vec::new(); nodes];
+        let places = node_of
+            .iter()
+            .enumerate()
+            .map(|(rank, &node)| {
+                members[node].push(rank);
+                (node, members[node].len() - 1)
+            })
+            .collect();
+        let contiguous = members.iter().flatten().copied().eq(0..node_of.len());
+        Layout { places, members, contiguous }
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The node of `rank`, and its number there.
+    pub(crate) fn place(&self, rank: usize) -> (usize, usize) {
+        self.places[rank]
+    }
+
+    /// The ranks on `node`.
+    pub(crate) fn members(&self, node: usize) -> &[usize] {
+        &self.members[node]
+    }
+
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.contiguous
+    }
+
+    /// The most ranks on any node.
+    pub(crate) fn most(&self) -> usize {
+        self.members.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The largest subtrees of the tree of `Order::Fixed` whose leaves are all on
+    /// `node`: first rank and number of leaves.
+    pub(crate) fn subtrees(&self, node: usize) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        self.descend(node, 0..self.ranks(), &mut found);
+        found
+    }
+
+    fn descend(&self, node: usize, range: Range<usize>, found: &mut Vec<(usize, usize)>) {
+        let mine = range.clone().filter(|&r| self.places[r].0 == node).count();
+        if mine == range.len() {
+            found.push((range.start, range.len()));
+        } else if mine > 0 {
+            let half = range.start + left_half(range.len());
+            self.descend(node, range.start..half, found);
+            self.descend(node, half..range.end, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Layout;
+
+    #[test]
+    fn places_and_subtrees() {
+        let even = Layout::new(2, &[0, 0, 1, 1]);
+        assert!(even.is_contiguous());
+        assert_eq!(even.place(3), (1, 1));
+        assert_eq!(even.subtrees(0), [(0, 2)]);
+        assert_eq!(even.subtrees(1), [(2, 2)]);
+        // 0 | 1 2 3 | 4: the tree is ((0 1) (2 3)) 4.
+        let odd = Layout::new(3, &[0, 1, 1, 1, 2]);
+        assert_eq!(odd.subtrees(1), [(1, 1), (2, 2)]);
+        assert_eq!(odd.subtrees(2), [(4, 1)]);
+        let mixed = Layout::new(2, &[0, 1, 0, 1]);
+        assert!(!mixed.is_contiguous());
+        assert_eq!(mixed.subtrees(0), [(0, 1), (2, 1)]);
+        assert_eq!((mixed.most(), mixed.members(1)), (2, &[1, 3][..]));
+    }
+}

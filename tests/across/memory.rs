@@ -1,0 +1,306 @@
+//! A network inside one process: nodes are teams on threads, and what they send
+//! are copies behind a lock. It has everything that a real one has, so that the
+//! calls between nodes are tested where there is none.
+
+use phalanx::net::{Fold, Net, NetError, Number, Pending, Transfer};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+/// What a node has given to a call: a name for its kind, and bytes.
+#[derive(Clone, Default)]
+struct Given {
+    kind: &'static str,
+    /// Blocks for each node, or one for all.
+    blocks: Vec<Vec<u8>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By group and number of the call: what each node has given, and how many
+    /// have taken.
+    calls: HashMap<(u64, u64), (Vec<Option<Given>>, usize)>,
+    /// By group, sender, receiver and tag.
+    messages: HashMap<(u64, usize, usize, usize), VecDeque<Vec<u8>>>,
+}
+
+#[derive(Default)]
+struct Hub {
+    state: Mutex<State>,
+    failed: AtomicBool,
+}
+
+pub struct Memory {
+    hub: Arc<Hub>,
+    group: u64,
+    nodes: usize,
+    node: usize,
+    calls: AtomicU64,
+    splits: AtomicU64,
+    lanes: bool,
+}
+
+/// As many nodes as asked for.
+pub fn nodes(n: usize, lanes: bool) -> Vec<Arc<dyn Net>> {
+    let hub = Arc::new(Hub::default());
+    (0..n).map(|node| Arc::new(Memory::new(&hub, 1, n, node, lanes)) as Arc<dyn Net>).collect()
+}
+
+impl Memory {
+    fn new(hub: &Arc<Hub>, group: u64, nodes: usize, node: usize, lanes: bool) -> Self {
+        let (calls, splits) = (AtomicU64::new(0), AtomicU64::new(0));
+        Memory { hub: hub.clone(), group, nodes, node, calls, splits, lanes }
+    }
+}
+
+enum Take {
+    Nothing,
+    /// Block 0 of this node's.
+    Root(usize, *mut u8),
+    /// Block `node` of this node's.
+    Part(usize, *mut u8),
+    /// Block 0 of all, one after the other, but for the own.
+    All(*mut u8, Vec<usize>, bool),
+    /// Block `node` of all.
+    Parts(*mut u8),
+    Combined(*mut u8, Number, Fold),
+    /// A message: from, tag, room.
+    Message(usize, usize, *mut u8, usize),
+}
+
+struct Waiting {
+    hub: Arc<Hub>,
+    group: u64,
+    call: u64,
+    node: usize,
+    kind: &'static str,
+    take: Take,
+}
+
+unsafe fn bytes(at: *const u8, n: usize) -> Vec<u8> {
+    let mut v = Vec::<u8>::with_capacity(n);
+    unsafe {
+        std::ptr::copy_nonoverlapping(at, v.as_mut_ptr(), n);
+        v.set_len(n);
+    }
+    v
+}
+
+unsafe fn put(to: *mut u8, from: &[u8]) {
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+}
+
+unsafe fn blocks(at: *const u8, counts: &[usize]) -> Vec<Vec<u8>> {
+    let mut from = at;
+    counts
+        .iter()
+        .map(|&n| {
+            let block = unsafe { bytes(from, n) };
+            from = from.wrapping_add(n);
+            block
+        })
+        .collect()
+}
+
+macro_rules! combine_as {
+    ($t:ty, $a:expr, $b:expr, $f:expr) => {{
+        let (a, _) = $a.as_chunks_mut::<{ size_of::<$t>() }>();
+        let (b, _) = $b.as_chunks::<{ size_of::<$t>() }>();
+        for (a, b) in a.iter_mut().zip(b) {
+            let f: fn($t, $t) -> $t = $f;
+            *a = f(<$t>::from_ne_bytes(*a), <$t>::from_ne_bytes(*b)).to_ne_bytes();
+        }
+    }};
+}
+
+macro_rules! integers {
+    ($t:ty, $a:expr, $b:expr, $fold:expr) => {
+        match $fold {
+            Fold::Sum => combine_as!($t, $a, $b, |x, y| x.wrapping_add(y)),
+            Fold::Prod => combine_as!($t, $a, $b, |x, y| x.wrapping_mul(y)),
+            Fold::Min => combine_as!($t, $a, $b, |x, y| x.min(y)),
+            Fold::Max => combine_as!($t, $a, $b, |x, y| x.max(y)),
+            Fold::BitAnd => combine_as!($t, $a, $b, |x, y| x & y),
+            Fold::BitOr => combine_as!($t, $a, $b, |x, y| x | y),
+            Fold::BitXor => combine_as!($t, $a, $b, |x, y| x ^ y),
+        }
+    };
+}
+
+fn combine(a: &mut [u8], b: &[u8], number: Number, fold: Fold) {
+    match (number, fold) {
+        (Number::I8, f) => integers!(i8, a, b, f),
+        (Number::I16, f) => integers!(i16, a, b, f),
+        (Number::I32, f) => integers!(i32, a, b, f),
+        (Number::I64, f) => integers!(i64, a, b, f),
+        (Number::U8, f) => integers!(u8, a, b, f),
+        (Number::U16, f) => integers!(u16, a, b, f),
+        (Number::U32, f) => integers!(u32, a, b, f),
+        (Number::U64, f) => integers!(u64, a, b, f),
+        (Number::F32, Fold::Sum) => combine_as!(f32, a, b, |x, y| x + y),
+        (Number::F32, _) => combine_as!(f32, a, b, |x, y| x * y),
+        (Number::F64, Fold::Sum) => combine_as!(f64, a, b, |x, y| x + y),
+        (Number::F64, _) => combine_as!(f64, a, b, |x, y| x * y),
+    }
+}
+
+impl Pending for Waiting {
+    fn test(&mut self) -> Result<bool, NetError> {
+        if self.hub.failed.load(SeqCst) {
+            return Err(NetError::new("another node has failed"));
+        }
+        let mut state = self.hub.state.lock().unwrap();
+        if let Take::Message(from, tag, at, room) = self.take {
+            let queue = state.messages.entry((self.group, from, self.node, tag)).or_default();
+            let Some(message) = queue.pop_front() else { return Ok(false) };
+            if message.len() > room {
+                return Err(NetError::new("message truncated"));
+            }
+            unsafe { put(at, &message) };
+            return Ok(true);
+        }
+        if matches!(self.take, Take::Nothing) && self.kind == "send" {
+            return Ok(true);
+        }
+        let key = (self.group, self.call);
+        let (given, taken) = state.calls.get_mut(&key).expect("given by this node");
+        if !given.iter().all(|g| g.as_ref().is_some_and(|g| g.kind == self.kind)) {
+            return Ok(false);
+        }
+        let of = |j: usize| &given[j].as_ref().unwrap().blocks;
+        unsafe {
+            match &self.take {
+                Take::Root(root, to) => put(*to, &of(*root)[0]),
+                Take::Part(root, to) => put(*to, &of(*root)[self.node]),
+                Take::All(to, counts, own) => {
+                    let mut to = *to;
+                    for (j, &n) in counts.iter().enumerate() {
+                        if j != self.node || *own {
+                            if of(j)[0].len() != n {
+                                return Err(NetError::new("block of another length"));
+                            }
+                            put(to, &of(j)[0]);
+                        }
+                        to = to.wrapping_add(n);
+                    }
+                }
+                Take::Parts(to) => {
+                    let mut to = *to;
+                    for j in 0..given.len() {
+                        put(to, &of(j)[self.node]);
+                        to = to.wrapping_add(of(j)[self.node].len());
+                    }
+                }
+                Take::Combined(to, number, fold) => {
+                    let mut sum = of(0)[0].clone();
+                    (1..given.len()).for_each(|j| combine(&mut sum, &of(j)[0], *number, *fold));
+                    put(*to, &sum);
+                }
+                Take::Nothing | Take::Message(..) => {}
+            }
+        }
+        *taken += 1;
+        if *taken == given.len() {
+            state.calls.remove(&key);
+        }
+        Ok(true)
+    }
+}
+
+// SAFETY: memory is written in `test` only; what is delivered are the copies.
+unsafe impl Net for Memory {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn node(&self) -> usize {
+        self.node
+    }
+
+    fn name(&self) -> String {
+        format!("node {}", self.node)
+    }
+
+    fn tags(&self) -> usize {
+        1 << 20
+    }
+
+    unsafe fn start(&self, transfer: Transfer<'_>) -> Result<Box<dyn Pending>, NetError> {
+        let one = |at: *const u8, n: usize| vec![unsafe { bytes(at, n) }];
+        let (kind, given, take) = match transfer {
+            Transfer::Broadcast { root, at, bytes } if root == self.node => {
+                ("broadcast", one(at, bytes), Take::Nothing)
+            }
+            Transfer::Broadcast { root, at, .. } => ("broadcast", vec![], Take::Root(root, at)),
+            Transfer::AllGather { all, counts } => {
+                let start: usize = counts[..self.node].iter().sum();
+                let mine = one(all.wrapping_add(start), counts[self.node]);
+                ("all-gather", mine, Take::All(all, counts.to_vec(), false))
+            }
+            Transfer::Gather { root, mine, all, counts } => {
+                let own = one(mine, counts[self.node]);
+                if root == self.node {
+                    ("gather", own, Take::All(all, counts.to_vec(), false))
+                } else {
+                    ("gather", own, Take::Nothing)
+                }
+            }
+            Transfer::Scatter { root, all, counts, .. } if root == self.node => {
+                ("scatter", unsafe { blocks(all, counts) }, Take::Nothing)
+            }
+            Transfer::Scatter { root, mine, .. } => ("scatter", vec![], Take::Part(root, mine)),
+            Transfer::AllToAll { send, send_counts, recv, .. } => {
+                ("all-to-all", unsafe { blocks(send, send_counts) }, Take::Parts(recv))
+            }
+            Transfer::AllReduce { at, count, number, fold } => {
+                let mine = one(at, count * number.bytes());
+                ("all-reduce", mine, Take::Combined(at, number, fold))
+            }
+            Transfer::Send { to, tag, at, bytes: n } => {
+                let mut state = self.hub.state.lock().unwrap();
+                let queue = state.messages.entry((self.group, self.node, to, tag)).or_default();
+                queue.push_back(unsafe { bytes(at, n) });
+                ("send", vec![], Take::Nothing)
+            }
+            Transfer::Recv { from, tag, at, bytes } => {
+                ("recv", vec![], Take::Message(from, tag, at, bytes))
+            }
+            _ => return Err(NetError::new("not known")),
+        };
+        let mut call = 0;
+        if !matches!(kind, "send" | "recv") {
+            call = self.calls.fetch_add(1, SeqCst);
+            let mut state = self.hub.state.lock().unwrap();
+            let fresh = || (vec![None; self.nodes], 0);
+            let (all, _) = state.calls.entry((self.group, call)).or_insert_with(fresh);
+            all[self.node] = Some(Given { kind, blocks: given });
+        }
+        let (hub, group, node) = (self.hub.clone(), self.group, self.node);
+        Ok(Box::new(Waiting { hub, group, call, node, kind, take }))
+    }
+
+    fn groups(
+        &self,
+        groups: &[Vec<usize>],
+        _: &mut dyn FnMut() -> Result<(), NetError>,
+    ) -> Result<Vec<Option<Arc<dyn Net>>>, NetError> {
+        let split = self.splits.fetch_add(1, SeqCst);
+        let made = groups.iter().enumerate().map(|(i, members)| {
+            let node = members.iter().position(|&n| n == self.node)?;
+            let id = self.group.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (split << 20 | i as u64 + 1);
+            let net = Memory::new(&self.hub, id, members.len(), node, false);
+            Some(Arc::new(net) as Arc<dyn Net>)
+        });
+        Ok(made.collect())
+    }
+
+    fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
+        let id = 1 << 40 | lane as u64;
+        let net = Memory::new(&self.hub, id, self.nodes, self.node, false);
+        self.lanes.then(|| Arc::new(net) as Arc<dyn Net>)
+    }
+
+    fn abort(&self) {
+        self.hub.failed.store(true, SeqCst);
+    }
+}
