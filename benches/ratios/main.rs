@@ -4,8 +4,8 @@
 //! On a virtual machine the host moves the cores: the same exchange costs 30,
 //! 60 or 280 ns from one moment to the next. So every batch stands between two
 //! raw exchanges and counts only if they agree; its result is a multiple of
-//! them, and is filed under the place that they show (`near` below 130 ns,
-//! else `far`).
+//! them, and is filed under the place that they show (below 45 ns the two are
+//! threads of one core, below 130 ns `near`, else `far`).
 //!
 //! `cargo bench --bench ratios [-- PART..]`, parts: small, dispatch, alone, crowded, large. With
 //! `--test` one round, nothing printed but that it works. `SECONDS_PER_RUN` is the time for small

@@ -83,9 +83,9 @@ pub(crate) fn median(v: &mut [f64]) -> f64 {
 /// What was measured of one thing.
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Multiples of the raw cost, near and far.
-    ratios: [Vec<f64>; 2],
-    ns: [Vec<f64>; 2],
+    /// Multiples of the raw cost; on one core, near, far.
+    ratios: [Vec<f64>; 3],
+    ns: [Vec<f64>; 3],
 }
 
 impl Row {
@@ -98,19 +98,21 @@ impl Row {
     pub(crate) fn keep(&mut self, before: f64, after: f64, ours: f64, base: Option<f64>) {
         if (before / after).max(after / before) < 1.25 {
             let exchange = (before + after) / 2.0;
-            let place = usize::from(exchange >= 130.0);
+            let place = [45.0, 130.0].iter().filter(|&&from| exchange >= from).count();
             self.ratios[place].push(ours / base.unwrap_or(exchange));
             self.ns[place].push(ours);
         }
     }
 
     pub(crate) fn heading() {
-        println!("{:40} {:>24} {:>24}", "", "near: ratio (ns, n)", "far: ratio (ns, n)");
+        let places = ["one core", "near", "far"].map(|place| format!("{place}: ratio (ns, n)"));
+        let [one, near, far] = places;
+        println!("{:40} {one:>24} {near:>24} {far:>24}", "");
     }
 
     pub(crate) fn print(&mut self) {
         print!("{:40}", self.name);
-        for place in 0..2 {
+        for place in 0..3 {
             let (r, ns) = (median(&mut self.ratios[place]), median(&mut self.ns[place]));
             let what = match self.ns[place].len() {
                 0 => "-".to_string(),

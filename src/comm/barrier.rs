@@ -2,7 +2,7 @@
 
 use super::Comm;
 use crate::engine::{Cut, Guard, Kernel};
-use crate::fabric::{Params, Port, Sig, Stop};
+use crate::fabric::{Begun, Params, Port, Sig, Stop};
 use crate::op::BitOr;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
@@ -49,11 +49,13 @@ impl Comm {
     #[inline(always)]
     fn barrier_by_line(&mut self, sig: &'static Sig, at: &'static Location<'static>) {
         let params = Params { algorithm: Algorithm::BAR_ANY.index(), ..Params::of(0) };
-        if !self.enter(sig, at, params) {
-            return;
-        }
-        let result =
-            if self.port.is_gated() { meet(&mut self.port) } else { disseminate(&mut self.port) };
+        let Some(begun) = self.begin(sig, at, params) else { return };
+        let result = if self.port.is_gated() {
+            meet(&mut self.port, begun)
+        } else {
+            self.port.note(begun);
+            disseminate(&mut self.port)
+        };
         if let Err(stop) = result {
             self.stop(stop);
         }
@@ -93,9 +95,10 @@ impl Comm {
 
 /// Every rank shows that it has come, and looks for all others.
 #[inline(always)]
-fn meet(port: &mut Port) -> Result<(), Stop> {
+fn meet(port: &mut Port, begun: Begun) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     port.show_all(0, 1, |_| ());
+    port.note(begun);
     if p == 2 {
         return port.look(1 - rank, 0, 1, |_| ());
     }

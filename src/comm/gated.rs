@@ -5,7 +5,7 @@
 use super::small::{copy, get, put};
 use crate::element::Element;
 use crate::engine::Guard;
-use crate::fabric::{Port, Stop};
+use crate::fabric::{Begun, Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
@@ -15,6 +15,7 @@ use crate::order::by_tree;
 #[inline(always)]
 pub(super) fn all_gather<T: Element>(
     port: &mut Port,
+    begun: Begun,
     mine: &[T],
     all: &mut [T],
 ) -> Result<(), Stop> {
@@ -24,6 +25,7 @@ pub(super) fn all_gather<T: Element>(
         // SAFETY: there is room for `mine`.
         unsafe { put(mine, body) }
     });
+    guard.port.note(begun);
     for (peer, block) in all.chunks_exact_mut(n.max(1)).enumerate() {
         if peer == rank {
             copy(mine, block);
@@ -54,6 +56,7 @@ pub(super) fn all_gather<T: Element>(
 #[inline(always)]
 pub(super) fn scan<T: Element, O: Operator<T>>(
     port: &mut Port,
+    begun: Begun,
     all: &mut Vec<*mut u8>,
     buf: &mut [T],
     op: &O,
@@ -67,6 +70,7 @@ pub(super) fn scan<T: Element, O: Operator<T>>(
         // SAFETY: there is room for `buf`.
         unsafe { put(buf, body) }
     });
+    guard.port.note(begun);
     all.clear();
     all.resize(p, std::ptr::null_mut());
     for peer in (rank + 1..p).chain(0..rank) {

@@ -57,8 +57,8 @@ impl Comm {
         let is_small = bytes <= EAGER && bytes < self.tuning.all_gather_fused;
         if is_small && self.is_auto() && self.port.is_gated() {
             let algorithm = Algorithm::AG_ANY.index() | AT_GATES;
-            if self.enter(sig, at, Params { algorithm, ..Params::of(len) })
-                && let Err(stop) = gated::all_gather(&mut self.port, mine, all)
+            if let Some(begun) = self.begin(sig, at, Params { algorithm, ..Params::of(len) })
+                && let Err(stop) = gated::all_gather(&mut self.port, begun, mine, all)
             {
                 self.stop(stop);
             }

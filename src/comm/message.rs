@@ -50,14 +50,24 @@ impl Comm {
         let sig = const { &Sig::of::<T>("send", "", "to rank") };
         let wire = const { &Sig::of::<T>("message", "", "") };
         let at = Location::caller();
-        if self.check_peer(to, sig, at, data.len()) && self.enter_p2p(sig, wire, at, data.len(), to)
-        {
-            if self.is_wide() {
-                return self.exchange_wide(Caller { sig, wire, at }, Some((data, to)), None);
-            }
-            let result = post(&mut self.port, data, to).and_then(|()| self.port.settle_all());
-            self.conclude(result);
+        if !self.check_peer(to, sig, at, data.len()) || !self.admit(sig, at) {
+            return;
         }
+        let params = Params { parameter: to, ..Params::of(data.len()) };
+        let begun = self.port.begin_p2p(sig, wire, at, params);
+        if self.is_wide() {
+            self.port.note(begun);
+            return self.exchange_wide(Caller { sig, wire, at }, Some((data, to)), None);
+        }
+        let result = if size_of_val(data) <= EAGER && self.port.has_room(to) {
+            let result = post(&mut self.port, data, to);
+            self.port.note(begun);
+            result
+        } else {
+            self.port.note(begun);
+            post(&mut self.port, data, to).and_then(|()| self.port.settle_all())
+        };
+        self.conclude(result);
     }
 
     /// Receives from rank `from` what it [`send`](Comm::send)s, into `data`.
@@ -166,7 +176,9 @@ impl Comm {
     ) -> bool {
         let admitted = self.admit(sig, at);
         if admitted {
-            self.port.enter_p2p(sig, wire, at, Params { parameter: peer, ..Params::of(len) });
+            let params = Params { parameter: peer, ..Params::of(len) };
+            let begun = self.port.begin_p2p(sig, wire, at, params);
+            self.port.note(begun);
         }
         admitted
     }

@@ -39,7 +39,7 @@ pub(crate) use wide::{Job, LANES_FROM};
 use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
-    Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
+    Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
 use crate::model::{Rules, Tuning};
 use crate::order::Order;
@@ -51,6 +51,7 @@ use ending::Ending;
 use plans::Plans;
 use std::fmt;
 use std::panic::Location;
+use std::time::{Duration, Instant};
 use wide::Wide;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
@@ -330,6 +331,19 @@ impl Comm {
         admitted
     }
 
+    /// [`enter`](Comm::enter), but for the record: the call is to
+    /// [`note`](Port::note) itself. None as false there.
+    #[inline(always)]
+    #[must_use]
+    fn begin(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) -> Option<Begun> {
+        self.admit(sig, at).then(|| self.port.begin(sig, at, params))
+    }
+
     /// Whether the communicator may be used, here and now. Returns false only
     /// while a panic unwinds.
     #[inline(always)]
@@ -388,6 +402,14 @@ impl Comm {
     fn stop(&mut self, stop: Stop) {
         let fabric = self.port.fabric();
         let me = fabric.member(self.port.rank());
+        if let Stop::Mismatch { peer, got, .. } = stop {
+            // The peer may have sent its word just now; its record follows without its
+            // waiting for anything.
+            let start = Instant::now();
+            while !self.port.is_on_record(peer, got) && start.elapsed() < RECORD_COMES {
+                crate::sync::yield_now();
+            }
+        }
         // What this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
@@ -538,6 +560,10 @@ fn algorithm_name(index: u8) -> String {
     let name = name.map_or("none".into(), |a| a.to_string());
     if index & AT_GATES == 0 { name } else { format!("{name}, all at once") }
 }
+
+/// How long a rank that has shown a word may take to put the call on record: a few
+/// instructions, but the system may give its core to somebody else in between.
+const RECORD_COMES: Duration = Duration::from_millis(100);
 
 /// Marks an algorithm's number where the gates take the place of its messages:
 /// the same result, but no rank that sends messages meets it there.

@@ -111,12 +111,12 @@ impl Comm {
         if bytes <= EAGER && self.is_auto() && bytes < self.tuning.all_reduce_fused {
             let gates = if self.port.is_gated() { super::AT_GATES } else { 0 };
             let algorithm = Algorithm::AR_ANY.index() | gates;
-            if !self.enter(sig, at, Params { algorithm, ..Params::of(len) }) {
-                return;
-            }
-            let result = if self.port.is_gated() {
-                small::all_at_once(&mut self.port, &mut self.addresses, buf, &op)
+            let params = Params { algorithm, ..Params::of(len) };
+            let Some(begun) = self.begin(sig, at, params) else { return };
+            let result = if gates != 0 {
+                small::all_at_once(&mut self.port, begun, &mut self.addresses, buf, &op)
             } else {
+                self.port.note(begun);
                 small::fold_and_double(&mut self.port, buf, &op)
             };
             if let Err(stop) = result {

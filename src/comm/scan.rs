@@ -87,9 +87,10 @@ impl Comm {
         if self.is_auto() && self.port.is_gated() && is_small {
             let algorithm = Algorithm::SCAN_HCUBE.index() | AT_GATES;
             let inclusive = operation == Operation::Scan;
-            if self.enter(sig, at, Params { algorithm, ..Params::of(buf.len()) }) {
+            if let Some(begun) = self.begin(sig, at, Params { algorithm, ..Params::of(buf.len()) })
+            {
                 let (port, all) = (&mut self.port, &mut self.addresses);
-                let result = gated::scan(port, all, buf, &op, inclusive, identity);
+                let result = gated::scan(port, begun, all, buf, &op, inclusive, identity);
                 if let Err(stop) = result {
                     self.stop(stop);
                 }

@@ -6,7 +6,7 @@
 
 use crate::element::Element;
 use crate::engine::Guard;
-use crate::fabric::{Port, Stop};
+use crate::fabric::{Begun, Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
@@ -173,12 +173,14 @@ pub(super) fn spread<T: Element>(port: &mut Port, buf: &mut [T], root: usize) ->
 #[inline(always)]
 pub(super) fn all_at_once<T: Element, O: Operator<T>>(
     port: &mut Port,
+    begun: Begun,
     all: &mut Vec<*mut u8>,
     buf: &mut [T],
     op: &O,
 ) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     if p == 1 {
+        port.note(begun);
         return Ok(());
     }
     // Nobody reaches our memory; but a panic in the operator ends the run.
@@ -187,6 +189,7 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
         // SAFETY: there is room for `buf`.
         unsafe { put(buf, body) }
     });
+    guard.port.note(begun);
     if p == 2 {
         guard.port.look(
             1 - rank,

@@ -8,7 +8,10 @@
 use super::shape::Shape;
 use super::sig::{Check, Params, Sig};
 use crate::error::CallSite;
-use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Mutex, Ordering::Relaxed};
+use crate::sync::diagnostic::{
+    AtomicPtr, AtomicU64, Mutex,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::panic::Location;
 
 /// Calls kept per rank.
@@ -91,18 +94,30 @@ impl Call {
 }
 
 impl Records {
-    /// Records a call of the owner and returns its number.
+    /// The number of the owner's next call.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.next.load(Relaxed) + 1
+    }
+
+    /// Whether the call whose number ends in the eight bits `low` is the owner's next to
+    /// be recorded: it has begun, perhaps, and is not on record yet.
+    pub(crate) fn is_next(&self, low: u64) -> bool {
+        // Acquire: pairs with the store in `note`.
+        low.wrapping_sub(self.next.load(Acquire)) & 0xff == 1
+    }
+
+    /// Records call `number` of the owner, which is the [`next`](Records::next).
     #[inline(always)]
     pub(crate) fn note(
         &self,
+        number: u64,
         comm: u64,
         call: u64,
         sig: &'static Sig,
         at: &'static Location<'static>,
         params: &Params,
-    ) -> u64 {
-        let number = self.next.load(Relaxed) + 1;
-        self.next.store(number, Relaxed);
+    ) {
         let r = &self.ring[number as usize % KEPT];
         // Whoever reads meanwhile sees that the record is not whole.
         r.number.store(0, Relaxed);
@@ -117,7 +132,8 @@ impl Records {
         r.parameter.store(parameter, Relaxed);
         r.shape.store(params.shape.0, Relaxed);
         r.number.store(number, Relaxed);
-        number
+        // Release: who sees the number finds the record (`is_next`).
+        self.next.store(number, Release);
     }
 
     /// The shape of a call with blocks of `counts`, perhaps on a mesh, which is

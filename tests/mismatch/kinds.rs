@@ -134,7 +134,14 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
             let other = others[(turn + i * 5) % others.len()];
             add(Operation, &[it, end], &[Saying::new(other, len), end]);
         }
-        let next = Saying::new(if call == Scan { AllReduce } else { Scan }, 7);
+        // Beside messages a collective whose own would meet them: those at the gates pass them by,
+        // which is no mistake (each message is still the next between its two ranks).
+        let next = match call {
+            Scan => AllReduce,
+            call if call.is_message() => AllToAll,
+            _ => Scan,
+        };
+        let next = Saying::new(next, 7);
         add(Order, &[it, next, it], &[next, it, it]);
         add(FewerThenOthers, &[it, end], &[end]);
         add(FewerAtLast, &[end, it], &[end]);

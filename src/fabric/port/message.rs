@@ -8,6 +8,12 @@ use crate::mailbox::EAGER;
 use crate::mailbox::Header;
 
 impl Port {
+    /// Whether a message to `peer` can be posted without waiting, as far as is known.
+    #[inline(always)]
+    pub(crate) fn has_room(&mut self, peer: usize) -> bool {
+        self.peers[peer].link().has_room()
+    }
+
     /// Posts a message of `kind` to `peer`; `fill` writes the payload.
     #[inline(always)]
     fn post(&mut self, peer: usize, kind: Kind, fill: impl FnOnce(*mut u8)) -> Result<u32, Stop> {

@@ -83,6 +83,16 @@ pub(crate) struct Port {
     moved_in: bool,
 }
 
+/// A call that has begun, and is not on record yet.
+#[must_use = "a call goes on record"]
+pub(crate) struct Begun {
+    number: u64,
+    call: u64,
+    sig: &'static Sig,
+    at: &'static Location<'static>,
+    params: Params,
+}
+
 static NO_CALL: Sig = Sig::of::<()>("no call", "", "");
 
 impl Port {
@@ -279,7 +289,7 @@ impl Port {
         self.unsent
     }
 
-    /// Starts a collective call.
+    /// Starts a collective call, and puts it on record.
     #[inline(always)]
     pub(crate) fn enter(
         &mut self,
@@ -287,38 +297,65 @@ impl Port {
         at: &'static Location<'static>,
         params: Params,
     ) {
+        let begun = self.begin(sig, at, params);
+        self.note(begun);
+    }
+
+    /// Starts a collective call. It is to be [`note`](Port::note)d.
+    #[inline(always)]
+    pub(crate) fn begin(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) -> Begun {
         self.calls += 1;
-        self.begin(self.calls, sig, at, params);
+        let (call, number) = (self.calls, self.next_record());
+        self.sig = sig;
+        self.check = Check::new(call, &params, number);
+        Begun { number, call, sig, at, params }
     }
 
     /// Starts a point-to-point call, of which `sig` goes on record; what
-    /// travels is compared with `wire`, the same for send and receive.
+    /// travels is compared with `wire`, the same for send and receive. It is to be
+    /// [`note`](Port::note)d.
     #[inline(always)]
-    pub(crate) fn enter_p2p(
+    pub(crate) fn begin_p2p(
         &mut self,
         sig: &'static Sig,
         wire: &'static Sig,
         at: &'static Location<'static>,
         params: Params,
-    ) {
-        self.begin(0, sig, at, params);
+    ) -> Begun {
+        let number = self.next_record();
         self.sig = wire;
+        self.check = Check::new(0, &const { Params::of(0) }, number);
+        Begun { number, call: 0, sig, at, params }
     }
 
     #[inline(always)]
-    fn begin(
-        &mut self,
-        call: u64,
-        sig: &'static Sig,
-        at: &'static Location<'static>,
-        params: Params,
-    ) {
+    fn next_record(&self) -> u64 {
         // SAFETY: the world's, which the fabric keeps.
-        let records = unsafe { self.records.as_ref() };
-        let record = records.note(self.id, call, sig, at, &params);
-        self.sig = sig;
-        self.check =
-            Check::new(call, if call == 0 { &const { Params::of(0) } } else { &params }, record);
+        unsafe { self.records.as_ref() }.next()
+    }
+
+    /// Puts the call that was begun last on record. Before this rank waits for
+    /// anybody in it; but after it has shown or posted something, if that does not
+    /// wait: a fifth of the instructions between one exchange and the next. A peer
+    /// that finds a mismatch before the record waits for that
+    /// ([`is_on_record`](Port::is_on_record)).
+    #[inline(always)]
+    pub(crate) fn note(&self, begun: Begun) {
+        let Begun { number, call, sig, at, params } = begun;
+        // SAFETY: the world's, which the fabric keeps.
+        unsafe { self.records.as_ref() }.note(number, self.id, call, sig, at, &params);
+    }
+
+    /// Whether the call that `peer`'s header is of is on record, if it ever will be.
+    #[cfg_attr(loom, allow(dead_code))] // Of diagnostics.
+    pub(crate) fn is_on_record(&self, peer: usize, got: Header) -> bool {
+        let records = self.fabric.world().records(self.fabric.member(peer));
+        !records.is_next(Check(got.check).record())
     }
 
     #[inline(always)]

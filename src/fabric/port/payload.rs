@@ -38,10 +38,12 @@ const SECOND: usize = INLINE - FIRST;
 /// written at one go, together with its word, while the peer looks at it.
 #[inline(always)]
 pub(super) const fn offset(bytes: usize) -> usize {
-    match bytes {
-        0..=FIRST => 0,
-        0..=SECOND => FIRST,
-        _ => size_of::<usize>(),
+    if bytes <= FIRST {
+        0
+    } else if bytes <= SECOND {
+        FIRST
+    } else {
+        size_of::<usize>()
     }
 }
 
