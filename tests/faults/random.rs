@@ -1,4 +1,4 @@
-//! Random programmes with random faults, p = 2 to 8: thousands of runs, each
+//! Random programmes with random faults, p = 2 to 8 and 16: thousands of runs, each
 //! checked. What a call returns must be right even in a run that fails later.
 //!
 //! The seed of a failure is printed; `PHALANX_SEED` begins with another one, and
@@ -436,4 +436,5 @@ at_random! {
     six_ranks 6 250;
     seven_ranks 7 200;
     eight_ranks 8 200;
+    sixteen_ranks 16 60;
 }
