@@ -164,24 +164,39 @@ fn compare(
     let peers: Vec<&Peer> = arguments.peer.iter().filter(is_there).collect();
     let mut ours = Vec::new();
     let mut theirs = vec![Vec::new(); peers.len()];
-    for _ in 0..arguments.repeat {
-        // On a thread of its own: rank 0's is bound to a core, and the peers' threads would inherit that.
-        let run = || team.run(|comm| problem.spmd(comm));
-        let outcomes = std::thread::scope(|s| s.spawn(run).join().expect("run returns errors"));
-        ours.push(outcomes.map_err(|e| e.to_string())?[0]);
-        for (peer, outcomes) in peers.iter().zip(&mut theirs) {
-            outcomes.push(match peer {
-                Peer::Threads => threads::run(ranks, |thread| problem.spmd(thread))[0],
-                Peer::Rayon => pool.install(|| problem.fork_join()),
-                Peer::Openmp => {
-                    let (program, call) = in_openmp.as_ref().expect("it is there");
-                    let numbers = program.run(ranks, call)?;
-                    let judged = problem.judge_numbers(&numbers);
-                    judged.ok_or_else(|| format!("openmp prints {numbers:?}"))?
+    // Ours on one thread of their own for all runs: rank 0's is bound to a core, and the peers' threads would inherit
+    // that; and one for each run finds all its memory new, which class S shows.
+    std::thread::scope(|s| {
+        let (ask, asked) = std::sync::mpsc::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        let team = &team;
+        s.spawn(move || {
+            for () in asked {
+                let outcomes = team.run(|comm| problem.spmd(comm));
+                if tell.send(outcomes.map(|outcomes| outcomes[0])).is_err() {
+                    return;
                 }
-            });
+            }
+        });
+        for _ in 0..arguments.repeat {
+            ask.send(()).expect("the thread listens");
+            let outcome = told.recv().expect("run returns errors");
+            ours.push(outcome.map_err(|e| e.to_string())?);
+            for (peer, outcomes) in peers.iter().zip(&mut theirs) {
+                outcomes.push(match peer {
+                    Peer::Threads => threads::run(ranks, |thread| problem.spmd(thread))[0],
+                    Peer::Rayon => pool.install(|| problem.fork_join()),
+                    Peer::Openmp => {
+                        let (program, call) = in_openmp.as_ref().expect("it is there");
+                        let numbers = program.run(ranks, call)?;
+                        let judged = problem.judge_numbers(&numbers);
+                        judged.ok_or_else(|| format!("openmp prints {numbers:?}"))?
+                    }
+                });
+            }
         }
-    }
+        Ok::<(), String>(())
+    })?;
     let median = median(&ours);
     let mut all_good = line(problem, ranks, "phalanx", &ours, median);
     for (peer, outcomes) in peers.iter().zip(&theirs) {
