@@ -165,15 +165,15 @@ fn compare(
     let mut ours = Vec::new();
     let mut theirs = vec![Vec::new(); peers.len()];
     // Ours on one thread of their own for all runs: rank 0's is bound to a core, and the peers' threads would inherit
-    // that; and one for each run finds all its memory new, which class S shows.
+    // that.
     std::thread::scope(|s| {
         let (ask, asked) = std::sync::mpsc::channel();
         let (tell, told) = std::sync::mpsc::channel();
         let team = &team;
         s.spawn(move || {
             for () in asked {
-                let outcomes = team.run(|comm| problem.spmd(comm));
-                if tell.send(outcomes.map(|outcomes| outcomes[0])).is_err() {
+                let one = || team.run(|comm| problem.spmd(comm)).map(|outcomes| outcomes[0]);
+                if tell.send(one().and_then(|cold| warm(cold, one))).is_err() {
                     return;
                 }
             }
@@ -183,16 +183,19 @@ fn compare(
             let outcome = told.recv().expect("run returns errors");
             ours.push(outcome.map_err(|e| e.to_string())?);
             for (peer, outcomes) in peers.iter().zip(&mut theirs) {
-                outcomes.push(match peer {
-                    Peer::Threads => threads::run(ranks, |thread| problem.spmd(thread))[0],
-                    Peer::Rayon => pool.install(|| problem.fork_join()),
-                    Peer::Openmp => {
-                        let (program, call) = in_openmp.as_ref().expect("it is there");
-                        let numbers = program.run(ranks, call)?;
-                        let judged = problem.judge_numbers(&numbers);
-                        judged.ok_or_else(|| format!("openmp prints {numbers:?}"))?
+                let one = || -> Result<Outcome, String> {
+                    match peer {
+                        Peer::Threads => Ok(threads::run(ranks, |thread| problem.spmd(thread))[0]),
+                        Peer::Rayon => Ok(pool.install(|| problem.fork_join())),
+                        Peer::Openmp => {
+                            let (program, call) = in_openmp.as_ref().expect("it is there");
+                            let numbers = program.run(ranks, call)?;
+                            let judged = problem.judge_numbers(&numbers);
+                            judged.ok_or_else(|| format!("openmp prints {numbers:?}"))
+                        }
                     }
-                });
+                };
+                outcomes.push(one().and_then(|cold| warm(cold, one))?);
             }
         }
         Ok::<(), String>(())
@@ -204,6 +207,12 @@ fn compare(
         all_good &= line(problem, ranks, &name, outcomes, median);
     }
     Ok(all_good)
+}
+
+/// What is done in a few milliseconds is done again, and the second time counts: after another runner's turn, the first
+/// finds cores and caches cold.
+fn warm<E>(cold: Outcome, mut again: impl FnMut() -> Result<Outcome, E>) -> Result<Outcome, E> {
+    if cold.is_verified() && cold.seconds < 5e-3 { again() } else { Ok(cold) }
 }
 
 fn median(outcomes: &[Outcome]) -> f64 {
