@@ -58,10 +58,7 @@ impl Kernel for SynchGlobal {
                     // The first of mine in this part.
                     let first = (rank + p - start % p) % p;
                     let (here, rest) = next.split_at_mut((theirs.len() + p - 1 - first) / p);
-                    match p {
-                        2 => take(theirs, first, 2, here), // with vectors
-                        _ => take(theirs, first, p, here),
-                    }
+                    take(&theirs[first.min(theirs.len())..], p, here);
                     next = rest;
                     start += theirs.len();
                 }
@@ -73,10 +70,14 @@ impl Kernel for SynchGlobal {
     }
 }
 
-/// Every `p`th letter of `theirs` from `first` on.
-#[inline(always)]
-fn take(theirs: &[u8], first: usize, p: usize, to: &mut [u8]) {
-    for (to, turn) in to.iter_mut().zip(theirs[first.min(theirs.len())..].chunks(p)) {
-        *to = turn[0];
+/// Every `p`th letter, from the first on; of pairs with vectors.
+fn take(theirs: &[u8], p: usize, to: &mut [u8]) {
+    if p == 2 {
+        let (pairs, last) = theirs.as_chunks::<2>();
+        let (to, end) = to.split_at_mut(pairs.len());
+        to.iter_mut().zip(pairs).for_each(|(to, pair)| *to = pair[0]);
+        end.copy_from_slice(last);
+        return;
     }
+    to.iter_mut().zip(theirs.chunks(p)).for_each(|(to, turn)| *to = turn[0]);
 }

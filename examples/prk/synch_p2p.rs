@@ -152,7 +152,7 @@ fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
     use std::arch::x86_64::*;
     sweep_by(above, row, west, corner, |row, above, diagonal, left| {
         let mut sums = [_mm256_setzero_pd(); 4];
-        for q in 0..4 {
+        for (q, sums) in sums.iter_mut().enumerate() {
             // SAFETY: sixteen numbers on either side, of which four from 4 q on.
             let (above, diagonal) = unsafe {
                 (
@@ -167,7 +167,7 @@ fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
             let pairs = _mm256_add_pd(d, one);
             // [0, 0, p0, p1]
             let two = _mm256_permute2f128_pd::<0x08>(pairs, pairs);
-            sums[q] = _mm256_add_pd(pairs, two);
+            *sums = _mm256_add_pd(pairs, two);
         }
         let last = |x| {
             let high = _mm256_extractf128_pd::<1>(x);
@@ -175,8 +175,8 @@ fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
         };
         let [a, b, c, d] = [last(sums[0]), last(sums[1]), last(sums[2]), last(sums[3])];
         let starts = [left, left + a, left + (a + b), left + ((a + b) + c)];
-        for q in 0..4 {
-            let out = _mm256_add_pd(_mm256_set1_pd(starts[q]), sums[q]);
+        for (q, (start, sums)) in starts.into_iter().zip(sums).enumerate() {
+            let out = _mm256_add_pd(_mm256_set1_pd(start), sums);
             // SAFETY: there are sixteen.
             unsafe { _mm256_storeu_pd(row.as_mut_ptr().add(4 * q), out) };
         }
