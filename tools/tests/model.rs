@@ -92,7 +92,7 @@ fn wrong_arguments_say_what_is_accepted() {
     let many = "pack:8 [numa] l3:8 core:128 pu:1";
     let (code, line) = error(&["model", "AG-RING", "-p", "8192", "--synthetic", many]);
     assert_eq!(code, Some(2));
-    assert!(line.contains("AG-RING, 8192 ranks: about 67 million messages: at most 34"), "{line}");
+    assert!(line.contains("AG-RING, 8192 ranks: about 67 million messages: at most 17"), "{line}");
     let (code, line) = error(&["model", "TX-FUSED", "-p", "8192", "--synthetic", many]);
     assert_eq!(code, Some(2));
     assert!(line.contains("million messages in one step: at most 4 million"), "{line}");

@@ -296,7 +296,7 @@ fn too_many_messages_are_refused() {
     };
     assert_eq!(
         of(Algorithm::AG_RING),
-        "about 67 million messages: at most 34 million are simulated"
+        "about 67 million messages: at most 17 million are simulated"
     );
     let at_once = of(Algorithm::TX_FUSED);
     assert_eq!(at_once, "about 67 million messages in one step: at most 4 million are simulated");
