@@ -89,7 +89,7 @@ const TESTED: &str = "globalThis.phalanxReport = { charts, player };\n";
 fn plans(run: &Run) -> Vec<Value> {
     let cpu = run.part("environment")["cpu"].as_str().unwrap_or("unknown");
     let titles = [
-        ("placement", format!("this machine, {cpu}")),
+        ("placement", format!("This machine ({cpu})")),
         ("modelled", run.part("modelled")["name"].as_str().unwrap_or("another").to_string()),
     ];
     let plan = |(part, title): (&str, String)| {

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::place::outcome::Outcome;
 use crate::place::topology::Topology;
 use phalanx::machine::Machine;
-use phalanx::model::{Effect, Effects, Levels, MachineCosts, Profile, Simulation};
+use phalanx::model::{Effect, Effects, LevelRates, Levels, MachineCosts, Profile, Simulation};
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use serde_json::{Value, json};
@@ -71,9 +71,8 @@ pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure
         Ok(modelled) => modelled,
         Err(why) => return Ok(nothing(&why.line().unwrap_or_default())),
     };
-    let profile =
-        run.section("calibrate").and_then(|s| Profile::from_json(&s.result.to_string()).ok());
-    let rates = profile.as_ref().map_or(&[][..], |profile| profile.levels());
+    let rates = rates(run);
+    let rates = &rates[..];
     let fitted = |place: &str| levels(rates, machine, place);
     let by_place: BTreeMap<String, Option<Levels>> =
         Row::all(run).into_iter().map(|row| (row.place.clone(), fitted(&row.place))).collect();
@@ -101,6 +100,27 @@ pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure
     }
     let by = if rates.is_empty() { "published" } else { "calibrated" };
     Ok(json!({ "by": by, "costs": of, "missing": null, "rows": rows }))
+}
+
+/// The rates that this run fitted.
+fn rates(run: &Run) -> Vec<LevelRates> {
+    let mut all: Vec<LevelRates> = Vec::new();
+    for section in run.sections().filter(|s| s.command.contains(" calibrate")) {
+        let Ok(profile) = Profile::from_json(&section.result.to_string()) else { continue };
+        for rates in profile.levels() {
+            if !all.iter().any(|own| own.level == rates.level && own.place == rates.place) {
+                all.push(rates.clone());
+            }
+        }
+    }
+    all
+}
+
+/// A place where calls were measured and no rates were fitted.
+pub(crate) fn unfitted(run: &Run) -> bool {
+    let rates = rates(run);
+    let fitted = |place: &str| place == "any" || rates.iter().any(|own| own.place == place);
+    !rates.is_empty() && Row::all(run).iter().any(|row| !fitted(&row.place))
 }
 
 fn tenth(ns: f64) -> f64 {
