@@ -83,7 +83,7 @@ function machineView(plan, places, aspect) {
       let top = y + TITLE;
       for (const block of blocks) {
         for (const line of block.lines) {
-          let left = x + GAP;
+          let left = x + (width - block.width) / 2;
           for (const thing of line) {
             thing.draw(left, top);
             left += thing.width + GAP;
