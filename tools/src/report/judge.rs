@@ -4,6 +4,7 @@ use super::collectives::{figure, place_of};
 use super::curves::{Curves, FAR_OFF, size, time};
 use super::html::{details, escape, table};
 use super::run::Run;
+use crate::calibrate::fit::{Fit, Point};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -191,15 +192,21 @@ fn fits(run: &Run) -> String {
     out += "<p>A message of m bytes takes t_s + t_w m: fitted here to messages between two cores, by level, by least squares \
             of the relative errors.</p>\n";
     out += &table("Start-up time t_s and time per KiB t_w", &head, 2, &rows);
-    let flat = &section.result["evidence"]["levels"]["flat"];
-    if let (true, Some(factor)) = (rows.len() > 1, flat["worst_factor"].as_f64()) {
+    // All lines, which may be of several fits.
+    let points = lines.iter().flat_map(|line| line["points"].as_array().into_iter().flatten());
+    let points = points.filter_map(|p| {
+        Some(Point { bytes: p["bytes"].as_u64()? as usize, ns: p["ns_median"].as_f64()? })
+    });
+    let flat = Fit::of(&points.collect::<Vec<_>>());
+    if let (true, Some(flat)) = (rows.len() > 1, flat) {
         let _ = writeln!(
             out,
-            "<p>One line for all of these, the flat model (t_s {} ns, t_w {} ns per KiB), has an error of {} % and is off by \
-             {factor:.1} x at worst.</p>",
-            number(&flat["t_s_ns"], 1.0, 0),
-            number(&flat["t_w_ns_per_byte"], 1024.0, 1),
-            number(&flat["rms_error"], 100.0, 0)
+            "<p>One line for all of these, the flat model (t_s {:.0} ns, t_w {:.1} ns per KiB), has an error of {:.0} % and \
+             is off by {:.1} x at worst.</p>",
+            flat.t_s,
+            flat.t_w * 1024.0,
+            flat.rms() * 100.0,
+            flat.worst_factor()
         );
     }
     let mut residuals = Vec::new();

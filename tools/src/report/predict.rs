@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 /// Sizes of the modelled curves, in bytes of the vector.
 const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+/// The share of the calls that are many.
+const MANY: f64 = 0.05;
 /// Steps of all ranks beyond which an algorithm is left out: it is no candidate on so many ranks.
 const MOST_WORK: usize = 1 << 18;
 /// Curves that are drawn.
@@ -116,11 +118,12 @@ fn rates(run: &Run) -> Vec<LevelRates> {
     all
 }
 
-/// A place where calls were measured and no rates were fitted.
+/// Whether many calls were measured at a place of which no rates were fitted.
 pub(crate) fn unfitted(run: &Run) -> bool {
-    let rates = rates(run);
+    let (rates, rows) = (rates(run), Row::all(run));
     let fitted = |place: &str| place == "any" || rates.iter().any(|own| own.place == place);
-    !rates.is_empty() && Row::all(run).iter().any(|row| !fitted(&row.place))
+    let without = rows.iter().filter(|row| !fitted(&row.place)).count();
+    !rates.is_empty() && without as f64 > MANY * rows.len() as f64
 }
 
 fn tenth(ns: f64) -> f64 {
