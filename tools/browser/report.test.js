@@ -163,7 +163,7 @@ const tests = {
     const now = () => page.locator("#now").textContent();
     const grounds = await page.locator("#ground option").allTextContents();
     assert.equal(grounds.length, 3, String(grounds));
-    assert.match(grounds[1], /^this machine/);
+    assert.match(grounds[1], /^This machine/);
     assert.ok(await page.locator("#placed").isDisabled());
     await page.locator("#step").fill("1");
     // The larger machine: two packages, so scattered neighbours cross the machine.

@@ -200,7 +200,7 @@ fn random_arguments() {
     std::fs::write(dir.join("run.json"), saved["sections"][0]["result"].to_string()).unwrap();
     let flags = COMMANDS.map(|(command, _)| flags(command));
     let mut codes: BTreeMap<(&str, i32), usize> = BTreeMap::new();
-    for _ in 0..400 * scale {
+    for _ in 0..300 * scale {
         let which = random.below(COMMANDS.len());
         let (command, short) = COMMANDS[which];
         let mut args: Vec<String> = vec![command.to_string()];

@@ -158,12 +158,19 @@ class Chart {
   // As many sizes as there is room for.
   splits() {
     const { sizes } = this.data;
-    const every = Math.ceil(sizes.length / Math.max(2, Math.floor((this.width() - 90) / 62)));
-    return sizes.filter((_, i) => i % every === 0);
+    // The axis is logarithmic, from a third below the first to half above the last.
+    const pixels = (this.width() - 90) / Math.log((sizes.at(-1) / sizes[0]) * 2.25);
+    let last = 0;
+    return sizes.filter((bytes) => {
+      const fits = !last || Math.log(bytes / last) * pixels >= 56;
+      if (fits) last = bytes;
+      return fits;
+    });
   }
 
   width() {
-    return printing ? 340 : Math.max(240, Math.floor(this.plot.clientWidth));
+    if (printing) return this.figure.classList.contains("wide") ? 640 : 310;
+    return Math.max(240, Math.floor(this.plot.clientWidth));
   }
 
   fit() {

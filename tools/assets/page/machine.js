@@ -11,7 +11,7 @@ const drawn = (name, attributes = {}, text) => {
 
 // Sizes in units of the drawing.
 const CHIP = 5; // the radius of a rank
-const PITCH = 15; // the room that a rank takes
+const PITCH = 18; // the room that a rank takes
 const IDLE = 5; // the side of a core without ranks
 const GAP = 4;
 const TITLE = 6; // a room's name
@@ -21,8 +21,8 @@ const LETTER = 1.9; // the width of a letter of it
 const HUES = { pu: "core", core: "core", l1: "core", l2: "l2", l3: "l3", l4: "l3", l5: "l3", die: "group", group: "group", numa: "numa", package: "package" };
 const hue = (level) => `at-${HUES[level] ?? "machine"}`;
 
-// Things in rows, so that all together are about `aspect` times as wide as high.
-function rows(things, aspect) {
+// Things in rows, so that all together are about `aspect` times as wide as high; `least` is as wide as it will be anyway.
+function rows(things, aspect, least) {
   const tried = things.map((_, i) => {
     const columns = i + 1;
     const lines = [];
@@ -33,7 +33,7 @@ function rows(things, aspect) {
     const height = lines.reduce((sum, line) => sum + high(line) + GAP, -GAP);
     // Full rows look better.
     const ragged = things.length % columns ? 0.2 : 0;
-    return { lines, high, width, height, bad: Math.abs(Math.log(width / height / aspect)) + ragged };
+    return { lines, high, width, height, bad: Math.abs(Math.log(Math.max(width, least) / height / aspect)) + ragged };
   });
   return tried.reduce((best, one) => (one.bad < best.bad ? one : best));
 }
@@ -74,7 +74,7 @@ function machineView(plan, places, aspect) {
     for (let core = from; core < to; core += 1) {
       if (!children.some((child) => core >= plan.rooms[child].from && core < plan.rooms[child].to)) own.push(coreThing(core));
     }
-    const blocks = [own, inner].filter((things) => things.length).map((things) => rows(things, aspect));
+    const blocks = [own, inner].filter((things) => things.length).map((things) => rows(things, aspect, name.length * LETTER));
     const width = Math.max(name.length * LETTER, ...blocks.map((block) => block.width)) + 2 * GAP;
     const height = blocks.reduce((sum, block) => sum + block.height + GAP, TITLE);
     const draw = (x, y) => {
@@ -83,7 +83,7 @@ function machineView(plan, places, aspect) {
       let top = y + TITLE;
       for (const block of blocks) {
         for (const line of block.lines) {
-          let left = x + GAP;
+          let left = x + (width - block.width) / 2;
           for (const thing of line) {
             thing.draw(left, top);
             left += thing.width + GAP;

@@ -107,7 +107,7 @@ function show(step, moving) {
     const text = `Step ${at}: rank ${src} to rank ${dst}\n${where}blocks ${blocks}\n${words} words`;
     const group = drawn("g", { class: `message ${kinds[i]}`, tabindex: 0, role: "img", "aria-label": text.replaceAll("\n", ", ") });
     group.append(drawn("path", { d: path, class: "hit" }), drawn("path", { d: path, class: "way", pathLength: 1, "marker-end": `url(#head-${kinds[i]})` }));
-    if (own.length <= 16 && blocks.length <= 9) group.append(drawn("text", { x: middle[0], y: middle[1] }, blocks));
+    if (own.length <= 16 && blocks.length <= 9 && !(met && blocks === "*")) group.append(drawn("text", { x: middle[0], y: middle[1] }, blocks));
     const open = () => hint(group, text);
     group.addEventListener("mouseenter", open);
     group.addEventListener("focus", open);

@@ -1,7 +1,7 @@
 //! `phalanx bandwidth`: how fast a core reads, copies and combines what another
 //! has just written, and what all cores reach together.
 
-use super::latency::{about, alone, draw, head, now, parse_samples, row};
+use super::latency::{alone, begin, draw, head, parse_samples, put, row};
 use crate::bench::machine::available_memory;
 use crate::failure::Failure;
 use crate::matrix::axis::{Axis, shared};
@@ -10,7 +10,7 @@ use crate::matrix::run::Run;
 use crate::matrix::summary::table;
 use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
-use crate::output::{Format, OutputArgs};
+use crate::output::OutputArgs;
 use crate::pair::bandwidth::{Case, Work, measure};
 use crate::pair::rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
@@ -114,18 +114,13 @@ impl Bandwidth {
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.pus.is_none())?;
         self.check_memory(pus.len())?;
-        let mut sink = self.output.open()?;
+        let sink = self.output.open()?;
         interrupt::listen();
         let run = self.measure(&machine, &pus)?;
         if let Some(file) = &self.svg {
             draw(file, &self.grid(&run, &machine), &run)?;
         }
-        sink.write(&match self.output.format {
-            Format::Text => self.text(&run, &machine),
-            Format::Tsv => run.tsv(),
-            Format::Json => format!("{:#}\n", run.object()),
-        })?;
-        if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
+        put(sink, self.output.format, &run, || self.text(&run, &machine))
     }
 
     fn works(&self) -> Vec<Work> {
@@ -148,16 +143,8 @@ impl Bandwidth {
 
     fn measure(&self, machine: &Machine, pus: &[usize]) -> Result<Run, Failure> {
         let axis = Axis::new(machine, pus);
-        let mut run = Run {
-            command: "bandwidth".to_string(),
-            date: now(),
-            machine: about(machine),
-            groups: axis.object(),
-            pus: axis.pus.clone(),
-            columns: ["level", "op"].map(String::from).to_vec(),
-            notes: Vec::new(),
-            rows: Vec::new(),
-        };
+        let mut run =
+            begin("bandwidth", machine, &axis, ["level", "op"].map(String::from).to_vec());
         if let [only] = axis.pus[..] {
             run.notes.push(format!("{}; only its own buffer", alone(machine, only)));
         }

@@ -10,7 +10,7 @@ use crate::matrix::summary::{classes, table};
 use crate::matrix::svg::svg;
 use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
-use crate::output::{Format, OutputArgs};
+use crate::output::{Format, OutputArgs, Sink};
 use crate::pair::latency::{Home, Via, Way, measure};
 use crate::pair::rounds::{Effort, Placed};
 use crate::pair::team::{parse_pus, team, units};
@@ -107,18 +107,13 @@ impl Latency {
         }
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.per_core)?;
-        let mut sink = self.output.open()?;
+        let sink = self.output.open()?;
         interrupt::listen();
         let run = self.measure(&machine, &pus)?;
         if let Some(file) = &self.svg {
             draw(file, &self.grid(&run, &machine), &run)?;
         }
-        sink.write(&match self.output.format {
-            Format::Text => self.text(&run, &machine),
-            Format::Tsv => run.tsv(),
-            Format::Json => format!("{:#}\n", run.object()),
-        })?;
-        if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
+        put(sink, self.output.format, &run, || self.text(&run, &machine))
     }
 
     fn ways(&self) -> Vec<Way> {
@@ -146,16 +141,7 @@ impl Latency {
     fn measure(&self, machine: &Machine, pus: &[usize]) -> Result<Run, Failure> {
         let axis = Axis::new(machine, pus);
         let columns = ["level", "via", "kind", "home"].map(String::from).to_vec();
-        let mut run = Run {
-            command: "latency".to_string(),
-            date: now(),
-            machine: about(machine),
-            groups: axis.object(),
-            pus: axis.pus.clone(),
-            columns,
-            notes: Vec::new(),
-            rows: Vec::new(),
-        };
+        let mut run = begin("latency", machine, &axis, columns);
         let pus = &axis.pus;
         if let [only] = pus[..] {
             run.notes.push(alone(machine, only));
@@ -278,6 +264,35 @@ pub(super) fn row(
         labels,
         bytes,
     })
+}
+
+/// A run in which nothing has been measured yet.
+pub(super) fn begin(command: &str, machine: &Machine, axis: &Axis, columns: Vec<String>) -> Run {
+    Run {
+        command: command.to_string(),
+        date: now(),
+        machine: about(machine),
+        groups: axis.object(),
+        pus: axis.pus.clone(),
+        columns,
+        notes: Vec::new(),
+        rows: Vec::new(),
+    }
+}
+
+/// Writes a run, also one that was interrupted.
+pub(super) fn put(
+    mut sink: Sink,
+    format: Format,
+    run: &Run,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    sink.write(&match format {
+        Format::Text => text(),
+        Format::Tsv => run.tsv(),
+        Format::Json => format!("{:#}\n", run.object()),
+    })?;
+    if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Machine and notes, for the head of a text.

@@ -39,7 +39,7 @@ pub(crate) struct ReportArgs {
     /// The page
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// Ranks of the collectives [default: one per physical core]
+    /// Ranks of the collectives [default: one per physical core that may be used]
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks, conflicts_with = "from")]
     ranks: Option<usize>,
     /// About 20 seconds of measurements
@@ -98,12 +98,18 @@ impl ReportArgs {
         }
         let ranks = match self.ranks {
             Some(ranks) => ranks,
-            None => Machine::this().map_err(Failure::run)?.cores().len().clamp(1, MAX_RANKS),
+            None => cores(&Machine::this().map_err(Failure::run)?),
         };
         interrupt::listen();
         let seconds = if self.quick { QUICK } else { self.seconds };
         gather(&Wish { seconds, ranks, model })
     }
+}
+
+/// The cores that this process may use.
+fn cores(machine: &Machine) -> usize {
+    let usable = |pus: &[usize]| pus.iter().any(|&pu| machine.is_allowed(pu));
+    machine.cores().iter().filter(|core| usable(&core.pus)).count().clamp(1, MAX_RANKS)
 }
 
 /// Whether a file can be written, without taking away what is there.

@@ -33,6 +33,8 @@ const RATES: f64 = 40.0;
 const OVERHEAD: f64 = 2.2;
 /// All is over after so many times the wished time, and [`RATES`].
 const PATIENCE: f64 = 1.5;
+/// Fits of rates at most after the first one.
+const AGAIN: usize = 2;
 /// Rounds of each curve.
 const ROUNDS: usize = 3;
 
@@ -85,7 +87,7 @@ pub(crate) fn gather(wish: &Wish) -> Result<Run, Failure> {
     }
     progress.clear();
     let mut run = Run::new(json!({
-        "seconds": (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+        "seconds": 0,
         "environment": environment,
         "ranks": wish.ranks,
         "machine": machine_object(&machine),
@@ -94,19 +96,36 @@ pub(crate) fn gather(wish: &Wish) -> Result<Run, Failure> {
         "predictions": {},
         "modelled": modelled,
     }));
+    // The host may have moved the cores since the fit: those of the calls have rates of their own.
+    for again in 0..AGAIN {
+        let left = limit.saturating_sub(started.elapsed());
+        if !predict::unfitted(&run) || left.is_zero() || interrupt::asked() {
+            break;
+        }
+        run.push(section(&program, steps.len() + again, &rates(), left));
+    }
     let predictions = predict::predictions(&machine, &run)?;
+    run.set("seconds", json!((started.elapsed().as_secs_f64() * 10.0).round() / 10.0));
     run.set("predictions", predictions);
     Ok(run)
 }
 
-fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
-    let Wish { seconds, ranks, .. } = *wish;
-    let of = |text: String, draws, share: f64| Step {
+fn of(text: String, draws: bool, share: f64) -> Step {
+    Step {
         args: text.split_whitespace().map(String::from).collect(),
         draws,
         // A slow machine is better than none: what is long is ended only when it is very long.
         limit: Duration::from_secs_f64((share * 4.0).max(20.0)),
-    };
+    }
+}
+
+/// The fit of t_s and t_w. What it takes depends on how many levels there are, not on the time that is given.
+fn rates() -> Step {
+    of("calibrate --rates".to_string(), false, RATES)
+}
+
+fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
+    let Wish { seconds, ranks, .. } = *wish;
     let units = units(machine);
     let pairs = (units.len() * units.len().saturating_sub(1)).max(1) as f64;
     let list = crate::source::list(&units);
@@ -115,8 +134,7 @@ fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
     let mut steps = vec![
         of(format!("latency --pus {list} --samples {samples:.0}"), true, seconds * LATENCY),
         of(format!("bandwidth --pus {list} -e 8M --samples 20"), true, seconds * BANDWIDTH),
-        // What it takes depends on how many levels there are, not on the time that is given.
-        of("calibrate --rates".to_string(), false, RATES),
+        rates(),
     ];
     let sizes = SIZES.map(size::text).join(",");
     let rows = |operation: Operation| {

@@ -4,6 +4,7 @@ use super::collectives::{figure, place_of};
 use super::curves::{Curves, FAR_OFF, size, time};
 use super::html::{details, escape, table};
 use super::run::Run;
+use crate::calibrate::fit::{Fit, Point};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -87,11 +88,6 @@ fn ratios(all: &[Curves]) -> String {
     let lines: Vec<Vec<String>> = wrong
         .iter()
         .map(|w| {
-            let far = if w.ratio > 1.0 {
-                format!("{:.1} x longer", w.ratio)
-            } else {
-                format!("{:.1} x shorter", 1.0 / w.ratio)
-            };
             let at = if w.bytes == 0 { "-".to_string() } else { size(w.bytes) };
             vec![
                 w.op.clone(),
@@ -99,13 +95,20 @@ fn ratios(all: &[Curves]) -> String {
                 at,
                 time(w.measured),
                 time(w.measured / w.ratio),
-                far,
+                format!("{:.2} x", w.ratio),
                 format!("{} of {}", w.sizes[0], w.sizes[1]),
             ]
         })
         .collect();
-    let head =
-        ["operation", "algorithm", "worst at", "measured", "modelled", "takes", "sizes so wrong"];
+    let head = [
+        "operation",
+        "algorithm",
+        "worst at",
+        "measured",
+        "modelled",
+        "measured / modelled",
+        "sizes so wrong",
+    ];
     let worst = |lines: &[Vec<String>]| table("Where the model is wrong", &head, 2, lines);
     let (first, rest) = lines.split_at(lines.len().min(SHOWN));
     if !first.is_empty() {
@@ -144,8 +147,8 @@ fn published(run: &Run) -> Option<f64> {
 fn fits(run: &Run) -> String {
     let Some(section) = run.section("calibrate") else { return String::new() };
     let mut out = super::page::trouble(&section);
-    let rates = section.result["levels"].as_array().map_or(&[][..], Vec::as_slice);
-    let lines = fitted(run);
+    let rates = run.fitted(|result| &result["levels"]);
+    let lines = lines(run);
     if rates.is_empty() {
         return out + "<p>No t_s and t_w: no pair of cores could be measured.</p>\n";
     }
@@ -189,15 +192,21 @@ fn fits(run: &Run) -> String {
     out += "<p>A message of m bytes takes t_s + t_w m: fitted here to messages between two cores, by level, by least squares \
             of the relative errors.</p>\n";
     out += &table("Start-up time t_s and time per KiB t_w", &head, 2, &rows);
-    let flat = &section.result["evidence"]["levels"]["flat"];
-    if let (true, Some(factor)) = (rows.len() > 1, flat["worst_factor"].as_f64()) {
+    // All lines, which may be of several fits.
+    let points = lines.iter().flat_map(|line| line["points"].as_array().into_iter().flatten());
+    let points = points.filter_map(|p| {
+        Some(Point { bytes: p["bytes"].as_u64()? as usize, ns: p["ns_median"].as_f64()? })
+    });
+    let flat = Fit::of(&points.collect::<Vec<_>>());
+    if let (true, Some(flat)) = (rows.len() > 1, flat) {
         let _ = writeln!(
             out,
-            "<p>One line for all of these, the flat model (t_s {} ns, t_w {} ns per KiB), has an error of {} % and is off by \
-             {factor:.1} x at worst.</p>",
-            number(&flat["t_s_ns"], 1.0, 0),
-            number(&flat["t_w_ns_per_byte"], 1024.0, 1),
-            number(&flat["rms_error"], 100.0, 0)
+            "<p>One line for all of these, the flat model (t_s {:.0} ns, t_w {:.1} ns per KiB), has an error of {:.0} % and \
+             is off by {:.1} x at worst.</p>",
+            flat.t_s,
+            flat.t_w * 1024.0,
+            flat.rms() * 100.0,
+            flat.worst_factor()
         );
     }
     let mut residuals = Vec::new();
@@ -221,7 +230,7 @@ fn fits(run: &Run) -> String {
         .iter()
         .filter_map(|line| line["place"].as_str())
         .filter(|place| *place != "any")
-        .map(|place| format!("{place}: {}", place_of(place)))
+        .map(place_of)
         .collect();
     let mut note = "Messages from one core to another, and the line through them.".to_string();
     if !places.is_empty() {
@@ -233,10 +242,8 @@ fn fits(run: &Run) -> String {
     out + &figure("fit", "messages between two cores", &note, &more, " wide")
 }
 
-fn fitted(run: &Run) -> Vec<&Value> {
-    let Some(section) = run.section("calibrate") else { return Vec::new() };
-    let lines = section.result["evidence"]["levels"]["lines"].as_array();
-    lines.into_iter().flatten().collect()
+fn lines(run: &Run) -> Vec<&Value> {
+    run.fitted(|result| &result["evidence"]["levels"]["lines"])
 }
 
 /// "l3, ccx"
@@ -250,7 +257,7 @@ fn label(line: &Value) -> String {
 
 /// What the script draws of the fits.
 pub(crate) fn fit_chart(run: &Run) -> Value {
-    let lines = fitted(run);
+    let lines = lines(run);
     let points = |line: &Value, key: &str| -> Vec<(u64, f64)> {
         let points = line["points"].as_array().into_iter().flatten();
         points

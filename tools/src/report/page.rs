@@ -89,7 +89,7 @@ const TESTED: &str = "globalThis.phalanxReport = { charts, player };\n";
 fn plans(run: &Run) -> Vec<Value> {
     let cpu = run.part("environment")["cpu"].as_str().unwrap_or("unknown");
     let titles = [
-        ("placement", format!("this machine, {cpu}")),
+        ("placement", format!("This machine ({cpu})")),
         ("modelled", run.part("modelled")["name"].as_str().unwrap_or("another").to_string()),
     ];
     let plan = |(part, title): (&str, String)| {
@@ -148,6 +148,34 @@ fn machine(run: &Run, environment: &Value) -> String {
         out += &drawing(svg, &caption);
     }
     out + "</section>\n"
+}
+
+/// What went wrong with many: each reason once.
+fn troubles<'a>(sections: impl Iterator<Item = Section<'a>>) -> String {
+    let mut reasons: Vec<(&str, Vec<Section<'_>>)> = Vec::new();
+    for section in sections {
+        let Some(why) = section.error else { continue };
+        match reasons.iter_mut().find(|(own, _)| *own == why) {
+            Some((_, all)) => all.push(section),
+            None => reasons.push((why, vec![section])),
+        }
+    }
+    let said = |(why, all): &(&str, Vec<Section<'_>>)| match all.as_slice() {
+        [one] => trouble(one),
+        many => {
+            let list: String = many
+                .iter()
+                .map(|s| format!("<li><code>{}</code></li>\n", escape(s.command)))
+                .collect();
+            let why = escape(why.trim_end_matches('.'));
+            format!(
+                "<div class=\"warning\">{} of these commands: {why}.\n{}</div>\n",
+                many.len(),
+                details("Which", &format!("<ul>{list}</ul>\n"))
+            )
+        }
+    };
+    reasons.iter().map(said).collect()
 }
 
 /// What went wrong with a section.
@@ -216,7 +244,7 @@ fn how(run: &Run) -> String {
         let _ = writeln!(lines, "<li><code>{}</code></li>", escape(section.command));
     }
     out += &details("Commands", &format!("<ol>{lines}</ol>\n"));
-    run.sections().filter(|s| s.command.contains(" bench ")).for_each(|s| out += &trouble(&s));
+    out += &troubles(run.sections().filter(|s| s.command.contains(" bench ")));
     out += &details(
         "Licence of the chart library (uPlot)",
         &format!("<pre>{}</pre>\n", escape(CHARTS_LICENCE)),

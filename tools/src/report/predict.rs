@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::place::outcome::Outcome;
 use crate::place::topology::Topology;
 use phalanx::machine::Machine;
-use phalanx::model::{Effect, Effects, Levels, MachineCosts, Profile, Simulation};
+use phalanx::model::{Effect, Effects, LevelRates, Levels, MachineCosts, Profile, Simulation};
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use serde_json::{Value, json};
@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 /// Sizes of the modelled curves, in bytes of the vector.
 const SIZES: [usize; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+/// The share of the calls that are many.
+const MANY: f64 = 0.05;
 /// Steps of all ranks beyond which an algorithm is left out: it is no candidate on so many ranks.
 const MOST_WORK: usize = 1 << 18;
 /// Curves that are drawn.
@@ -71,9 +73,8 @@ pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure
         Ok(modelled) => modelled,
         Err(why) => return Ok(nothing(&why.line().unwrap_or_default())),
     };
-    let profile =
-        run.section("calibrate").and_then(|s| Profile::from_json(&s.result.to_string()).ok());
-    let rates = profile.as_ref().map_or(&[][..], |profile| profile.levels());
+    let rates = rates(run);
+    let rates = &rates[..];
     let fitted = |place: &str| levels(rates, machine, place);
     let by_place: BTreeMap<String, Option<Levels>> =
         Row::all(run).into_iter().map(|row| (row.place.clone(), fitted(&row.place))).collect();
@@ -101,6 +102,28 @@ pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure
     }
     let by = if rates.is_empty() { "published" } else { "calibrated" };
     Ok(json!({ "by": by, "costs": of, "missing": null, "rows": rows }))
+}
+
+/// The rates that this run fitted.
+fn rates(run: &Run) -> Vec<LevelRates> {
+    let mut all: Vec<LevelRates> = Vec::new();
+    for section in run.sections().filter(|s| s.command.contains(" calibrate")) {
+        let Ok(profile) = Profile::from_json(&section.result.to_string()) else { continue };
+        for rates in profile.levels() {
+            if !all.iter().any(|own| own.level == rates.level && own.place == rates.place) {
+                all.push(rates.clone());
+            }
+        }
+    }
+    all
+}
+
+/// Whether many calls were measured at a place of which no rates were fitted.
+pub(crate) fn unfitted(run: &Run) -> bool {
+    let (rates, rows) = (rates(run), Row::all(run));
+    let fitted = |place: &str| place == "any" || rates.iter().any(|own| own.place == place);
+    let without = rows.iter().filter(|row| !fitted(&row.place)).count();
+    !rates.is_empty() && without as f64 > MANY * rows.len() as f64
 }
 
 fn tenth(ns: f64) -> f64 {

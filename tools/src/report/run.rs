@@ -115,6 +115,13 @@ impl Run {
         self.object.insert(name.to_string(), part);
     }
 
+    /// One more section.
+    pub(crate) fn push(&mut self, section: Value) {
+        if let Some(Value::Array(sections)) = self.object.get_mut("sections") {
+            sections.push(section);
+        }
+    }
+
     /// What was run, in order.
     pub(crate) fn sections(&self) -> impl Iterator<Item = Section<'_>> {
         let all = self.part("sections").as_array().map_or(&[][..], Vec::as_slice);
@@ -129,6 +136,20 @@ impl Run {
     /// What was run of one of this tool's commands.
     pub(crate) fn section(&self, name: &str) -> Option<Section<'_>> {
         self.sections().find(|s| s.command.split_whitespace().nth(1) == Some(name))
+    }
+
+    /// What every fit of rates has at `at`, a list of objects with a level and a place; the first of each. There are several
+    /// fits where the cores moved in between.
+    pub(crate) fn fitted(&self, at: impl Fn(&Value) -> &Value) -> Vec<&Value> {
+        let fits = self.sections().filter(|s| s.command.contains(" calibrate"));
+        let mut found: Vec<&Value> = Vec::new();
+        for one in fits.filter_map(|s| at(s.result).as_array()).flatten() {
+            if !found.iter().any(|own| own["level"] == one["level"] && own["place"] == one["place"])
+            {
+                found.push(one);
+            }
+        }
+        found
     }
 
     /// The whole, as it is saved.
