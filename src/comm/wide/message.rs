@@ -75,7 +75,13 @@ impl<'n, 'a> Wire<'n, 'a> {
     /// # Safety
     /// They are valid for reads, of the type that the fingerprint of the call in
     /// progress says, until `finish`.
-    pub(in crate::comm) unsafe fn post(&mut self, peer: usize, data: *const u8, n: usize, size: usize) {
+    pub(in crate::comm) unsafe fn post(
+        &mut self,
+        peer: usize,
+        data: *const u8,
+        n: usize,
+        size: usize,
+    ) {
         let (to, local) = self.node.layout().place(peer);
         let bytes = n * size;
         if to == self.node.node() {
@@ -115,7 +121,13 @@ impl<'n, 'a> Wire<'n, 'a> {
     ///
     /// # Safety
     /// As `post`, for writes.
-    pub(in crate::comm) unsafe fn take(&mut self, peer: usize, data: *mut u8, n: usize, size: usize) {
+    pub(in crate::comm) unsafe fn take(
+        &mut self,
+        peer: usize,
+        data: *mut u8,
+        n: usize,
+        size: usize,
+    ) {
         let (from, local) = self.node.layout().place(peer);
         let bytes = n * size;
         if from == self.node.node() {
