@@ -38,12 +38,15 @@ impl First {
     }
 }
 
+/// A transfer, and what is sent by it if that is not the caller's.
+type Sent = (Box<dyn Pending>, Option<Box<First>>);
+
 /// Messages of one call.
 pub(in crate::comm) struct Wire<'n, 'a> {
     node: &'n mut Narrow<'a>,
     digest: [u64; 2],
     /// On their way, with what is sent.
-    sends: Vec<(Box<dyn Pending>, Option<Box<First>>)>,
+    sends: Vec<Sent>,
 }
 
 impl<'n, 'a> Wire<'n, 'a> {
