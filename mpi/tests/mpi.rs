@@ -203,7 +203,7 @@ fn returns() {
 }
 
 fn late() {
-    on(builder().deadline(Duration::from_millis(500)), |comm| {
+    on(builder().deadline(Duration::from_secs(3)), |comm| {
         if comm.node() == 0 {
             std::thread::sleep(Duration::from_secs(60));
         }

@@ -150,7 +150,9 @@ fn layout(net: &dyn Net, threads: usize, deadline: Option<Duration>) -> Result<L
         if let Some(limit) = deadline
             && since.elapsed() > limit
         {
-            return Err(NetError::new(format!("has waited {limit:?} for the other nodes")));
+            return Err(NetError::new(format!(
+                "has waited {limit:?} for the other nodes, the team's deadline"
+            )));
         }
     }
     drop(pending);
