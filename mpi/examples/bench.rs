@@ -164,7 +164,9 @@ fn main() -> ExitCode {
             if cluster.node() == 0 {
                 let (nodes, us) = (cluster.nodes(), seconds * 1e6);
                 let rate = bytes as f64 / seconds / 1e6;
-                println!("{name}\t{nodes}\t{ranks}\t{bytes}\t{iterations}\t{us:.2}\t{rate:.0}\t{bad}");
+                println!(
+                    "{name}\t{nodes}\t{ranks}\t{bytes}\t{iterations}\t{us:.2}\t{rate:.0}\t{bad}"
+                );
             }
             if bytes == 0 || bytes * 8 > most {
                 break;

@@ -170,7 +170,13 @@ impl Maker<'_> {
 
     /// # Safety
     /// As `Net::start`.
-    unsafe fn send(&mut self, to: usize, tag: usize, at: *const u8, n: usize) -> Result<(), NetError> {
+    unsafe fn send(
+        &mut self,
+        to: usize,
+        tag: usize,
+        at: *const u8,
+        n: usize,
+    ) -> Result<(), NetError> {
         let comm = self.engine.comm.0;
         for (offset, len) in self.pieces(n) {
             let (at, to, tag) = (at.wrapping_add(offset).cast(), to as c_int, tag as c_int);
@@ -184,7 +190,13 @@ impl Maker<'_> {
 
     /// # Safety
     /// As `Net::start`.
-    unsafe fn recv(&mut self, from: usize, tag: usize, at: *mut u8, n: usize) -> Result<(), NetError> {
+    unsafe fn recv(
+        &mut self,
+        from: usize,
+        tag: usize,
+        at: *mut u8,
+        n: usize,
+    ) -> Result<(), NetError> {
         let comm = self.engine.comm.0;
         for (offset, len) in self.pieces(n) {
             let (at, from, tag) = (at.wrapping_add(offset).cast(), from as c_int, tag as c_int);
@@ -303,7 +315,8 @@ unsafe impl Net for Engine {
                     let (from, to) = (starts(send_counts), starts(recv_counts));
                     let nodes = self.members.len();
                     for k in 1..nodes {
-                        let (next, last) = ((self.node + k) % nodes, (self.node + nodes - k) % nodes);
+                        let (next, last) =
+                            ((self.node + k) % nodes, (self.node + nodes - k) % nodes);
                         let at = recv.wrapping_add(to[last]);
                         make.recv(last, own_tag, at, recv_counts[last])?;
                         let at = send.wrapping_add(from[next]);
@@ -311,7 +324,11 @@ unsafe impl Net for Engine {
                     }
                     let (from, to) = (from[self.node], to[self.node]);
                     let n = send_counts[self.node].min(recv_counts[self.node]);
-                    std::ptr::copy_nonoverlapping(send.wrapping_add(from), recv.wrapping_add(to), n);
+                    std::ptr::copy_nonoverlapping(
+                        send.wrapping_add(from),
+                        recv.wrapping_add(to),
+                        n,
+                    );
                 }
                 Transfer::Send { to, tag, at, bytes } => make.send(to, tag, at, bytes)?,
                 Transfer::Recv { from, tag, at, bytes } => make.recv(from, tag, at, bytes)?,

@@ -51,7 +51,8 @@ fn digest(mut file: File) -> std::io::Result<u64> {
         }
         buffer[n..].iter_mut().take(8).for_each(|b| *b = 0);
         for word in buffer[..n.next_multiple_of(8).min(1 << 20)].as_chunks::<8>().0 {
-            sum = (sum.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            sum = (sum.rotate_left(5) ^ u64::from_le_bytes(*word))
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
 }

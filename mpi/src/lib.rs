@@ -157,7 +157,7 @@ impl Builder {
         self
     }
 
-    /// For tests: the most bytes of one call of MPI's.
+    /// For tests: the most bytes of one call of MPI's, from 2048 on.
     #[doc(hidden)]
     pub fn piece(mut self, bytes: usize) -> Self {
         self.piece = bytes;
@@ -221,7 +221,7 @@ impl Builder {
         let (nodes, node) = (world.size(), world.rank());
         let name = format!("node {node} of {nodes} ({})", raw::host());
         // All threads may call MPI only where that is asked for: it costs locks.
-        let calls = Arc::new(Calls::new(self.lanes, self.piece.max(1), nodes, name));
+        let calls = Arc::new(Calls::new(self.lanes, self.piece.max(2 << 10), nodes, name));
         if let Some(what) = launch::wrong_launcher(nodes) {
             launch::refuse(&calls, &what);
         }

@@ -46,9 +46,24 @@ const CASES: &[Case] = &[
     Case { name: "lanes", threads: &[2, 2], run: lanes, expect: Good },
     Case { name: "external", threads: &[2, 1], run: external, expect: Good },
     Case { name: "splits", threads: &[2, 2], run: splits, expect: Good },
-    Case { name: "panic-0", threads: &[2, 2], run: || panics(0), expect: Bad("rank 0 panicked: bad luck") },
-    Case { name: "panic-1", threads: &[2, 2], run: || panics(1), expect: Bad("rank 1 panicked: bad luck") },
-    Case { name: "panic-3", threads: &[2, 2], run: || panics(3), expect: Bad("rank 3 panicked: bad luck") },
+    Case {
+        name: "panic-0",
+        threads: &[2, 2],
+        run: || panics(0),
+        expect: Bad("rank 0 panicked: bad luck"),
+    },
+    Case {
+        name: "panic-1",
+        threads: &[2, 2],
+        run: || panics(1),
+        expect: Bad("rank 1 panicked: bad luck"),
+    },
+    Case {
+        name: "panic-3",
+        threads: &[2, 2],
+        run: || panics(3),
+        expect: Bad("rank 3 panicked: bad luck"),
+    },
     Case { name: "panic-main", threads: &[1, 1], run: panics_outside, expect: Bad("bad luck") },
     Case { name: "exit", threads: &[1, 2], run: exits, expect: Bad("ended inside of a run") },
     Case { name: "killed", threads: &[1, 2], run: killed, expect: Bad("") },
@@ -88,7 +103,7 @@ fn whole() {
 }
 
 fn pieces() {
-    battery_on(builder().piece(1000));
+    battery_on(builder().piece(2048));
 }
 
 fn lanes() {
@@ -188,7 +203,7 @@ fn returns() {
 }
 
 fn late() {
-    on(builder().deadline(Duration::from_millis(500)), |comm| {
+    on(builder().deadline(Duration::from_secs(3)), |comm| {
         if comm.node() == 0 {
             std::thread::sleep(Duration::from_secs(60));
         }
@@ -224,7 +239,8 @@ struct Launcher {
 fn launcher() -> Option<Launcher> {
     let program = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_string());
     let said = Command::new(&program).arg("--version").output().ok()?;
-    let open_mpi = String::from_utf8_lossy(&said.stdout).contains("Open MPI");
+    // Open MPI 4 calls itself OpenRTE, MPICH's launcher HYDRA.
+    let open_mpi = !String::from_utf8_lossy(&said.stdout).contains("HYDRA");
     let flags = match open_mpi {
         true => vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
         false => vec![],
@@ -313,7 +329,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let Some(launcher) = launcher() else {
-        println!("SKIPPED: no mpirun here (apt-get install openmpi-bin libopenmpi-dev, or set MPIRUN)");
+        println!(
+            "SKIPPED: no mpirun here (apt-get install openmpi-bin libopenmpi-dev, or set MPIRUN)"
+        );
         return ExitCode::SUCCESS;
     };
     let filter = std::env::args().nth(1).filter(|arg| !arg.starts_with('-')).unwrap_or_default();

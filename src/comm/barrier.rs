@@ -77,7 +77,10 @@ impl Comm {
             commutative: true,
             built_in: None,
         };
-        if !self.is_wide() && self.dims().is_none() && self.algorithm(&task, 1) == Algorithm::BAR_ANY {
+        if !self.is_wide()
+            && self.dims().is_none()
+            && self.algorithm(&task, 1) == Algorithm::BAR_ANY
+        {
             return self.barrier_by_line(sig, at);
         }
         // SAFETY: one element in place; peers compare the fingerprint of a

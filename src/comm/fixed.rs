@@ -238,7 +238,17 @@ impl Comm {
         to: &mut [T],
     ) {
         let cut = Cut::Equal(m);
-        let task = Task { operation, sig, at, root: 0, shift: 0, cut, len: m, commutative: true, built_in: None };
+        let task = Task {
+            operation,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut,
+            len: m,
+            commutative: true,
+            built_in: None,
+        };
         assert!(to.len() == m * self.size() && from.len().is_multiple_of(m.max(1)));
         // SAFETY: the output has p blocks, as the input of an all-to-all has;
         // that of an all-gather has one; the borrows last for the call.

@@ -198,7 +198,17 @@ impl Comm {
         mine: &[T],
         all: &mut [T],
     ) {
-        let task = Task { operation, sig, at, root, shift: 0, cut, len, commutative: true, built_in: None };
+        let task = Task {
+            operation,
+            sig,
+            at,
+            root,
+            shift: 0,
+            cut,
+            len,
+            commutative: true,
+            built_in: None,
+        };
         // SAFETY: the callers have checked the lengths; the borrows last for
         // the call.
         unsafe {

@@ -253,9 +253,7 @@ fn across<T: Element, R>(
     let mut work = Some(|| match &addresses[..] {
         [] => work(&[]),
         // SAFETY: the field; until `work` is over nobody writes.
-        [first, ..] => {
-            work(unsafe { std::slice::from_raw_parts(first.cast::<T>(), halo.len()) })
-        }
+        [first, ..] => work(unsafe { std::slice::from_raw_parts(first.cast::<T>(), halo.len()) }),
     });
     let dims: Vec<usize> = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0).collect();
     let mut result = None;

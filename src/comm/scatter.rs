@@ -105,7 +105,17 @@ impl Comm {
         mine: &mut [T],
     ) {
         let operation = Operation::Scatter;
-        let task = Task { operation, sig, at, root, shift: 0, cut, len, commutative: true, built_in: None };
+        let task = Task {
+            operation,
+            sig,
+            at,
+            root,
+            shift: 0,
+            cut,
+            len,
+            commutative: true,
+            built_in: None,
+        };
         // SAFETY: the callers have checked the lengths; the borrows last for
         // the call.
         unsafe {

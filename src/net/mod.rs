@@ -198,7 +198,8 @@ pub enum Transfer<'a> {
         /// How many.
         bytes: usize,
     },
-    /// The next message with this tag; fewer bytes may come.
+    /// The next message with this tag. Where there is room for no more than 2 KiB,
+    /// fewer bytes may come.
     Recv {
         /// From this node.
         from: usize,

@@ -132,11 +132,7 @@ impl Builder {
 }
 
 /// Asks the other nodes how many ranks they have.
-fn layout(
-    net: &dyn Net,
-    threads: usize,
-    deadline: Option<Duration>,
-) -> Result<Layout, NetError> {
+fn layout(net: &dyn Net, threads: usize, deadline: Option<Duration>) -> Result<Layout, NetError> {
     let (nodes, node) = (net.nodes(), net.node());
     if nodes == 1 {
         return Ok(Layout::new(1, &vec![0; threads]));
@@ -154,13 +150,14 @@ fn layout(
         if let Some(limit) = deadline
             && since.elapsed() > limit
         {
-            return Err(NetError::new(format!("has waited {limit:?} for the other nodes")));
+            return Err(NetError::new(format!(
+                "has waited {limit:?} for the other nodes, the team's deadline"
+            )));
         }
     }
     drop(pending);
-    let (least, most) = sizes.iter().fold((u64::MAX, 0), |(least, most), [n, _]| {
-        (least.min(*n), most.max(*n))
-    });
+    let (least, most) =
+        sizes.iter().fold((u64::MAX, 0), |(least, most), [n, _]| (least.min(*n), most.max(*n)));
     if sizes.iter().any(|[_, lanes]| *lanes != sizes[0][1]) {
         return Err(NetError::new("some nodes have lanes and others do not"));
     }

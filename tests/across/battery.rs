@@ -11,7 +11,7 @@ fn x(rank: usize, i: usize, seed: usize) -> u64 {
 }
 
 /// Numbers of very different sizes, whose sum depends on the order.
-pub fn rough(i: usize) -> f64 {
+pub(crate) fn rough(i: usize) -> f64 {
     let size = [1e16, -1e16, 1.0, 1e-8, 3e8][(x(i, 0, 7) % 5) as usize];
     size * ((x(i, 1, 7) % 1000) as f64 / 1000.0 + 0.5)
 }
@@ -43,7 +43,7 @@ const FEWER: [usize; 2] = [1, 290];
 
 /// Runs everything; returns a digest of all results that must not depend on
 /// how ranks are spread over nodes.
-pub fn all(comm: &mut Comm) -> u64 {
+pub(crate) fn all(comm: &mut Comm) -> u64 {
     let digest = one(comm, &LENGTHS);
     // The same in communicators: halves, reversed, interleaved.
     let (r, p) = (comm.rank(), comm.size());
@@ -157,7 +157,8 @@ fn reductions(comm: &mut Comm, n: usize) {
     let want = |i: usize| (0..p).map(|q| x(q, i, n)).reduce(|a, b| (a + b) % captured).unwrap();
     assert!(sum.iter().copied().eq((0..n).map(want)), "all-reduce of {n} by a closure");
     // A built-in whose bits are not MPI's, and a type that MPI does not have.
-    let mut least: Vec<f64> = (0..n).map(|i| if r == 0 { f64::NAN } else { (i + r) as f64 }).collect();
+    let mut least: Vec<f64> =
+        (0..n).map(|i| if r == 0 { f64::NAN } else { (i + r) as f64 }).collect();
     comm.all_reduce(&mut least, op::Min);
     assert!(p == 1 || least.iter().enumerate().all(|(i, &m)| m == (i + 1) as f64));
     let mut wide: Vec<i128> = mine.iter().map(|&v| -i128::from(v)).collect();
@@ -176,7 +177,10 @@ fn reductions(comm: &mut Comm, n: usize) {
     assert!(all.iter().copied().map(Some).eq((0..n).map(|i| product(0..p, i))), "ordered, {n}");
     let mut prefix = matrices.clone();
     comm.scan(&mut prefix, ordered);
-    assert!(prefix.iter().copied().map(Some).eq((0..n).map(|i| product(0..r + 1, i))), "scan of {n}");
+    assert!(
+        prefix.iter().copied().map(Some).eq((0..n).map(|i| product(0..r + 1, i))),
+        "scan of {n}"
+    );
     let mut before = matrices.clone();
     comm.exclusive_scan(&mut before, ordered);
     let want = (0..n).map(|i| product(0..r, i).unwrap_or(matrix(0, i)));

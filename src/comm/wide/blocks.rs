@@ -311,7 +311,7 @@ impl Narrow<'_> {
                 if matches!(self.task.cut, Cut::Pairs { .. }) {
                     self.meet(None);
                     self.compare_tables(&layout, &sends, &recvs);
-                } 
+                }
                 let (send_counts, recv_counts) = (&send_counts[..], &recv_counts[..]);
                 let transfer = Transfer::AllToAll { send, send_counts, recv, recv_counts };
                 match self.task.cut {

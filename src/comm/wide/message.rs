@@ -38,12 +38,15 @@ impl First {
     }
 }
 
+/// A transfer, and what is sent by it if that is not the caller's.
+type Sent = (Box<dyn Pending>, Option<Box<First>>);
+
 /// Messages of one call.
 pub(in crate::comm) struct Wire<'n, 'a> {
     node: &'n mut Narrow<'a>,
     digest: [u64; 2],
     /// On their way, with what is sent.
-    sends: Vec<(Box<dyn Pending>, Option<Box<First>>)>,
+    sends: Vec<Sent>,
 }
 
 impl<'n, 'a> Wire<'n, 'a> {
@@ -75,7 +78,13 @@ impl<'n, 'a> Wire<'n, 'a> {
     /// # Safety
     /// They are valid for reads, of the type that the fingerprint of the call in
     /// progress says, until `finish`.
-    pub(in crate::comm) unsafe fn post(&mut self, peer: usize, data: *const u8, n: usize, size: usize) {
+    pub(in crate::comm) unsafe fn post(
+        &mut self,
+        peer: usize,
+        data: *const u8,
+        n: usize,
+        size: usize,
+    ) {
         let (to, local) = self.node.layout().place(peer);
         let bytes = n * size;
         if to == self.node.node() {
@@ -115,7 +124,13 @@ impl<'n, 'a> Wire<'n, 'a> {
     ///
     /// # Safety
     /// As `post`, for writes.
-    pub(in crate::comm) unsafe fn take(&mut self, peer: usize, data: *mut u8, n: usize, size: usize) {
+    pub(in crate::comm) unsafe fn take(
+        &mut self,
+        peer: usize,
+        data: *mut u8,
+        n: usize,
+        size: usize,
+    ) {
         let (from, local) = self.node.layout().place(peer);
         let bytes = n * size;
         if from == self.node.node() {

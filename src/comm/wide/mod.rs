@@ -286,10 +286,7 @@ impl Comm {
 }
 
 /// A call that nothing but meets.
-fn barrier<'a>(
-    sig: &'static Sig,
-    at: &'static Location<'static>,
-) -> Task<'a> {
+fn barrier<'a>(sig: &'static Sig, at: &'static Location<'static>) -> Task<'a> {
     Task {
         operation: Operation::Barrier,
         sig,
@@ -367,17 +364,8 @@ impl Narrow<'_> {
             Cut::Pairs { .. } => 0,
         };
         let Task { sig, at, commutative, .. } = self.task;
-        let task = Task {
-            operation,
-            sig,
-            at,
-            root,
-            shift: 0,
-            cut,
-            len,
-            commutative,
-            built_in: None,
-        };
+        let task =
+            Task { operation, sig, at, root, shift: 0, cut, len, commutative, built_in: None };
         // No identity is told from one by being null; of what is not looked at,
         // the address may be.
         let output = blocks::non_null(output, kernel);

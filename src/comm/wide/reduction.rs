@@ -184,13 +184,7 @@ impl Narrow<'_> {
     ///
     /// # Safety
     /// `part` has this node's even part of `n` elements; `output` has room for all.
-    unsafe fn hand_on(
-        &mut self,
-        kernel: &Kernel<'_>,
-        part: *const u8,
-        output: *mut u8,
-        n: usize,
-    ) {
+    unsafe fn hand_on(&mut self, kernel: &Kernel<'_>, part: *const u8, output: *mut u8, n: usize) {
         let (parts, size) = (Parts::even(n, self.layout().nodes()), kernel.size());
         let (node, counts) = (self.node(), parts.bytes(size));
         // SAFETY: by the contract.
@@ -354,7 +348,12 @@ impl Narrow<'_> {
 
     /// # Safety
     /// As `perform`, on ranks that are in the order of nodes.
-    pub(super) unsafe fn scan(&mut self, kernel: &Kernel<'_>, identity: *const u8, output: *mut u8) {
+    pub(super) unsafe fn scan(
+        &mut self,
+        kernel: &Kernel<'_>,
+        identity: *const u8,
+        output: *mut u8,
+    ) {
         let Cut::Vector(n) = self.task.cut else { unreachable!("a vector") };
         let (layout, size, node) = (self.layout(), kernel.size(), self.node());
         let (nodes, t, local) = (layout.nodes(), self.comm.port.size(), self.local());
