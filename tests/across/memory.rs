@@ -30,7 +30,7 @@ struct Hub {
     failed: AtomicBool,
 }
 
-pub struct Memory {
+pub(crate) struct Memory {
     hub: Arc<Hub>,
     group: u64,
     nodes: usize,
@@ -41,7 +41,7 @@ pub struct Memory {
 }
 
 /// As many nodes as asked for.
-pub fn nodes(n: usize, lanes: bool) -> Vec<Arc<dyn Net>> {
+pub(crate) fn nodes(n: usize, lanes: bool) -> Vec<Arc<dyn Net>> {
     let hub = Arc::new(Hub::default());
     (0..n).map(|node| Arc::new(Memory::new(&hub, 1, n, node, lanes)) as Arc<dyn Net>).collect()
 }
