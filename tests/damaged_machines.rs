@@ -1,7 +1,11 @@
 //! Damaged input: no reader of machines may panic, hang or give a machine that breaks its promises,
-//! whatever bytes it is fed. Inputs are real ones, mutated by a small deterministic generator.
+//! whatever bytes it is fed; nor may the reader of profiles, or the solver's of Matrix Market files. Inputs are real ones, mutated by a small deterministic generator.
 //!
 //! `PHALANX_FUZZ=100 cargo test --test damaged_machines` tries 100 times as many, others each time.
+
+#[path = "../examples/solver/read.rs"]
+#[allow(dead_code)] // Files are read elsewhere.
+mod matrix;
 
 use std::fs;
 use std::io::Write;
@@ -80,6 +84,54 @@ fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// What is read of a damaged profile is one that can be written and read again, or an error.
+#[cfg(feature = "profile")]
+#[test]
+fn damaged_profiles() {
+    use phalanx::model::{Profile, Tuning};
+    let machine = Machine::from_synthetic("pack:2 [numa] l3:2 core:4 pu:1").unwrap();
+    let profile = Profile::of(&machine, "today").with_tuning(2, Tuning::default()).unwrap();
+    let original = profile.with_tuning(8, Tuning::of(&machine, 8)).unwrap().to_json();
+    let (n, mut random) = tries(3000, 11);
+    let mut read = 0;
+    for _ in 0..n {
+        let text = mutate(original.as_bytes(), &mut random);
+        match Profile::from_json(&String::from_utf8_lossy(&text)) {
+            Ok(profile) => {
+                read += 1;
+                assert_eq!(Profile::from_json(&profile.to_json()).unwrap(), profile);
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert!(0 < read && read < n, "{read} of {n}");
+}
+
+/// The same for matrices; those that are read are symmetric, whatever the file promised.
+#[test]
+fn damaged_matrices() {
+    let general = "%%MatrixMarket matrix coordinate real general\n% small\n3 3 5\n\
+                   1 1 4.0\n2 2 4.0\n3 3 4e0\n1 2 -1.5\n2 1 -1.5\n";
+    let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n4 4 5\n\
+                     1 1 4\n2 2 4\n3 3 4\n4 4 4\n3 1 -1\n";
+    let (n, mut random) = tries(3000, 12);
+    for original in [general, symmetric] {
+        assert!(matrix::parse(original.as_bytes()).is_ok());
+        let mut read = 0;
+        for _ in 0..n {
+            match matrix::parse(&mutate(original.as_bytes(), &mut random)) {
+                Ok(matrix) => {
+                    read += 1;
+                    assert_eq!(matrix.rows(), matrix.cols());
+                    assert!(matrix.iter().all(|(_, (i, j))| matrix.get(j, i).is_some()));
+                }
+                Err(error) => assert!(!error.is_empty()),
+            }
+        }
+        assert!(0 < read && read < n, "{read} of {n}");
+    }
 }
 
 /// A machine that was read must be usable.
