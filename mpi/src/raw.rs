@@ -231,6 +231,12 @@ pub(crate) fn finalize() {
 
 /// Ends all processes of the job with this code.
 pub(crate) fn abort(code: c_int) -> ! {
+    // With the network gone, aborting may itself wait for ever.
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(10));
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(code) }
+    });
     // SAFETY: the world is there from the start. Then this process ends, if MPI has
     // left it.
     unsafe {
