@@ -15,11 +15,13 @@ struct Given {
     blocks: Vec<Vec<u8>>,
 }
 
+/// What each node has given to a call, and how many have taken.
+type Call = (Vec<Option<Given>>, usize);
+
 #[derive(Default)]
 struct State {
-    /// By group and number of the call: what each node has given, and how many
-    /// have taken.
-    calls: HashMap<(u64, u64), (Vec<Option<Given>>, usize)>,
+    /// By group and number of the call.
+    calls: HashMap<(u64, u64), Call>,
     /// By group, sender, receiver and tag.
     messages: HashMap<(u64, usize, usize, usize), VecDeque<Vec<u8>>>,
 }
@@ -77,8 +79,11 @@ struct Waiting {
     take: Take,
 }
 
+/// # Safety
+/// `n` bytes can be read at `at`.
 unsafe fn bytes(at: *const u8, n: usize) -> Vec<u8> {
     let mut v = Vec::<u8>::with_capacity(n);
+    // SAFETY: the caller's promise, and room for `n` bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(at, v.as_mut_ptr(), n);
         v.set_len(n);
@@ -86,15 +91,21 @@ unsafe fn bytes(at: *const u8, n: usize) -> Vec<u8> {
     v
 }
 
+/// # Safety
+/// There is room for `from` at `to`, and nobody else looks there.
 unsafe fn put(to: *mut u8, from: &[u8]) {
+    // SAFETY: the caller's promise; `from` is a copy of this program's own.
     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
 }
 
+/// # Safety
+/// The blocks, one after the other, can be read at `at`.
 unsafe fn blocks(at: *const u8, counts: &[usize]) -> Vec<Vec<u8>> {
     let mut from = at;
     counts
         .iter()
         .map(|&n| {
+            // SAFETY: the caller's promise.
             let block = unsafe { bytes(from, n) };
             from = from.wrapping_add(n);
             block
@@ -156,6 +167,7 @@ impl Pending for Waiting {
             if message.len() > room {
                 return Err(NetError::new("message truncated"));
             }
+            // SAFETY: `start`'s caller keeps `room` bytes there until this is done.
             unsafe { put(at, &message) };
             return Ok(true);
         }
@@ -168,6 +180,8 @@ impl Pending for Waiting {
             return Ok(false);
         }
         let of = |j: usize| &given[j].as_ref().unwrap().blocks;
+        // SAFETY: `start`'s caller keeps room for what this transfer delivers until
+        // it is done, and its counts are those of the others.
         unsafe {
             match &self.take {
                 Take::Root(root, to) => put(*to, &of(*root)[0]),
@@ -226,6 +240,7 @@ unsafe impl Net for Memory {
     }
 
     unsafe fn start(&self, transfer: Transfer<'_>) -> Result<Box<dyn Pending>, NetError> {
+        // SAFETY: the caller's promise about the transfer's memory, here and below.
         let one = |at: *const u8, n: usize| vec![unsafe { bytes(at, n) }];
         let (kind, given, take) = match transfer {
             Transfer::Broadcast { root, at, bytes } if root == self.node => {
@@ -246,10 +261,12 @@ unsafe impl Net for Memory {
                 }
             }
             Transfer::Scatter { root, all, counts, .. } if root == self.node => {
+                // SAFETY: as above.
                 ("scatter", unsafe { blocks(all, counts) }, Take::Nothing)
             }
             Transfer::Scatter { root, mine, .. } => ("scatter", vec![], Take::Part(root, mine)),
             Transfer::AllToAll { send, send_counts, recv, .. } => {
+                // SAFETY: as above.
                 ("all-to-all", unsafe { blocks(send, send_counts) }, Take::Parts(recv))
             }
             Transfer::AllReduce { at, count, number, fold } => {
@@ -259,6 +276,7 @@ unsafe impl Net for Memory {
             Transfer::Send { to, tag, at, bytes: n } => {
                 let mut state = self.hub.state.lock().unwrap();
                 let queue = state.messages.entry((self.group, self.node, to, tag)).or_default();
+                // SAFETY: as above.
                 queue.push_back(unsafe { bytes(at, n) });
                 ("send", vec![], Take::Nothing)
             }
@@ -287,7 +305,8 @@ unsafe impl Net for Memory {
         let split = self.splits.fetch_add(1, SeqCst);
         let made = groups.iter().enumerate().map(|(i, members)| {
             let node = members.iter().position(|&n| n == self.node)?;
-            let id = self.group.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (split << 20 | i as u64 + 1);
+            let id =
+                self.group.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ ((split << 20) | (i as u64 + 1));
             let net = Memory::new(&self.hub, id, members.len(), node, false);
             Some(Arc::new(net) as Arc<dyn Net>)
         });
@@ -295,7 +314,7 @@ unsafe impl Net for Memory {
     }
 
     fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
-        let id = 1 << 40 | lane as u64;
+        let id = (1 << 40) | lane as u64;
         let net = Memory::new(&self.hub, id, self.nodes, self.node, false);
         self.lanes.then(|| Arc::new(net) as Arc<dyn Net>)
     }
