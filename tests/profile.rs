@@ -36,11 +36,11 @@ impl Drop for Scratch {
     }
 }
 
-/// A profile of this machine by which every all-gather of 2 ranks is fused.
+/// A profile of this machine by which every all-to-all of 2 ranks is fused.
 fn own() -> String {
     let machine = phalanx::machine::Machine::this().unwrap();
     let mut tuning = Tuning::of(&machine, 2);
-    tuning.all_gather_fused = 0;
+    tuning.all_to_all_fused = 0;
     Profile::of(&machine, "today").with_tuning(2, tuning).unwrap().to_json()
 }
 
@@ -63,14 +63,14 @@ fn find(variable: Option<&Path>, cache: &Path, wanted: &str) {
     assert!(child.status.success() && text.contains("1 passed"), "{wanted}\n{text}\n{errors}");
 }
 
-/// Whether an automatic all-gather of 8 bytes takes `algorithm`: with a rank
+/// Whether an automatic all-to-all of 8 bytes a block takes `algorithm`: with a rank
 /// that forces another one there would be a mismatch.
 fn takes(team: &Team, algorithm: Algorithm) -> bool {
     let result = team.run(|comm| {
-        let (mine, mut all) = ([comm.rank()], [0; 2]);
+        let (mine, mut all) = ([comm.rank(); 2], [0; 2]);
         match comm.rank() {
-            0 => comm.all_gather_into(&mine, &mut all),
-            _ => comm.with(algorithm).all_gather_into(&mine, &mut all),
+            0 => comm.all_to_all_into(&mine, &mut all),
+            _ => comm.with(algorithm).all_to_all_into(&mine, &mut all),
         }
     });
     match result {
@@ -106,13 +106,13 @@ fn child() {
                 _ => false,
             };
             assert!(right && report.profile.is_some() && report.refused.is_none(), "{report:?}");
-            assert!(takes(&team, Algorithm::AG_FUSED));
+            assert!(takes(&team, Algorithm::TX_FUSED));
             // All teams alike, whatever the variable says by now.
             let again = build().unwrap();
             assert_eq!(again.profile().origin, report.origin);
             // Sizes that are handed in go before.
             let team = Team::builder().ranks(2).tuning(Tuning::default()).build().unwrap();
-            assert!(takes(&team, Algorithm::AG_ANY));
+            assert!(takes(&team, Algorithm::TX_ANY));
             // Sub-communicators of other numbers of ranks, and threads of one's own.
             let sizes = team.run(|comm| comm.split(0, 0).size()).unwrap();
             assert_eq!(sizes, [2, 2]);
@@ -125,12 +125,12 @@ fn child() {
             let why = report.refused.as_ref().unwrap().to_string();
             assert!(why.contains("profile.json'"), "{why}");
             assert!(report.to_string().contains("refused"), "{report}");
-            assert!(takes(&team, Algorithm::AG_ANY));
+            assert!(takes(&team, Algorithm::TX_ANY));
         }
         "nowhere" => {
             let team = build().unwrap();
             assert_eq!(team.profile().origin, Origin::Nowhere);
-            assert!(takes(&team, Algorithm::AG_ANY));
+            assert!(takes(&team, Algorithm::TX_ANY));
         }
         other => panic!("{other}"),
     }
@@ -184,12 +184,12 @@ fn profiles_of_other_machines_are_refused() {
 fn a_profile_is_handed_in() {
     let profile = Profile::from_json(&own()).unwrap();
     let team = Team::builder().ranks(2).profile(profile).build().unwrap();
-    assert!(takes(&team, Algorithm::AG_FUSED));
+    assert!(takes(&team, Algorithm::TX_FUSED));
     // Of 5 ranks it says nothing.
     assert!(team.profile().profile.as_ref().unwrap().tuning(5).is_none());
     let foreign = Profile::from_json(&foreign()).unwrap();
-    let chosen = foreign.algorithm(Operation::AllGather, 2, 8);
-    assert_eq!(chosen, Algorithm::AG_ANY);
+    let chosen = foreign.algorithm(Operation::AllToAll, 2, 8);
+    assert_eq!(chosen, Algorithm::TX_ANY);
     let error = Team::builder().ranks(2).profile(foreign).build().unwrap_err();
     assert!(error.to_string().contains("another machine"), "{error}");
 }
