@@ -237,6 +237,9 @@ pub(crate) fn abort(code: c_int) -> ! {
         // SAFETY: ends the process.
         unsafe { libc::_exit(code) }
     });
+    // A launcher that hears of the end may not read any more what was written before
+    // it (MPICH's loses the reason in one of ten): let it come first.
+    std::thread::sleep(std::time::Duration::from_millis(200));
     // SAFETY: the world is there from the start. Then this process ends, if MPI has
     // left it.
     unsafe {
