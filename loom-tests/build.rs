@@ -168,13 +168,16 @@ fn main() {
 
 /// Names and texts of a module's files; one that is a file is `mod.rs`.
 fn read(source: &Path) -> Vec<(String, String)> {
-    let text = |path: &Path| std::fs::read_to_string(path).expect("the library's sources are there");
+    let text =
+        |path: &Path| std::fs::read_to_string(path).expect("the library's sources are there");
     if source.is_file() {
         return vec![("mod.rs".to_string(), text(source))];
     }
     let files = std::fs::read_dir(source).expect("the library's sources are there");
     let paths = files.map(|file| file.expect("readable").path());
     paths
-        .map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text(&path)))
+        .map(|path| {
+            (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text(&path))
+        })
         .collect()
 }
