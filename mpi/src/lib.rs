@@ -37,8 +37,8 @@
 //! # What MPI has to do
 //! By default one thread of a node at a time calls MPI (`MPI_THREAD_SERIALIZED`):
 //! the leader for collectives, and whoever sends to another node. With
-//! [`lanes`](Builder::lanes) all threads have a part in large broadcasts and
-//! all-reduces (`MPI_THREAD_MULTIPLE`).
+//! [`lanes`](Builder::lanes) all threads have a part in large broadcasts, all-reduces,
+//! all-gathers and reduce-scatters (`MPI_THREAD_MULTIPLE`).
 
 mod engine;
 mod launch;
@@ -78,7 +78,8 @@ pub fn run<R: Send>(f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> 
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub fn builder() -> Builder {
-    Builder { team: Team::builder(), threads: None, lanes: false, deadline: None, piece: 1 << 30 }
+    let team = Team::builder();
+    Builder { team, threads: None, ranks: None, lanes: None, deadline: None, piece: 1 << 30 }
 }
 
 /// Settings; made by [`builder`].
@@ -95,7 +96,8 @@ pub fn builder() -> Builder {
 pub struct Builder {
     team: phalanx::Builder,
     threads: Option<usize>,
-    lanes: bool,
+    ranks: Option<usize>,
+    lanes: Option<bool>,
     deadline: Option<Duration>,
     piece: usize,
 }
@@ -114,18 +116,31 @@ impl Builder {
         self
     }
 
+    /// Ranks of all nodes together, as even as can be: the numbers of two nodes
+    /// differ by one at most. Goes before [`threads`](Builder::threads).
+    ///
+    /// ```
+    /// assert_eq!(phalanx_mpi::builder().ranks(3).build()?.threads(), 3); // one node
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn ranks(mut self, ranks: usize) -> Self {
+        self.ranks = Some(ranks);
+        self
+    }
+
     /// Whether every thread has a communicator of MPI's of its own, and takes part
-    /// in broadcasts and all-reduces of 64 KiB and more. Needs an MPI with
-    /// `MPI_THREAD_MULTIPLE`, and as many threads on all nodes. Default: no; on the
-    /// two cores that this was written on no gain could be seen, and in many MPIs
-    /// the threads only wait for each other.
+    /// in broadcasts, all-reduces, all-gathers and reduce-scatters of 64 KiB and more
+    /// (of a rank's larger buffer). Needs an MPI with `MPI_THREAD_MULTIPLE`, and as
+    /// many threads on all nodes. Default: the variable `PHALANX_LANES` is 1, else
+    /// no; on the two cores that this was written on no gain could be seen, and in
+    /// many MPIs the threads only wait for each other.
     ///
     /// ```
     /// let cluster = phalanx_mpi::builder().threads(2).lanes(true).build()?;
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn lanes(mut self, lanes: bool) -> Self {
-        self.lanes = lanes;
+        self.lanes = Some(lanes);
         self
     }
 
@@ -209,21 +224,26 @@ impl Builder {
     }
 
     fn prepare(self) -> Result<(Arc<dyn Net>, phalanx::Builder), Error> {
-        let start = start(self.lanes);
+        let variable = || std::env::var("PHALANX_LANES").is_ok_and(|lanes| lanes == "1");
+        let lanes_asked = self.lanes.unwrap_or_else(variable);
+        let start = start(lanes_asked);
         let wrong = |e: phalanx::net::NetError| wrong(e.to_string());
         if !start.serialized {
             return Err(wrong_text("MPI was initialised with less than MPI_THREAD_SERIALIZED"));
         }
-        if self.lanes && !start.multiple {
+        if lanes_asked && !start.multiple {
             return Err(wrong_text("lanes need MPI_THREAD_MULTIPLE, which this MPI does not give"));
         }
         let world = raw::world();
         let (nodes, node) = (world.size(), world.rank());
         let name = format!("node {node} of {nodes} ({})", raw::host());
         // All threads may call MPI only where that is asked for: it costs locks.
-        let calls = Arc::new(Calls::new(self.lanes, self.piece.max(2 << 10), nodes, name));
+        let calls = Arc::new(Calls::new(lanes_asked, self.piece.max(2 << 10), nodes, name));
         if let Some(what) = launch::wrong_launcher(nodes) {
             launch::refuse(&calls, &what);
+        }
+        if let Some(ranks) = self.ranks.filter(|&ranks| ranks < nodes) {
+            return Err(wrong_text(&format!("{ranks} ranks are too few for {nodes} nodes")));
         }
         let comm = world.duplicate().map_err(wrong)?;
         let net = Engine::new(comm, calls.clone(), Vec::new());
@@ -235,7 +255,7 @@ impl Builder {
             eprintln!("phalanx: node {node} of {nodes} ({}): {warning}", raw::host());
         }
         let mut lanes = Vec::new();
-        if self.lanes && nodes > 1 {
+        if lanes_asked && nodes > 1 {
             // As many on all nodes, or making them would wait for ever; that they
             // differ, `run_across` says.
             let most = launch::most(&net, share.threads).map_err(wrong)?;
@@ -263,7 +283,9 @@ impl Builder {
 
     fn share(&self, net: &Engine) -> Result<launch::Share, phalanx::net::NetError> {
         let variable = std::env::var("PHALANX_THREADS").ok().and_then(|n| n.parse().ok());
-        let wanted = self.threads.or(variable);
+        let (nodes, node) = (net.nodes(), net.node());
+        let of_all = self.ranks.map(|all| all * (node + 1) / nodes - all * node / nodes);
+        let wanted = of_all.or(self.threads).or(variable);
         let here = raw::world().neighbours()?;
         let which = here.iter().position(|&node| node == net.node()).unwrap_or(0);
         let masks = launch::masks(net, &here)?;
@@ -398,8 +420,7 @@ fn start(lanes: bool) -> Start {
                 }
                 outer(info);
             }));
-            // SAFETY: a function that does not unwind.
-            unsafe { libc::atexit(at_exit) };
+            raw::at_exit(at_exit);
         });
     }
     let (multiple, serialized) = raw::threads();
@@ -410,7 +431,7 @@ fn start(lanes: bool) -> Start {
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The end of the program: of MPI, too, if all nodes have come to it.
-extern "C" fn at_exit() {
+fn at_exit(code: Option<std::ffi::c_int>) {
     if raw::is_finalized() {
         return;
     }
@@ -432,6 +453,8 @@ extern "C" fn at_exit() {
             eprintln!("phalanx: node {}: {e}, and the other nodes have not ended", world.rank());
             raw::abort(engine::FAILED);
         }
+        raw::finalize(code);
+    } else {
+        raw::finalize(None);
     }
-    raw::finalize();
 }

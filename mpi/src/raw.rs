@@ -224,9 +224,61 @@ pub(crate) fn threads() -> (bool, bool) {
     }
 }
 
-pub(crate) fn finalize() {
+/// The longest that the end of MPI may take.
+const LONGEST_END: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Ends MPI, with all processes. Where that does not return, this process ends with
+/// its own code all the same: in MPICH before 4.2 over UCX, processes that have let go
+/// of the others wait for those which are still being let go of, and help them no more.
+pub(crate) fn finalize(code: Option<c_int>) {
+    if let Some(code) = code {
+        let node = world().rank();
+        std::thread::spawn(move || {
+            std::thread::sleep(LONGEST_END);
+            eprintln!(
+                "phalanx: node {node}: all nodes have come to their ends, but MPI_Finalize has not \
+                 returned in {LONGEST_END:?}; ended without it"
+            );
+            // SAFETY: writes what C programs have printed; ends the process.
+            unsafe {
+                libc::fflush(std::ptr::null_mut());
+                libc::_exit(code)
+            }
+        });
+    }
     // SAFETY: initialised, not finalised (the caller has asked).
     unsafe { ffi::MPI_Finalize() };
+}
+
+/// Has `f` called when the program ends, with its exit code where the C library
+/// tells it. Such functions run from the last to the first.
+#[cfg(target_env = "gnu")]
+pub(crate) fn at_exit(f: fn(Option<c_int>)) {
+    unsafe extern "C" {
+        fn on_exit(f: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    extern "C" fn call(code: c_int, f: *mut c_void) {
+        // SAFETY: the function that was given below.
+        let f = unsafe { std::mem::transmute::<*mut c_void, fn(Option<c_int>)>(f) };
+        f(Some(code));
+    }
+    // SAFETY: as glibc declares it; a function that does not unwind.
+    unsafe { on_exit(call, f as *mut c_void) };
+}
+
+/// The same elsewhere.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn at_exit(f: fn(Option<c_int>)) {
+    static CALLED: std::sync::OnceLock<fn(Option<c_int>)> = std::sync::OnceLock::new();
+    extern "C" fn call() {
+        if let Some(f) = CALLED.get() {
+            f(None);
+        }
+    }
+    if CALLED.set(f).is_ok() {
+        // SAFETY: a function that does not unwind.
+        unsafe { libc::atexit(call) };
+    }
 }
 
 /// Ends all processes of the job with this code.

@@ -44,6 +44,7 @@ const CASES: &[Case] = &[
     Case { name: "battery-1x4", threads: &[4], run: whole, expect: Good },
     Case { name: "pieces", threads: &[2, 1], run: pieces, expect: Good },
     Case { name: "lanes", threads: &[2, 2], run: lanes, expect: Good },
+    Case { name: "lanes-1-1-1", threads: &[1, 1, 1], run: lanes, expect: Good },
     Case { name: "external", threads: &[2, 1], run: external, expect: Good },
     Case { name: "splits", threads: &[2, 2], run: splits, expect: Good },
     Case {
@@ -70,6 +71,18 @@ const CASES: &[Case] = &[
     Case { name: "differ", threads: &[1, 2], run: differ, expect: Bad("between nodes") },
     Case { name: "returns", threads: &[1, 1], run: returns, expect: Bad("the end of the closure") },
     Case { name: "deadline", threads: &[1, 2], run: late, expect: Bad("the team's deadline") },
+    Case {
+        name: "deadline-pieces",
+        threads: &[2, 1],
+        run: late_in_pieces,
+        expect: Bad("the team's deadline"),
+    },
+    Case {
+        name: "lanes-differ",
+        threads: &[2, 2],
+        run: lanes_differ,
+        expect: Bad("between nodes"),
+    },
     Case { name: "uneven-lanes", threads: &[1, 2], run: uneven_lanes, expect: Bad("1 to 2") },
 ];
 
@@ -208,6 +221,28 @@ fn late() {
             std::thread::sleep(Duration::from_secs(60));
         }
         comm.barrier();
+    });
+}
+
+/// Of a call in many pieces none is done when the deadline passes.
+fn late_in_pieces() {
+    on(builder().piece(2048).deadline(Duration::from_secs(3)), |comm| {
+        let mut x = vec![1.0; 100_000];
+        if comm.node() == 1 {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        comm.all_reduce(&mut x, op::Sum);
+    });
+}
+
+/// Lanes that wait for different calls.
+fn lanes_differ() {
+    on(builder().lanes(true).deadline(Duration::from_secs(20)), |comm| {
+        let mut x = vec![1u64; 50_000];
+        match comm.node() {
+            0 => comm.broadcast(&mut x, 0),
+            _ => comm.all_reduce(&mut x, op::Sum),
+        }
     });
 }
 

@@ -165,8 +165,9 @@ fn layout(net: &dyn Net, threads: usize, deadline: Option<Duration>) -> Result<L
         let what = format!("with lanes all nodes need equally many threads: {least} to {most}");
         return Err(NetError::new(what));
     }
-    if most.saturating_mul(most) > net.tags() as u64 {
-        let what = format!("{most} threads a node need {} tags", most * most);
+    // One for each pair of threads, and one for what nodes say that disagree.
+    if most.saturating_mul(most) >= net.tags() as u64 {
+        let what = format!("{most} threads a node need {} tags", most * most + 1);
         return Err(NetError::new(format!("{what}; the network has {}", net.tags())));
     }
     let ranks = sizes.iter().enumerate().flat_map(|(j, [n, _])| (0..*n).map(move |_| j));

@@ -57,8 +57,33 @@ pub(crate) fn all(comm: &mut Comm) -> u64 {
     one(&mut node, &FEWER);
     drop(node);
     grid(comm);
+    large(comm);
     comm.barrier();
     digest
+}
+
+/// Calls with blocks, from the length on where lanes take part; even blocks, and such
+/// of different lengths, some empty.
+fn large(comm: &mut Comm) {
+    let (r, p) = (comm.rank(), comm.size());
+    let n = 1500;
+    let all: Vec<Matrix> = (0..n * p).map(|i| matrix(r, i)).collect();
+    let mut mine = vec![[0; 4]; n];
+    comm.reduce_scatter_into(&all, &mut mine, op::ordered(times));
+    let want = (r * n..(r + 1) * n).map(|i| product(0..p, i));
+    assert!(mine.iter().copied().map(Some).eq(want), "reduce-scatter of {n}");
+    let counts: Vec<usize> = (0..p).map(|q| (q + 1) % 3 * 5000).collect();
+    let (start, end) = (counts[..r].iter().sum::<usize>(), counts[..=r].iter().sum());
+    let total = counts.iter().sum();
+    let all: Vec<u64> = (0..total).map(|i| x(r, i, 1)).collect();
+    let mut mine = vec![0; counts[r]];
+    comm.reduce_scatter_varied_into(&all, &mut mine, &counts, op::Sum);
+    let want = (start..end).map(|i| (0..p).map(|q| x(q, i, 1)).sum::<u64>());
+    assert!(mine.iter().copied().eq(want), "varied reduce-scatter of {total}");
+    let mut whole = vec![0; total];
+    comm.all_gather_varied_into(&mine, &mut whole, &counts);
+    let want = (0..total).map(|i| (0..p).map(|q| x(q, i, 1)).sum::<u64>());
+    assert!(whole.iter().copied().eq(want), "varied all-gather of {total}");
 }
 
 fn one(comm: &mut Comm, lengths: &[usize]) -> u64 {

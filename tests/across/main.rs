@@ -207,3 +207,177 @@ fn a_deadline_covers_waits_for_other_nodes() {
     }));
     assert!(errors.iter().any(|e| e.contains("deadline")), "{errors:?}");
 }
+
+#[test]
+fn one_thread_beside_five() {
+    let alone = phalanx::run(6, battery::all).unwrap();
+    assert_eq!(good(run_on(&[1, 5], false, None, battery::all)), alone);
+}
+
+#[test]
+fn splits_of_splits_on_some_of_the_nodes() {
+    good(run_on(&[2, 1, 2], false, None, |comm| {
+        let (r, node) = (comm.rank(), comm.node());
+        // Nodes 0 and 2, the other way round; node 1 alone.
+        let mut some = comm.split(usize::from(node == 1), 10 - r);
+        let want = if node == 1 { vec![2] } else { vec![4, 3, 1, 0] };
+        assert_eq!(some.nodes(), if node == 1 { 1 } else { 2 });
+        let mut all = vec![0; some.size()];
+        some.all_gather_into(&[r], &mut all);
+        assert_eq!(all, want);
+        // Of these, one of each node; then each alone.
+        let color = some.rank() % 2;
+        let mut pair = some.split(color, 0);
+        let mut all = vec![0; pair.size()];
+        pair.all_gather_into(&[r], &mut all);
+        let want = if node == 1 { vec![2] } else { vec![4 - color, 1 - color] };
+        assert_eq!(all, want);
+        let mut alone = pair.split(pair.rank(), 0);
+        assert_eq!((alone.size(), alone.nodes()), (1, 1));
+        alone.barrier();
+        // Parents still work, the largest last.
+        let [sum] = some.sum([r as u64]);
+        assert_eq!(sum, if node == 1 { 2 } else { 8 });
+        assert_eq!(comm.sum([r as u64]), [10]);
+    }));
+}
+
+#[test]
+fn elements_without_a_size() {
+    for (threads, lanes) in [(&[2, 1][..], false), (&[2, 2], true)] {
+        good(run_on(threads, lanes, None, |comm| {
+            let (r, p) = (comm.rank(), comm.size());
+            let op = op::commutative(|_: (), _: ()| ());
+            let mut x = [(); 5];
+            comm.broadcast(&mut x, p - 1);
+            comm.all_reduce(&mut x, op);
+            comm.reduce(&mut x, op, 1);
+            comm.scan(&mut x, op);
+            comm.exclusive_scan(&mut x, op);
+            comm.shift(&mut x, 1);
+            let mut all = vec![(); 5 * p];
+            comm.all_gather_into(&x, &mut all);
+            comm.reduce_scatter_into(&all, &mut x, op);
+            comm.all_to_all_into(&all.clone(), &mut all);
+            comm.gather_into(&x, &mut all, 0);
+            comm.scatter_into(&all, &mut x, 0);
+            comm.exchange(&x, (r + 1) % p, &mut all[..5], (r + p - 1) % p);
+            comm.with_order(phalanx::Order::Fixed).all_reduce(&mut x, op);
+            comm.with_peers(&x, |all| assert!(all.iter().all(|x| x.len() == 5)));
+            comm.with_root(&x, 0, |x| assert_eq!(x.len(), 5));
+        }));
+    }
+}
+
+#[test]
+fn large_calls_that_differ_are_told_with_lanes_too() {
+    type Case = (&'static str, fn(&mut Comm));
+    const N: usize = 20_000;
+    let cases: [Case; 4] = [
+        ("calls", |comm| {
+            let mut x = vec![1u64; N];
+            match comm.node() {
+                0 => comm.broadcast(&mut x, 0),
+                _ => comm.all_reduce(&mut x, op::Sum),
+            }
+        }),
+        ("lengths", |comm| {
+            let mut x = vec![1u64; N + comm.node()];
+            comm.broadcast(&mut x, 0);
+        }),
+        ("lanes or not", |comm| {
+            let n = if comm.node() == 0 { N } else { 1 };
+            let mut all = vec![1u64; n * comm.size()];
+            comm.all_gather_into(&vec![1; n], &mut all);
+        }),
+        ("types", |comm| {
+            let mut x = vec![1; N];
+            match comm.node() {
+                0 => comm.reduce_scatter_into(&vec![1u64; N * comm.size()], &mut x, op::Sum),
+                _ => {
+                    let mut x = vec![1i64; N];
+                    comm.reduce_scatter_into(&vec![1; N * comm.size()], &mut x, op::Sum);
+                }
+            }
+        }),
+    ];
+    for (name, case) in cases {
+        // A deadline, so that a hang is a failure of this test.
+        let errors = causes(run_on(&[2, 2], true, Some(Duration::from_secs(30)), case));
+        assert!(errors.iter().any(|e| e.contains("between nodes")), "{name}: {errors:?}");
+        assert!(!errors.iter().any(|e| e.contains("deadline")), "{name}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_split_that_not_all_nodes_call_is_told() {
+    let errors = causes(run_on(&[2, 1], false, None, |comm| match comm.node() {
+        0 => drop(comm.split(0, 0)),
+        _ => comm.barrier(),
+    }));
+    assert!(errors.iter().any(|e| e.contains("between nodes")), "{errors:?}");
+    // In a communicator of some of the nodes, while others work on.
+    let errors = causes(run_on(&[1, 1, 1], false, None, |comm| {
+        let mut some = comm.split(usize::from(comm.node() == 1), 0);
+        match comm.node() {
+            0 => drop(some.split(0, 0)),
+            1 => some.barrier(),
+            _ => some.broadcast(&mut [0u8], 0),
+        }
+        comm.barrier();
+    }));
+    assert!(errors.iter().any(|e| e.contains("between nodes")), "{errors:?}");
+}
+
+#[test]
+fn a_panic_while_the_leader_waits_for_other_nodes() {
+    for lanes in [false, true] {
+        let errors = causes(run_on(&[2, 2], lanes, None, |comm| {
+            let mut x = vec![1u64; 50_000];
+            match comm.rank() {
+                // The other node's leader waits for these meanwhile.
+                0 | 1 => std::thread::sleep(Duration::from_millis(400)),
+                2 => {}
+                _ => {
+                    std::thread::sleep(Duration::from_millis(100));
+                    panic!("out of luck");
+                }
+            }
+            comm.broadcast(&mut x, 0);
+        }));
+        assert!(errors[1].contains("out of luck"), "{errors:?}");
+    }
+}
+
+#[test]
+fn ranks_that_there_are_not() {
+    let cases: [fn(&mut Comm); 4] = [
+        |comm| comm.broadcast(&mut [0u8], 3),
+        |comm| comm.with_root(&[0u8], 3, |_| ()),
+        |comm| comm.send(&[0u8], 3),
+        |comm| comm.reduce(&mut [0u8], op::Sum, usize::MAX),
+    ];
+    for (i, case) in cases.into_iter().enumerate() {
+        causes(run_on(&[2, 1], false, Some(Duration::from_secs(30)), case))
+            .iter()
+            .for_each(|e| assert!(!e.contains("deadline"), "{i}: {e}"));
+    }
+}
+
+#[test]
+fn counts_across_a_cartesian_grid_of_uneven_nodes() {
+    // 2 x 3 ranks on nodes of 1 and 5, and of 4 and 2: columns go across nodes.
+    for threads in [&[1, 5][..], &[4, 2], &[2, 2, 2]] {
+        good(run_on(threads, false, None, |comm| {
+            let me = comm.rank();
+            let mut cart = comm.cart(&[2, 3], &[false, true]);
+            let at = cart.coordinates();
+            assert_eq!(at, [me / 3, me % 3]);
+            let mut column = cart.sub(&[true, false]);
+            assert_eq!(column.sum([me as u64]), [2 * (at[1] as u64) + 3]);
+            let mut order = [me.to_string().len() as u64 * 10 + me as u64];
+            column.all_reduce(&mut order, op::ordered(|a: u64, b: u64| 1000 * a + b));
+            assert_eq!(order[0], 1000 * (10 + at[1] as u64) + 13 + at[1] as u64);
+        }));
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::command::Command;
 use crate::failure::{Failure, one_line};
+use crate::ground::Launch;
 use clap::error::{Error, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::io::Write;
@@ -21,11 +22,25 @@ struct Cli {
 }
 
 /// Parses the arguments, runs the command and says how it went.
-pub(crate) fn main() -> ExitCode {
-    let result = match Cli::try_parse() {
+pub fn main() -> ExitCode {
+    end(match Cli::try_parse() {
         Ok(cli) => cli.command.run(),
         Err(e) => explain(&e),
-    };
+    })
+}
+
+/// The same with ranks on several nodes, of which there is `bench`.
+pub fn main_on_nodes(launch: &dyn Launch) -> ExitCode {
+    end(match Cli::try_parse() {
+        Ok(Cli { command: Command::Bench(bench) }) => bench.run_on(launch),
+        Ok(_) => Err(Failure::usage(
+            "on several nodes there is bench; for all other commands take the tool of one node",
+        )),
+        Err(e) => explain(&e),
+    })
+}
+
+fn end(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

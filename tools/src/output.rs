@@ -74,6 +74,11 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
+    /// Of what nobody wants.
+    pub(crate) fn nowhere() -> Self {
+        Sink { to: Box::new(io::sink()) }
+    }
+
     /// Writes `text` and makes it visible.
     pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
         self.to.write_all(text.as_bytes())?;

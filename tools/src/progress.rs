@@ -17,6 +17,11 @@ impl Progress {
         Progress { shown: std::io::stderr().is_terminal(), total, done: 0 }
     }
 
+    /// Of a process that has nothing to say.
+    pub(crate) fn silent() -> Self {
+        Progress { shown: false, total: 0, done: 0 }
+    }
+
     /// Starts the next step.
     pub(crate) fn step(&mut self, what: &str) {
         self.done += 1;

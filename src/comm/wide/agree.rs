@@ -62,8 +62,19 @@ impl Narrow<'_> {
         let mut all = vec![0u8; nodes * WORDS];
         let n = said.len().min(WORDS);
         all[node * WORDS..][..n].copy_from_slice(&said.as_bytes()[..n]);
-        let counts = vec![WORDS; nodes];
-        self.pass(Transfer::AllGather { all: all.as_mut_ptr(), counts: &counts });
+        // By messages: a node whose call has a transfer has started that already, and
+        // collective transfers would meet it on the others.
+        let tag = self.wide().net.tags() - 1;
+        let mine = all[node * WORDS..][..WORDS].to_vec();
+        let peers = (0..nodes).filter(|&peer| peer != node);
+        let mut pending = Vec::new();
+        for peer in peers {
+            let at = all[peer * WORDS..].as_mut_ptr();
+            pending.push(self.begin(None, Transfer::Recv { from: peer, tag, at, bytes: WORDS }));
+            let at = mine.as_ptr();
+            pending.push(self.begin(None, Transfer::Send { to: peer, tag, at, bytes: WORDS }));
+        }
+        pending.into_iter().for_each(|pending| self.wait(pending));
         let call = |of: usize| {
             let words = &all[of * WORDS..][..WORDS];
             let end = words.iter().position(|&b| b == 0).unwrap_or(WORDS);

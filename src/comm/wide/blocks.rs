@@ -1,7 +1,6 @@
 //! Calls that move blocks: broadcast, gather, scatter, all-to-all.
 
 use super::{Lens, Narrow, starts};
-use crate::engine::fused::chunk;
 use crate::engine::{Cut, Kernel};
 use crate::net::{Layout, Transfer};
 use crate::schedule::Operation;
@@ -35,37 +34,6 @@ impl Narrow<'_> {
         }
     }
 
-    /// Every thread a part: the threads of `home` have all of it.
-    ///
-    /// # Safety
-    /// As `perform`.
-    unsafe fn broadcast_by_lanes(
-        &mut self,
-        home: usize,
-        kernel: &Kernel<'_>,
-        output: *mut u8,
-        n: usize,
-    ) {
-        let (t, local, size) = (self.comm.port.size(), self.local(), kernel.size());
-        let part = chunk(n, local, t);
-        let at = output.wrapping_add(part.start * size);
-        let transfer = Transfer::Broadcast { root: home, at, bytes: part.len() * size };
-        self.pass_by_lane(transfer);
-        if self.is_leader() {
-            self.meet(None);
-        }
-        if home == self.node() {
-            return;
-        }
-        let counts: Vec<usize> = (0..t).map(|l| chunk(n, l, t).len()).collect();
-        let mine = self.memory(0, part.len() * size, kernel);
-        // SAFETY: the part is ours; the memory has room for it.
-        unsafe {
-            kernel.copy(mine, at, part.len());
-            self.step(Operation::AllGather, 0, Cut::Varied(&counts), kernel, mine, output);
-        }
-    }
-
     /// # Safety
     /// As `perform`.
     pub(super) unsafe fn all_gather(
@@ -79,6 +47,9 @@ impl Narrow<'_> {
         let total: usize = (0..self.layout().ranks()).map(|rank| lens.of(rank)).sum();
         // SAFETY: the contract.
         unsafe {
+            if self.lanes(total * kernel.size()) {
+                return self.all_gather_by_lanes(&lens, kernel, input, output);
+            }
             self.assemble(&lens, kernel, input, output);
             self.step(Operation::Broadcast, 0, Cut::Vector(total), kernel, null(), output);
         }

@@ -23,6 +23,7 @@
 
 mod agree;
 mod blocks;
+mod lanes;
 mod message;
 mod reduction;
 mod split;
@@ -45,8 +46,7 @@ use std::time::{Duration, Instant};
 
 pub(super) use message::Wire;
 
-/// Bytes from which lanes are used, where there are any.
-pub(crate) const LANES_FROM: usize = 64 << 10;
+pub(crate) use lanes::LANES_FROM;
 
 /// What all ranks of a job on several nodes have in common, on one of them.
 pub(crate) struct Job {

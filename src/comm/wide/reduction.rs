@@ -47,19 +47,6 @@ impl Parts {
 }
 
 impl Narrow<'_> {
-    /// Whether a call of so many bytes uses lanes.
-    pub(super) fn lanes(&self, bytes: usize) -> bool {
-        let least = self.comm.job.as_ref().map_or(usize::MAX, |job| job.lanes_from);
-        bytes >= least && self.wide().lane.is_some()
-    }
-
-    /// A transfer on the own lane.
-    pub(super) fn pass_by_lane(&mut self, transfer: Transfer<'_>) {
-        let lane = self.wide().lane.clone();
-        let pending = self.begin(lane.as_deref(), transfer);
-        self.wait(pending);
-    }
-
     /// # Safety
     /// As `perform`.
     pub(super) unsafe fn all_reduce(
@@ -88,31 +75,11 @@ impl Narrow<'_> {
         }
     }
 
-    /// Every thread combines a part, with those of the same number on all nodes.
-    ///
-    /// # Safety
-    /// As `perform`.
-    unsafe fn all_reduce_by_lanes(&mut self, kernel: &Kernel<'_>, output: *mut u8, n: usize) {
-        let (t, local) = (self.comm.port.size(), self.local());
-        let counts: Vec<usize> = (0..t).map(|l| chunk(n, l, t).len()).collect();
-        let part = self.memory(0, counts[local] * kernel.size(), kernel);
-        let lane = self.wide().lane.clone();
-        // SAFETY: in place, by the contract; the memory has room for a part.
-        unsafe {
-            self.step(Operation::ReduceScatter, 0, Cut::Varied(&counts), kernel, output, part);
-            if self.is_leader() {
-                self.meet(None);
-            }
-            self.combine_all(lane.as_deref(), kernel, part, counts[local]);
-            self.step(Operation::AllGather, 0, Cut::Varied(&counts), kernel, part, output);
-        }
-    }
-
     /// Combines the nodes' vectors at `at`, in place on all of them.
     ///
     /// # Safety
     /// `at` is valid for `n` elements.
-    unsafe fn combine_all(
+    pub(super) unsafe fn combine_all(
         &mut self,
         lane: Option<&dyn Net>,
         kernel: &Kernel<'_>,
@@ -267,6 +234,8 @@ impl Narrow<'_> {
                     from = sorted;
                 }
                 self.tree(kernel, from, n, &parts)
+            } else if self.lanes(n * size) {
+                return self.reduce_scatter_by_lanes(&lens, kernel, input, output);
             } else {
                 let mut at = input.cast_mut();
                 if self.is_leader() {
@@ -452,7 +421,7 @@ impl Comm {
 ///
 /// # Safety
 /// They are valid for reads and writes.
-unsafe fn fold(kernel: &Kernel<'_>, all: *mut u8, n: usize, count: usize) {
+pub(super) unsafe fn fold(kernel: &Kernel<'_>, all: *mut u8, n: usize, count: usize) {
     for j in 1..count {
         // SAFETY: by the contract.
         unsafe { kernel.combine(all, all, all.wrapping_add(j * n * kernel.size()), n) };

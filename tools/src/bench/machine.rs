@@ -1,6 +1,7 @@
 //! What the numbers were measured on.
 
-use phalanx::{Team, Wait};
+use crate::ground::Ground;
+use phalanx::Wait;
 
 /// Machine, placement and waiting of a team, for the head of a table.
 #[derive(Clone, Debug)]
@@ -13,9 +14,11 @@ pub(crate) struct Setting {
     pub(crate) cores: usize,
     pub(crate) allowed_pus: usize,
     pub(crate) ranks: usize,
+    /// Ranks of each node; this is the first.
+    pub(crate) nodes: Vec<usize>,
     /// The placement policy.
     pub(crate) placement: String,
-    /// By rank: the processing unit.
+    /// By rank, of this node's: the processing unit.
     pub(crate) pus: Vec<Option<usize>>,
     /// Ranks that are not where they should be, and why.
     pub(crate) problems: Vec<String>,
@@ -27,7 +30,8 @@ pub(crate) struct Setting {
 
 impl Setting {
     /// Of a team that has run before (rank 0 is bound by its first run).
-    pub(crate) fn of(team: &Team, placement: &str, wait: Wait) -> Self {
+    pub(crate) fn of(ground: &Ground, placement: &str, wait: Wait) -> Self {
+        let team = ground.team();
         let machine = team.machine();
         let bindings = team.bindings();
         let problem = |b: &phalanx::Binding| {
@@ -39,13 +43,19 @@ impl Setting {
             source: machine.source().to_string(),
             cores: machine.cores().len(),
             allowed_pus,
-            ranks: team.size(),
+            ranks: ground.ranks(),
+            nodes: ground.counts().to_vec(),
             placement: placement.to_string(),
             pus: bindings.iter().map(|b| b.pu).collect(),
             problems: bindings.iter().filter_map(problem).collect(),
             wait: wait_name(wait),
-            crowded: team.size() > allowed_pus,
+            crowded: ground.is_crowded(),
         }
+    }
+
+    /// Whether ranks are on more nodes than one.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.nodes.len() > 1
     }
 
     /// Where the ranks are: `0 1` for ranks 0 and 1 on units 0 and 1.

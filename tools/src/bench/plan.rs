@@ -105,8 +105,8 @@ impl Wish {
         Ok(())
     }
 
-    /// The cases for `ranks` ranks.
-    pub(crate) fn plan(&self, ranks: usize) -> Result<Plan, Failure> {
+    /// The cases for `ranks` ranks, so many on each node.
+    pub(crate) fn plan(&self, ranks: usize, of_nodes: &[usize]) -> Result<Plan, Failure> {
         if let Root::Rank(root) = self.root
             && root >= ranks
         {
@@ -125,7 +125,7 @@ impl Wish {
                 plan.cases.extend(self.cases(operation, &force, ranks));
             }
         }
-        check_memory(&plan.cases, ranks)?;
+        check_memory(&plan.cases, of_nodes.iter().copied().max().unwrap_or(ranks))?;
         Ok(plan)
     }
 
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn all_operations_are_planned() {
-        let plan = wish().plan(3).unwrap();
+        let plan = wish().plan(3, &[3]).unwrap();
         // 24 and 48 bytes for the operations with blocks.
         assert_eq!(plan.cases.len(), 11 * 2 + 1);
         let gather = plan.cases.iter().find(|c| c.shape.operation == Operation::AllGather);
@@ -309,12 +309,12 @@ mod tests {
         let mut w = wish();
         w.operations = vec![Operation::AllGather, Operation::AllGather];
         w.wanted = Wanted::All;
-        let plan = w.plan(6).unwrap();
+        let plan = w.plan(6, &[6]).unwrap();
         assert!(plan.skipped.iter().any(|s| s.contains("AG-HCUBE needs a power of two")));
         assert!(plan.cases.iter().any(|c| c.force.name() == "AG-RING"));
         w.wanted = Wanted::One(Algorithm::AG_HCUBE);
-        assert!(w.plan(6).is_err());
-        assert_eq!(w.plan(4).unwrap().cases.len(), 2);
+        assert!(w.plan(6, &[6]).is_err());
+        assert_eq!(w.plan(4, &[4]).unwrap().cases.len(), 2);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Report {
             object.insert("exchange_ns".to_string(), number(row.floor_ns));
             Value::Object(object)
         };
-        json!({
+        let mut object = json!({
             "command": "bench",
             "version": env!("CARGO_PKG_VERSION"),
             "machine": {
@@ -155,7 +155,12 @@ impl Report {
             "failed": foot.failed,
             "interrupted": foot.interrupted,
             "seconds": round(foot.time.as_secs_f64(), 3),
-        })
+        });
+        if s.is_wide() {
+            object["nodes"] = json!(s.nodes);
+            object["start"] = json!("barrier");
+        }
+        object
     }
 }
 
@@ -234,12 +239,25 @@ fn text_head(head: &Head) -> String {
         s.places(),
         s.wait
     ));
+    if s.is_wide() {
+        let counts: Vec<String> = s.nodes.iter().map(usize::to_string).collect();
+        line(format!(
+            "on {} nodes of {} ranks, whose machine, PUs and clock are node 0's; started by a barrier, not at \
+             one moment",
+            s.nodes.len(),
+            counts.join(" ")
+        ));
+    }
     s.problems.iter().for_each(|problem| line(problem.clone()));
     if s.crowded {
-        line(format!(
-            "oversubscribed: {} ranks share {} PUs, so times are mostly the system's scheduling",
-            s.ranks, s.allowed_pus
-        ));
+        line(match s.is_wide() {
+            true => "oversubscribed: ranks share PUs, so times are mostly the system's scheduling"
+                .to_string(),
+            false => format!(
+                "oversubscribed: {} ranks share {} PUs, so times are mostly the system's scheduling",
+                s.ranks, s.allowed_pus
+            ),
+        });
     }
     match head.exchange_ns {
         Some(ns) => line(format!(
@@ -248,6 +266,9 @@ fn text_head(head: &Head) -> String {
             head.limits.place(ns),
             head.limits
         )),
+        None if s.is_wide() => {
+            line("no raw exchange, no places: ranks are on several nodes".to_string())
+        }
         None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
     }
     line(format!(

@@ -1,13 +1,15 @@
 //! The measuring loop.
 //!
 //! A sample: every rank rewrites its inputs (untimed); all meet at a gate of our
-//! own and leave it at one moment; each times its own call, or calls. The
+//! own and leave it at one moment (on several nodes: at the library's barrier, as
+//! with OSU); each times its own call, or calls. The
 //! sample is the maximum over the ranks, less what the clock costs, divided by
 //! the number of calls. Then all meet again and check. Every few milliseconds
 //! ranks 0 and 1 exchange flags instead: the probe by which samples are filed.
 
 use super::element::{Sample, Type};
 use super::work::{Shape, Work};
+use crate::ground::Ground;
 use crate::interrupt;
 use crate::measure::clock::Clock;
 use crate::measure::gate::{Gate, Seat};
@@ -17,7 +19,7 @@ use crate::measure::record::Record;
 use crate::measure::steal::Steal;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Error, Team};
+use phalanx::{Algorithm, Comm, Error};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -147,48 +149,55 @@ pub(crate) struct Outcome {
 
 /// Measures one round of a case.
 pub(crate) fn measure(
-    team: &Team,
+    ground: &Ground,
     case: &Case,
     round: Round,
     tools: &Tools,
 ) -> Result<Outcome, Error> {
     match case.ty {
-        Type::F32 => measure_as::<f32>(team, case, round, tools),
-        Type::F64 => measure_as::<f64>(team, case, round, tools),
-        Type::I8 => measure_as::<i8>(team, case, round, tools),
-        Type::I16 => measure_as::<i16>(team, case, round, tools),
-        Type::I32 => measure_as::<i32>(team, case, round, tools),
-        Type::I64 => measure_as::<i64>(team, case, round, tools),
-        Type::U8 => measure_as::<u8>(team, case, round, tools),
-        Type::U16 => measure_as::<u16>(team, case, round, tools),
-        Type::U32 => measure_as::<u32>(team, case, round, tools),
-        Type::U64 => measure_as::<u64>(team, case, round, tools),
+        Type::F32 => measure_as::<f32>(ground, case, round, tools),
+        Type::F64 => measure_as::<f64>(ground, case, round, tools),
+        Type::I8 => measure_as::<i8>(ground, case, round, tools),
+        Type::I16 => measure_as::<i16>(ground, case, round, tools),
+        Type::I32 => measure_as::<i32>(ground, case, round, tools),
+        Type::I64 => measure_as::<i64>(ground, case, round, tools),
+        Type::U8 => measure_as::<u8>(ground, case, round, tools),
+        Type::U16 => measure_as::<u16>(ground, case, round, tools),
+        Type::U32 => measure_as::<u32>(ground, case, round, tools),
+        Type::U64 => measure_as::<u64>(ground, case, round, tools),
     }
 }
 
 fn measure_as<T: Sample>(
-    team: &Team,
+    ground: &Ground,
     case: &Case,
     round: Round,
     tools: &Tools,
 ) -> Result<Outcome, Error> {
-    let p = team.size();
+    let p = ground.ranks();
     let arrivals: Vec<Arrival> = (0..p).map(|_| Arrival::default()).collect();
     let gate = Gate::new(p, case.effort.crowded);
     let steal = Steal::now();
-    let ranks = team.run(|comm| {
-        let seat = gate.seat(comm.rank());
-        let mut part = Part::<T>::new(case, round, tools, &arrivals, seat, comm);
+    let wide = ground.is_wide();
+    let mut ranks = ground.run(|comm| {
+        let meeting = match wide {
+            true => Meeting::Barrier,
+            false => Meeting::Gate(gate.seat(comm.rank())),
+        };
+        let mut part = Part::<T>::new(case, round, tools, &arrivals, meeting, comm);
         part.run(comm);
         (part.times, part.probes, part.wrong)
     })?;
+    if wide {
+        ranks = gathered(ground, &ranks)?;
+    }
     let samples = ranks.iter().map(|(times, ..)| times.len()).min().unwrap_or(0);
     let calls = case.shape.lanes as f64;
     let ns = |time: Duration| (tools.clock.net(time.as_nanos() as f64) / calls) as f32;
     let sample = |i: usize| Times(ranks.iter().map(|(times, ..)| ns(times[i])).collect());
     let mut record = Record::default();
     let mut from = 0;
-    for &(at, exchange) in &ranks[0].1 {
+    for &(at, exchange) in ranks.first().map_or(&[][..], |rank| &rank.1) {
         record.samples((from..at).map(sample));
         record.probe(exchange);
         from = at;
@@ -196,6 +205,64 @@ fn measure_as<T: Sample>(
     record.samples((from..samples).map(sample));
     let wrong = ranks.iter().map(|(.., wrong)| wrong).sum();
     Ok(Outcome { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0) })
+}
+
+/// Times, probes and wrong elements of a rank.
+type Measured = (Vec<Duration>, Vec<(usize, f64)>, u64);
+
+/// What the ranks of all nodes have measured, on every node.
+fn gathered(ground: &Ground, own: &[Measured]) -> Result<Vec<Measured>, Error> {
+    let first = ground.run(|comm| comm.rank())?.into_iter().min().unwrap_or(0);
+    let all = ground.run(|comm| {
+        let (times, _, wrong) = &own[comm.rank() - first];
+        let ns = times.iter().map(|time| time.as_nanos() as u64);
+        let mine: Vec<u64> = std::iter::once(*wrong).chain(ns).collect();
+        let mut all = vec![0; mine.len() * comm.size()];
+        comm.all_gather_into(&mine, &mut all);
+        (comm.rank() == first).then_some(all)
+    })?;
+    let all = all.into_iter().flatten().next().unwrap_or_default();
+    let each = (all.len() / ground.ranks()).max(1);
+    let rank = |words: &[u64]| {
+        let times = words[1..].iter().map(|&ns| Duration::from_nanos(ns)).collect();
+        (times, Vec::new(), words[0])
+    };
+    Ok(all.chunks(each).map(rank).collect())
+}
+
+/// Where ranks meet before and after each sample.
+enum Meeting<'a> {
+    /// On one machine.
+    Gate(Seat<'a>),
+    /// On several nodes: in the library itself.
+    Barrier,
+}
+
+impl Meeting<'_> {
+    /// Waits for all and starts with them; returns rank 0's word, none if a rank has
+    /// failed.
+    #[inline(always)]
+    fn start(&mut self, comm: &mut Comm, word: u64) -> Option<u64> {
+        match self {
+            Meeting::Gate(seat) => seat.start(word),
+            Meeting::Barrier => {
+                let mut word = [word];
+                comm.broadcast(&mut word, 0);
+                comm.barrier();
+                Some(word[0])
+            }
+        }
+    }
+
+    fn meet(&mut self, comm: &mut Comm) -> Option<()> {
+        match self {
+            Meeting::Gate(seat) => seat.meet(0).map(|_| ()),
+            Meeting::Barrier => {
+                comm.barrier();
+                Some(())
+            }
+        }
+    }
 }
 
 /// How many barriers a rank has come to; written by that rank only.
@@ -215,7 +282,7 @@ struct Part<'a, T> {
     round: Round,
     tools: &'a Tools,
     arrivals: &'a [Arrival],
-    seat: Seat<'a>,
+    meeting: Meeting<'a>,
     work: Work<T>,
     times: Vec<Duration>,
     /// The number of times when ranks 0 and 1 exchanged flags, and the ns.
@@ -232,7 +299,7 @@ impl<'a, T: Sample> Part<'a, T> {
         round: Round,
         tools: &'a Tools,
         arrivals: &'a [Arrival],
-        seat: Seat<'a>,
+        meeting: Meeting<'a>,
         comm: &Comm,
     ) -> Self {
         let (rank, p) = (comm.rank(), comm.size());
@@ -242,7 +309,7 @@ impl<'a, T: Sample> Part<'a, T> {
             round,
             tools,
             arrivals,
-            seat,
+            meeting,
             work: Work::new(case.shape, rank, p),
             times: Vec::new(),
             probes: Vec::new(),
@@ -264,7 +331,7 @@ impl<'a, T: Sample> Part<'a, T> {
             self.work.prepare(first + sample as u64, root, self.case.effort.check);
             let word = loop {
                 let word = if comm.rank() == 0 { self.next(sample, p) } else { STOP };
-                let Some(word) = self.seat.start(word) else { return };
+                let Some(word) = self.meeting.start(comm, word) else { return };
                 match word {
                     STOP => return,
                     PROBE => self.exchange(comm.rank()),
@@ -280,13 +347,16 @@ impl<'a, T: Sample> Part<'a, T> {
                 self.times.push(time);
             }
             // What follows must not disturb a rank that is not done.
-            if self.seat.meet(0).is_none() {
+            if self.meeting.meet(comm).is_none() {
                 return;
             }
             if self.case.effort.check {
                 self.wrong += self.work.count_wrong(first + sample as u64, root);
                 if self.case.shape.operation == Operation::Barrier {
-                    self.wrong += self.check_barrier(comm, sample as u64);
+                    self.wrong += match self.meeting {
+                        Meeting::Gate(_) => self.check_barrier(comm, sample as u64),
+                        Meeting::Barrier => check_barrier_between_nodes(comm, sample),
+                    };
                 }
             }
         }
@@ -363,4 +433,27 @@ impl<'a, T: Sample> Part<'a, T> {
         let seen = self.arrivals.iter().map(|arrival| arrival.0.load(Ordering::Relaxed));
         seen.filter(|&seen| seen < number).count() as u64
     }
+}
+
+/// How late a rank comes to the barrier that is checked.
+const LATE: Duration = Duration::from_micros(100);
+
+/// One more barrier, between nodes, whose clocks and memories have nothing in common.
+/// One rank comes late: when it has heard of all others it waits a while. All others
+/// began to count before they were heard of, so less than that while says that the
+/// barrier has let this rank go early. Returns 1 then.
+fn check_barrier_between_nodes(comm: &mut Comm, sample: usize) -> u64 {
+    let late = sample % comm.size();
+    let is_late = comm.rank() == late;
+    let mut heard = vec![0u8; if is_late { comm.size() } else { 0 }];
+    let since = Instant::now();
+    comm.gather_into(&[1u8], &mut heard, late);
+    if is_late {
+        let since = Instant::now();
+        while since.elapsed() < LATE {
+            std::hint::spin_loop();
+        }
+    }
+    comm.barrier();
+    u64::from(!is_late && since.elapsed() < LATE)
 }

@@ -4,6 +4,7 @@
 use super::exchange;
 use super::rounds::{Rounds, schedule};
 use super::sample::{Case, FEWEST, Outcome, Root, Round, Tools, measure};
+use crate::ground::Ground;
 use crate::measure::place::Place;
 use crate::progress::Progress;
 use crate::{interrupt, size};
@@ -17,7 +18,7 @@ const MORE_ROUNDS: usize = 2;
 
 /// The cases of one operation, and what they are measured with.
 pub(crate) struct Turns<'a> {
-    pub(crate) team: &'a Team,
+    pub(crate) ground: &'a Ground,
     pub(crate) cases: &'a [Case],
     pub(crate) tools: &'a Tools,
     /// Rounds of each case.
@@ -62,7 +63,7 @@ impl Turns<'_> {
         let until = Instant::now() + Duration::from_secs_f64(seconds);
         let mut naps = (100..8000).step_by(1931).map(Duration::from_micros).cycle();
         while !interrupt::asked() && Instant::now() < until {
-            let here = match floor(self.team, self.tools) {
+            let here = match floor(self.ground.team(), self.tools) {
                 Ok(Some(ns)) => limits.place(ns),
                 _ => return (block, true),
             };
@@ -88,7 +89,7 @@ impl Turns<'_> {
                 number: block[next].len(),
                 samples: effort.samples,
                 time: effort.time,
-                fewest: fewest(&cases[next], self.team.size()),
+                fewest: fewest(&cases[next], self.ground.ranks()),
             };
             match self.measure(&cases[next], round) {
                 Ok(outcome) => block[next].add(outcome),
@@ -103,7 +104,7 @@ impl Turns<'_> {
     /// more where no place has samples enough.
     fn round(&self, case: &Case, rounds: &Rounds, number: usize) -> Option<Round> {
         let (samples, time, tools) = (case.effort.samples, case.effort.time, self.tools);
-        let planned = schedule(self.rounds, samples, fewest(case, self.team.size()), time);
+        let planned = schedule(self.rounds, samples, fewest(case, self.ground.ranks()), time);
         match planned.get(number) {
             Some(round) => Some(*round),
             None if number >= planned.len() * (1 + MORE_ROUNDS) => None,
@@ -118,7 +119,7 @@ impl Turns<'_> {
         let (op, algorithm) = (case.shape.operation, case.force.name());
         let what = format!("{op} {algorithm} {}", size::text(case.shape.count * case.ty.size()));
         self.progress.step(&what);
-        measure(self.team, case, round, self.tools).map_err(|e| {
+        measure(self.ground, case, round, self.tools).map_err(|e| {
             self.progress.clear();
             let what = format!("{what}: {e}");
             say(&what);

@@ -13,10 +13,11 @@ use crate::bench::sample::{Case, Effort, Root, Tools};
 use crate::bench::style::Style;
 use crate::bench::turns::{Turns, floor, say};
 use crate::failure::Failure;
+use crate::ground::{Ground, Launch};
 use crate::measure::clock::Clock;
 use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
-use crate::output::{Format, OutputArgs};
+use crate::output::{Format, OutputArgs, Sink};
 use crate::progress::Progress;
 use crate::{interrupt, names, size};
 use phalanx::placement::Placement;
@@ -74,6 +75,12 @@ STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), I
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
   outliers rounds spread_percent dropped drift calls_per_iteration.
+
+SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi:
+  mpirun -n 2 phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a
+  barrier (the library's own), ranks time themselves, and the slowest counts: what the barrier leaves
+  of skew is in the times. No floor, no places, no forced algorithms; placement is the launcher's.
+  That a barrier holds is checked by the time that ranks spend in it which do not come late.
 
 CTRL-C: ends after the current sample, prints what there is; exit code 130.
 
@@ -178,48 +185,99 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Runs the command.
+    /// Runs the command on this machine.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let started = Instant::now();
+        let wish = self.checked()?;
+        if let Some(ranks) = self.ranks {
+            // Before any thread is started.
+            wish.plan(ranks, &[ranks])?;
+        }
+        let team = match self.ranks {
+            Some(ranks) => self.builder().ranks(ranks),
+            None => self.builder(),
+        }
+        .build()?;
+        self.run_with(wish, &Ground::from(team))
+    }
+
+    /// Runs the command on the ranks of several nodes.
+    pub(crate) fn run_on(&self, launch: &dyn Launch) -> Result<(), Failure> {
+        let wish = self.checked()?;
+        let ground = Ground::on(launch.launch(self.builder(), self.ranks)?)?;
+        if ground.is_wide() {
+            self.check_nodes()?;
+        }
+        self.run_with(wish, &ground)
+    }
+
+    fn checked(&self) -> Result<Wish, Failure> {
         if self.style.is_some() && self.output.format != Format::Text {
             let what = "--style is a form of its own; it goes without --format";
             return Err(Failure::Usage(what.to_string()));
         }
-        let mut wish = self.wish();
+        let wish = self.wish();
         wish.check()?;
-        if let Some(ranks) = self.ranks {
-            // Before any thread is started.
-            wish.plan(ranks)?;
+        Ok(wish)
+    }
+
+    fn builder(&self) -> phalanx::Builder {
+        Team::builder().placement(self.placement.clone()).wait(self.wait)
+    }
+
+    /// Refuses what there is on one machine only.
+    fn check_nodes(&self) -> Result<(), Failure> {
+        let placed = !matches!(self.placement, Placement::Auto | Placement::Unpinned);
+        let wrong = [
+            (self.algorithm != Wanted::Auto, "-a", "algorithms cannot be forced"),
+            (self.dims.is_some(), "--dims", "algorithms cannot be forced"),
+            (!self.seek.is_empty(), "--seek", "places of cores cannot be told apart"),
+            (self.by_place, "--by-place", "places of cores cannot be told apart"),
+            (
+                placed,
+                "--placement",
+                "the launcher places processes (auto and unpinned are accepted)",
+            ),
+        ];
+        match wrong.iter().find(|wrong| wrong.0) {
+            Some((_, flag, why)) => Err(Failure::Usage(format!(
+                "{flag} does not go with ranks of several nodes: {why}"
+            ))),
+            None => Ok(()),
         }
-        let builder = Team::builder().placement(self.placement.clone()).wait(self.wait);
-        let team = match self.ranks {
-            Some(ranks) => builder.ranks(ranks),
-            None => builder,
-        }
-        .build()?;
-        if let Some(why) = &team.profile().refused {
+    }
+
+    fn run_with(&self, mut wish: Wish, ground: &Ground) -> Result<(), Failure> {
+        let started = Instant::now();
+        let (team, wide) = (ground.team(), ground.is_wide());
+        let speaks = ground.is_first();
+        if let Some(why) = team.profile().refused.as_ref().filter(|_| speaks) {
             say(&format!("not followed: {why}"));
         }
-        wish.effort.crowded = team.size() > team.machine().allowed_pus().len();
-        let plan = wish.plan(team.size())?;
-        let sink = self.output.open()?;
-        interrupt::listen();
-        for note in &plan.skipped {
+        wish.effort.crowded = ground.is_crowded();
+        let plan = agreed(ground, wish.plan(ground.ranks(), ground.counts()))?;
+        let sink = if speaks { self.output.open() } else { Ok(Sink::nowhere()) };
+        let sink = agreed(ground, sink)?;
+        if !wide {
+            // With several nodes the launcher ends the job.
+            interrupt::listen();
+        }
+        for note in plan.skipped.iter().filter(|_| speaks) {
             say(note);
         }
         let mut report = Report::new(self.output.format, self.style, sink);
         // The first run binds rank 0.
-        team.run(|comm| comm.barrier())?;
-        let probe = (!wish.effort.crowded && exchange::is_possible(&team)).then(Probe::default);
+        ground.run(|comm| comm.barrier())?;
+        let probes = !wide && !wish.effort.crowded && exchange::is_possible(team);
+        let probe = probes.then(Probe::default);
         let tools = Tools { clock: Clock::measure(), limits: self.places, probe };
-        let exchange_ns = floor(&team, &tools)?;
-        let setting = Setting::of(&team, &self.placement.to_string(), self.wait);
+        let exchange_ns = floor(team, &tools)?;
+        let setting = Setting::of(ground, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
         let head = Head { setting, exchange_ns, clock, limits, rounds };
         report.head(&head)?;
-        let failed = self.blocks(&team, &plan, &tools, &mut report)?;
+        let failed = self.blocks(ground, &plan, &tools, &mut report)?;
         let interrupted = interrupt::asked();
-        let exchange_ns = if interrupted { None } else { floor(&team, &tools)? };
+        let exchange_ns = if interrupted { None } else { floor(team, &tools)? };
         let foot = Foot { exchange_ns, time: started.elapsed(), interrupted, failed };
         report.foot(&head, &foot)?;
         let wrong = report.wrong();
@@ -271,19 +329,22 @@ impl Bench {
     /// out.
     fn blocks(
         &self,
-        team: &Team,
+        ground: &Ground,
         plan: &Plan,
         tools: &Tools,
         report: &mut Report,
     ) -> Result<Vec<String>, Failure> {
-        let mut progress = Progress::new(plan.cases.len() * self.rounds);
+        let mut progress = match ground.is_first() {
+            true => Progress::new(plan.cases.len() * self.rounds),
+            false => Progress::silent(),
+        };
         let mut failed = Vec::new();
         for cases in plan.cases.chunk_by(|a, b| a.shape.operation == b.shape.operation) {
             if interrupt::asked() {
                 break;
             }
             let mut turns = Turns {
-                team,
+                ground,
                 cases,
                 tools,
                 rounds: self.rounds,
@@ -297,7 +358,7 @@ impl Bench {
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
             let rows = cases.iter().zip(&block);
-            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, team.size()));
+            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks()));
             report.block(rows.collect(), wrong)?;
             if dead {
                 break;
@@ -316,6 +377,21 @@ impl Bench {
         let rows = sorted.iter().filter_map(|sorted| Row::new(case, ranks, sorted, rounds.wrong()));
         let all = self.by_place || !self.seek.is_empty();
         rows.take(if all { usize::MAX } else { 1 }).collect()
+    }
+}
+
+/// What a node has found, if all nodes have; else no node goes on.
+fn agreed<T>(ground: &Ground, found: Result<T, Failure>) -> Result<T, Failure> {
+    if !ground.is_wide() {
+        return found;
+    }
+    let bad = u64::from(found.is_err());
+    let sums = ground.run(|comm| comm.sum([bad])[0])?;
+    match found {
+        Ok(_) if sums.first() != Some(&0) => {
+            Err(Failure::Run("another node has refused".to_string()))
+        }
+        found => found,
     }
 }
 

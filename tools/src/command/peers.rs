@@ -2,7 +2,7 @@
 //! turns on the same cores.
 
 use crate::bench::exchange;
-use crate::bench::machine::Setting;
+use crate::bench::machine::cpu;
 use crate::failure::{Failure, one_line};
 use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::{interrupt, names, size};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
-use phalanx::{MAX_RANKS, Team, Wait};
+use phalanx::{MAX_RANKS, Team};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::Write;
@@ -280,8 +280,7 @@ impl Peers {
     }
 
     fn head(&self, machine: &Machine, rounds: usize, found: &Found) -> Result<String, Failure> {
-        let team = Team::builder().ranks(1).build()?;
-        let cpu = Setting::of(&team, "auto", Wait::Auto).cpu;
+        let cpu = cpu();
         let mut out = "# Phalanx beside its peers\n\n".to_string();
         let mut line = |text: &str| out += &format!("- {text}\n");
         let cores = machine.allowed_pus().len();
