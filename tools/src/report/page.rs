@@ -1,5 +1,6 @@
 //! The page: one file, nothing to be fetched.
 
+use super::across::{self, across};
 use super::collectives::{chart, collectives, crossovers, figure};
 use super::curves::{curves, size, time};
 use super::html::{details, drawing, escape, script, table};
@@ -25,7 +26,7 @@ const CHARTS_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
-    let all = curves(run);
+    let (all, ranked) = (curves(run), across(run));
     let environment = run.part("environment");
     let text = |name: &str| environment[name].as_str().unwrap_or("unknown").to_string();
     let title = format!("Phalanx on {}", text("cpu"));
@@ -35,13 +36,22 @@ pub(crate) fn page(run: &Run) -> String {
          <p class=\"tools\"><button type=\"button\" id=\"save\">Save the data (JSON)</button>\n\
          <button type=\"button\" id=\"print\">Print</button></p>\n\
          <nav aria-label=\"Sections\"><a href=\"#machine\">Machine</a> <a href=\"#matrices\">Between cores</a> \
-         <a href=\"#collectives\">Collectives</a> <a href=\"#crossovers\">Who is best</a> <a href=\"#model\">Model</a> \
+         <a href=\"#collectives\">Collectives</a> {}<a href=\"#crossovers\">Who is best</a> <a href=\"#model\">Model</a> \
          <a href=\"#traces\">Algorithms, step by step</a> <a href=\"#modelled\">A larger machine</a> \
          <a href=\"#how\">How</a></nav></header>\n<main>\n",
         escape(&title),
         escape(&text("date")),
         run.part("seconds").as_f64().map_or(String::new(), |s| format!(" in {s:.0} s")),
+        if ranked.is_empty() { "" } else { "<a href=\"#across\">Over ranks</a> " },
     );
+    let cores = run.part("machine")["counts"]["allowed_pus"].as_u64().unwrap_or(u64::MAX);
+    if ranks > cores {
+        let _ = writeln!(
+            body,
+            "<p class=\"warning\">Oversubscribed: {ranks} ranks share {cores} processing units, so times are mostly the \
+             system's scheduling, and the model, which gives every rank a core, is expected to be wrong.</p>"
+        );
+    }
     if ranks == 1 {
         body += "<p class=\"warning\">One core: there is nobody to exchange anything with, so there are no times between \
                  cores. The curves are of one rank alone, which calls and copies, and sends nothing.</p>\n";
@@ -49,6 +59,7 @@ pub(crate) fn page(run: &Run) -> String {
     body += &machine(run, environment);
     body += &matrices(run);
     body += &collectives(&all);
+    body += &across::section(&ranked);
     body += &crossovers(&all);
     body += &model(run, &all);
     body += TRACES;
@@ -57,6 +68,7 @@ pub(crate) fn page(run: &Run) -> String {
     body += "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n";
 
     let charts = json!({
+        "across": across::charts(&ranked),
         "collectives": all.iter().map(chart).collect::<Vec<_>>(),
         "modelled": modelled_chart(run.part("modelled")),
         "fit": fit_chart(run),
