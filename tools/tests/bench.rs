@@ -236,9 +236,11 @@ fn the_model_goes_by_the_profile() {
         return eprintln!("skipped: one core, no message");
     }
     let mut profile = phalanx::model::Profile::of(&machine, "test");
-    for place in ["smt", "ccx", "far", "any"] {
+    let levels = ["core", "l2", "l3", "group", "numa", "package", "machine"];
+    let all = levels.iter().flat_map(|l| ["smt", "ccx", "far", "any"].map(|p| (*l, p)));
+    for (level, place) in all {
         let rates = phalanx::model::LevelRates {
-            level: "machine".into(),
+            level: level.into(),
             place: place.into(),
             t_s_ns: 1000.0,
             t_s_ci: [1000.0; 2],

@@ -50,9 +50,17 @@ fn the_page_has_everything_and_fetches_nothing() {
     let out = phalanx(&["--from", SAVED, "-o", page.to_str().unwrap()]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let html = fs::read_to_string(&page).unwrap();
-    for id in
-        ["machine", "matrices", "collectives", "crossovers", "model", "traces", "modelled", "how"]
-    {
+    for id in [
+        "machine",
+        "matrices",
+        "collectives",
+        "across",
+        "crossovers",
+        "model",
+        "traces",
+        "modelled",
+        "how",
+    ] {
         assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
     }
     for word in ["Modelled, not measured", "x the modelled time", "raw exchange", "Copyright (c)"] {
@@ -93,7 +101,7 @@ fn files_that_cannot_be_read_are_named() {
     let cases = [
         ("cut.json", text[..text.len() / 2].to_string(), "no whole json file"),
         ("other.json", "{\"command\": \"bench\"}".to_string(), "is of `phalanx bench`"),
-        ("newer.json", text.replacen("\"format\": 1", "\"format\": 2", 1), "format 2, of phalanx"),
+        ("newer.json", text.replacen("\"format\": 2", "\"format\": 3", 1), "format 3, of phalanx"),
         ("part.json", text.replacen("\"sections\"", "\"section\"", 1), "no \"sections\""),
     ];
     for (name, text, wanted) in cases {
@@ -155,7 +163,7 @@ fn what_failed_is_named_where_it_would_stand() {
     // Latency, bandwidth, the fit; benchmarks that failed alike are one sentence.
     let page = &html[..html.find("<script").unwrap()];
     assert_eq!(page.matches(why).count(), 4, "{}", page.matches(why).count());
-    assert!(page.contains("24 of these commands: "));
+    assert!(page.contains("26 of these commands: "));
     assert!(html.contains("Nothing was measured."));
 }
 
@@ -168,6 +176,30 @@ fn a_run_without_the_newer_parts_is_still_a_page() {
         sections.retain(|section| !section["command"].as_str().unwrap().contains(" calibrate "));
     });
     assert!(html.contains("\"plans\":[]"));
+}
+
+/// A run of format 1 has one number of ranks.
+#[test]
+fn a_run_of_old_is_a_page_without_the_section_on_ranks() {
+    let html = changed("format1", |run| {
+        run["format"] = 1.into();
+        let sections = run["sections"].as_array_mut().unwrap();
+        sections.retain(|section| !section["command"].as_str().unwrap().contains(" bench -p "));
+        for row in run["predictions"]["rows"].as_array_mut().unwrap() {
+            row.as_object_mut().unwrap().remove("ranks");
+        }
+    });
+    assert!(!html.contains("<section id=\"across\">") && !html.contains("href=\"#across\""));
+    assert!(html.contains("x the modelled time"), "old predictions are read");
+}
+
+#[test]
+fn more_ranks_than_cores_are_said_to_be() {
+    let html = changed("crowded", |run| {
+        run["machine"]["counts"]["allowed_pus"] = 1.into();
+    });
+    assert!(html.contains("Oversubscribed: 2 ranks share 1 processing units"));
+    assert!(html.contains("oversubscribed: more ranks than cores"));
 }
 
 #[test]
@@ -192,6 +224,11 @@ fn wrong_arguments_are_said_before_anything_is_measured() {
             &["--from", SAVED, "-o", "page.html", "--json", "/no/such/dir/x.json"],
             "cannot be written",
         ),
+        (
+            &["--from", SAVED, "-o", "page.html", "--json", "./page.html"],
+            "both the page and its data",
+        ),
+        (&["--from", SAVED, "-o", "page.json", "--json"], "both the page and its data"),
         (&["--modle", "x"], "--model"),
         (&["report.html"], "report.html"),
     ] {

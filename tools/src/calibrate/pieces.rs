@@ -8,8 +8,8 @@ use phalanx::model::{Payloads, Piece};
 
 /// Two lines instead of one have to bring the squares of the relative errors down to this share.
 const WORTH: f64 = 0.5;
-/// Points of the line before the break, at least: fewer are no line.
-const FEWEST: usize = 3;
+/// Points of the lines before and behind the break, at least.
+const FEWEST: [usize; 2] = [3, 2];
 
 /// Pieces of messages; `points` by length.
 pub(crate) fn of_messages(points: &[Point]) -> Vec<Piece> {
@@ -37,7 +37,7 @@ fn with_break(points: &[Point], from: usize) -> Vec<Piece> {
         let (near, far) = (line(&points[..at])?, line(&points[at..])?);
         Some((near.error + far.error, at, near, far))
     };
-    let splits = (FEWEST..points.len()).filter_map(split);
+    let splits = (FEWEST[0]..(points.len() + 1).saturating_sub(FEWEST[1])).filter_map(split);
     match splits.min_by(|a, b| a.0.total_cmp(&b.0)) {
         Some((error, at, near, far)) if error < WORTH * one.error => {
             vec![near.piece(from), far.piece(points[at].bytes)]

@@ -11,7 +11,7 @@ use crate::matrix::summary::table;
 use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
 use crate::measure::steal::Steal;
-use crate::output::OutputArgs;
+use crate::output::{OutputArgs, writable};
 use crate::pair::bandwidth::{Case, Work, measure};
 use crate::pair::rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
@@ -116,6 +116,9 @@ impl Bandwidth {
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.pus.is_none())?;
         self.check_memory(pus.len())?;
+        if let Some(file) = &self.svg {
+            writable("drawing", file)?;
+        }
         let sink = self.output.open()?;
         interrupt::listen();
         let run = self.measure(&machine, &pus)?;

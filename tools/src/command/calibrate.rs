@@ -166,7 +166,11 @@ impl Calibrate {
             (None, false) => return Ok(None),
         };
         // Beside it first: a profile that is there stays whole until the new
-        // one is.
+        // one is. What is there and no file (a device, a pipe) is written to, and never replaced.
+        if path.exists() && !path.is_file() {
+            std::fs::OpenOptions::new().write(true).open(&path).map_err(|e| wrong(&path, e))?;
+            return Ok(Some(path));
+        }
         let probe = beside(&path);
         std::fs::write(&probe, "").map_err(|e| wrong(&path, e))?;
         std::fs::remove_file(&probe).map_err(|e| wrong(&path, e))?;
@@ -439,8 +443,20 @@ fn beside(path: &Path) -> PathBuf {
 /// Writes the file as a whole, then the output.
 fn put(target: Option<&Path>, file: &str, out: &str) -> Result<(), Failure> {
     if let Some(path) = target {
-        let part = beside(path);
-        std::fs::write(&part, file).and_then(|()| std::fs::rename(&part, path)).map_err(|e| {
+        let written = match path.exists() && !path.is_file() {
+            true => std::fs::write(path, file),
+            false => {
+                let part = beside(path);
+                let written =
+                    std::fs::write(&part, file).and_then(|()| std::fs::rename(&part, path));
+                if written.is_err() {
+                    // What is left of it is no profile.
+                    let _: Result<(), _> = std::fs::remove_file(&part);
+                }
+                written
+            }
+        };
+        written.map_err(|e| {
             Failure::Run(format!("the profile '{}' cannot be written: {e}", path.display()))
         })?;
     }

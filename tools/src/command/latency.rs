@@ -13,7 +13,7 @@ use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
 use crate::measure::stats::{CONFIDENCE, Summary};
 use crate::measure::steal::Steal;
-use crate::output::{Format, OutputArgs, Sink};
+use crate::output::{Format, OutputArgs, Sink, unwritable, writable};
 use crate::pair::latency::{Home, Via, Way, measure};
 use crate::pair::rounds::{Effort, Placed, align, merge};
 use crate::pair::team::{parse_pus, team, units};
@@ -122,6 +122,9 @@ impl Latency {
         }
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.per_core)?;
+        if let Some(file) = &self.svg {
+            writable("drawing", file)?;
+        }
         let sink = self.output.open()?;
         interrupt::listen();
         let run = self.measure(&machine, &pus)?;
@@ -388,9 +391,7 @@ pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &Run) -> Result<(),
         below.push(format!("seen at: {}", places.join(", ")));
     }
     below.extend(run.notes.iter().cloned());
-    std::fs::write(file, svg(grid, &below)).map_err(|e| {
-        Failure::Usage(format!("the drawing '{}' cannot be written: {e}", file.display()))
-    })
+    std::fs::write(file, svg(grid, &below)).map_err(|e| unwritable("drawing", file, &e))
 }
 
 /// What is said instead of a matrix of one.

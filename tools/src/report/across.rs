@@ -201,6 +201,11 @@ pub(crate) fn charts(all: &[Across]) -> Value {
             let sizes: Vec<u64> = line.points.iter().map(|p| p.ranks).collect();
             json!({
                 "bytes": line.bytes,
+                // On paper nothing else says the size.
+                "y": match line.bytes {
+                    0 => "Time of one call".to_string(),
+                    bytes => format!("Time of one call of {}", size(bytes)),
+                },
                 "sizes": sizes,
                 "curves": [{ "name": "auto", "points": points(false), "elsewhere": points(true), "model": model }],
             })
@@ -212,7 +217,6 @@ pub(crate) fn charts(all: &[Across]) -> Value {
             "title": format!("{} over ranks", own.op),
             "x": "Ranks",
             "x_unit": "ranks",
-            "y": "Time of one call",
             "aside": "oversubscribed",
             "floor": [],
             "views": views(own),
