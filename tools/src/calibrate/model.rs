@@ -3,7 +3,7 @@
 //! its own words.
 //!
 //! What it takes from the library beside schedules, for all operations alike: an operation with a block for
-//! each rank copies a rank's own block, a scan keeps its vector and its sum apart, and a fused path is two exchanges of notices
+//! each rank copies a rank's own block, a scan (but the fused one) keeps its vector and its sum apart, and a fused path is two exchanges of notices
 //! (showing, and being done), of which a schedule has one. Nothing is fitted to collectives.
 
 use super::validate::rates_by_depth;
@@ -43,7 +43,7 @@ impl<'a> Model<'a> {
             true => rates(0, 0.0).t_s,
             false => 0.0,
         };
-        Some(messages + notices + self.copies(schedule.contract().operation, m))
+        Some(messages + notices + self.copies(schedule, m))
     }
 
     /// The time of an algorithm; none if it cannot serve.
@@ -58,9 +58,11 @@ impl<'a> Model<'a> {
         self.time(&algorithm.schedule(&request).ok()?, m)
     }
 
-    fn copies(&self, operation: Operation, m: f64) -> f64 {
+    fn copies(&self, schedule: &Schedule, m: f64) -> f64 {
+        let operation = schedule.contract().operation;
         let scans = matches!(operation, Operation::Scan | Operation::ExclusiveScan);
-        if has_blocks(operation) || scans { self.profile.copy_ns(m) } else { 0.0 }
+        let copies = has_blocks(operation) || (scans && !is_fused(schedule));
+        if copies { self.profile.copy_ns(m) } else { 0.0 }
     }
 }
 

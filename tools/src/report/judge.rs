@@ -27,7 +27,7 @@ pub(crate) fn model(run: &Run, all: &[Curves]) -> String {
     } else if calibrated {
         out += "<p>The dashed curves are the textbook's model with these rates: an algorithm's steps one after the other, \
                 each as long as its slowest message, by the rates of its length; one copy of a rank's own block where there are blocks, \
-                or of its vector in a scan; and a second exchange of notices for fused paths. No rate is fitted to a collective. The model \
+                or of its vector in a scan that is not fused; and a second exchange of notices for fused paths. No rate is fitted to a collective. The model \
                 knows nothing of combining, of who waits for whom, or of caches that several buffers share.</p>\n";
     } else {
         let _ = writeln!(

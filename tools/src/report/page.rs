@@ -251,6 +251,7 @@ fn how(run: &Run) -> String {
         inputs are rewritten before every call, all results are checked, and only samples between two equal raw exchanges \
         count (<code>phalanx bench --help</code>).</p>\n"
         .to_string();
+    out += &accuracy(run);
     let mut lines = String::new();
     for section in run.sections() {
         let _ = writeln!(lines, "<li><code>{}</code></li>", escape(section.command));
@@ -262,6 +263,47 @@ fn how(run: &Run) -> String {
         &format!("<pre>{}</pre>\n", escape(CHARTS_LICENCE)),
     );
     out + "</section>\n"
+}
+
+/// The clock, the time that was stolen, and how much moved: of all commands that say so.
+fn accuracy(run: &Run) -> String {
+    let all = || run.sections().filter(|s| s.result.is_object());
+    let said = |s: &Section<'_>, name: &str| {
+        let result = s.result;
+        let parts = [result, &result["conditions"], &result["evidence"]];
+        parts.into_iter().find_map(|part| part[name].as_f64())
+    };
+    let range = |name: &str| {
+        let found = || all().filter_map(|s| said(&s, name));
+        Some((found().reduce(f64::min)?, found().reduce(f64::max)?))
+    };
+    let mut out = String::new();
+    if let (Some(reading), Some(step)) = (range("clock_overhead_ns"), range("clock_resolution_ns"))
+    {
+        let of = |(low, high): (f64, f64)| match high - low < 0.5 {
+            true => format!("{low:.0} ns"),
+            false => format!("{low:.0} to {high:.0} ns"),
+        };
+        let _ = write!(
+            out,
+            "<p>Reading the clock costs {}, taken off; its steps are {}.",
+            of(reading),
+            of(step)
+        );
+        let stolen: Vec<f64> = all().filter_map(|s| said(&s, "stolen_ms")).collect();
+        if !stolen.is_empty() {
+            let sum: f64 = stolen.iter().sum();
+            let _ = write!(out, " The host took {sum:.0} ms from all cores meanwhile.");
+        }
+        let rows = || all().filter_map(|s| s.result["rows"].as_array()).flatten();
+        let moved = rows().filter(|r| r["drift"].as_str().is_some_and(|d| d != "none")).count();
+        let _ = writeln!(
+            out,
+            " During {moved} of {} rows the raw exchange, the place of the cores, or the time that we had moved.</p>",
+            rows().count()
+        );
+    }
+    out
 }
 
 fn modelled_chart(part: &Value) -> Value {
