@@ -161,7 +161,7 @@ fn a_named_file_that_cannot_be_read_is_an_error() {
     let scratch = Scratch::new("broken");
     find(Some(&scratch.0.join("missing.json")), &scratch.0, "error");
     find(Some(&scratch.0), &scratch.0, "error");
-    let other = own().replace("\"phalanx_profile\": 1", "\"phalanx_profile\": 7");
+    let other = own().replace("\"phalanx_profile\": 2", "\"phalanx_profile\": 7");
     for (i, text) in ["", "{", "[]", &own()[..200], &other].into_iter().enumerate() {
         let path = scratch.write(&format!("{i}.json"), text);
         find(Some(&path), &scratch.0, "error");

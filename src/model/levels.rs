@@ -81,10 +81,6 @@ impl Levels {
         &self.network
     }
 
-    fn level(&self, channel: usize) -> Level {
-        self.levels[self.network.level(channel).min(self.levels.len() - 1)]
-    }
-
     /// The predicted time of a schedule on `m` words, every rank on the node
     /// that [`Network::home`] names.
     ///
@@ -101,6 +97,33 @@ impl Levels {
     /// # Ok::<(), phalanx::schedule::Unfit>(())
     /// ```
     pub fn time(&self, schedule: &Schedule, m: f64) -> Result<f64, BadNetwork> {
+        self.time_by(schedule, m, |level, _| self.levels[level.min(self.levels.len() - 1)])
+    }
+
+    /// [`time`](Levels::time), with rates that hang on the length of a message, too: `rates` has the level of a
+    /// channel and the words of a message that goes over it.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::model::{Level, Levels, Network};
+    /// use phalanx::schedule::{Algorithm, Operation, Request};
+    /// let ring = Levels::new(Network::ring(2), []);
+    /// // Messages of more than 1000 words have another way to go.
+    /// let rates = |_, words| match words {
+    ///     w if w > 1000.0 => Level { t_s: 300.0, t_w: 0.1 },
+    ///     _ => Level { t_s: 100.0, t_w: 0.5 },
+    /// };
+    /// let schedule = Algorithm::AG_RING.schedule(&Request::new(Operation::AllGather, 2))?;
+    /// let time = |m| ring.time_by(&schedule, m, rates).unwrap();
+    /// assert_eq!([time(10.0), time(10_000.0)], [105.0, 1300.0]);
+    /// # Ok::<(), phalanx::schedule::Unfit>(())
+    /// ```
+    pub fn time_by(
+        &self,
+        schedule: &Schedule,
+        m: f64,
+        rates: impl Fn(usize, f64) -> Level,
+    ) -> Result<f64, BadNetwork> {
         let (nodes, ranks) = (self.network.nodes(), schedule.contract().ranks);
         if nodes > MOST_NODES {
             return Err(BadNetwork::TooLarge(nodes));
@@ -111,7 +134,7 @@ impl Levels {
         let algorithm = schedule.id().parse::<Algorithm>().ok();
         let home = |rank| algorithm.map_or(rank, |a| self.network.home(a, rank));
         let split = schedule.contract().split.max(1) as f64;
-        let mut load = vec![0usize; self.network.channels()];
+        let mut load = vec![0.0f64; self.network.channels()];
         let mut used = Vec::new();
         let mut time = 0.0;
         for step in 0..schedule.steps() {
@@ -119,18 +142,17 @@ impl Levels {
             for rank in 0..ranks {
                 for send in schedule.step(step, rank).sends {
                     let blocks: usize = send.blocks.iter().map(|r| r.count).sum();
+                    let words = blocks as f64 * m / split;
                     self.network.walk(home(rank), home(send.to), |channel, _| {
-                        startup = startup.max(self.level(channel).t_s);
-                        if load[channel] == 0 {
-                            used.push(channel);
-                        }
-                        load[channel] += blocks;
+                        let level = rates(self.network.level(channel), words);
+                        startup = startup.max(level.t_s);
+                        used.push(channel);
+                        load[channel] += words * level.t_w;
                     });
                 }
             }
             for channel in used.drain(..) {
-                let words = std::mem::take(&mut load[channel]) as f64 * m / split;
-                slowest = slowest.max(words * self.level(channel).t_w);
+                slowest = slowest.max(std::mem::take(&mut load[channel]));
             }
             time += startup + slowest;
         }

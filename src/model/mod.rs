@@ -58,7 +58,9 @@ pub use cost::Cost;
 pub use levels::{Level, Levels};
 pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use nodes::Across;
-pub use profile::{Fingerprint, LevelRates, Origin, Profile, ProfileError, ProfileReport};
+pub use profile::{
+    Fingerprint, LevelRates, Origin, Payloads, Piece, Profile, ProfileError, ProfileReport,
+};
 pub(crate) use profile::{Rules, for_process};
 pub use ranking::{Ranked, Rates, best_segments, rank};
 pub use rational::Ratio;

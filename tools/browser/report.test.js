@@ -36,9 +36,10 @@ const tests = {
       title: chart.data.title,
       bars: chart.bars,
       unit: chart.data.unit ?? "time",
+      ranks: chart.data.x_unit === "ranks",
       wanted: chart.data.curves.filter((_, i) => chart.shown[i]).flatMap((curve) => [
         [curve.name, curve.points.length],
-        ...(curve.elsewhere?.length && !chart.bars ? [[`${curve.name}, elsewhere`, curve.elsewhere.length]] : []),
+        ...(curve.elsewhere?.length && !chart.bars ? [[`${curve.name}, ${chart.data.aside ?? "elsewhere"}`, curve.elsewhere.length]] : []),
       ]),
       drawn: chart.bars
         ? chart.plot.querySelectorAll(".bar b").length
@@ -51,8 +52,11 @@ const tests = {
       })(),
     })));
     const operations = JSON.parse(await page.locator("#charts").textContent()).collectives.length;
-    // And the modelled machine, the fit of messages, the rates.
-    assert.equal(found.length, operations + 3);
+    // Over sizes and over ranks; and the modelled machine, the fit of messages, the rates.
+    const over = found.filter((chart) => chart.ranks).length;
+    assert.equal(found.length, operations + over + 3);
+    // A run of format 1 has one number of ranks.
+    assert.ok(over === operations || over === 0, String(over));
     assert.equal(operations, 12);
     for (const chart of found) {
       assert.ok(chart.painted, chart.title);
@@ -64,7 +68,7 @@ const tests = {
       }
       const drawn = new Map(chart.drawn);
       for (const [name, points] of chart.wanted) assert.equal(drawn.get(name), points, `${chart.title} ${name}`);
-      assert.match(chart.labels[0], /^Size of /);
+      assert.match(chart.labels[0], chart.ranks ? /^Ranks$/ : /^Size of /);
       assert.match(chart.labels[1], chart.unit === "time" ? /^Time of / : /^Rate/);
     }
     const ticks = await page.evaluate(() => phalanxReport.charts.filter((c) => !c.bars).map((c) => c.uplot.axes[1]._values));
@@ -73,7 +77,7 @@ const tests = {
       assert.ok(values.filter(Boolean).every((value) => /^[\d.]+ (ns|us|ms|s|GB\/s)$/.test(value)), String(values));
     }
     const sizes = await page.evaluate(() => phalanxReport.charts.filter((c) => !c.bars).map((c) => c.uplot.axes[0]._values));
-    for (const values of sizes) assert.ok(values.every((value) => /^[\d.]+ (B|KiB|MiB|GiB)$/.test(value)), String(values));
+    for (const values of sizes) assert.ok(values.every((value) => /^[\d.]+( (B|KiB|MiB|GiB))?$/.test(value)), String(values));
   },
 
   async "curves can be shown and hidden, and read by keyboard"(page) {
@@ -97,6 +101,34 @@ const tests = {
     const shown = await count();
     await more.locator("button").first().click();
     assert.ok((await count()) > shown);
+  },
+
+  async "over ranks: another size, more ranks than cores, one rank alone"(page) {
+    const view = () => page.evaluate(() => {
+      const { data, uplot } = phalanxReport.charts.find((c) => c.data.title === "all-reduce over ranks");
+      return { label: uplot.axes[1].label, ranks: uplot.data[0], wanted: data.sizes, lines: uplot.series.slice(1).map((own) => own.label), y: uplot.data.slice(1) };
+    });
+    if (!(await page.locator("#across").count())) return console.log("SKIPPED: the saved run has one number of ranks");
+    const small = await view();
+    assert.equal(small.label, "Time of one call of 8 B");
+    assert.deepEqual(small.ranks, small.wanted);
+    assert.ok(small.ranks.length > 2 && small.ranks[0] === 1, String(small.ranks));
+    assert.deepEqual(small.lines, ["auto", "auto, oversubscribed", "auto, modelled"]);
+    // Measured on every number of ranks, once; modelled from two on.
+    small.ranks.forEach((_, i) => assert.ok((small.y[0][i] === null) !== (small.y[1][i] === null)));
+    assert.equal(small.y[2][0], null);
+    assert.ok(small.y[2].slice(1).every((ns) => ns > 0), String(small.y[2]));
+    await page.selectOption("#across-size", { label: "512 KiB" });
+    const large = await view();
+    assert.equal(large.label, "Time of one call of 512 KiB");
+    assert.ok(large.y[2].at(-1) > small.y[2].at(-1));
+    const chart = page.locator("[data-chart='across-all-reduce']");
+    await chart.locator(".plot").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await chart.locator(".read").textContent(), /^1 rank: auto /);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await chart.locator(".read").textContent(), /^2 ranks: .*modelled/);
+    assert.match(await page.locator("#across").textContent(), /oversubscribed: more ranks than cores/);
   },
 
   async "the animation steps, plays, and goes back"(page) {

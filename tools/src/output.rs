@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use crate::names;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// The form of the output.
@@ -66,6 +66,24 @@ impl OutputArgs {
         };
         Ok(Sink { to })
     }
+}
+
+/// Whether a file can be written, without taking away what is there: to be known before minutes are spent. `what` it is
+/// comes before its name.
+pub(crate) fn writable(what: &str, file: &Path) -> Result<(), Failure> {
+    let new = !file.exists();
+    let opened = fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map_err(|e| unwritable(what, file, &e))?;
+    if new {
+        // An empty file says nothing to anybody.
+        let _: Result<(), _> = fs::remove_file(file);
+    }
+    Ok(())
+}
+
+/// The failure to write a file.
+pub(crate) fn unwritable(what: &str, file: &Path, e: &io::Error) -> Failure {
+    Failure::Usage(format!("the {what} '{}' cannot be written: {e}", file.display()))
 }
 
 /// An open output. Every block of text is written at once.

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 const HEADER: &str = "op\talgorithm\ttype\tredop\tranks\tbytes\tcount\titerations\tns_min\tns_median\t\
                       ns_p99\tns_max\talgbw_gb_s\tbusbw_gb_s\twrong\tmodel_ns\tplace\tfloor_ns\t\
                       floor_ratio\tns_ci_low\tns_ci_high\toutliers\trounds\tspread_percent\t\
-                      dropped\tdrift\tcalls_per_iteration";
+                      dropped\tdrift\tcalls_per_iteration\tmodel_by";
 
 fn phalanx(args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
@@ -218,9 +218,56 @@ fn json_is_one_object() {
         assert!(rows.iter().all(|row| row.get(name).is_some()), "{name}");
     }
     assert_eq!(rows[0]["op"], "all-gather");
-    assert!(rows[0]["ns_median"].is_number() && rows[0]["model_ns"].is_null());
+    assert!(rows[0]["ns_median"].is_number());
+    // By the published costs, where there is a core for each rank.
+    let cores = phalanx::machine::Machine::this().unwrap().cores().len();
+    let by = if cores < 2 { "none" } else { "published" };
+    assert!(rows.iter().all(|row| row["model_by"] == by), "{rows:?}");
+    assert!(rows.iter().all(|row| row["model_ns"].is_number() == (cores >= 2)), "{rows:?}");
     assert_eq!((&object["wrong"], &object["ranks"]), (&0.into(), &2.into()));
     assert!(object["machine"]["source"].is_string());
+}
+
+/// A profile's rates are the model's, and the first line of a table says so.
+#[test]
+fn the_model_goes_by_the_profile() {
+    let machine = phalanx::machine::Machine::this().unwrap();
+    if machine.cores().len() < 2 {
+        return eprintln!("skipped: one core, no message");
+    }
+    let mut profile = phalanx::model::Profile::of(&machine, "test");
+    let levels = ["core", "l2", "l3", "group", "numa", "package", "machine"];
+    let all = levels.iter().flat_map(|l| ["smt", "ccx", "far", "any"].map(|p| (*l, p)));
+    for (level, place) in all {
+        let rates = phalanx::model::LevelRates {
+            level: level.into(),
+            place: place.into(),
+            t_s_ns: 1000.0,
+            t_s_ci: [1000.0; 2],
+            t_w_ns_per_byte: 2.0,
+            t_w_ci: [2.0; 2],
+            samples: 1,
+            pieces: Vec::new(),
+        };
+        profile = profile.with_level(rates).unwrap();
+    }
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{}-model.json", std::process::id()));
+    std::fs::write(&path, profile.to_json()).unwrap();
+    let run = |format: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+        command.args(["bench", "broadcast", "-p", "2", "-a", "BC-ANY", "-b", "80", "-e", "80"]);
+        command.args(["-n", "3", "--format", format]).env("PHALANX_PROFILE", &path);
+        let out = command.stdin(Stdio::null()).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let table = run("tsv");
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
+    // One message of 80 bytes.
+    assert_eq!((row[15], row[27]), ("1160.0", "profile"), "{table}");
+    assert!(run("text").contains("# model: the textbook's, by profile '"));
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn on_one_core<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-const LATENCY: [&str; 12] = [
+const LATENCY: [&str; 16] = [
     "src",
     "dst",
     "ns_min",
@@ -72,6 +72,10 @@ const LATENCY: [&str; 12] = [
     "via",
     "kind",
     "home",
+    "ns_ci_low",
+    "ns_ci_high",
+    "outliers",
+    "drift",
 ];
 
 #[test]
@@ -84,7 +88,16 @@ fn latency_of_every_pair() {
     let args = ["latency", "--samples", "20", "--home", "both", "--pus", "0-1", "--svg"];
     let run = json(&[&args[..], &[drawing.to_str().unwrap()]].concat());
     let wanted = [
-        "command", "version", "format", "date", "machine", "pus", "groups", "columns", "notes",
+        "command",
+        "version",
+        "format",
+        "date",
+        "machine",
+        "conditions",
+        "pus",
+        "groups",
+        "columns",
+        "notes",
         "rows",
     ];
     assert_eq!(keys(&run), wanted);
@@ -94,11 +107,20 @@ fn latency_of_every_pair() {
     // cores never stayed put is a note.
     assert_eq!(rows.len() + run["notes"].as_array().unwrap().len(), 2 * 3, "{run:#}");
     for row in rows {
-        assert_eq!(keys(row)[..12], LATENCY, "{row}");
+        assert_eq!(keys(row)[..16], LATENCY, "{row}");
         let ns = ["ns_min", "ns_p10", "ns_median", "ns_p90"].map(|k| row[k].as_f64().unwrap());
         assert!(ns[0] > 0.0 && ns.is_sorted(), "{row}");
         assert!(row["samples"].as_u64().unwrap() >= 1 && row["kind"] == "round-trip", "{row}");
+        let ci = ["ns_ci_low", "ns_ci_high"].map(|k| row[k].as_f64().unwrap());
+        assert!(ci[0] <= ns[2] + 0.1 && ns[2] <= ci[1] + 0.1, "{row}");
+        assert!(
+            ["none", "floor", "steal", "floor+steal"].contains(&row["drift"].as_str().unwrap())
+        );
     }
+    let conditions = &run["conditions"];
+    assert!(conditions["clock_resolution_ns"].as_f64().unwrap() > 0.0, "{conditions}");
+    assert!(conditions["clock_overhead_ns"].as_f64().unwrap() > 0.0, "{conditions}");
+    assert_eq!(conditions["confidence"], 0.95);
     let drawing_text = std::fs::read_to_string(&drawing).unwrap();
     std::fs::remove_file(&drawing).unwrap();
     assert!(drawing_text.starts_with("<svg") && drawing_text.ends_with("</svg>\n"));
@@ -109,6 +131,38 @@ fn latency_of_every_pair() {
     assert!(table.lines().skip(1).all(|line| line.split('\t').count() == LATENCY.len()), "{table}");
     let eyes = text(&["latency", "--samples", "5", "--one-way", "--pus", "0-1"]);
     assert!(eyes.starts_with("# phalanx latency: ") && !eyes.contains('\x1b'), "{eyes}");
+    assert!(eyes.contains("# clock: ") && eyes.contains("stolen by the host"), "{eyes}");
+}
+
+/// One run with all: there and back and one way, by flags on pages of either home and by mailbox.
+#[test]
+fn all_ways_are_measured_in_one_run() {
+    if units() < 2 {
+        return eprintln!("skipped: one processing unit, no pairs");
+    }
+    let run = json(&["latency", "--all", "--samples", "12", "--pus", "0-1"]);
+    let rows = run["rows"].as_array().unwrap();
+    // A pair that moved all the time, or whose clocks disagree, is a note.
+    assert_eq!(rows.len() + run["notes"].as_array().unwrap().len(), 2 * 6, "{run:#}");
+    let mut ways: Vec<String> = rows
+        .iter()
+        .map(|row| ["kind", "via", "home"].map(|key| row[key].as_str().unwrap()).join(" "))
+        .collect();
+    ways.sort_unstable();
+    ways.dedup();
+    let wanted = [
+        "one-way flag dst",
+        "one-way flag src",
+        "one-way mailbox library",
+        "round-trip flag dst",
+        "round-trip flag src",
+        "round-trip mailbox library",
+    ];
+    assert!(ways.iter().all(|way| wanted.contains(&way.as_str())), "{ways:?}");
+    if run["notes"].as_array().unwrap().is_empty() {
+        assert_eq!(ways, wanted);
+    }
+    assert!(complaint(&["latency", "--all", "--one-way"]).contains("--one-way"));
 }
 
 #[test]
@@ -132,7 +186,7 @@ fn bandwidth_by_size() {
     let table = text(&[&args[..], &["--pus", "0-1", "--format", "tsv"]].concat());
     let header = table.lines().next().unwrap();
     assert!(header.starts_with("src\tdst\tns_min\tns_median\t"), "{header}");
-    assert!(header.ends_with("level\top\tbytes\tgb_s"), "{header}");
+    assert!(header.contains("\tlevel\top\tbytes\tgb_s\tns_ci_low\t"), "{header}");
     // Of all cores at once there are two buffers' bytes.
     for line in table.lines().filter(|line| line.starts_with("all\t")) {
         let cells: Vec<&str> = line.split('\t').collect();
@@ -208,10 +262,32 @@ fn a_profile_is_written_and_read() {
     let machine = phalanx::machine::Machine::this().unwrap();
     assert!(profile.describes(&machine).is_ok());
     let object: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    let wanted = ["phalanx_profile", "created", "machine", "levels", "tunings", "evidence"];
+    let wanted = [
+        "phalanx_profile",
+        "created",
+        "machine",
+        "levels",
+        "copies",
+        "payloads",
+        "tunings",
+        "evidence",
+    ];
     assert_eq!(keys(&object), wanted);
+    assert_eq!(object["payloads"]["copied_bytes"], phalanx::model::Payloads::OWN.copied);
     let evidence = &object["evidence"];
-    assert_eq!(keys(evidence), ["written_by", "levels", "switches", "stream", "validation"]);
+    let wanted = [
+        "written_by",
+        "clock_overhead_ns",
+        "clock_resolution_ns",
+        "stolen_ms",
+        "levels",
+        "copies",
+        "switches",
+        "stream",
+        "validation",
+    ];
+    assert_eq!(keys(evidence), wanted);
+    assert!(eyes.contains("# clock: "), "{eyes}");
     let operations = evidence["switches"][0]["operations"].as_array().unwrap();
     assert_eq!(operations.len(), 10);
     assert!(operations.iter().all(|o| o["points"].as_array().unwrap().len() == 7), "{evidence:#}");
@@ -241,6 +317,19 @@ fn a_profile_is_written_and_read() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// What is there and no file is never replaced by a profile.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let path = scratch("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let line = complaint(&["calibrate", "-o", path.to_str().unwrap()]);
+    assert!(line.contains("cannot be written"), "{line}");
+    assert!(std::fs::metadata(&path).unwrap().file_type().is_socket());
+    std::fs::remove_file(&path).unwrap();
+}
+
 #[test]
 fn wrong_arguments() {
     for (args, wanted) in [
@@ -258,6 +347,9 @@ fn wrong_arguments() {
         (&["bandwidth", "-f", "1"], "at least 2"),
         (&["diff", "one.json"], "NEW"),
         (&["calibrate", "-o", "/no/such/dir/profile.json"], "cannot be written"),
+        (&["calibrate", "-o", env!("CARGO_TARGET_TMPDIR")], "cannot be written: Is a directory"),
+        (&["latency", "--svg", env!("CARGO_TARGET_TMPDIR")], "cannot be written: Is a directory"),
+        (&["bandwidth", "--svg", env!("CARGO_TARGET_TMPDIR")], "cannot be written: Is a directory"),
         (&["calibrate", "-o", "x.json", "--save"], "--save"),
         (&["calibrate", "--profile", "x.json"], "--validate"),
         (&["calibrate", "--validate", "--profile", "/no/such.json"], "/no/such.json"),

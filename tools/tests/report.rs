@@ -50,12 +50,26 @@ fn the_page_has_everything_and_fetches_nothing() {
     let out = phalanx(&["--from", SAVED, "-o", page.to_str().unwrap()]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let html = fs::read_to_string(&page).unwrap();
-    for id in
-        ["machine", "matrices", "collectives", "crossovers", "model", "traces", "modelled", "how"]
-    {
+    for id in [
+        "machine",
+        "matrices",
+        "collectives",
+        "across",
+        "crossovers",
+        "model",
+        "traces",
+        "modelled",
+        "how",
+    ] {
         assert_eq!(html.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
     }
-    for word in ["Modelled, not measured", "x the modelled time", "raw exchange", "Copyright (c)"] {
+    for word in [
+        "Reading the clock costs",
+        "Modelled, not measured",
+        "x the modelled time",
+        "raw exchange",
+        "Copyright (c)",
+    ] {
         assert!(html.contains(word), "{word}");
     }
     for outside in ["src=\"http", "href=\"http", "<link", "@import", "url(http", "fetch("] {
@@ -90,10 +104,12 @@ fn files_that_cannot_be_read_are_named() {
     let dir = scratch("refused");
     let page = dir.join("page.html");
     let text = fs::read_to_string(SAVED).unwrap();
+    let mut newer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    newer["format"] = 99.into();
     let cases = [
         ("cut.json", text[..text.len() / 2].to_string(), "no whole json file"),
         ("other.json", "{\"command\": \"bench\"}".to_string(), "is of `phalanx bench`"),
-        ("newer.json", text.replacen("\"format\": 1", "\"format\": 2", 1), "format 2, of phalanx"),
+        ("newer.json", newer.to_string(), "format 99, of phalanx"),
         ("part.json", text.replacen("\"sections\"", "\"section\"", 1), "no \"sections\""),
     ];
     for (name, text, wanted) in cases {
@@ -155,7 +171,10 @@ fn what_failed_is_named_where_it_would_stand() {
     // Latency, bandwidth, the fit; benchmarks that failed alike are one sentence.
     let page = &html[..html.find("<script").unwrap()];
     assert_eq!(page.matches(why).count(), 4, "{}", page.matches(why).count());
-    assert!(page.contains("24 of these commands: "));
+    let run: serde_json::Value = serde_json::from_str(&fs::read_to_string(SAVED).unwrap()).unwrap();
+    let sections = run["sections"].as_array().unwrap().iter();
+    let benches = sections.filter(|s| s["command"].as_str().unwrap().contains(" bench ")).count();
+    assert!(page.contains(&format!("{benches} of these commands: ")));
     assert!(html.contains("Nothing was measured."));
 }
 
@@ -168,6 +187,70 @@ fn a_run_without_the_newer_parts_is_still_a_page() {
         sections.retain(|section| !section["command"].as_str().unwrap().contains(" calibrate "));
     });
     assert!(html.contains("\"plans\":[]"));
+}
+
+/// A run of format 1 has one number of ranks.
+#[test]
+fn a_run_of_old_is_a_page_without_the_section_on_ranks() {
+    let html = changed("format1", |run| {
+        run["format"] = 1.into();
+        let sections = run["sections"].as_array_mut().unwrap();
+        sections.retain(|section| !section["command"].as_str().unwrap().contains(" bench -p "));
+        for row in run["predictions"]["rows"].as_array_mut().unwrap() {
+            row.as_object_mut().unwrap().remove("ranks");
+        }
+    });
+    assert!(!html.contains("<section id=\"across\">") && !html.contains("href=\"#across\""));
+    assert!(html.contains("x the modelled time"), "old predictions are read");
+}
+
+/// Adds rows of another number of ranks: the saved ones of `auto`, with made-up times.
+fn on_ranks(run: &mut serde_json::Value, ranks: u64) {
+    let sections = run["sections"].as_array().unwrap().iter();
+    let rows = sections.filter_map(|s| s["result"]["rows"].as_array()).flatten();
+    let auto = rows.filter(|row| row["algorithm"] == "auto" && row["op"] == "all-reduce");
+    let rows: Vec<serde_json::Value> = auto
+        .map(|row| {
+            let mut row = row.clone();
+            row["ranks"] = ranks.into();
+            row["place"] = "any".into();
+            row["ns_median"] = (1000 * ranks).into();
+            row
+        })
+        .collect();
+    let section = serde_json::json!({
+        "command": format!("phalanx bench -p {ranks}"),
+        "result": { "command": "bench", "rows": rows }, "drawing": null, "error": null,
+    });
+    run["sections"].as_array_mut().unwrap().push(section);
+}
+
+#[test]
+fn every_number_of_ranks_is_on_the_page_beside_the_model() {
+    let html = changed("ranks", |run| {
+        let sections = run["sections"].as_array_mut().unwrap();
+        sections.retain(|section| !section["command"].as_str().unwrap().contains(" bench -p "));
+        [1, 4].iter().for_each(|&ranks| on_ranks(run, ranks));
+        let predicted = serde_json::json!({
+            "op": "all-reduce", "algorithm": "auto", "ranks": 4, "bytes": 8, "place": "any", "ns": 500.0,
+        });
+        run["predictions"]["rows"].as_array_mut().unwrap().push(predicted);
+    });
+    assert_eq!(html.matches("<section id=\"across\">").count(), 1);
+    assert!(html.contains("href=\"#across\"") && html.contains("<option value=\"8\">8 B</option>"));
+    // Measured 4 us, modelled 500 ns, and no wonder.
+    assert!(
+        html.contains("8.00 x, wrong") && html.contains("oversubscribed: more ranks than cores")
+    );
+    assert!(html.contains("nothing is sent"));
+}
+
+#[test]
+fn more_ranks_than_cores_are_said_to_be() {
+    let html = changed("crowded", |run| {
+        run["machine"]["counts"]["allowed_pus"] = 1.into();
+    });
+    assert!(html.contains("Oversubscribed: 2 ranks share 1 processing units"));
 }
 
 #[test]
@@ -192,6 +275,11 @@ fn wrong_arguments_are_said_before_anything_is_measured() {
             &["--from", SAVED, "-o", "page.html", "--json", "/no/such/dir/x.json"],
             "cannot be written",
         ),
+        (
+            &["--from", SAVED, "-o", "page.html", "--json", "./page.html"],
+            "both the page and its data",
+        ),
+        (&["--from", SAVED, "-o", "page.json", "--json"], "both the page and its data"),
         (&["--modle", "x"], "--model"),
         (&["report.html"], "report.html"),
     ] {

@@ -25,10 +25,10 @@ pub(crate) struct Span {
 }
 
 /// Bytes that go to a slot, behind their length or in its second line.
-pub(super) const LONG: usize = INLINE - size_of::<usize>();
+pub(crate) const LONG: usize = INLINE - size_of::<usize>();
 
 /// Payload bytes of a slot's first line, which has the word and the header..
-pub(super) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
+pub(crate) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
 
 /// ..and of its second.
 const SECOND: usize = INLINE - FIRST;

@@ -1,13 +1,14 @@
 //! The file. Strict: what is not known is an error, except below `evidence`,
 //! which is for eyes.
 
-use super::{Fingerprint, LevelRates, Profile, ProfileError};
+use super::{Fingerprint, LevelRates, Payloads, Piece, Profile, ProfileError};
 use crate::model::Tuning;
 use nojson::{DisplayJson, RawJson, RawJsonValue, json, object};
 use std::path::Path;
 
-/// The version that is written and read.
-const VERSION: u64 = 1;
+/// The version that is written; that without pieces and copies is read, too.
+const VERSION: u64 = 2;
+const OLDEST: u64 = 1;
 
 /// One of the sizes.
 type Size = fn(&mut Tuning) -> &mut usize;
@@ -58,6 +59,8 @@ pub(super) fn text(profile: &Profile) -> String {
                 "levels",
                 json(|f| f.array(|f| f.elements(profile.levels.iter().map(level_text)))),
             )?;
+            f.member("copies", pieces_text(&profile.copies))?;
+            f.member("payloads", payloads_text(&Payloads::OWN))?;
             f.member(
                 "tunings",
                 json(|f| f.array(|f| f.elements(profile.tunings.iter().map(tuning_text)))),
@@ -82,7 +85,28 @@ fn level_text(l: &LevelRates) -> impl DisplayJson + '_ {
         f.member("t_s_ci", l.t_s_ci)?;
         f.member("t_w_ns_per_byte", l.t_w_ns_per_byte)?;
         f.member("t_w_ci", l.t_w_ci)?;
-        f.member("samples", l.samples)
+        f.member("samples", l.samples)?;
+        f.member("pieces", pieces_text(&l.pieces))
+    })
+}
+
+fn pieces_text(pieces: &[Piece]) -> impl DisplayJson + '_ {
+    let piece = |p: &Piece| {
+        let p = *p;
+        object(move |f| {
+            f.member("from_bytes", p.from_bytes)?;
+            f.member("t_s_ns", p.t_s_ns)?;
+            f.member("t_w_ns_per_byte", p.t_w_ns_per_byte)
+        })
+    };
+    json(move |f| f.array(|f| f.elements(pieces.iter().map(piece))))
+}
+
+fn payloads_text(own: &Payloads) -> impl DisplayJson + '_ {
+    object(|f| {
+        f.member("line_bytes", own.line)?;
+        f.member("slot_bytes", own.slot)?;
+        f.member("copied_bytes", own.copied)
     })
 }
 
@@ -123,15 +147,20 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
     // The version first: another one may look different altogether.
     match top.find("phalanx_profile") {
         None => return Err("it is no profile: it has no \"phalanx_profile\"".to_string()),
-        Some(version) if version.as_raw_str() == VERSION.to_string() => {}
+        Some(version) if (OLDEST..=VERSION).any(|own| version.as_raw_str() == own.to_string()) => {}
         Some(other) => {
             return Err(format!(
-                "it is of version {}, and this library reads version {VERSION}; run phalanx calibrate again",
+                "it is of version {}, and this library reads versions {OLDEST} to {VERSION}; run phalanx calibrate again",
                 other.as_raw_str()
             ));
         }
     }
-    top.only(&["phalanx_profile", "created", "machine", "levels", "tunings", "evidence"])?;
+    let known =
+        ["phalanx_profile", "created", "machine", "levels", "copies", "payloads", "tunings"];
+    top.only(&[&known[..], &["evidence"]].concat())?;
+    if let Some(found) = top.find("payloads") {
+        payloads(found)?;
+    }
     let machine = match top.find("machine") {
         None => None,
         Some(machine) if machine.kind().is_null() => None,
@@ -147,6 +176,8 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
         let rates = rates(&level)?;
         profile = profile.with_level(rates).map_err(|e| format!("{}: {}", level.at, e.what))?;
     }
+    let with = profile.with_copies(pieces(&top, "copies")?);
+    profile = with.map_err(|e| e.what)?;
     for (i, value) in top.list("tunings")?.into_iter().enumerate() {
         let map = Members::of(value, &format!("tunings[{i}]"))?;
         let names = SIZES.map(|(name, _)| name);
@@ -169,7 +200,9 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
 }
 
 fn rates(map: &Members<'_, '_>) -> Result<LevelRates, String> {
-    map.only(&["level", "place", "t_s_ns", "t_s_ci", "t_w_ns_per_byte", "t_w_ci", "samples"])?;
+    let known =
+        ["level", "place", "t_s_ns", "t_s_ci", "t_w_ns_per_byte", "t_w_ci", "samples", "pieces"];
+    map.only(&known)?;
     Ok(LevelRates {
         level: map.text("level")?,
         place: map.text("place")?,
@@ -178,7 +211,45 @@ fn rates(map: &Members<'_, '_>) -> Result<LevelRates, String> {
         t_w_ns_per_byte: map.number("t_w_ns_per_byte")?,
         t_w_ci: map.bounds("t_w_ci")?,
         samples: map.whole("samples")?,
+        pieces: pieces(map, "pieces")?,
     })
+}
+
+/// A list of pieces; that of a profile of version 1 is empty.
+fn pieces(map: &Members<'_, '_>, name: &str) -> Result<Vec<Piece>, String> {
+    if map.find(name).is_none() {
+        return Ok(Vec::new());
+    }
+    let piece = |(i, value)| {
+        let piece = Members::of(value, &format!("{}.{name}[{i}]", map.at))?;
+        piece.only(&["from_bytes", "t_s_ns", "t_w_ns_per_byte"])?;
+        Ok(Piece {
+            from_bytes: piece.whole("from_bytes")?,
+            t_s_ns: piece.number("t_s_ns")?,
+            t_w_ns_per_byte: piece.number("t_w_ns_per_byte")?,
+        })
+    };
+    map.list(name)?.into_iter().enumerate().map(piece).collect()
+}
+
+/// Times of messages that travelled in other ways are of no use.
+fn payloads(value: RawJsonValue<'_, '_>) -> Result<(), String> {
+    let map = Members::of(value, "payloads")?;
+    map.only(&["line_bytes", "slot_bytes", "copied_bytes"])?;
+    let found = Payloads {
+        line: map.whole("line_bytes")?,
+        slot: map.whole("slot_bytes")?,
+        copied: map.whole("copied_bytes")?,
+    };
+    let Payloads { line, slot, copied } = Payloads::OWN;
+    match found == Payloads::OWN {
+        true => Ok(()),
+        false => Err(format!(
+            "payloads: it was measured with other mailboxes, of {} bytes in a line, {} in a slot, {} copied; this \
+             library's have {line}, {slot}, {copied}; run phalanx calibrate again",
+            found.line, found.slot, found.copied
+        )),
+    }
 }
 
 impl<'t, 'r> Members<'t, 'r> {
@@ -265,13 +336,19 @@ mod tests {
             t_w_ns_per_byte: 0.125,
             t_w_ci: [0.1, 0.15],
             samples: 700,
+            pieces: vec![
+                Piece { from_bytes: 0, t_s_ns: 80.25, t_w_ns_per_byte: 0.0 },
+                Piece { from_bytes: 1025, t_s_ns: 210.0, t_w_ns_per_byte: 0.03 },
+            ],
         };
+        let copies = vec![Piece { from_bytes: 4096, t_s_ns: 12.5, t_w_ns_per_byte: 0.025 }];
         let mut never = Tuning::default();
         for (index, (_, field)) in SIZES.into_iter().enumerate() {
             *field(&mut never) = if index == 9 { usize::MAX } else { 100 + index };
         }
         Profile::of(&machine, "2026-01-02T03:04:05Z")
             .with_level(rates)
+            .and_then(|p| p.with_copies(copies))
             .and_then(|p| p.with_tuning(4, never))
             .and_then(|p| p.with_tuning(2, Tuning::default()))
             .unwrap()
@@ -291,8 +368,13 @@ mod tests {
     fn what_is_wrong_is_named() {
         let good = text(&sample());
         for (from, to, wanted) in [
-            ("\"phalanx_profile\": 1", "\"phalanx_profile\": 2", "version 2"),
-            ("\"phalanx_profile\": 1", "\"phalanx_profile\": \"1\"", "version \"1\""),
+            ("\"phalanx_profile\": 2", "\"phalanx_profile\": 3", "version 3"),
+            ("\"phalanx_profile\": 2", "\"phalanx_profile\": \"2\"", "version \"2\""),
+            ("\"from_bytes\": 1025", "\"from_bytes\": 0", "longer and longer"),
+            ("\"t_s_ns\": 210", "\"t_s_ns\": -210", "must be times"),
+            ("\"from_bytes\": 4096", "\"from_bytes\": -1", "copies[0]: \"from_bytes\""),
+            ("\"t_s_ns\": 12.5", "\"t_s_ns\": 1e999", "copies: the t_s and t_w"),
+            ("\"copied_bytes\": 1024", "\"copied_bytes\": 40", "other mailboxes"),
             ("\"created\": \"2026", "\"created\": 5, \"x\": \"2026", "unknown member \"x\""),
             ("\"created\": \"2026-01-02T03:04:05Z\"", "\"created\": 5", "\"created\""),
             ("\"cpu\":", "\"gpu\":", "unknown member \"gpu\""),
@@ -314,6 +396,12 @@ mod tests {
             let error = parse(&good.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(wanted), "{to}: {error}");
         }
+        let old = r#"{"phalanx_profile": 1, "created": "x", "machine": null, "tunings": [], "levels": [
+            {"level": "l3", "place": "any", "t_s_ns": 1, "t_s_ci": [1, 1], "t_w_ns_per_byte": 1,
+             "t_w_ci": [1, 1], "samples": 1}]}"#;
+        let old = parse(old).unwrap();
+        assert!(old.levels[0].pieces.is_empty() && old.copies.is_empty());
+        assert_eq!(old.copy_ns(100.0), 0.0);
         assert!(parse("[]").unwrap_err().to_string().contains("has to be an object"));
         assert!(parse("{}").unwrap_err().to_string().contains("no profile"));
         assert!(parse("").unwrap_err().to_string().contains("damaged"));

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `fingerprint.rs` | which machine a profile is of |
 //! | `json.rs` | the file (feature `profile`) |
+//! | `piece.rs` | rates by the length of a message; up to which length it travels in which way |
 //! | `load.rs` | from where, once a process, and when it is refused |
 //! | `rules.rs` | what the communicators of a team take their sizes from |
 
@@ -16,17 +17,19 @@ mod fingerprint;
 #[cfg(feature = "profile")]
 mod json;
 mod load;
+mod piece;
 mod rules;
 
 pub use fingerprint::Fingerprint;
 pub(crate) use load::for_process;
 pub use load::{Origin, ProfileReport};
+pub use piece::{Payloads, Piece};
 pub(crate) use rules::Rules;
 
 use crate::fabric::MAX_RANKS;
 use crate::machine::Machine;
-use crate::model::Tuning;
 use crate::model::choice::{Call, auto};
+use crate::model::{Level, Tuning};
 use crate::schedule::{Algorithm, Operation};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,6 +48,7 @@ use std::path::{Path, PathBuf};
 ///     t_w_ns_per_byte: 0.05,
 ///     t_w_ci: [0.04, 0.06],
 ///     samples: 600,
+///     pieces: Vec::new(),
 /// };
 /// // A message of 1000 bytes:
 /// assert_eq!(near.t_s_ns + near.t_w_ns_per_byte * 1000.0, 140.0);
@@ -67,6 +71,24 @@ pub struct LevelRates {
     pub t_w_ci: [f64; 2],
     /// Samples behind it.
     pub samples: usize,
+    /// The same by the length of a message, the shortest first; none where that was not asked.
+    pub pieces: Vec<Piece>,
+}
+
+impl LevelRates {
+    /// The rates of a message of `bytes` bytes: those of its piece, or of the line through all.
+    ///
+    /// ```
+    /// use phalanx::model::Profile;
+    /// for rates in Profile::default().levels() {
+    ///     let level = rates.level_at(8.0);
+    ///     println!("8 bytes: {} ns", level.t_s + level.t_w * 8.0);
+    /// }
+    /// ```
+    pub fn level_at(&self, bytes: f64) -> Level {
+        let all = Level { t_s: self.t_s_ns, t_w: self.t_w_ns_per_byte };
+        piece::at(&self.pieces, bytes).unwrap_or(all)
+    }
 }
 
 /// What was measured of a machine: rates by level, and the sizes at which
@@ -88,6 +110,7 @@ pub struct Profile {
     machine: Option<Fingerprint>,
     created: String,
     levels: Vec<LevelRates>,
+    copies: Vec<Piece>,
     tunings: Vec<(usize, Tuning)>,
 }
 
@@ -162,6 +185,7 @@ impl Profile {
     ///     t_w_ns_per_byte: 1.0,
     ///     t_w_ci: [0.0; 2],
     ///     samples: 0,
+    ///     pieces: Vec::new(),
     /// };
     /// assert!(Profile::default().with_level(rates).is_err());
     /// ```
@@ -175,8 +199,50 @@ impl Profile {
         if times.iter().any(|x| !x.is_finite() || *x < 0.0) || all.iter().any(|x| !x.is_finite()) {
             return Err(ProfileError::new(format!("level {level}: t_s and t_w must be times")));
         }
+        if let Some(what) = piece::problem(&rates.pieces) {
+            return Err(ProfileError::new(format!("level {level}: {what}")));
+        }
         self.levels.push(rates);
         Ok(self)
+    }
+
+    /// What a core takes to copy its own memory, by the length; empty where that was not measured.
+    ///
+    /// ```
+    /// assert!(phalanx::model::Profile::default().copies().is_empty());
+    /// ```
+    pub fn copies(&self) -> &[Piece] {
+        &self.copies
+    }
+
+    /// This profile with these copies.
+    ///
+    /// # Errors
+    /// If a number is no time, or the lengths do not rise.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::model::{Piece, Profile};
+    /// let copies = vec![Piece { from_bytes: 0, t_s_ns: 10.0, t_w_ns_per_byte: 0.02 }];
+    /// let profile = Profile::default().with_copies(copies)?;
+    /// assert_eq!(profile.copy_ns(1000.0), 30.0);
+    /// # Ok::<(), phalanx::model::ProfileError>(())
+    /// ```
+    pub fn with_copies(mut self, copies: Vec<Piece>) -> Result<Self, ProfileError> {
+        if let Some(what) = piece::problem(&copies) {
+            return Err(ProfileError::new(format!("copies: {what}")));
+        }
+        self.copies = copies;
+        Ok(self)
+    }
+
+    /// The time in which a core copies `bytes` bytes of its own, in ns; 0 where that was not measured.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::model::Profile::default().copy_ns(1e6), 0.0);
+    /// ```
+    pub fn copy_ns(&self, bytes: f64) -> f64 {
+        piece::at(&self.copies, bytes).map_or(0.0, |level| level.t_s + level.t_w * bytes)
     }
 
     /// This profile with the sizes that were measured for `ranks` ranks, in
@@ -310,7 +376,7 @@ impl Profile {
     /// may add a member `evidence` of any kind to the object.
     ///
     /// ```
-    /// assert!(phalanx::model::Profile::default().to_json().contains("\"phalanx_profile\": 1"));
+    /// assert!(phalanx::model::Profile::default().to_json().contains("\"phalanx_profile\": 2"));
     /// ```
     #[cfg(feature = "profile")]
     pub fn to_json(&self) -> String {

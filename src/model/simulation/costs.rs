@@ -176,6 +176,7 @@ impl MachineCosts {
     ///     t_w_ns_per_byte: 0.05,
     ///     t_w_ci: [0.04, 0.06],
     ///     samples: 600,
+    ///     pieces: Vec::new(),
     /// };
     /// let costs = MachineCosts::of_profile(&Profile::default().with_level(near)?).unwrap();
     /// // 105 ns are two hand-offs and 5 ns of software.

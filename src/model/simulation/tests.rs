@@ -117,6 +117,7 @@ fn a_profile_without_a_level_is_refused() {
         t_w_ns_per_byte: 0.05,
         t_w_ci: [0.04, 0.06],
         samples: 600,
+        pieces: Vec::new(),
     };
     let costs = MachineCosts::of_profile(&Profile::default().with_level(near).unwrap()).unwrap();
     let two = crate::machine::Machine::from_synthetic("pack:2 [numa] l3:1 core:4 pu:1").unwrap();

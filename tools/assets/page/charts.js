@@ -31,14 +31,17 @@ const charts = [];
 class Chart {
   constructor(figure, data) {
     this.figure = figure;
-    this.data = data;
+    // Of several views of one chart the first.
+    this.data = data.views ? { ...data, ...data.views[0] } : data;
+    data = this.data;
     this.plot = figure.querySelector(".plot");
     this.read = figure.querySelector(".read");
     this.shown = data.curves.map((_, i) => i < FIRST);
     this.model = data.curves.some((curve) => curve.model.length > 0);
     this.floor = data.floor.length > 0;
     this.elsewhere = data.curves.some((curve) => curve.elsewhere?.length > 0);
-    this.bars = data.sizes.length === 1;
+    this.bars = data.sizes.length === 1 && !data.x_unit;
+    this.where = data.x_unit ? (x) => `${x} ${x === 1 ? data.x_unit.slice(0, -1) : data.x_unit}` : size;
     this.value = data.unit ? (value) => `${short(value)} ${data.unit}` : time;
     this.legend();
     this.draw();
@@ -71,7 +74,7 @@ class Chart {
     this.buttons = this.shown.map((shown, i) => shown && curve(i));
     if (this.model) button(data.fitted ?? "model", "dashed", true, (on) => { this.model = on; });
     if (this.floor) button("raw exchange", "dotted", true, (on) => { this.floor = on; });
-    if (this.elsewhere) button("elsewhere", "ring", true, (on) => { this.elsewhere = on; });
+    if (this.elsewhere) button(data.aside ?? "elsewhere", "ring", true, (on) => { this.elsewhere = on; });
     if (data.curves.length > FIRST) {
       const more = make("div", { className: "legend" });
       const rest = make("details", { className: "more" }, make("summary", {}, `${data.curves.length - FIRST} more`), more);
@@ -79,6 +82,14 @@ class Chart {
       box = more;
       this.shown.forEach((shown, i) => { this.buttons[i] ||= curve(i); });
     }
+  }
+
+  // Another view of the same chart; what is shown stays.
+  view(bytes) {
+    const view = this.data.views?.find((own) => own.bytes === bytes);
+    if (!view) return;
+    this.data = { ...this.data, ...view };
+    this.draw();
   }
 
   draw() {
@@ -105,7 +116,7 @@ class Chart {
       const colour = colours.lines[i % colours.lines.length];
       add(curve.name, curve.points, colour, { width: curve.name === "auto" ? 3.5 : 1.5 });
       if (this.elsewhere && curve.elsewhere?.length) {
-        add(`${curve.name}, elsewhere`, curve.elsewhere, colour, {
+        add(`${curve.name}, ${data.aside ?? "elsewhere"}`, curve.elsewhere, colour, {
           width: 0, paths: () => null, points: { show: true, size: 8, width: 1.5, stroke: colour, fill: "transparent" },
         });
       }
@@ -136,7 +147,7 @@ class Chart {
             label: data.x,
             splits: () => this.splits(),
             filter: (u, splits) => splits,
-            values: (u, splits) => splits.map(size),
+            values: (u, splits) => splits.map(data.x_unit ? String : size),
           },
           {
             ...axis,
@@ -183,11 +194,12 @@ class Chart {
       this.read.textContent = "";
       return;
     }
+    const { where } = this;
     const values = u.series.slice(1)
       .map((own, j) => [own.label, u.data[j + 1][i]])
       .filter(([, value]) => value !== null)
       .map(([label, value]) => `${label} ${this.value(value)}`);
-    this.read.textContent = `${size(u.data[0][i])}: ${values.join("; ")}`;
+    this.read.textContent = `${where(u.data[0][i])}: ${values.join("; ")}`;
   }
 
   key(e) {
@@ -229,9 +241,12 @@ class Chart {
 
 for (const figure of document.querySelectorAll(".chart")) {
   const which = figure.dataset.chart;
-  const data = all[which] ?? all.collectives[Number(which)];
-  if (data && data.sizes.length) charts.push(new Chart(figure, data));
+  const data = all[which] ?? all.across[which] ?? all.collectives[Number(which)];
+  if (data && (data.views ?? data.sizes).length) charts.push(new Chart(figure, data));
 }
+$("across-size")?.addEventListener("change", (e) => {
+  charts.filter((chart) => chart.data.views).forEach((chart) => chart.view(Number(e.target.value)));
+});
 const redraw = () => charts.forEach((chart) => chart.draw());
 night.addEventListener("change", redraw);
 addEventListener("beforeprint", () => { printing = true; redraw(); });

@@ -10,6 +10,7 @@
 //! | `rounds.rs` | the rounds of a row, filed by place; what moved meanwhile |
 //! | `turns.rs` | the rows of one operation, in turns |
 //! | `row.rs` | a row of the table: statistics, bandwidths |
+//! | `modelled.rs` | what the model says of a row |
 //! | `plan.rs` | from arguments to cases, with everything that can be wrong |
 //! | `exchange.rs` | the raw exchange of two flags between the cores of ranks 0 and 1 |
 //! | `report.rs`, `machine.rs` | the output |
@@ -20,6 +21,7 @@
 pub(crate) mod element;
 pub(crate) mod exchange;
 pub(crate) mod machine;
+pub(crate) mod modelled;
 pub(crate) mod plan;
 pub(crate) mod redop;
 pub(crate) mod report;

@@ -22,12 +22,16 @@ pub(crate) struct Head {
     pub(crate) limits: Limits,
     /// Rounds of each row.
     pub(crate) rounds: usize,
+    /// Whose rates the model has; none where no model applies.
+    pub(crate) model: Option<String>,
 }
 
 /// What is said once, after the rows.
 #[derive(Debug)]
 pub(crate) struct Foot {
     pub(crate) exchange_ns: Option<f64>,
+    /// Time that the host took from all cores meanwhile.
+    pub(crate) stolen_ms: Option<f64>,
     pub(crate) time: Duration,
     pub(crate) interrupted: bool,
     /// Rows that could not be measured, and why.
@@ -148,6 +152,8 @@ impl Report {
             "clock_resolution_ns": number(Some(head.clock.resolution_ns)),
             "place_limits_ns": [head.limits.smt, head.limits.ccx],
             "confidence": CONFIDENCE,
+            "model": head.model,
+            "stolen_ms": foot.stolen_ms,
             "exchange_ns_before": number(head.exchange_ns),
             "exchange_ns_after": number(foot.exchange_ns),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
@@ -194,6 +200,7 @@ fn cells(row: &Row) -> [Value; COLUMNS.len()] {
         json!(row.dropped),
         json!(row.drift.to_string()),
         json!(row.calls),
+        json!(row.model_by),
     ]
 }
 
@@ -276,6 +283,10 @@ fn text_head(head: &Head) -> String {
          operation",
         head.clock.overhead_ns, head.clock.resolution_ns, head.rounds
     ));
+    line(match &head.model {
+        Some(source) => format!("model: the textbook's, by {source}"),
+        None => "model: none for ranks that share cores, without a profile".to_string(),
+    });
     line(
         "times in ns per call, the slowest rank's; +-%: 95 % interval of the median; bandwidths in \
          GB/s of the median"
@@ -283,7 +294,7 @@ fn text_head(head: &Head) -> String {
     );
     writeln!(
         out,
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>8} {:>8} {:>5} {:<5} \
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>8} {:>8} {:>5} {:>8} {:<5} \
          {:>6} {:>7} drift",
         "op",
         "algorithm",
@@ -299,6 +310,7 @@ fn text_head(head: &Head) -> String {
         "algbw",
         "busbw",
         "wrong",
+        "model",
         "place",
         "floor",
         "x floor"
@@ -311,7 +323,7 @@ fn text_row(row: &Row) -> String {
     let ns = |ns: f64| if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") };
     format!(
         "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>8.3} {:>8.3} \
-         {:>5} {:<5} {:>6} {:>7} {}\n",
+         {:>5} {:>8} {:<5} {:>6} {:>7} {}\n",
         row.op,
         row.algorithm,
         row.ty,
@@ -326,6 +338,7 @@ fn text_row(row: &Row) -> String {
         row.algbw,
         row.busbw,
         row.wrong.map_or("-".to_string(), |wrong| wrong.to_string()),
+        row.model_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
         row.place,
         row.floor_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
         row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}")),
@@ -335,6 +348,9 @@ fn text_row(row: &Row) -> String {
 
 fn text_foot(rows: usize, wrong: u64, checked: bool, foot: &Foot) -> String {
     let mut out = String::new();
+    if let Some(ms) = foot.stolen_ms {
+        out += &format!("# stolen by the host meanwhile, from all cores: {ms:.0} ms\n");
+    }
     if let Some(ns) = foot.exchange_ns {
         out += &format!("# raw exchange of two flags, again: {ns:.1} ns\n");
     }
@@ -383,6 +399,7 @@ pub(super) mod tests {
             busbw: 0.130_612_2,
             wrong: Some(0),
             model_ns: None,
+            model_by: "none",
             place: Place::Ccx,
             floor_ns: Some(58.4),
             rounds: 5,
@@ -401,7 +418,7 @@ pub(super) mod tests {
         assert_eq!(
             cells.join("|"),
             "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0||\
-             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32"
+             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32|none"
         );
     }
 

@@ -7,7 +7,7 @@ use crate::measure::stats::{Summary, spread_percent};
 use phalanx::schedule::Operation;
 
 /// The names of the columns, in order. Stable.
-pub(crate) const COLUMNS: [&str; 27] = [
+pub(crate) const COLUMNS: [&str; 28] = [
     "op",
     "algorithm",
     "type",
@@ -35,6 +35,7 @@ pub(crate) const COLUMNS: [&str; 27] = [
     "dropped",
     "drift",
     "calls_per_iteration",
+    "model_by",
 ];
 
 /// One row.
@@ -60,8 +61,9 @@ pub(crate) struct Row {
     pub(crate) busbw: f64,
     /// Wrong elements; none if nothing was checked.
     pub(crate) wrong: Option<u64>,
-    /// What the machine's cost model says.
+    /// What the machine's cost model says, and by whose rates.
     pub(crate) model_ns: Option<f64>,
+    pub(crate) model_by: &'static str,
     /// Where the cores of ranks 0 and 1 were.
     pub(crate) place: Place,
     /// The raw exchange of two flags around the samples, where it was measured.
@@ -105,6 +107,7 @@ impl Row {
             busbw: algbw * bus_factor(op, ranks),
             wrong: case.effort.check.then_some(wrong),
             model_ns: None,
+            model_by: "none",
             place: sorted.place,
             floor_ns: sorted.floor_ns,
             rounds: sorted.medians.len(),
@@ -118,6 +121,11 @@ impl Row {
             apart: shape.apart,
             rank_means: rank_means(&sorted.samples, ranks),
         })
+    }
+
+    /// With what the model says of it.
+    pub(crate) fn modelled(self, ns: Option<f64>, by: &'static str) -> Self {
+        Row { model_ns: ns, model_by: if ns.is_some() { by } else { "none" }, ..self }
     }
 
     /// The median as a multiple of the floor.

@@ -1,6 +1,7 @@
 //! Messages by length between pairs of every level, and the lines through them.
 
 use super::fit::{Fit, Point};
+use super::pieces::of_messages;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::matrix::axis::shared;
@@ -12,16 +13,34 @@ use crate::pair::rounds::Effort;
 use crate::pair::team::team;
 use crate::progress::Progress;
 use phalanx::machine::Machine;
-use phalanx::model::LevelRates;
+use phalanx::model::{LevelRates, Payloads};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Lengths: two that travel in the mailbox's line, the first that do not, and
-/// on to what no cache of a core holds.
-const LENGTHS: [usize; 11] =
-    [8, 40, 48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-/// The longest message that travels in the line, and the next length measured.
-const INLINE: [usize; 2] = [40, 48];
+/// Lengths: on both sides of every limit of the mailbox, and on to what no cache of a core holds.
+const LENGTHS: [usize; 17] = [
+    8,
+    LINE,
+    LINE + 8,
+    SLOT,
+    SLOT + 8,
+    256,
+    512,
+    COPIED,
+    COPIED + 8,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+];
+/// Up to where a message travels in the line that is looked at, in the slot, and as a copy.
+const LINE: usize = Payloads::OWN.line;
+const SLOT: usize = Payloads::OWN.slot;
+const COPIED: usize = Payloads::OWN.copied;
 
 /// Two units of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +101,18 @@ impl Line {
             t_w_ns_per_byte: precise(fit.t_w.max(0.0)),
             t_w_ci: fit.t_w_ci.map(precise),
             samples: self.times.iter().map(|t| t.samples).sum(),
+            pieces: of_messages(&self.fit.residuals.iter().map(|r| r.point).collect::<Vec<_>>()),
         }
     }
 
-    /// What a message costs in the line and just beyond, where both were
-    /// measured.
-    pub(crate) fn inline(&self) -> Option<[f64; 2]> {
+    /// What a message costs at each limit of the mailbox and just beyond, where both were measured.
+    pub(crate) fn limits(&self) -> Vec<Limit> {
         let of = |bytes| self.times.iter().find(|t| t.bytes == bytes).map(|t| t.ns.median);
-        Some([of(INLINE[0])?, of(INLINE[1])?])
+        let ways = [("line", LINE), ("slot", SLOT), ("copied", COPIED)];
+        let limit = |(way, bytes): (&'static str, usize)| {
+            Some(Limit { way, bytes, ns: [of(bytes)?, of(bytes + 8)?] })
+        };
+        ways.into_iter().filter_map(limit).collect()
     }
 
     /// For json.
@@ -110,9 +133,25 @@ impl Line {
             "place": self.place.name(),
             "rms_error": rounded(self.fit.rms()),
             "worst_factor": finite(self.fit.worst_factor()),
-            "inline_ns": self.inline().map(|[a, b]| json!({ "bytes_40": rounded(a), "bytes_48": rounded(b) })),
+            "limits": self.limits().iter().map(Limit::object).collect::<Vec<_>>(),
             "points": self.times.iter().zip(&self.fit.residuals).map(point).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// A limit of the mailbox: a message of so many bytes, and one of 8 bytes more, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limit {
+    /// Where the shorter one travels.
+    pub(crate) way: &'static str,
+    pub(crate) bytes: usize,
+    pub(crate) ns: [f64; 2],
+}
+
+impl Limit {
+    fn object(&self) -> Value {
+        let [ns, beyond] = self.ns.map(rounded);
+        json!({ "way": self.way, "bytes": self.bytes, "ns": ns, "ns_8_bytes_more": beyond })
     }
 }
 
@@ -254,11 +293,13 @@ pub(crate) mod tests {
         let two = Levels::new(vec![near, line("machine", Place::Any, 1000.0, 0.8)]);
         assert!(two.flat.as_ref().unwrap().worst_factor() > 1.5);
         let rates = two.lines[1].rates();
-        assert_eq!((rates.t_s_ns, rates.t_w_ns_per_byte, rates.samples), (1000.0, 0.8, 110));
         assert_eq!(
-            two.lines[0].inline().map(|[a, b]| (a.round(), b.round())),
-            Some((104.0, 105.0))
+            (rates.t_s_ns, rates.t_w_ns_per_byte, rates.samples),
+            (1000.0, 0.8, 10 * LENGTHS.len())
         );
+        let limits = two.lines[0].limits();
+        assert_eq!(limits.iter().map(|l| l.way).collect::<Vec<_>>(), ["line", "slot", "copied"]);
+        assert_eq!(limits[0].ns.map(f64::round), [104.0, 105.0]);
         let object = two.object();
         assert_eq!(object["lines"][0]["points"].as_array().unwrap().len(), LENGTHS.len());
         assert!(object["flat"]["worst_factor"].as_f64().unwrap() > 1.5);

@@ -14,7 +14,7 @@ use phalanx::{Algorithm, Team};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What no longer travels in the mailbox's line: a fused path never pays below.
+/// What no longer travels in the line that the receiver looks at: a fused path never pays below.
 const LEAST: usize = 41;
 /// Sizes of the vector, or of a block.
 const SIZES: [usize; 7] = [48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];

@@ -3,10 +3,10 @@
 //!
 //! The model is the textbook's on the machine's tree ([`phalanx::model::Levels`]):
 //! messages in steps, t_s and t_w of the level that they cross, as calibrated.
-//! It knows nothing of combining, of copies that are not messages, nor of two
-//! ranks that share a core.
+//! It knows nothing of combining, nor of two ranks that share a core.
 
 use super::contest::{Call, timed};
+use super::model::Model;
 use crate::bench::work::has_blocks;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -18,8 +18,8 @@ use crate::measure::place::Limits;
 use crate::pair::rounds::Effort;
 use crate::progress::Progress;
 use phalanx::machine::Machine;
-use phalanx::model::{Level, LevelRates, Levels, Network, Profile};
-use phalanx::schedule::{Operation, Request};
+use phalanx::model::{LevelRates, Profile};
+use phalanx::schedule::Operation;
 use phalanx::{Algorithm, Team};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -130,19 +130,20 @@ pub(crate) fn predict(
     if ranks > machine.cores().len() {
         return None;
     }
-    let levels = levels(profile.levels(), machine, place)?;
     let algorithm = profile.algorithm(call.operation, ranks, call.bytes);
-    let request = Request::new(call.operation, ranks).shift(1);
-    let schedule = algorithm.schedule(&request).ok()?;
-    levels.time(&schedule, call.bytes as f64).ok()
+    Model::new(profile, machine, place)?.call(algorithm, call.operation, ranks, call.bytes as f64)
 }
 
-/// The machine's tree with the rates of each depth: what two cores share whose
+/// The rates of each depth of the machine's tree: of what two cores share whose
 /// ways part there. The place is that of the farthest cores of a call: it says
 /// nothing of nearer levels, which were seen elsewhere, each at its own place;
 /// but some level must have been seen there. A level that was not measured has
 /// the rates of the nearest one outside of it, else inside.
-pub(crate) fn levels(rates: &[LevelRates], machine: &Machine, place: &str) -> Option<Levels> {
+pub(crate) fn rates_by_depth(
+    rates: &[LevelRates],
+    machine: &Machine,
+    place: &str,
+) -> Option<Vec<LevelRates>> {
     if !rates.iter().any(|r| r.place == place) {
         return None;
     }
@@ -152,18 +153,17 @@ pub(crate) fn levels(rates: &[LevelRates], machine: &Machine, place: &str) -> Op
         let own = rates.iter().filter(|r| r.level == level);
         own.max_by_key(|r| (r.place == place, r.samples))
     };
-    let mut by_depth: Vec<Option<Level>> = Vec::new();
+    let mut by_depth: Vec<Option<&LevelRates>> = Vec::new();
     for depth in 0..=deepest {
         let names = vertices.iter().filter(|v| v.depth == depth).map(name);
-        let found = names.filter_map(|level| of(level.key())).next();
-        by_depth.push(found.map(|r| Level { t_s: r.t_s_ns, t_w: r.t_w_ns_per_byte }));
+        by_depth.push(names.filter_map(|level| of(level.key())).next());
     }
     let mut last = by_depth.iter().flatten().next().copied()?;
     let filled = by_depth.into_iter().map(|level| {
         last = level.unwrap_or(last);
-        last
+        last.clone()
     });
-    Some(Levels::new(Network::machine(machine), filled.collect::<Vec<_>>()))
+    Some(filled.collect())
 }
 
 impl Validation {
@@ -289,6 +289,7 @@ mod tests {
             t_w_ns_per_byte: t_w,
             t_w_ci: [t_w; 2],
             samples: 1,
+            pieces: Vec::new(),
         }
     }
 
@@ -325,7 +326,7 @@ mod tests {
         let profile = profile.with_tuning(2, never_fused()).unwrap();
         let message = Call { operation: Operation::Broadcast, bytes: 1000 };
         assert_eq!(predict(&profile, &machine, "any", &message, 2), Some(500.0));
-        assert!(levels(&[], &machine, "any").is_none());
+        assert!(rates_by_depth(&[], &machine, "any").is_none());
     }
 
     #[test]

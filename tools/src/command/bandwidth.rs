@@ -1,7 +1,7 @@
 //! `phalanx bandwidth`: how fast a core reads, copies and combines what another
 //! has just written, and what all cores reach together.
 
-use super::latency::{alone, begin, draw, head, parse_samples, put, row};
+use super::latency::{alone, begin, conditions, draw, head, parse_samples, put, row};
 use crate::bench::machine::available_memory;
 use crate::failure::Failure;
 use crate::matrix::axis::{Axis, shared};
@@ -10,7 +10,8 @@ use crate::matrix::run::Run;
 use crate::matrix::summary::table;
 use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
-use crate::output::OutputArgs;
+use crate::measure::steal::Steal;
+use crate::output::{OutputArgs, writable};
 use crate::pair::bandwidth::{Case, Work, measure};
 use crate::pair::rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
@@ -42,7 +43,8 @@ ROWS: of pairs, up to 6 units all, above that one pair of each level (--all-pair
 
 PLACES: as for latency: samples count between two probes that agree, under smt, ccx or far.
 
-COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level op bytes gb_s.
+COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level op bytes gb_s
+  ns_ci_low ns_ci_high outliers drift (see `phalanx latency --help`).
 
 Example:
   phalanx bandwidth copy -b 16K -e 64M --format json -o bandwidth.json";
@@ -114,6 +116,9 @@ impl Bandwidth {
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.pus.is_none())?;
         self.check_memory(pus.len())?;
+        if let Some(file) = &self.svg {
+            writable("drawing", file)?;
+        }
         let sink = self.output.open()?;
         interrupt::listen();
         let run = self.measure(&machine, &pus)?;
@@ -152,7 +157,7 @@ impl Bandwidth {
         let sizes = size::steps(self.min, self.max, self.factor);
         let works = self.works();
         let mut progress = Progress::new(pairings.len() * sizes.len() * works.len());
-        let clock = Clock::measure();
+        let (clock, steal) = (Clock::measure(), Steal::now());
         let effort =
             Effort { samples: self.samples.unwrap_or(SAMPLES), round: ROUND, limit: LIMIT };
         let mut built: Option<(&[usize], Team)> = None;
@@ -164,6 +169,7 @@ impl Bandwidth {
             for &bytes in &sizes {
                 for &work in &works {
                     if interrupt::asked() {
+                        run.conditions = conditions(&clock, steal.ms_since());
                         return Ok(run);
                     }
                     let (src, dst) = (&pairing.src, &pairing.dst);
@@ -173,10 +179,12 @@ impl Bandwidth {
                         size::text(bytes)
                     ));
                     let case = Case { work, bytes, reads: &pairing.reads };
+                    let stolen = Steal::now();
                     let found = measure(team, &case, &effort, &self.places, &clock)?;
+                    let stolen = stolen.ms_since();
                     let labels = vec![pairing.level.clone(), work.name().to_string()];
                     let moved = Some(bytes * pairing.readers());
-                    match row(src.clone(), dst.clone(), labels, &found, moved) {
+                    match row(src.clone(), dst.clone(), labels, &found, moved, stolen) {
                         Some(row) => run.rows.push(row),
                         None => run.notes.push(format!(
                             "{src} to {dst}, {} of {}: no two probes agreed for {:.1} s",
@@ -188,6 +196,7 @@ impl Bandwidth {
                 }
             }
         }
+        run.conditions = conditions(&clock, steal.ms_since());
         Ok(run)
     }
 

@@ -4,6 +4,7 @@
 use crate::bench::element::Type;
 use crate::bench::exchange;
 use crate::bench::machine::Setting;
+use crate::bench::modelled::Modelled;
 use crate::bench::plan::{Apart, Plan, Wanted, Wish, parse_operation};
 use crate::bench::redop::Redop;
 use crate::bench::report::{Foot, Head, Report};
@@ -17,6 +18,7 @@ use crate::ground::{Ground, Launch};
 use crate::measure::clock::Clock;
 use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
+use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs, Sink};
 use crate::progress::Progress;
 use crate::{interrupt, names, size};
@@ -64,6 +66,10 @@ PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
 
+MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the rules choose) by t_s and t_w of the profile that is
+  followed (phalanx calibrate), at the row's place; model_by is then profile. Without a profile it is the simulation with the
+  published costs of the most similar machine (published). Empty for one rank, which sends nothing.
+
 CHECKS: every element of every result, of every sample, against a formula of rank, index and round;
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
   the exit code 1.
@@ -74,7 +80,7 @@ STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), I
 
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
-  outliers rounds spread_percent dropped drift calls_per_iteration.
+  outliers rounds spread_percent dropped drift calls_per_iteration model_by.
 
 SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi:
   mpirun -n 2 phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a
@@ -273,12 +279,17 @@ impl Bench {
         let exchange_ns = floor(team, &tools)?;
         let setting = Setting::of(ground, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
-        let head = Head { setting, exchange_ns, clock, limits, rounds };
+        // The rates are of one machine.
+        let modelled = if wide { None } else { Modelled::new(team) };
+        let steal = Steal::now();
+        let model = modelled.as_ref().map(|model| model.source.clone());
+        let head = Head { setting, exchange_ns, clock, limits, rounds, model };
         report.head(&head)?;
-        let failed = self.blocks(ground, &plan, &tools, &mut report)?;
+        let failed = self.blocks(ground, &plan, &tools, modelled.as_ref(), &mut report)?;
         let interrupted = interrupt::asked();
         let exchange_ns = if interrupted { None } else { floor(team, &tools)? };
-        let foot = Foot { exchange_ns, time: started.elapsed(), interrupted, failed };
+        let (time, stolen_ms) = (started.elapsed(), steal.ms_since());
+        let foot = Foot { exchange_ns, stolen_ms, time, interrupted, failed };
         report.foot(&head, &foot)?;
         let wrong = report.wrong();
         if interrupted {
@@ -332,6 +343,7 @@ impl Bench {
         ground: &Ground,
         plan: &Plan,
         tools: &Tools,
+        model: Option<&Modelled<'_>>,
         report: &mut Report,
     ) -> Result<Vec<String>, Failure> {
         let mut progress = match ground.is_first() {
@@ -358,7 +370,7 @@ impl Bench {
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
             let rows = cases.iter().zip(&block);
-            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks()));
+            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks(), model));
             report.block(rows.collect(), wrong)?;
             if dead {
                 break;
@@ -367,14 +379,25 @@ impl Bench {
         Ok(failed)
     }
 
-    fn rows(&self, case: &Case, rounds: &Rounds, ranks: usize) -> Vec<Row> {
+    fn rows(
+        &self,
+        case: &Case,
+        rounds: &Rounds,
+        ranks: usize,
+        model: Option<&Modelled<'_>>,
+    ) -> Vec<Row> {
         if rounds.len() == 0 {
             return Vec::new();
         }
         // Whoever interrupts gets what there is.
         let samples = case.effort.samples.filter(|_| !interrupt::asked());
         let sorted = rounds.sorted(samples, &self.places);
-        let rows = sorted.iter().filter_map(|sorted| Row::new(case, ranks, sorted, rounds.wrong()));
+        let rows = sorted.iter().filter_map(|sorted| {
+            let row = Row::new(case, ranks, sorted, rounds.wrong())?;
+            let Some(model) = model else { return Some(row) };
+            let ns = model.ns(case, row.place);
+            Some(row.modelled(ns, model.by()))
+        });
         let all = self.by_place || !self.seek.is_empty();
         rows.take(if all { usize::MAX } else { 1 }).collect()
     }

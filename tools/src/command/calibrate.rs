@@ -1,16 +1,19 @@
 //! `phalanx calibrate`: t_s and t_w by level, the sizes at which the automatic
 //! choice should change its ways, and how well the model predicts.
 
-use super::latency::{alone, now};
+use super::latency::{accuracy, alone, now};
+use crate::calibrate::copies::{Copies, measure_copies};
 use crate::calibrate::levels::{Levels, measure_levels};
 use crate::calibrate::stream::{Stream, measure_stream};
 use crate::calibrate::switches::{Switch, changes, measure_switches};
 use crate::calibrate::validate::{Validation, validate};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::matrix::run::rounded;
 use crate::matrix::summary::table;
 use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
+use crate::measure::steal::Steal;
 use crate::output::Format;
 use crate::pair::team::{team, units};
 use crate::source::summary;
@@ -25,7 +28,9 @@ use std::time::Instant;
 const ABOUT: &str = "\
 WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the machine has (core, l2, l3, numa,
   package, machine), by send and recv; t_s and t_w by least squares of relative errors, with bounds of
-  95 %, the residuals, and how far one line for all levels (the flat model) is off. (2) For every operation, on as
+  95 %, the residuals, and how far one line for all levels (the flat model) is off; the same by pieces, since a message
+  travels in the mailbox's slot (up to 96 bytes), is copied by its sender (up to 1024), goes by its address, or outgrows
+  the caches; and what a core takes to copy its own memory. These limits are the library's; what 8 bytes more cost is shown. (2) For every operation, on as
   many ranks as cores, half of them (from 4 on), and twice as many: the two ways that the automatic choice changes
   between, by two teams in turns at sizes of 48 bytes to 256 KiB; the size from which the second one is faster. A size
   of the library's stays unless another is better by 2 % on average. (3) From which footprint on
@@ -34,8 +39,9 @@ WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the mac
 PROFILE: -o writes it to a file; --save writes it to where the library looks ($XDG_CACHE_HOME or ~/.cache,
   phalanx/profile.json). A program uses the file that PHALANX_PROFILE names, else that one, if it is of the
   same machine (processor, topology); Team::profile says which, or why not. json: phalanx_profile (version), created,
-  machine {cpu, topology}, levels[{level, place, t_s_ns, t_s_ci, t_w_ns_per_byte, t_w_ci, samples}], tunings[{ranks, sizes
-  by name; null: never}], evidence {levels, switches, stream, validation}: the points behind it, which the library ignores.
+  machine {cpu, topology}, levels[{level, place, t_s_ns, t_s_ci, t_w_ns_per_byte, t_w_ci, samples,
+  pieces[{from_bytes, t_s_ns, t_w_ns_per_byte}]}], copies[piece], payloads {line_bytes, slot_bytes, copied_bytes}, tunings[{ranks,
+  sizes by name; null: never}], evidence {clock_overhead_ns, clock_resolution_ns, stolen_ms, levels, copies, switches, stream, validation}: the points behind it, which the library ignores.
 
 VALIDATE: --validate measures every operation beside the model's prediction (the textbook's, on the machine's tree,
   with the rates of each level) and says where it is off by more than a factor of 2; json: curves[{op, ranks,
@@ -82,7 +88,10 @@ pub(crate) struct Calibrate {
 /// All that was measured.
 struct Found {
     profile: Profile,
+    clock: Clock,
+    stolen_ms: Option<f64>,
     levels: Levels,
+    copies: Option<Copies>,
     switches: Vec<(usize, Vec<Switch>)>,
     stream: Option<Stream>,
     validation: Option<Validation>,
@@ -157,7 +166,11 @@ impl Calibrate {
             (None, false) => return Ok(None),
         };
         // Beside it first: a profile that is there stays whole until the new
-        // one is.
+        // one is. What is there and no file (a device, a pipe) is written to, and never replaced.
+        if path.exists() && !path.is_file() {
+            std::fs::OpenOptions::new().write(true).open(&path).map_err(|e| wrong(&path, e))?;
+            return Ok(Some(path));
+        }
         let probe = beside(&path);
         std::fs::write(&probe, "").map_err(|e| wrong(&path, e))?;
         std::fs::remove_file(&probe).map_err(|e| wrong(&path, e))?;
@@ -172,10 +185,19 @@ impl Calibrate {
         clock: &Clock,
     ) -> Result<Found, Failure> {
         let limits = &self.places;
+        let steal = Steal::now();
         let levels = measure_levels(machine, all, limits, clock)?;
         let mut profile = Profile::of(machine, &now());
         for line in &levels.lines {
             profile = profile.with_level(line.rates()).map_err(Failure::run)?;
+        }
+        // Of one core alone nothing is predicted.
+        let copies = match pus.first() {
+            Some(&first) if pus.len() > 1 => Some(measure_copies(first, limits, clock)?),
+            _ => None,
+        };
+        if let Some(copies) = &copies {
+            profile = profile.with_copies(copies.pieces()).map_err(Failure::run)?;
         }
         let n = pus.len();
         let mut tuning = Tuning::of(machine, n.max(1));
@@ -200,7 +222,8 @@ impl Calibrate {
             true => Some(self.validation(machine, &profile, pus, clock)?),
             false => None,
         };
-        Ok(Found { profile, levels, switches, stream, validation })
+        let (clock, stolen_ms) = (*clock, steal.ms_since());
+        Ok(Found { profile, clock, stolen_ms, levels, copies, switches, stream, validation })
     }
 
     fn validation(
@@ -256,7 +279,11 @@ impl Found {
         });
         object["evidence"] = json!({
             "written_by": format!("phalanx {}", env!("CARGO_PKG_VERSION")),
+            "clock_overhead_ns": rounded(self.clock.overhead_ns),
+            "clock_resolution_ns": rounded(self.clock.resolution_ns),
+            "stolen_ms": self.stolen_ms,
             "levels": self.levels.object(),
+            "copies": self.copies.as_ref().map(Copies::object),
             "switches": switches.collect::<Vec<_>>(),
             "stream": self.stream.as_ref().map(Stream::object),
             "validation": self.validation.as_ref().map(Validation::object),
@@ -326,12 +353,20 @@ impl Found {
             ));
         }
         for own in &self.levels.lines {
-            if let Some([inline, beyond]) = own.inline() {
-                line(&format!(
-                    "{} ({}): 40 bytes in the mailbox's line {inline:.0} ns, 48 bytes by address {beyond:.0} ns",
-                    own.level, own.place
-                ));
-            }
+            let at = own.limits().into_iter().map(|limit| {
+                let [ns, beyond] = limit.ns;
+                format!("{} ({}) {ns:.0}, 8 more {beyond:.0} ns", limit.bytes, limit.way)
+            });
+            line(&format!(
+                "{} ({}): bytes at the mailbox's limits: {}",
+                own.level,
+                own.place,
+                at.collect::<Vec<_>>().join("; ")
+            ));
+            line(&format!("{} ({}): {}", own.level, own.place, pieces(&own.rates().pieces)));
+        }
+        if !self.profile.copies().is_empty() {
+            line(&format!("copies of a core's own memory: {}", pieces(self.profile.copies())));
         }
         if let Some(stream) = &self.stream {
             let size = |size: usize| match size {
@@ -359,6 +394,7 @@ impl Found {
             Some(path) => format!("# written to '{}'", path.display()),
             None => "# not kept; -o FILE or --save writes the profile".to_string(),
         });
+        line(&format!("# {}", accuracy(&self.clock, self.stolen_ms)));
         line(&format!("# {:.0} s", started.elapsed().as_secs_f64()));
         out
     }
@@ -377,6 +413,15 @@ const COLUMNS: [&str; 11] = [
     "worst_factor",
     "samples",
 ];
+
+/// "from 0 bytes 80 + 0 ns/KiB, from 97 .."
+fn pieces(pieces: &[phalanx::model::Piece]) -> String {
+    let all = pieces.iter().map(|p| {
+        let per_kib = 1024.0 * p.t_w_ns_per_byte;
+        format!("from {} bytes {:.0} + {per_kib:.1} ns/KiB", p.from_bytes, p.t_s_ns)
+    });
+    all.collect::<Vec<_>>().join(", ")
+}
 
 /// The residuals of a line, in per cent of the measured.
 fn residuals(line: &crate::calibrate::levels::Line) -> String {
@@ -398,8 +443,20 @@ fn beside(path: &Path) -> PathBuf {
 /// Writes the file as a whole, then the output.
 fn put(target: Option<&Path>, file: &str, out: &str) -> Result<(), Failure> {
     if let Some(path) = target {
-        let part = beside(path);
-        std::fs::write(&part, file).and_then(|()| std::fs::rename(&part, path)).map_err(|e| {
+        let written = match path.exists() && !path.is_file() {
+            true => std::fs::write(path, file),
+            false => {
+                let part = beside(path);
+                let written =
+                    std::fs::write(&part, file).and_then(|()| std::fs::rename(&part, path));
+                if written.is_err() {
+                    // What is left of it is no profile.
+                    let _: Result<(), _> = std::fs::remove_file(&part);
+                }
+                written
+            }
+        };
+        written.map_err(|e| {
             Failure::Run(format!("the profile '{}' cannot be written: {e}", path.display()))
         })?;
     }

@@ -1,18 +1,21 @@
 //! `phalanx latency`: what a line and a message take between every two units.
 
 use super::diff::compare;
+use crate::bench::rounds::Drift;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::matrix::axis::{Axis, shared};
 use crate::matrix::heat::{self, Grid};
-use crate::matrix::run::{Row, Run, Spread};
+use crate::matrix::run::{Row, Run, Spread, rounded};
 use crate::matrix::summary::{classes, table};
 use crate::matrix::svg::svg;
 use crate::measure::clock::Clock;
 use crate::measure::place::Limits;
-use crate::output::{Format, OutputArgs, Sink};
+use crate::measure::stats::{CONFIDENCE, Summary};
+use crate::measure::steal::Steal;
+use crate::output::{Format, OutputArgs, Sink, unwritable, writable};
 use crate::pair::latency::{Home, Via, Way, measure};
-use crate::pair::rounds::{Effort, Placed};
+use crate::pair::rounds::{Effort, Placed, align, merge};
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::source::summary;
@@ -27,6 +30,8 @@ const FEWER_SAMPLES: usize = 60;
 const MANY_UNITS: usize = 16;
 /// Samples between two probes: 20 x 32 round trips of 100 ns are 0.06 ms.
 const ROUND: usize = 20;
+/// Turns of each way of a pair, so that what changes on the machine meets all of them.
+const TURNS: usize = 3;
 /// When a pair is given up that keeps moving, by the number of pairs.
 const LIMIT: Duration = Duration::from_millis(1500);
 
@@ -36,7 +41,13 @@ WHAT: a rank is bound to every processing unit that may be used; the two of a pa
   hardware takes. mailbox: send and recv of 8 bytes: what the library makes of it. Without --one-way
   the time is there and back (a sample is the mean of 32 round trips); published core-to-core tables
   are half of that. With --one-way it is the time from the sender's clock reading to the receiver's,
-  less what reading the clock costs; clocks that disagree are noticed by times of 0 or less.
+  less what reading the clock costs; clocks that disagree are noticed by times of 0 or less. --all: both, by flag
+  (pages of either home) and by mailbox. The ways of a pair are measured in three turns; the first round of each is a warm-up.
+
+NUMBERS: a sample is there and back in ns (mean of 32), or one way. Least, median, and the spread: p10 and p90; ns_ci_low
+  and ns_ci_high have the true median between them with 95 % confidence (order statistics). outliers (beyond 3 interquartile ranges)
+  are counted, and stay in. drift: none, or what moved: floor (the raw exchange by more than a quarter), steal (the host took time).
+  conditions: what reading the clock costs (taken off) and its steps, time stolen from all cores.
 
 HOME: which node's memory a line is in can matter more than the distance. The flags are on a page that
   nobody has used before, first touched by src or (--home dst) by dst. The mailboxes are where the
@@ -47,7 +58,8 @@ PLACES: a virtual machine's cores move. A raw exchange between the two units is 
   ccx (below 130 ns) or far (--places). A row is of the place with the most samples; json lists the others
   under elsewhere.
 
-COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level via kind home; level is
+COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level via kind home ns_ci_low
+  ns_ci_high outliers drift; level is
   the innermost thing that both units share (core, l2, l3, numa, package, machine). json also has date, machine {cpu,
   topology, source}, pus (in the order of the matrix), groups, notes.
 
@@ -64,6 +76,9 @@ pub(crate) struct Latency {
     /// From clock to clock in one direction, instead of there and back
     #[arg(long)]
     one_way: bool,
+    /// There and back and one way, by flags on pages of either home and by mailbox, in turns: one run with all
+    #[arg(long, conflicts_with_all = ["one_way", "home"])]
+    all: bool,
     /// Samples of each pair, of its most frequent place [default: 300; 60 above 16 units]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_samples)]
     samples: Option<usize>,
@@ -107,6 +122,9 @@ impl Latency {
         }
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.per_core)?;
+        if let Some(file) = &self.svg {
+            writable("drawing", file)?;
+        }
         let sink = self.output.open()?;
         interrupt::listen();
         let run = self.measure(&machine, &pus)?;
@@ -117,15 +135,16 @@ impl Latency {
     }
 
     fn ways(&self) -> Vec<Way> {
-        let one_way = self.one_way;
+        let kinds = if self.all { vec![false, true] } else { vec![self.one_way] };
         let vias = self.via.map_or(vec![Via::Flag, Via::Mailbox], |via| vec![via]);
         let mut ways = Vec::new();
-        for via in vias {
-            match (via, self.homes()) {
-                (Via::Mailbox, _) => ways.push(Way { via, home: Home::Src, one_way }),
-                (Via::Flag, homes) => {
-                    ways.extend(homes.into_iter().map(|home| Way { via, home, one_way }));
-                }
+        for one_way in kinds {
+            for &via in &vias {
+                let homes = match via {
+                    Via::Mailbox => vec![Home::Src],
+                    Via::Flag => self.homes(),
+                };
+                ways.extend(homes.into_iter().map(|home| Way { via, home, one_way }));
             }
         }
         ways
@@ -133,8 +152,8 @@ impl Latency {
 
     fn homes(&self) -> Vec<Home> {
         match self.home {
-            Homes::One(home) => vec![home],
-            Homes::Both => vec![Home::Src, Home::Dst],
+            Homes::One(home) if !self.all => vec![home],
+            _ => vec![Home::Src, Home::Dst],
         }
     }
 
@@ -148,24 +167,37 @@ impl Latency {
             return Ok(run);
         }
         let samples = if pus.len() > MANY_UNITS { FEWER_SAMPLES } else { SAMPLES };
+        let samples = self.samples.unwrap_or(samples);
+        let turns = TURNS.min(samples);
         let effort =
-            Effort { samples: self.samples.unwrap_or(samples), round: ROUND, limit: LIMIT };
+            Effort { samples: samples.div_ceil(turns), round: ROUND, limit: LIMIT / turns as u32 };
         let team = team(pus)?;
-        let clock = Clock::measure();
+        let (clock, steal) = (Clock::measure(), Steal::now());
         let ways = self.ways();
-        let mut progress = Progress::new(pus.len() * (pus.len() - 1) * ways.len());
-        let kind = if self.one_way { "one-way" } else { "round-trip" };
+        let mut progress = Progress::new(pus.len() * (pus.len() - 1) * ways.len() * turns);
         for (src, &from) in pus.iter().enumerate() {
             for (dst, &to) in pus.iter().enumerate().filter(|(dst, _)| *dst != src) {
-                for &way in &ways {
-                    if interrupt::asked() {
-                        return Ok(run);
+                let mut found: Vec<Vec<Placed>> = vec![Vec::new(); ways.len()];
+                let stolen = Steal::now();
+                for _ in 0..turns {
+                    for (&way, found) in ways.iter().zip(&mut found) {
+                        if interrupt::asked() {
+                            run.conditions = conditions(&clock, steal.ms_since());
+                            return Ok(run);
+                        }
+                        let (via, kind) = (way.via.name(), way.kind());
+                        progress.step(&format!("PU {from} to PU {to}, {via}, {kind}"));
+                        let own = measure(&team, src, dst, way, &effort, &self.places, &clock)?;
+                        merge(found, own);
                     }
-                    progress.step(&format!("PU {from} to PU {to}, {}", way.via.name()));
-                    let found = measure(&team, src, dst, way, &effort, &self.places, &clock)?;
-                    let labels = [shared(machine, from, to), way.via.name(), kind, way.home_name()];
+                }
+                align(&mut found);
+                let stolen = stolen.ms_since();
+                for (&way, found) in ways.iter().zip(&found) {
+                    let level = shared(machine, from, to);
+                    let labels = [level, way.via.name(), way.kind(), way.home_name()];
                     let labels = labels.map(String::from).to_vec();
-                    match row(from.to_string(), to.to_string(), labels, &found, None) {
+                    match row(from.to_string(), to.to_string(), labels, found, None, stolen) {
                         Some(row) if row.ns.median <= 0.0 => run.notes.push(format!(
                             "PU {from} to PU {to}: the clocks disagree by {:.0} ns or more: no one-way time",
                             -row.ns.median
@@ -180,6 +212,7 @@ impl Latency {
                 }
             }
         }
+        run.conditions = conditions(&clock, steal.ms_since());
         Ok(run)
     }
 
@@ -190,7 +223,7 @@ impl Latency {
     }
 
     fn grid_of(&self, run: &Run, machine: &Machine, way: Way) -> Grid {
-        let what = if self.one_way { "one way" } else { "round trip" };
+        let what = if way.one_way { "one way" } else { "round trip" };
         let title = match way.via {
             Via::Flag => format!("{what} of a flag, page touched by {}", way.home.name()),
             Via::Mailbox => format!("{what} of a mailbox message"),
@@ -198,6 +231,7 @@ impl Latency {
         let mut grid = Grid::new(Axis::new(machine, &run.pus), "ns", title);
         for row in &run.rows {
             let own = run.label(row, "via") == way.via.name()
+                && run.label(row, "kind") == way.kind()
                 && run.label(row, "home") == way.home_name();
             if let (true, Ok(src), Ok(dst)) = (own, row.src.parse(), row.dst.parse()) {
                 grid.set(src, dst, row.ns.median);
@@ -248,12 +282,15 @@ pub(super) fn row(
     labels: Vec<String>,
     found: &[Placed],
     bytes: Option<usize>,
+    stolen_ms: Option<f64>,
 ) -> Option<Row> {
     let (first, others) = found.split_first()?;
     let elsewhere = others.iter().filter_map(|placed| {
         let ns = Spread::of(&placed.samples)?;
         Some((placed.place.name().to_string(), placed.samples.len(), ns.median))
     });
+    let summary = Summary::of(&mut first.samples.clone())?;
+    let steal = stolen_ms.is_some_and(|ms| ms > 0.0);
     Some(Row {
         src,
         dst,
@@ -261,6 +298,9 @@ pub(super) fn row(
         samples: first.samples.len(),
         place: first.place.name().to_string(),
         elsewhere: elsewhere.collect(),
+        ci: summary.ci,
+        outliers: summary.outliers,
+        drift: Drift { floor: first.adrift, steal, place: false }.to_string(),
         labels,
         bytes,
     })
@@ -272,6 +312,7 @@ pub(super) fn begin(command: &str, machine: &Machine, axis: &Axis, columns: Vec<
         command: command.to_string(),
         date: now(),
         machine: about(machine),
+        conditions: Value::Null,
         groups: axis.object(),
         pus: axis.pus.clone(),
         columns,
@@ -300,7 +341,40 @@ pub(super) fn head(run: &Run, machine: &Machine) -> String {
     let cpu = run.machine["cpu"].as_str().unwrap_or("");
     let mut out = format!("# phalanx {}: {cpu}, {}\n", run.command, summary(machine));
     run.notes.iter().for_each(|note| out += &format!("# {note}\n"));
+    if let Some(said) = run.conditions["said"].as_str() {
+        out += &format!("# {said}\n");
+    }
+    let moved = run.rows.iter().filter(|row| row.drift != "none").count();
+    if moved > 0 {
+        out += &format!(
+            "# during {moved} of {} rows the raw exchange or the time that we had moved (tsv, json: drift)\n",
+            run.rows.len()
+        );
+    }
     out
+}
+
+/// What the times are worth.
+pub(super) fn conditions(clock: &Clock, stolen_ms: Option<f64>) -> Value {
+    json!({
+        "clock_overhead_ns": rounded(clock.overhead_ns),
+        "clock_resolution_ns": rounded(clock.resolution_ns),
+        "stolen_ms": stolen_ms,
+        "confidence": CONFIDENCE,
+        "said": accuracy(clock, stolen_ms),
+    })
+}
+
+/// The same in words.
+pub(super) fn accuracy(clock: &Clock, stolen_ms: Option<f64>) -> String {
+    let stolen = match stolen_ms {
+        Some(ms) => format!("{ms:.0} ms"),
+        None => "not known here".to_string(),
+    };
+    format!(
+        "clock: {:.0} ns a reading (taken off), steps of {:.0} ns; stolen by the host meanwhile, from all cores: {stolen}",
+        clock.overhead_ns, clock.resolution_ns
+    )
 }
 
 /// Writes the drawing.
@@ -317,9 +391,7 @@ pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &Run) -> Result<(),
         below.push(format!("seen at: {}", places.join(", ")));
     }
     below.extend(run.notes.iter().cloned());
-    std::fs::write(file, svg(grid, &below)).map_err(|e| {
-        Failure::Usage(format!("the drawing '{}' cannot be written: {e}", file.display()))
-    })
+    std::fs::write(file, svg(grid, &below)).map_err(|e| unwritable("drawing", file, &e))
 }
 
 /// What is said instead of a matrix of one.

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::output::{unwritable, writable};
 use crate::report::gather::{Wish, gather};
 use crate::report::page::page;
 use crate::report::run::Run;
@@ -65,6 +66,12 @@ const QUICK: f64 = 20.0;
 impl ReportArgs {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        if self.data().is_some_and(|file| same(&file, &self.output)) {
+            let name = self.output.display();
+            return Err(Failure::Usage(format!(
+                "'{name}' cannot be both the page and its data; name two files"
+            )));
+        }
         let run = match &self.from {
             Some(file) => {
                 let mut run = Run::read(file)?;
@@ -76,11 +83,13 @@ impl ReportArgs {
             }
             None => self.measure()?,
         };
-        if let Some(name) = &self.json {
-            let file = name.clone().unwrap_or_else(|| self.output.with_extension("json"));
-            write(&file, &run.text())?;
-        }
-        write(&self.output, &page(&run))?;
+        let written = match self.data() {
+            Some(file) => write(&file, &run.text()),
+            None => Ok(()),
+        };
+        let written = written.and_then(|()| write(&self.output, &page(&run)));
+        written
+            .map_err(|failure| if self.from.is_some() { failure } else { kept(&run, failure) })?;
         let measured = run.sections().any(|section| section.result.is_object());
         match measured {
             true => Ok(()),
@@ -88,13 +97,19 @@ impl ReportArgs {
         }
     }
 
+    /// Where the data are saved.
+    fn data(&self) -> Option<PathBuf> {
+        let name = self.json.as_ref()?;
+        Some(name.clone().unwrap_or_else(|| self.output.with_extension("json")))
+    }
+
     fn measure(&self) -> Result<Run, Failure> {
         let model = self.model.clone().unwrap_or_else(|| MODEL.to_string());
         // Before minutes are spent.
         phalanx::model::MachineCosts::named(&model).map_err(Failure::usage)?;
-        writable(&self.output)?;
-        if let Some(Some(file)) = &self.json {
-            writable(file)?;
+        writable(PAGE, &self.output)?;
+        if let Some(file) = self.data() {
+            writable(PAGE, &file)?;
         }
         let ranks = match self.ranks {
             Some(ranks) => ranks,
@@ -112,24 +127,30 @@ fn cores(machine: &Machine) -> usize {
     machine.cores().iter().filter(|core| usable(&core.pus)).count().clamp(1, MAX_RANKS)
 }
 
-/// Whether a file can be written, without taking away what is there.
-fn writable(file: &Path) -> Result<(), Failure> {
-    let new = !file.exists();
-    let opened = fs::OpenOptions::new().append(true).create(true).open(file);
-    opened.map_err(|e| unwritable(file, &e))?;
-    if new {
-        // An empty file says nothing to anybody.
-        let _: Result<(), _> = fs::remove_file(file);
-    }
-    Ok(())
-}
+/// What a file is called that cannot be written.
+const PAGE: &str = "output file";
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|e| unwritable(file, &e))
+    fs::write(file, text).map_err(|e| unwritable(PAGE, file, &e))
 }
 
-fn unwritable(file: &Path, e: &std::io::Error) -> Failure {
-    Failure::Usage(format!("the output file '{}' cannot be written: {e}", file.display()))
+/// Whether two names are of one file, which may not be there yet.
+fn same(a: &Path, b: &Path) -> bool {
+    let whole = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    a == b || whole(a).is_some_and(|a| whole(b) == Some(a))
+}
+
+/// What was measured, where the page could not be written (a disk can become full meanwhile): kept where it can be.
+fn kept(run: &Run, failure: Failure) -> Failure {
+    let file = std::env::temp_dir().join(format!("phalanx-report-{}.json", std::process::id()));
+    let why = failure.line().unwrap_or_default();
+    match fs::write(&file, run.text()) {
+        Ok(()) => Failure::Run(format!(
+            "{why}; what was measured is in '{}' (phalanx report --from)",
+            file.display()
+        )),
+        Err(e) => Failure::Run(format!("{why}; what was measured is lost: {e}")),
+    }
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

@@ -7,6 +7,9 @@ use std::path::Path;
 /// The version of the files. Columns may be added without a new one.
 const FORMAT: u64 = 1;
 
+/// The columns that every run ends with: added later, so behind the others.
+const LAST: [&str; 4] = ["ns_ci_low", "ns_ci_high", "outliers", "drift"];
+
 /// The columns that every run begins with, in order. Stable.
 const FIRST: [&str; 8] =
     ["src", "dst", "ns_min", "ns_median", "ns_p10", "ns_p90", "samples", "place"];
@@ -46,6 +49,12 @@ pub(crate) struct Row {
     pub(crate) elsewhere: Vec<(String, usize, f64)>,
     /// The values of the run's own columns, in order.
     pub(crate) labels: Vec<String>,
+    /// The interval that has the true median with 95 % confidence.
+    pub(crate) ci: [f64; 2],
+    /// Samples beyond the outer fence; they are counted, and stay in.
+    pub(crate) outliers: usize,
+    /// What moved meanwhile: `none`, `floor`, `steal`, or both.
+    pub(crate) drift: String,
     /// The bytes that one call moves, where that is the point.
     pub(crate) bytes: Option<usize>,
 }
@@ -65,6 +74,8 @@ pub(crate) struct Run {
     pub(crate) date: String,
     /// cpu, topology, source.
     pub(crate) machine: Value,
+    /// The clock, and what the host took away; null in runs of old.
+    pub(crate) conditions: Value,
     /// The groups of the axis.
     pub(crate) groups: Value,
     /// The units, in the axis's order.
@@ -94,6 +105,7 @@ impl Run {
         if self.has_bytes() {
             names.extend(["bytes", "gb_s"]);
         }
+        names.extend(LAST);
         let mut out = names.join("\t") + "\n";
         for row in &self.rows {
             let mut cells = vec![row.src.clone(), row.dst.clone()];
@@ -106,6 +118,8 @@ impl Run {
                 cells.push(row.bytes.unwrap_or(0).to_string());
                 cells.push(row.gb_s().map_or(String::new(), |rate| format!("{rate:.3}")));
             }
+            cells.extend(row.ci.map(|ns| format!("{ns:.1}")));
+            cells.extend([row.outliers.to_string(), row.drift.clone()]);
             out += &cells.join("\t");
             out.push('\n');
         }
@@ -133,6 +147,13 @@ impl Run {
                 map.insert("bytes".into(), json!(bytes));
                 map.insert("gb_s".into(), json!(row.gb_s().map(rounded)));
             }
+            let ends: [Value; 4] = [
+                json!(rounded(row.ci[0])),
+                json!(rounded(row.ci[1])),
+                json!(row.outliers),
+                json!(row.drift),
+            ];
+            map.extend(LAST.map(String::from).into_iter().zip(ends));
             let elsewhere = row.elsewhere.iter().map(|(place, samples, median)| {
                 json!({ "place": place, "samples": samples, "ns_median": rounded(*median) })
             });
@@ -145,6 +166,7 @@ impl Run {
             "format": FORMAT,
             "date": self.date,
             "machine": self.machine,
+            "conditions": self.conditions,
             "pus": self.pus,
             "groups": self.groups,
             "columns": self.columns,
@@ -198,6 +220,7 @@ impl Run {
             command,
             date: value["date"].as_str().unwrap_or("").to_string(),
             machine: value["machine"].clone(),
+            conditions: value["conditions"].clone(),
             groups: value["groups"].clone(),
             pus: pus.ok_or("\"pus\" is no list of numbers")?,
             notes: texts("notes")?,
@@ -222,6 +245,11 @@ fn parse_row(value: &Value, columns: &[String]) -> Result<Row, String> {
         text.ok_or_else(|| format!("\"{key}\" is missing or is no text"))
     };
     let whole = |key: &str| value[key].as_u64().and_then(|n| usize::try_from(n).ok());
+    // Runs of old have none of these; where there is one it has to be one.
+    let late = |key: &str| match &value[key] {
+        Value::Null => Ok(number("ns_median")?),
+        _ => number(key),
+    };
     Ok(Row {
         src: end("src")?,
         dst: end("dst")?,
@@ -234,6 +262,15 @@ fn parse_row(value: &Value, columns: &[String]) -> Result<Row, String> {
         samples: whole("samples").ok_or("\"samples\" is missing or is no whole number")?,
         place: text("place")?,
         elsewhere: Vec::new(),
+        ci: [late("ns_ci_low")?, late("ns_ci_high")?],
+        outliers: match &value["outliers"] {
+            Value::Null => 0,
+            _ => whole("outliers").ok_or("\"outliers\" is no whole number")?,
+        },
+        drift: match &value["drift"] {
+            Value::Null => "none".to_string(),
+            _ => text("drift")?,
+        },
         labels: columns.iter().map(|c| text(c)).collect::<Result<_, _>>()?,
         bytes: whole("bytes"),
     })
@@ -258,12 +295,16 @@ pub(crate) mod tests {
             samples: 100,
             place: "ccx".into(),
             elsewhere: vec![],
+            ci: [median - 1.0, median + 1.0],
+            outliers: 2,
+            drift: "floor".into(),
             labels: vec!["l3".into(), "flag".into(), "round-trip".into(), "src".into()],
             bytes: None,
         };
         Run {
             command: "latency".into(),
             date: "2026-01-02T03:04:05Z".into(),
+            conditions: json!({ "clock_overhead_ns": 20.0 }),
             machine: json!({ "cpu": "some", "topology": "core:2", "source": "test" }),
             groups: json!([]),
             pus: vec![0, 1],
@@ -289,7 +330,20 @@ pub(crate) mod tests {
         assert_eq!(Run::parse(&run.object().to_string()).unwrap(), run);
         let table = run.tsv();
         assert!(table.starts_with("src\tdst\tns_min\tns_median\tns_p10\t"), "{table}");
-        assert_eq!(table.lines().nth(2).unwrap().split('\t').count(), 12);
+        assert_eq!(table.lines().nth(2).unwrap().split('\t').count(), 16);
+    }
+
+    #[test]
+    fn runs_of_old_are_read() {
+        let mut old = sample().object();
+        old.as_object_mut().unwrap().remove("conditions");
+        for row in old["rows"].as_array_mut().unwrap() {
+            LAST.iter().for_each(|key| drop(row.as_object_mut().unwrap().remove(*key)));
+        }
+        let run = Run::parse(&old.to_string()).unwrap();
+        assert_eq!((run.rows[0].ci, run.rows[0].drift.as_str()), ([100.0; 2], "none"));
+        old["rows"][0]["outliers"] = json!(-1);
+        assert!(Run::parse(&old.to_string()).unwrap_err().contains("\"outliers\""));
     }
 
     #[test]

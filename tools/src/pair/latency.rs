@@ -71,6 +71,11 @@ pub(crate) struct Way {
 }
 
 impl Way {
+    /// The name in tables.
+    pub(crate) fn kind(self) -> &'static str {
+        if self.one_way { "one-way" } else { "round-trip" }
+    }
+
     /// Where the line lives: the mailbox's are the library's business.
     pub(crate) fn home_name(self) -> &'static str {
         match self.via {

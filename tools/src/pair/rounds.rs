@@ -4,7 +4,7 @@ use crate::interrupt;
 use crate::measure::gate::{Gate, Seat};
 use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
-use crate::measure::record::Record;
+use crate::measure::record::{Filed, Record, is_adrift};
 use std::time::{Duration, Instant};
 
 /// What one side tells the other before a round.
@@ -102,16 +102,17 @@ pub(crate) struct Taken<S = f64> {
 pub(crate) struct Placed {
     pub(crate) place: Place,
     pub(crate) samples: Vec<f64>,
+    /// Whether the raw exchange moved meanwhile, by more than a quarter.
+    pub(crate) adrift: bool,
 }
 
 impl<S> Taken<S> {
     /// The numbers of the samples by place, the most frequent first; without
     /// the places that have none.
-    pub(crate) fn by_place(&self, limits: &Limits) -> Vec<(Place, Vec<usize>)> {
-        let filed = self.order.by_place(limits).into_iter();
-        let mut all: Vec<(Place, Vec<usize>)> =
-            filed.map(|f| (f.place, f.samples)).filter(|(_, s)| !s.is_empty()).collect();
-        all.sort_by_key(|(_, samples)| std::cmp::Reverse(samples.len()));
+    fn by_place(&self, limits: &Limits) -> Vec<Filed<usize>> {
+        let mut all = self.order.by_place(limits);
+        all.retain(|filed| !filed.samples.is_empty());
+        all.sort_by_key(|filed| std::cmp::Reverse(filed.samples.len()));
         all
     }
 }
@@ -124,11 +125,37 @@ pub(crate) fn placed(sides: &[Taken], limits: &Limits) -> Vec<Placed> {
         let all = sides.iter().filter_map(|side| side.samples.get(i).copied());
         all.max_by(f64::total_cmp)
     };
-    let place = |(place, numbers): (Place, Vec<usize>)| Placed {
-        place,
-        samples: numbers.into_iter().filter_map(slowest).collect(),
+    let place = |filed: Filed<usize>| Placed {
+        place: filed.place,
+        samples: filed.samples.into_iter().filter_map(slowest).collect(),
+        adrift: is_adrift(&filed.floors),
     };
     first.by_place(limits).into_iter().map(place).collect()
+}
+
+/// Adds what was measured later.
+pub(crate) fn merge(all: &mut Vec<Placed>, later: Vec<Placed>) {
+    for placed in later {
+        match all.iter_mut().find(|own| own.place == placed.place) {
+            Some(own) => {
+                own.samples.extend(placed.samples);
+                own.adrift |= placed.adrift;
+            }
+            None => all.push(placed),
+        }
+    }
+    all.sort_by_key(|placed| std::cmp::Reverse(placed.samples.len()));
+}
+
+/// Puts one place in front of all: the one that the most of them have, and have the most samples of. What is beside
+/// each other in a table is then of one place, where there is such a one.
+pub(crate) fn align(all: &mut [Vec<Placed>]) {
+    let samples = |place: Place| {
+        let own = all.iter().flatten().filter(move |placed| placed.place == place);
+        own.fold((0, 0), |(ways, samples), placed| (ways + 1, samples + placed.samples.len()))
+    };
+    let Some(best) = Place::ALL.into_iter().max_by_key(|&place| samples(place)) else { return };
+    all.iter_mut().for_each(|placed| placed.sort_by_key(|own| own.place != best));
 }
 
 #[cfg(test)]
@@ -156,6 +183,29 @@ mod tests {
         assert_eq!((placed.len(), placed[0].place), (1, Place::Far));
         assert_eq!(placed[0].samples[..5], [20.0, 21.0, 22.0, 23.0, 24.0]);
         assert!(placed[0].samples.len() >= 20);
+    }
+
+    fn at(place: Place, samples: usize) -> Placed {
+        Placed { place, samples: vec![1.0; samples], adrift: false }
+    }
+
+    #[test]
+    fn what_was_measured_in_turns_is_put_together() {
+        let mut all = vec![at(Place::Ccx, 3)];
+        merge(&mut all, vec![Placed { adrift: true, ..at(Place::Ccx, 2) }, at(Place::Far, 9)]);
+        assert_eq!(
+            all.iter().map(|p| (p.place, p.samples.len(), p.adrift)).collect::<Vec<_>>(),
+            [(Place::Far, 9, false), (Place::Ccx, 5, true)]
+        );
+    }
+
+    #[test]
+    fn rows_of_a_pair_are_of_one_place() {
+        let mut ways =
+            [vec![at(Place::Far, 9), at(Place::Ccx, 5)], vec![at(Place::Ccx, 4)], vec![]];
+        align(&mut ways);
+        assert_eq!([ways[0][0].place, ways[1][0].place], [Place::Ccx; 2]);
+        assert_eq!(ways[0].len(), 2);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(crate) struct Row {
     pub(crate) op: String,
     /// An id, or `auto`.
     pub(crate) algorithm: String,
+    pub(crate) ranks: u64,
     /// Of a rank's larger buffer; 0 for the barrier.
     pub(crate) bytes: u64,
     /// Median, and the interval that has it with 95 % confidence.
@@ -47,6 +48,7 @@ impl Row {
         Some(Row {
             op: text("op")?,
             algorithm: text("algorithm")?,
+            ranks: row["ranks"].as_u64()?,
             bytes: row["bytes"].as_u64()?,
             ns,
             ci: [time("ns_ci_low").unwrap_or(ns), time("ns_ci_high").unwrap_or(ns)],
@@ -113,15 +115,18 @@ pub(crate) struct Best {
     pub(crate) auto: Option<f64>,
 }
 
-/// The curves of every operation that has any, in the catalogue's order.
+/// The curves of every operation that has any, in the catalogue's order; on as many ranks as the run is of.
 pub(crate) fn curves(run: &Run) -> Vec<Curves> {
-    let rows = Row::all(run);
+    let ranks = run.part("ranks").as_u64().unwrap_or(0);
+    let rows: Vec<Row> = Row::all(run).into_iter().filter(|row| row.ranks == ranks).collect();
     let predicted = run.part("predictions")["rows"].as_array().cloned().unwrap_or_default();
     let model = |op: &str, algorithm: &str, place: &str| {
         // Runs of old said no place.
         let here = |p: &Value| p["place"].as_str().is_none_or(|own| own == place);
-        let own =
-            predicted.iter().filter(|p| p["op"] == op && p["algorithm"] == algorithm && here(p));
+        // Nor a number of ranks, which was always the run's.
+        let of = |p: &Value| p["ranks"].as_u64().is_none_or(|own| own == ranks);
+        let own = predicted.iter().filter(|p| p["op"] == op && p["algorithm"] == algorithm);
+        let own = own.filter(|p| here(p) && of(p));
         sorted(own.filter_map(|p| Some((p["bytes"].as_u64()?, p["ns"].as_f64()?))).collect())
     };
     let of = |op: Operation| {
@@ -323,7 +328,7 @@ mod tests {
     fn run() -> Run {
         let row = |algorithm: &str, bytes: u64, ns: f64, place: &str| {
             json!({
-                "op": "all-reduce", "algorithm": algorithm, "bytes": bytes, "ns_median": ns,
+                "op": "all-reduce", "algorithm": algorithm, "ranks": 2, "bytes": bytes, "ns_median": ns,
                 "floor_ns": 50.0, "place": place,
             })
         };
@@ -337,6 +342,7 @@ mod tests {
         ];
         let predicted = |algorithm: &str, bytes: u64, ns: f64| json!({ "op": "all-reduce", "algorithm": algorithm, "bytes": bytes, "ns": ns });
         Run::new(json!({
+            "ranks": 2,
             "sections": [{ "command": "phalanx bench", "result": { "command": "bench", "rows": rows } }],
             "predictions": { "rows": [
                 predicted("AR-RING", 8, 100.0),

@@ -1,5 +1,6 @@
 //! Runs this tool's commands, one after the other, within a time.
 
+use super::across;
 use super::environment::environment;
 use super::plan::plan;
 use super::run::Run;
@@ -24,9 +25,11 @@ use std::time::{Duration, Instant};
 const UNITS: usize = 16;
 /// Sizes of the curves, in bytes of a rank's larger buffer.
 pub(crate) const SIZES: [usize; 6] = [8, 256, 4 << 10, 64 << 10, 512 << 10, 4 << 20];
-/// The shares of the time that go into the matrices; the rest is for the curves.
-const LATENCY: f64 = 0.08;
+/// The shares of the time that go into the matrices.. (the rest is for the curves)
+const LATENCY: f64 = 0.1;
 const BANDWIDTH: f64 = 0.12;
+/// The share for other numbers of ranks.
+const ACROSS: f64 = 0.1;
 /// Seconds of a fit of every level of a large machine.
 const RATES: f64 = 40.0;
 /// Of a row's time, what setting up and checking take besides, found by trial.
@@ -35,6 +38,8 @@ const OVERHEAD: f64 = 2.2;
 const PATIENCE: f64 = 1.5;
 /// Fits of rates at most after the first one.
 const AGAIN: usize = 2;
+/// Ways of each pair: flags of either home and messages, there and back and one way.
+const WAYS: f64 = 6.0;
 /// Rounds of each curve.
 const ROUNDS: usize = 3;
 
@@ -130,9 +135,9 @@ fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
     let pairs = (units.len() * units.len().saturating_sub(1)).max(1) as f64;
     let list = crate::source::list(&units);
     // A sample is 32 round trips, some 20 us; every 20 of them are probed.
-    let samples = (seconds * LATENCY / pairs / 2.0 / 40e-6).clamp(20.0, 300.0);
+    let samples = (seconds * LATENCY / pairs / WAYS / 40e-6).clamp(20.0, 300.0);
     let mut steps = vec![
-        of(format!("latency --pus {list} --samples {samples:.0}"), true, seconds * LATENCY),
+        of(format!("latency --all --pus {list} --samples {samples:.0}"), true, seconds * LATENCY),
         of(format!("bandwidth --pus {list} -e 8M --samples 20"), true, seconds * BANDWIDTH),
         rates(),
     ];
@@ -145,7 +150,7 @@ fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
         (fit.count() + 1) * sizes
     };
     let all: usize = Operation::ALL.into_iter().map(rows).sum();
-    let curves = seconds * (1.0 - LATENCY - BANDWIDTH);
+    let curves = seconds * (1.0 - LATENCY - BANDWIDTH - ACROSS);
     let time_ms = (curves * 1e3 / OVERHEAD / all as f64).clamp(2.0, 200.0);
     for operation in Operation::ALL {
         let share = curves * rows(operation) as f64 / all as f64;
@@ -156,7 +161,25 @@ fn steps(machine: &Machine, wish: &Wish) -> Vec<Step> {
             steps.push(of(text, false, share));
         }
     }
+    let others = others(machine, ranks);
+    let rows = (Operation::ALL.len() - 1) * across::SIZES.len() + 1;
+    let share = seconds * ACROSS / others.len().max(1) as f64;
+    let time_ms = (share * 1e3 / OVERHEAD / rows as f64).clamp(1.0, 100.0);
+    let sizes = across::SIZES.map(size::text).join(",");
+    for p in others {
+        let text = format!("bench -p {p} --sizes {sizes} --time {time_ms:.0} --rounds {ROUNDS}");
+        steps.push(of(text, false, share));
+    }
     steps
+}
+
+/// The numbers of ranks that the curves are not of.
+fn others(machine: &Machine, ranks: usize) -> Vec<usize> {
+    let usable = |pus: &[usize]| pus.iter().any(|&pu| machine.is_allowed(pu));
+    let cores = machine.cores().iter().filter(|core| usable(&core.pus)).count().max(1);
+    let mut all = across::ranks(cores, phalanx::MAX_RANKS);
+    all.retain(|&p| p != ranks);
+    all
 }
 
 /// A processing unit of each core, or of evenly many.
@@ -234,7 +257,11 @@ mod tests {
         let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
         let wish = Wish { seconds: 60.0, ranks: 2, model: String::new() };
         let steps = steps(&machine, &wish);
-        assert_eq!(steps.len(), 3 + 2 * Operation::ALL.len());
+        assert_eq!(steps.len(), 3 + 2 * Operation::ALL.len() + 2);
+        // And all of them alone, and on twice as many ranks as cores.
+        let others = steps.iter().map(|s| s.args.join(" "));
+        let is_other = |s: &String| s.starts_with("bench -p 1 ") || s.starts_with("bench -p 4 ");
+        assert_eq!(others.filter(is_other).count(), 2);
         for operation in Operation::ALL {
             let asked = steps.iter().filter(|s| s.args[..2] == ["bench", operation.name()]);
             assert_eq!(asked.count(), 2, "{operation}");

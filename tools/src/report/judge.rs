@@ -26,8 +26,9 @@ pub(crate) fn model(run: &Run, all: &[Curves]) -> String {
         let _ = writeln!(out, "<p class=\"warning\">Nothing is predicted: {}.</p>", escape(why));
     } else if calibrated {
         out += "<p>The dashed curves are the textbook's model with these rates: an algorithm's steps one after the other, \
-                each as long as its slowest message. It knows nothing of combining, of who waits for whom, or of copies \
-                that are not messages.</p>\n";
+                each as long as its slowest message, by the rates of its length; one copy of a rank's own block where there are blocks, \
+                or of its vector in a scan that is not fused; and a second exchange of notices for fused paths. No rate is fitted to a collective. The model \
+                knows nothing of combining, of who waits for whom, or of caches that several buffers share.</p>\n";
     } else {
         let _ = writeln!(
             out,
@@ -128,7 +129,9 @@ fn mean(ratios: &[f64]) -> f64 {
 
 /// Measured over what the published costs say.
 fn published(run: &Run) -> Option<f64> {
-    let rows = super::curves::Row::all(run);
+    let ranks = run.part("ranks").as_u64().unwrap_or(0);
+    let mut rows = super::curves::Row::all(run);
+    rows.retain(|row| row.ranks == ranks);
     let said = run.part("predictions")["rows"].as_array()?;
     let measured = |p: &Value| {
         let row = rows.iter().find(|row| {
@@ -136,6 +139,7 @@ fn published(run: &Run) -> Option<f64> {
                 && p["algorithm"] == *row.algorithm
                 && p["place"] == *row.place
                 && p["bytes"] == row.bytes
+                && p["ranks"].as_u64().is_none_or(|ranks| ranks == row.ranks)
         });
         Some(row?.ns / p["published_ns"].as_f64()?)
     };
@@ -192,6 +196,7 @@ fn fits(run: &Run) -> String {
     out += "<p>A message of m bytes takes t_s + t_w m: fitted here to messages between two cores, by level, by least squares \
             of the relative errors.</p>\n";
     out += &table("Start-up time t_s and time per KiB t_w", &head, 2, &rows);
+    out += &pieces(&rates);
     // All lines, which may be of several fits.
     let points = lines.iter().flat_map(|line| line["points"].as_array().into_iter().flatten());
     let points = points.filter_map(|p| {
@@ -240,6 +245,38 @@ fn fits(run: &Run) -> String {
         let _ = write!(note, " Places: {}.", places.join("; "));
     }
     out + &figure("fit", "messages between two cores", &note, &more, " wide")
+}
+
+/// The rates by the length of a message.
+fn pieces(rates: &[&Value]) -> String {
+    let rows = rates.iter().flat_map(|rate| {
+        let own = rate["pieces"].as_array().map_or(&[][..], Vec::as_slice);
+        let row = |(i, piece): (usize, &Value)| {
+            let from = piece["from_bytes"].as_u64().unwrap_or(0);
+            let to = own.get(i + 1).and_then(|next| next["from_bytes"].as_u64());
+            let number = |key: &str, unit: f64, digits: usize| {
+                piece[key].as_f64().map_or(String::new(), |x| format!("{:.digits$}", x * unit))
+            };
+            vec![
+                rate["level"].as_str().unwrap_or("").to_string(),
+                rate["place"].as_str().unwrap_or("").to_string(),
+                to.map_or(format!("from {from} B"), |to| format!("{from} to {} B", to - 1)),
+                number("t_s_ns", 1.0, 0),
+                number("t_w_ns_per_byte", 1024.0, 1),
+            ]
+        };
+        own.iter().enumerate().map(row).collect::<Vec<_>>()
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = ["level", "place", "messages", "t_s, ns", "t_w, ns per KiB"];
+    "<p>The same by the length of a message, which the model goes by: up to 96 bytes travel in the mailbox's slot, up to \
+     1024 are copied by their sender, longer ones are handed over by their address; from where two lines fit much better \
+     than one, messages outgrow the caches.</p>\n"
+        .to_string()
+        + &table("t_s and t_w by the length of a message", &head, 3, &rows)
 }
 
 fn lines(run: &Run) -> Vec<&Value> {

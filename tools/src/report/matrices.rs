@@ -41,6 +41,7 @@ pub(crate) fn matrices(run: &Run) -> String {
         if rows.is_empty() {
             continue;
         }
+        out += &conditions(section.result);
         if name == "latency" {
             out += &classes(rows);
         }
@@ -63,30 +64,55 @@ fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("")
 }
 
+/// There and back, or one way.
+fn kind(name: &str) -> &str {
+    match name {
+        "round-trip" => "there and back",
+        "one-way" => "one way",
+        other => other,
+    }
+}
+
+/// What the times are worth: the clock, and what moved.
+fn conditions(result: &Value) -> String {
+    let Some(said) = result["conditions"]["said"].as_str() else { return String::new() };
+    let rows = result["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let moved =
+        rows.iter().filter(|row| row["drift"].as_str().is_some_and(|d| d != "none")).count();
+    let moved = match moved {
+        0 => "Nothing moved meanwhile.".to_string(),
+        n => format!("During {n} of {} rows something moved; the numbers say what.", rows.len()),
+    };
+    format!("<p>{}. {moved}</p>\n", escape(&said.replacen("clock", "Clock", 1)))
+}
+
 /// Pairs that are alike, as one line each.
 fn classes(rows: &[Value]) -> String {
-    let key =
-        |row: &Value| ["level", "via", "home", "place"].map(|name| text(row, name).to_string());
-    let mut keys: Vec<[String; 4]> = Vec::new();
+    let key = |row: &Value| {
+        ["level", "kind", "via", "home", "place"].map(|name| text(row, name).to_string())
+    };
+    let mut keys: Vec<[String; 5]> = Vec::new();
     for row in rows {
         if !keys.contains(&key(row)) {
             keys.push(key(row));
         }
     }
-    let line = |own: &[String; 4]| {
+    let line = |own: &[String; 5]| {
         let alike: Vec<&Value> = rows.iter().filter(|row| key(row) == *own).collect();
         let middle = |name: &str| {
             let mut all: Vec<f64> = alike.iter().filter_map(|row| row[name].as_f64()).collect();
             all.sort_by(f64::total_cmp);
             if all.is_empty() { String::new() } else { time(median(&all)) }
         };
-        let [level, via, home, place] = own.clone();
-        let mut line = vec![level, via, home, place, alike.len().to_string()];
+        let mut line = own.to_vec();
+        line[1] = kind(&own[1]).to_string();
+        line.push(alike.len().to_string());
         line.extend(["ns_min", "ns_p10", "ns_median", "ns_p90"].map(middle));
         line
     };
     let head = [
         "share",
+        "way",
         "by",
         "first touched by",
         "place",
@@ -97,7 +123,7 @@ fn classes(rows: &[Value]) -> String {
         "90 % below",
     ];
     let lines: Vec<Vec<String>> = keys.iter().map(line).collect();
-    table("Round trips by what the two cores share (medians of the pairs)", &head, 4, &lines)
+    table("Times by what the two cores share (medians of the pairs)", &head, 5, &lines)
 }
 
 /// All rows as text.
@@ -110,18 +136,50 @@ fn pairs(name: &str, rows: &[Value]) -> String {
     let ns = |row: &Value, key: &str| row[key].as_f64().map_or(String::new(), time);
     let latency = name == "latency";
     let head: &[&str] = match latency {
-        true => &["from", "to", "by", "place", "least", "median", "90 % below"],
-        false => &["from", "to", "what", "place", "size", "median", "GB/s"],
+        true => &[
+            "from",
+            "to",
+            "by",
+            "place",
+            "moved",
+            "way",
+            "first touched by",
+            "least",
+            "median",
+            "95 % interval",
+            "90 % below",
+            "outliers",
+        ],
+        false => {
+            &["from", "to", "what", "place", "moved", "size", "median", "95 % interval", "GB/s"]
+        }
     };
     let line = |row: &Value| {
         let mut line = vec![cell(row, "src"), cell(row, "dst")];
         line.push(cell(row, if latency { "via" } else { "op" }));
         line.push(cell(row, "place"));
+        // Runs of old did not say.
+        let moved = cell(row, "drift");
+        line.push(if moved == "none" { String::new() } else { moved });
+        let ends = ["ns_ci_low", "ns_ci_high"].map(|key| ns(row, key));
+        let interval = if ends[0].is_empty() { String::new() } else { ends.join(" to ") };
         match latency {
-            true => line.extend(["ns_min", "ns_median", "ns_p90"].map(|key| ns(row, key))),
+            true => line.extend([
+                kind(text(row, "kind")).to_string(),
+                cell(row, "home"),
+                ns(row, "ns_min"),
+                ns(row, "ns_median"),
+                interval,
+                ns(row, "ns_p90"),
+                match cell(row, "outliers") {
+                    none if none.is_empty() => none,
+                    n => format!("{n} of {}", cell(row, "samples")),
+                },
+            ]),
             false => line.extend([
                 row["bytes"].as_u64().map_or(String::new(), size),
                 ns(row, "ns_median"),
+                interval,
                 cell(row, "gb_s"),
             ]),
         }
@@ -132,7 +190,10 @@ fn pairs(name: &str, rows: &[Value]) -> String {
         0 => String::new(),
         n => format!("<p>{n} more are in the saved data.</p>\n"),
     };
-    details("The numbers", &(table(&format!("{name}, all pairs"), head, 4, &lines) + &rest))
+    details(
+        "The numbers",
+        &(table(&format!("{name}, all pairs"), head, if latency { 7 } else { 5 }, &lines) + &rest),
+    )
 }
 
 /// What the script draws of the rates: copies first, as messages are.

@@ -11,6 +11,7 @@
 //! | `run.rs` | a saved run: written, read back, refused |
 //! | `predict.rs` | what the cost model says of the same calls; a larger machine, modelled |
 //! | `curves.rs` | measured rows as curves; who is best from where; how wrong the model is |
+//! | `across.rs` | the page's section on the number of ranks |
 //! | `layout.rs` | where ranks are drawn: ring, mesh, hypercube, tree |
 //! | `traces.rs` | the messages of every algorithm, for the animation |
 //! | `plan.rs` | a machine's rooms and cores, and the ranks on them, for the same |
@@ -18,6 +19,7 @@
 //! | `matrices.rs`, `collectives.rs`, `judge.rs` | the page's sections: between cores, collectives, the model |
 //! | `page.rs` | the page, and its other sections |
 
+pub(crate) mod across;
 pub(crate) mod collectives;
 pub(crate) mod curves;
 pub(crate) mod environment;

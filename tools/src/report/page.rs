@@ -1,5 +1,6 @@
 //! The page: one file, nothing to be fetched.
 
+use super::across::{self, across};
 use super::collectives::{chart, collectives, crossovers, figure};
 use super::curves::{curves, size, time};
 use super::html::{details, drawing, escape, script, table};
@@ -25,7 +26,7 @@ const CHARTS_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
-    let all = curves(run);
+    let (all, ranked) = (curves(run), across(run));
     let environment = run.part("environment");
     let text = |name: &str| environment[name].as_str().unwrap_or("unknown").to_string();
     let title = format!("Phalanx on {}", text("cpu"));
@@ -35,13 +36,22 @@ pub(crate) fn page(run: &Run) -> String {
          <p class=\"tools\"><button type=\"button\" id=\"save\">Save the data (JSON)</button>\n\
          <button type=\"button\" id=\"print\">Print</button></p>\n\
          <nav aria-label=\"Sections\"><a href=\"#machine\">Machine</a> <a href=\"#matrices\">Between cores</a> \
-         <a href=\"#collectives\">Collectives</a> <a href=\"#crossovers\">Who is best</a> <a href=\"#model\">Model</a> \
+         <a href=\"#collectives\">Collectives</a> {}<a href=\"#crossovers\">Who is best</a> <a href=\"#model\">Model</a> \
          <a href=\"#traces\">Algorithms, step by step</a> <a href=\"#modelled\">A larger machine</a> \
          <a href=\"#how\">How</a></nav></header>\n<main>\n",
         escape(&title),
         escape(&text("date")),
         run.part("seconds").as_f64().map_or(String::new(), |s| format!(" in {s:.0} s")),
+        if ranked.is_empty() { "" } else { "<a href=\"#across\">Over ranks</a> " },
     );
+    let cores = run.part("machine")["counts"]["allowed_pus"].as_u64().unwrap_or(u64::MAX);
+    if ranks > cores {
+        let _ = writeln!(
+            body,
+            "<p class=\"warning\">Oversubscribed: {ranks} ranks share {cores} processing units, so times are mostly the \
+             system's scheduling, and the model, which gives every rank a core, is expected to be wrong.</p>"
+        );
+    }
     if ranks == 1 {
         body += "<p class=\"warning\">One core: there is nobody to exchange anything with, so there are no times between \
                  cores. The curves are of one rank alone, which calls and copies, and sends nothing.</p>\n";
@@ -49,6 +59,7 @@ pub(crate) fn page(run: &Run) -> String {
     body += &machine(run, environment);
     body += &matrices(run);
     body += &collectives(&all);
+    body += &across::section(&ranked);
     body += &crossovers(&all);
     body += &model(run, &all);
     body += TRACES;
@@ -57,6 +68,7 @@ pub(crate) fn page(run: &Run) -> String {
     body += "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n";
 
     let charts = json!({
+        "across": across::charts(&ranked),
         "collectives": all.iter().map(chart).collect::<Vec<_>>(),
         "modelled": modelled_chart(run.part("modelled")),
         "fit": fit_chart(run),
@@ -239,6 +251,7 @@ fn how(run: &Run) -> String {
         inputs are rewritten before every call, all results are checked, and only samples between two equal raw exchanges \
         count (<code>phalanx bench --help</code>).</p>\n"
         .to_string();
+    out += &accuracy(run);
     let mut lines = String::new();
     for section in run.sections() {
         let _ = writeln!(lines, "<li><code>{}</code></li>", escape(section.command));
@@ -250,6 +263,47 @@ fn how(run: &Run) -> String {
         &format!("<pre>{}</pre>\n", escape(CHARTS_LICENCE)),
     );
     out + "</section>\n"
+}
+
+/// The clock, the time that was stolen, and how much moved: of all commands that say so.
+fn accuracy(run: &Run) -> String {
+    let all = || run.sections().filter(|s| s.result.is_object());
+    let said = |s: &Section<'_>, name: &str| {
+        let result = s.result;
+        let parts = [result, &result["conditions"], &result["evidence"]];
+        parts.into_iter().find_map(|part| part[name].as_f64())
+    };
+    let range = |name: &str| {
+        let found = || all().filter_map(|s| said(&s, name));
+        Some((found().reduce(f64::min)?, found().reduce(f64::max)?))
+    };
+    let mut out = String::new();
+    if let (Some(reading), Some(step)) = (range("clock_overhead_ns"), range("clock_resolution_ns"))
+    {
+        let of = |(low, high): (f64, f64)| match high - low < 0.5 {
+            true => format!("{low:.0} ns"),
+            false => format!("{low:.0} to {high:.0} ns"),
+        };
+        let _ = write!(
+            out,
+            "<p>Reading the clock costs {}, taken off; its steps are {}.",
+            of(reading),
+            of(step)
+        );
+        let stolen: Vec<f64> = all().filter_map(|s| said(&s, "stolen_ms")).collect();
+        if !stolen.is_empty() {
+            let sum: f64 = stolen.iter().sum();
+            let _ = write!(out, " The host took {sum:.0} ms from all cores meanwhile.");
+        }
+        let rows = || all().filter_map(|s| s.result["rows"].as_array()).flatten();
+        let moved = rows().filter(|r| r["drift"].as_str().is_some_and(|d| d != "none")).count();
+        let _ = writeln!(
+            out,
+            " During {moved} of {} rows the raw exchange, the place of the cores, or the time that we had moved.</p>",
+            rows().count()
+        );
+    }
+    out
 }
 
 fn modelled_chart(part: &Value) -> Value {

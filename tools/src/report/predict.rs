@@ -4,12 +4,12 @@ use super::curves::Row;
 use super::plan::plan;
 use super::run::Run;
 use crate::bench::work::has_blocks;
-use crate::calibrate::validate::levels;
+use crate::calibrate::model::Model;
 use crate::failure::Failure;
 use crate::place::outcome::Outcome;
 use crate::place::topology::Topology;
 use phalanx::machine::Machine;
-use phalanx::model::{Effect, Effects, LevelRates, Levels, MachineCosts, Profile, Simulation};
+use phalanx::model::{Effect, Effects, MachineCosts, Profile, Simulation, Tuning};
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use serde_json::{Value, json};
@@ -61,66 +61,97 @@ impl Modelled {
 /// the published costs of the most similar machine; those stand beside in any case.
 pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure> {
     let (costs, same) = MachineCosts::nearest(machine);
-    let ranks = run.part("ranks").as_u64().unwrap_or(1) as usize;
     let of = json!({ "id": costs.id, "name": costs.name, "same_shape": same });
-    let nothing = |why: &str| json!({ "by": null, "costs": of, "missing": why, "rows": [] });
-    if ranks > machine.allowed_pus().len() {
-        return Ok(nothing(
-            "ranks outnumber the processing units; the model is for one rank a core",
-        ));
-    }
-    let modelled = match Modelled::new(machine, costs, ranks) {
-        Ok(modelled) => modelled,
-        Err(why) => return Ok(nothing(&why.line().unwrap_or_default())),
-    };
-    let rates = rates(run);
-    let rates = &rates[..];
-    let fitted = |place: &str| levels(rates, machine, place);
-    let by_place: BTreeMap<String, Option<Levels>> =
-        Row::all(run).into_iter().map(|row| (row.place.clone(), fitted(&row.place))).collect();
+    let profile = profile(run);
+    let calibrated = !profile.levels().is_empty();
+    let all = Row::all(run);
+    // Ranks that share cores, and rows of all places, are at none: they have the rates of where the others were.
+    let usual = usual(&all);
+    let by_place: BTreeMap<&str, Option<Model<'_>>> = all
+        .iter()
+        .map(|row| {
+            let place = if row.place == "any" { usual } else { &row.place };
+            (row.place.as_str(), Model::new(&profile, machine, place))
+        })
+        .collect();
+    let mut published: BTreeMap<u64, Option<Modelled>> = BTreeMap::new();
     let mut rows = Vec::new();
-    for row in Row::all(run) {
+    for row in &all {
+        // One rank sends nothing.
+        if row.ranks < 2 {
+            continue;
+        }
+        let ranks = row.ranks as usize;
         let Some(operation) = Operation::ALL.into_iter().find(|op| op.name() == row.op) else {
             continue;
         };
-        let m = row.bytes as f64 / modelled.blocks(operation);
+        let m = row.bytes as f64 / if has_blocks(operation) { row.ranks as f64 } else { 1.0 };
         let algorithm = match row.algorithm.parse::<Algorithm>() {
             Ok(algorithm) => algorithm,
             // What the automatic choice takes.
-            Err(_) => Profile::default().algorithm(operation, ranks, m as usize),
+            Err(_) => {
+                let sizes = Profile::default().with_tuning(ranks, Tuning::of(machine, ranks));
+                sizes.map_err(Failure::run)?.algorithm(operation, ranks, m as usize)
+            }
         };
-        let Some(schedule) = modelled.schedule(algorithm, operation) else { continue };
-        let published = modelled.ns(&schedule, row.bytes);
-        let own = by_place[&row.place].as_ref().and_then(|levels| levels.time(&schedule, m).ok());
+        let modelled = published
+            .entry(row.ranks)
+            .or_insert_with(|| Modelled::new(machine, costs, ranks).ok())
+            .as_ref()
+            // The simulation is for one rank a core.
+            .filter(|_| ranks <= machine.allowed_pus().len());
+        let schedule = modelled.and_then(|modelled| modelled.schedule(algorithm, operation));
+        let published = schedule.as_ref().and_then(|own| modelled?.ns(own, row.bytes));
+        let schedule =
+            schedule.or_else(|| algorithm.schedule(&Request::new(operation, ranks).shift(1)).ok());
+        let model = by_place[row.place.as_str()].as_ref();
+        let own = schedule.as_ref().and_then(|schedule| model?.time(schedule, m));
         let own = own.filter(|&ns| ns > 0.0).map(tenth);
-        if let Some(ns) = if rates.is_empty() { published } else { own } {
+        if let Some(ns) = if calibrated { own } else { published } {
             rows.push(json!({
-                "op": row.op, "algorithm": row.algorithm, "bytes": row.bytes, "place": row.place,
-                "ns": ns, "published_ns": published,
+                "op": row.op, "algorithm": row.algorithm, "ranks": row.ranks, "bytes": row.bytes,
+                "place": row.place, "ns": ns, "published_ns": published,
             }));
         }
     }
-    let by = if rates.is_empty() { "published" } else { "calibrated" };
+    let by = if calibrated { "calibrated" } else { "published" };
     Ok(json!({ "by": by, "costs": of, "missing": null, "rows": rows }))
 }
 
-/// The rates that this run fitted.
-fn rates(run: &Run) -> Vec<LevelRates> {
-    let mut all: Vec<LevelRates> = Vec::new();
+/// The rates that this run fitted, of all its fits.
+fn profile(run: &Run) -> Profile {
+    let mut all = Profile::default();
     for section in run.sections().filter(|s| s.command.contains(" calibrate")) {
         let Ok(profile) = Profile::from_json(&section.result.to_string()) else { continue };
         for rates in profile.levels() {
-            if !all.iter().any(|own| own.level == rates.level && own.place == rates.place) {
-                all.push(rates.clone());
+            let is_known = |own: &phalanx::model::LevelRates| {
+                own.level == rates.level && own.place == rates.place
+            };
+            if !all.levels().iter().any(is_known) {
+                // What has been read once is in order.
+                all = all.clone().with_level(rates.clone()).unwrap_or(all);
             }
+        }
+        if all.copies().is_empty() {
+            all = all.clone().with_copies(profile.copies().to_vec()).unwrap_or(all);
         }
     }
     all
 }
 
+/// Where most of the calls with a place were.
+fn usual(rows: &[Row]) -> &str {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    rows.iter().filter(|row| row.place != "any").for_each(|row| {
+        *places.entry(&row.place).or_default() += 1;
+    });
+    places.into_iter().max_by_key(|&(_, count)| count).map_or("any", |(place, _)| place)
+}
+
 /// Whether many calls were measured at a place of which no rates were fitted.
 pub(crate) fn unfitted(run: &Run) -> bool {
-    let (rates, rows) = (rates(run), Row::all(run));
+    let (profile, rows) = (profile(run), Row::all(run));
+    let rates = profile.levels();
     let fitted = |place: &str| place == "any" || rates.iter().any(|own| own.place == place);
     let without = rows.iter().filter(|row| !fitted(&row.place)).count();
     !rates.is_empty() && without as f64 > MANY * rows.len() as f64

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 /// The format of the object. It changes when an old page maker would misread a new run.
-pub(crate) const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 2;
+/// The oldest that is read: of one number of ranks.
+const OLDEST: u64 = 1;
 
 /// What was done and what came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,11 +82,11 @@ impl Run {
         }
         let version = object.get("version").and_then(Value::as_str).unwrap_or("unknown");
         match object.get("format").and_then(Value::as_u64) {
-            Some(FORMAT) => {}
+            Some(OLDEST..=FORMAT) => {}
             other => {
                 let other = other.map_or("none".to_string(), |format| format.to_string());
                 return Err(format!(
-                    "has format {other}, of phalanx {version}; this is phalanx {}, which reads format {FORMAT}",
+                    "has format {other}, of phalanx {version}; this is phalanx {}, which reads formats {OLDEST} to {FORMAT}",
                     env!("CARGO_PKG_VERSION")
                 ));
             }
