@@ -196,6 +196,25 @@ impl Ft {
         super::fork_join::ft::iterate(self)
     }
 
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        let numbers = self.n.into_iter().chain([self.iterations]);
+        ["FT".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
+    }
+
+    /// What that program found: seconds, a checksum of each step.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let (&seconds, sums) = numbers.split_first()?;
+        let (sums, rest) = sums.as_chunks::<2>();
+        if sums.len() != self.iterations || !rest.is_empty() {
+            return None;
+        }
+        let error = (1..).zip(sums).fold(0.0, |worst, (t, &[re, im])| {
+            self.judge(t, Complex64::new(re, im), worst)
+        });
+        Some(Outcome::new(seconds, error, 1e-12))
+    }
+
     /// The worse of an error so far and that of the checksum of step `t`.
     pub(crate) fn judge(&self, t: usize, sum: Complex64, worst: f64) -> f64 {
         let checksums = self.class.of([&S[..], &W, &A, &B]);

@@ -67,6 +67,19 @@ impl Mg {
         }
     }
 
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        let sizes = [self.n, self.iterations].map(|n| n.to_string());
+        let weights = self.smoother.map(|c| format!("{c:e}"));
+        ["MG".to_string()].into_iter().chain(sizes).chain(weights).collect()
+    }
+
+    /// What that program found: seconds, the sum of squares of the last residual.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let &[seconds, squares] = numbers else { return None };
+        Some(self.judge(seconds, squares))
+    }
+
     pub(crate) fn judge(&self, seconds: f64, squares: f64) -> Outcome {
         let norm = (squares / self.n.pow(3) as f64).sqrt();
         let published =
