@@ -7,7 +7,7 @@
 //! Lines that do not lie along memory are done WIDTH at a time: a pair of cache lines of each row is read whole.
 
 use super::class::Class;
-use super::memory::zeros;
+use super::memory::{Lines, zeros};
 use super::outcome::{Outcome, Stopwatch};
 use super::random::{Random, SEED};
 use super::spmd::{Spmd, part};
@@ -281,11 +281,11 @@ impl Bench {
 /// A rank's planes.
 struct Slabs {
     /// Planes z, rows y: the start, later the results.
-    space: Vec<Complex64>,
+    space: Lines<Complex64>,
     /// Planes y, rows z: the spectrum at the start.
-    spectrum: Vec<Complex64>,
+    spectrum: Lines<Complex64>,
     /// Planes y, rows z: on the way back.
-    decayed: Vec<Complex64>,
+    decayed: Lines<Complex64>,
     bench: Bench,
 }
 
