@@ -166,7 +166,8 @@ fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
             let pairs = _mm256_add_pd(d, _mm256_unpacklo_pd(zero, d));
             let ends = _mm256_permute_pd::<0b1111>(pairs);
             // What is before a pair, and the sum of both in all lanes.
-            *sums = _mm256_add_pd(pairs, _mm256_permute2f128_pd::<0x08>(ends, ends));
+            let before = _mm256_insertf128_pd::<1>(zero, _mm256_castpd256_pd128(ends));
+            *sums = _mm256_add_pd(pairs, before);
             *total = _mm256_add_pd(ends, _mm256_permute2f128_pd::<0x01>(ends, ends));
         }
         let two = _mm256_add_pd(totals[0], totals[1]);
