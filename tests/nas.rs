@@ -68,10 +68,10 @@ fn peers() {
 #[test]
 fn the_openmp_peer() {
     let Some(program) = nas::openmp() else { return };
-    for kernel in [Kernel::Ep, Kernel::Cg, Kernel::Is] {
+    for kernel in Kernel::ALL {
         let problem = Problem::new(kernel, Class::S);
-        let call = problem.call().unwrap();
-        for p in [1, 2] {
+        let call = problem.call();
+        for p in [1, 2, 3] {
             let numbers = program.run(p, &call).unwrap();
             let outcome = problem.judge_numbers(&numbers).unwrap();
             assert!(outcome.is_verified(), "{kernel} on {p} threads: {outcome:?}");

@@ -7,7 +7,7 @@
 //! Lines that do not lie along memory are done WIDTH at a time: a pair of cache lines of each row is read whole.
 
 use super::class::Class;
-use super::memory::zeros;
+use super::memory::{Lines, zeros};
 use super::outcome::{Outcome, Stopwatch};
 use super::random::{Random, SEED};
 use super::spmd::{Spmd, part};
@@ -196,6 +196,25 @@ impl Ft {
         super::fork_join::ft::iterate(self)
     }
 
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        let numbers = self.n.into_iter().chain([self.iterations]);
+        ["FT".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
+    }
+
+    /// What that program found: seconds, a checksum of each step.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let (&seconds, sums) = numbers.split_first()?;
+        let (sums, rest) = sums.as_chunks::<2>();
+        if sums.len() != self.iterations || !rest.is_empty() {
+            return None;
+        }
+        let error = (1..).zip(sums).fold(0.0, |worst, (t, &[re, im])| {
+            self.judge(t, Complex64::new(re, im), worst)
+        });
+        Some(Outcome::new(seconds, error, 1e-12))
+    }
+
     /// The worse of an error so far and that of the checksum of step `t`.
     pub(crate) fn judge(&self, t: usize, sum: Complex64, worst: f64) -> f64 {
         let checksums = self.class.of([&S[..], &W, &A, &B]);
@@ -262,11 +281,11 @@ impl Bench {
 /// A rank's planes.
 struct Slabs {
     /// Planes z, rows y: the start, later the results.
-    space: Vec<Complex64>,
+    space: Lines<Complex64>,
     /// Planes y, rows z: the spectrum at the start.
-    spectrum: Vec<Complex64>,
+    spectrum: Lines<Complex64>,
     /// Planes y, rows z: on the way back.
-    decayed: Vec<Complex64>,
+    decayed: Lines<Complex64>,
     bench: Bench,
 }
 

@@ -4,7 +4,7 @@
 //! and sums them up, from the number of smaller keys on.
 
 use super::class::Class;
-use super::memory::zeros;
+use super::memory::{Lines, zeros};
 use super::outcome::{Outcome, Stopwatch};
 use super::random::{Random, SEED};
 use super::spmd::Spmd;
@@ -120,11 +120,11 @@ struct Sorter {
     places: Range<usize>,
     keys: Vec<u32>,
     /// The own keys by value.
-    counts: Vec<u32>,
+    counts: Lines<u32>,
     /// Which key values.
     values: Range<usize>,
     /// For each of them the number of smaller keys, and at the end of keys up to the last value.
-    ranks: Vec<u32>,
+    ranks: Lines<u32>,
     /// The watched keys' values; fixed, since no iteration changes those keys.
     watched: [usize; 5],
 }

@@ -95,13 +95,14 @@ impl Problem {
         }
     }
 
-    /// How the OpenMP program is called for it, if it has the kernel.
-    pub(crate) fn call(&self) -> Option<Vec<String>> {
+    /// How the OpenMP program is called for it.
+    pub(crate) fn call(&self) -> Vec<String> {
         match &self.data {
-            Data::Ep(ep) => Some(ep.call()),
-            Data::Cg(cg) => Some(cg.call()),
-            Data::Is(is) => Some(is.call()),
-            Data::Ft(_) | Data::Mg(_) => None,
+            Data::Ep(ep) => ep.call(),
+            Data::Cg(cg) => cg.call(),
+            Data::Is(is) => is.call(),
+            Data::Ft(ft) => ft.call(),
+            Data::Mg(mg) => mg.call(),
         }
     }
 
@@ -111,7 +112,8 @@ impl Problem {
             Data::Ep(ep) => ep.judge_numbers(numbers),
             Data::Cg(cg) => cg.judge_numbers(numbers),
             Data::Is(is) => is.judge_numbers(numbers),
-            Data::Ft(_) | Data::Mg(_) => None,
+            Data::Ft(ft) => ft.judge_numbers(numbers),
+            Data::Mg(mg) => mg.judge_numbers(numbers),
         }
     }
 

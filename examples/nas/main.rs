@@ -5,7 +5,7 @@
 //!     cargo run --release --example nas -- ALL S -p 1..4
 //!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
-//! The last runs Phalanx, plain threads, Rayon and, for EP, CG and IS, OpenMP (`peers/openmp.c`) by turns. Exit code 1: a result is wrong; 2: wrong arguments.
+//! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) by turns. Exit code 1: a result is wrong; 2: wrong arguments.
 //! What it measures beside other implementations: docs/numerics.md.
 
 mod cg;
@@ -63,7 +63,7 @@ enum Peer {
     Threads,
     /// The same arithmetic in parallel iterators
     Rayon,
-    /// EP, CG and IS in C, in a process of its own
+    /// C, in a process of its own
     Openmp,
 }
 
@@ -138,8 +138,13 @@ fn main() -> ExitCode {
 
 /// The program, or a line that says why there is none.
 pub(crate) fn openmp() -> Option<Program> {
-    let source = ("openmp.c", include_str!("peers/openmp.c"));
-    match program::build(program::Kind::Openmp, &[source]).pop()? {
+    let sources = [
+        ("openmp.c", include_str!("peers/openmp.c")),
+        ("common.h", include_str!("peers/common.h")),
+        ("ft.h", include_str!("peers/ft.h")),
+        ("mg.h", include_str!("peers/mg.h")),
+    ];
+    match program::build(program::Kind::Openmp, &sources).pop()? {
         Ok(program) => Some(program),
         Err(why) => {
             eprintln!("nas: openmp is skipped: {why}");
@@ -159,7 +164,7 @@ fn compare(
     let team = Team::builder().ranks(ranks).build().map_err(|e| e.to_string())?;
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(ranks).build().map_err(|e| e.to_string())?;
-    let in_openmp = openmp.and_then(|program| Some((program, problem.call()?)));
+    let in_openmp = openmp.map(|program| (program, problem.call()));
     let is_there = |peer: &&Peer| **peer != Peer::Openmp || in_openmp.is_some();
     let peers: Vec<&Peer> = arguments.peer.iter().filter(is_there).collect();
     let mut ours = Vec::new();

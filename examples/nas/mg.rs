@@ -9,7 +9,7 @@
 //! comes from memory once and not four times; for it, a few planes of the halo are computed by both neighbours.
 
 use super::class::Class;
-use super::memory::zeros;
+use super::memory::{Lines, zeros};
 use super::mg_planes::{
     add_interpolated, interpolate, norm_squared, residual, restrict, scratch, smooth, subtract,
 };
@@ -65,6 +65,19 @@ impl Mg {
             row[at % n + 1] = value;
             (row[0], row[n + 1]) = (row[n], row[1]);
         }
+    }
+
+    /// How a program for the same definition is called.
+    pub(crate) fn call(&self) -> Vec<String> {
+        let sizes = [self.n, self.iterations].map(|n| n.to_string());
+        let weights = self.smoother.map(|c| format!("{c:e}"));
+        ["MG".to_string()].into_iter().chain(sizes).chain(weights).collect()
+    }
+
+    /// What that program found: seconds, the sum of squares of the last residual.
+    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
+        let &[seconds, squares] = numbers else { return None };
+        Some(self.judge(seconds, squares))
     }
 
     pub(crate) fn judge(&self, seconds: f64, squares: f64) -> Outcome {
@@ -128,7 +141,7 @@ struct Slab {
     plane: usize,
     /// The plane that lies first; plane z lies z - base further, modulo the number of planes.
     base: isize,
-    data: Vec<f64>,
+    data: Lines<f64>,
 }
 
 impl Slab {
@@ -295,21 +308,24 @@ impl Grids {
     /// From u with no halo yet: r = v - A u, restricted; returns the sum of squares of the own part.
     fn first_residual<C: Spmd>(&mut self, comm: &mut C) -> f64 {
         self.top_mut().meet_u(comm);
-        let squares = self.top_residual();
+        self.top_residual();
+        let squares = self.top_squares();
         self.top_mut().meet_r(comm);
         self.restrict_to(comm, self.grids.len() - 2);
         squares
     }
 
-    fn top_residual(&mut self) -> f64 {
+    fn top_residual(&mut self) {
         let Grids { grids, v, rows, .. } = self;
         let Grid { layout, u, r, .. } = grids.last_mut().expect("there are grids");
-        let mut squares = 0.0;
         for z in layout.mine() {
             residual(layout.n, v.of(z), u.around(z), r.of_mut(z), rows);
-            squares += norm_squared(layout.n, r.of(z));
         }
-        squares
+    }
+
+    fn top_squares(&mut self) -> f64 {
+        let Grid { layout, r, .. } = self.top_mut();
+        layout.mine().map(|z| norm_squared(layout.n, r.of(z))).sum()
     }
 
     /// A V-cycle from the right-hand side that the last one left on the second grid; leaves the next there,
@@ -327,7 +343,7 @@ impl Grids {
         for k in 1..top {
             self.correct(comm, k);
         }
-        let squares = if self.sweep.is_some() { self.sweep(is_last) } else { self.steps(comm) };
+        let squares = if self.sweep.is_some() { self.sweep(is_last) } else { self.steps(comm, is_last) };
         match (is_last, &self.sweep) {
             (true, _) => {}
             (false, None) => {
@@ -400,7 +416,8 @@ impl Grids {
     }
 
     /// The finest grid step by step: u += Q (u of the coarser grid), r = v - A u, u += C r, r = v - A u.
-    fn steps<C: Spmd>(&mut self, comm: &mut C) -> f64 {
+    /// Returns the sum of the squares of the own part, if it is the last time.
+    fn steps<C: Spmd>(&mut self, comm: &mut C, is_last: bool) -> f64 {
         let Grids { grids, rows, .. } = self;
         let [.., coarse, top] = &mut grids[..] else { unreachable!("two grids") };
         let (n, mine) = (top.layout.n, top.layout.mine());
@@ -413,7 +430,8 @@ impl Grids {
         top.meet_r(comm);
         top.smooth(*smoother, rows);
         top.meet_u(comm);
-        self.top_residual()
+        self.top_residual();
+        if is_last { self.top_squares() } else { 0.0 }
     }
 
     /// The same in one sweep over the planes, and unless it is the last, the restriction of the residual.
@@ -438,7 +456,7 @@ impl Grids {
             let z = s - 3;
             if z >= first {
                 residual(n, v.of(z), u.around(z), after.of_mut(z), rows);
-                if z < last {
+                if is_last && z < last {
                     squares += norm_squared(n, after.of(z));
                 }
                 if !is_last && z > first && (z - first) % 2 == 0 {

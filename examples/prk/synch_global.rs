@@ -42,28 +42,23 @@ impl Kernel for SynchGlobal {
     fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
         let (rank, p) = (comm.rank(), comm.size());
         // As many letters as are taken: those of numbers rank, rank + p, ..
-        let own = BlockCyclic::new(self.length, 1, p).count(rank);
+        let counts = BlockCyclic::new(self.length, 1, p).counts();
+        let own = counts[rank];
         let letter = |i: usize| b'0' + ((i * 27 + rank) % 10) as u8;
         let mut mine: Vec<u8> = (0..own).map(letter).collect();
-        let mut next = vec![0; own];
+        let mut whole = vec![0; self.length];
         let digits = |comm: &mut Comm, mine: &[u8]| {
             let [sum] = comm.sum([mine.iter().map(|&l| u64::from(l - b'0')).sum::<u64>()]);
             sum as f64
         };
         let expected = digits(comm, &mine);
         let seconds = timed(comm, iterations, |comm| {
-            comm.with_peers(&mine, |all| {
-                let (mut start, mut next) = (0, &mut next[..]);
-                for theirs in all.iter() {
-                    // The first of mine in this part.
-                    let first = (rank + p - start % p) % p;
-                    let (here, rest) = next.split_at_mut((theirs.len() + p - 1 - first) / p);
-                    take(&theirs[first.min(theirs.len())..], p, here);
-                    next = rest;
-                    start += theirs.len();
-                }
-            });
-            std::mem::swap(&mut mine, &mut next);
+            if self.length.is_multiple_of(p) {
+                comm.all_gather_into(&mine, &mut whole);
+            } else {
+                comm.all_gather_varied_into(&mine, &mut whole, &counts);
+            }
+            take(&whole[rank..], p, &mut mine);
         });
         let found = digits(comm, &mine);
         Outcome { seconds, check: Check::absolute(found, expected, 0.0) }
@@ -71,13 +66,13 @@ impl Kernel for SynchGlobal {
 }
 
 /// Every `p`th letter, from the first on; of pairs with vectors.
-fn take(theirs: &[u8], p: usize, to: &mut [u8]) {
+fn take(whole: &[u8], p: usize, to: &mut [u8]) {
     if p == 2 {
-        let (pairs, last) = theirs.as_chunks::<2>();
+        let (pairs, last) = whole.as_chunks::<2>();
         let (to, end) = to.split_at_mut(pairs.len());
         to.iter_mut().zip(pairs).for_each(|(to, pair)| *to = pair[0]);
         end.copy_from_slice(last);
         return;
     }
-    to.iter_mut().zip(theirs.chunks(p)).for_each(|(to, turn)| *to = turn[0]);
+    to.iter_mut().zip(whole.chunks(p)).for_each(|(to, turn)| *to = turn[0]);
 }

@@ -151,8 +151,9 @@ fn sweep_by(
 fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
     use std::arch::x86_64::*;
     sweep_by(above, row, west, corner, |row, above, diagonal, left| {
-        let mut sums = [_mm256_setzero_pd(); 4];
-        for (q, sums) in sums.iter_mut().enumerate() {
+        let zero = _mm256_setzero_pd();
+        let (mut sums, mut totals) = ([zero; 4], [zero; 4]);
+        for (q, (sums, total)) in sums.iter_mut().zip(&mut totals).enumerate() {
             // SAFETY: sixteen numbers on either side, of which four from 4 q on.
             let (above, diagonal) = unsafe {
                 (
@@ -160,27 +161,30 @@ fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
                     _mm256_loadu_pd(diagonal.as_ptr().add(4 * q)),
                 )
             };
-            let zero = _mm256_setzero_pd();
             let d = _mm256_sub_pd(above, diagonal);
-            // [0, d0, d1, d2]: lanes one further, a zero for the first.
-            let one = _mm256_blend_pd::<1>(_mm256_permute4x64_pd::<0b10_01_00_00>(d), zero);
-            let pairs = _mm256_add_pd(d, one);
-            // [0, 0, p0, p1]
-            let two = _mm256_permute2f128_pd::<0x08>(pairs, pairs);
-            *sums = _mm256_add_pd(pairs, two);
+            // [d0, d0 + d1, d2, d2 + d3]
+            let pairs = _mm256_add_pd(d, _mm256_unpacklo_pd(zero, d));
+            let ends = _mm256_permute_pd::<0b1111>(pairs);
+            // What is before a pair, and the sum of both in all lanes.
+            let before = _mm256_insertf128_pd::<1>(zero, _mm256_castpd256_pd128(ends));
+            *sums = _mm256_add_pd(pairs, before);
+            *total = _mm256_add_pd(ends, _mm256_permute2f128_pd::<0x01>(ends, ends));
         }
-        let last = |x| {
-            let high = _mm256_extractf128_pd::<1>(x);
-            _mm_cvtsd_f64(_mm_unpackhi_pd(high, high))
-        };
-        let [a, b, c, d] = [last(sums[0]), last(sums[1]), last(sums[2]), last(sums[3])];
-        let starts = [left, left + a, left + (a + b), left + ((a + b) + c)];
+        let two = _mm256_add_pd(totals[0], totals[1]);
+        let left = _mm256_set1_pd(left);
+        let starts = [
+            left,
+            _mm256_add_pd(left, totals[0]),
+            _mm256_add_pd(left, two),
+            _mm256_add_pd(left, _mm256_add_pd(two, totals[2])),
+        ];
         for (q, (start, sums)) in starts.into_iter().zip(sums).enumerate() {
-            let out = _mm256_add_pd(_mm256_set1_pd(start), sums);
+            let out = _mm256_add_pd(start, sums);
             // SAFETY: there are sixteen.
             unsafe { _mm256_storeu_pd(row.as_mut_ptr().add(4 * q), out) };
         }
-        left + ((a + b) + (c + d))
+        let all = _mm256_add_pd(two, _mm256_add_pd(totals[2], totals[3]));
+        _mm256_cvtsd_f64(_mm256_add_pd(left, all))
     })
 }
 

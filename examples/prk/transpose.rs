@@ -43,16 +43,17 @@ impl Kernel for Transpose {
         let columns = Block::new(n, comm.size());
         let own = columns.range(comm.rank());
         // Column by column; entry (i, j) is j n + i.
-        let mut a: Vec<f64> = (own.start * n..own.end * n).map(|at| at as f64).collect();
-        let mut b = vec![0.0; a.len()];
+        let (mut a, mut b) = (memory(own.len() * n), memory(own.len() * n));
+        let (a, b) = (from_a_line(&mut a), from_a_line(&mut b));
+        a.iter_mut().zip(own.start * n..).for_each(|(a, at)| *a = at as f64);
         let seconds = timed(comm, iterations, |comm| {
-            comm.with_peers(&a, |all| {
+            comm.with_peers(a, |all| {
                 for (rank, theirs) in all.iter().enumerate() {
-                    add_transposed(theirs, columns.range(rank), n, tile, own.clone(), &mut b);
+                    add_transposed(theirs, columns.range(rank), n, tile, own.clone(), b);
                 }
             });
             // In a pass of its own: in the loops above it would write with strides.
-            add_one(&mut a);
+            add_one(a);
         });
 
         let t = f64::from(iterations + 1);
@@ -66,6 +67,17 @@ impl Kernel for Transpose {
 
 /// A cache line's elements.
 const LINE: usize = 8;
+
+/// Room for `len` elements from the begin of a cache line on: blocks of eight are then one line and not two halves.
+fn memory(len: usize) -> Vec<f64> {
+    vec![0.0; len + LINE - 1]
+}
+
+fn from_a_line(memory: &mut [f64]) -> &mut [f64] {
+    let before = memory.as_ptr().align_offset(LINE * size_of::<f64>());
+    let len = memory.len() + 1 - LINE;
+    &mut memory[before..before + len]
+}
 
 #[multiversion(targets("x86_64+avx2"))]
 fn add_one(a: &mut [f64]) {

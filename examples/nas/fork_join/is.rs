@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) fn iterate(is: &Is) -> Outcome {
     let threads = rayon::current_num_threads();
     let mut keys = is.keys.clone();
-    let mut counts = vec![zeros(is.max_key); threads];
+    let mut counts: Vec<_> = (0..threads).map(|_| zeros(is.max_key)).collect();
     // Behind the ranks of each piece of values, the rank that follows.
     let piece = is.max_key.div_ceil(threads);
     let mut ranks = vec![vec![0; piece + 1]; is.max_key.div_ceil(piece)];

@@ -1,6 +1,6 @@
 //! MG with a parallel iterator over planes for each step on each grid.
 
-use super::super::memory::zeros;
+use super::super::memory::{Lines, zeros};
 use super::super::mg::Mg;
 use super::super::mg_planes::{
     add_interpolated, interpolate, norm_squared, residual, restrict, scratch, smooth, subtract,
@@ -11,8 +11,8 @@ use std::time::Instant;
 
 struct Grid {
     n: usize,
-    u: Vec<f64>,
-    r: Vec<f64>,
+    u: Lines<f64>,
+    r: Lines<f64>,
 }
 
 impl Grid {
@@ -35,7 +35,7 @@ pub(crate) fn iterate(mg: &Mg) -> Outcome {
     let sizes = (1..).map(|k| 1 << k).take_while(|&n| n <= mg.n);
     let mut grids: Vec<Grid> = sizes.map(Grid::new).collect();
     let plane = mg.n * (mg.n + 2);
-    let mut v: Vec<f64> = zeros(mg.n * plane);
+    let mut v = zeros(mg.n * plane);
     for (z, plane) in v.chunks_exact_mut(plane).enumerate() {
         mg.put_charges(z, plane);
     }

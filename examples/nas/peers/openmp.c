@@ -1,37 +1,13 @@
-/* EP, CG and IS of the NAS Parallel Benchmarks in OpenMP, written from their published definition
+/* EP, CG, IS, FT and MG of the NAS Parallel Benchmarks in OpenMP, written from their published definition
  * in the usual way: loops over shared arrays, reductions by clause.
  *
- * usage: openmp P EP M | CG N NONZER ITERATIONS SHIFT | IS KEYS MAX_KEY INDEX..
+ * usage: openmp P EP M | CG N NONZER ITERATIONS SHIFT | IS KEYS MAX_KEY INDEX.. | FT NX NY NZ ITERATIONS | MG N ITERATIONS C0 C1 C2
  * prints: seconds, then EP: sums of X and Y, pairs accepted; CG: zeta; IS: the five keys' ranks in
- * each of ten iterations. The caller holds them against the published values. */
-#include <math.h>
-#include <omp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* ---- random numbers: x' = a x mod 2^46 ---- */
-static const uint64_t A = 1220703125, MASK = (1ULL << 46) - 1;
-
-static uint64_t power(uint64_t n)
-{
-    uint64_t result = 1;
-    for (uint64_t a = A; n; n >>= 1, a = a * a & MASK)
-        if (n & 1) result = result * a & MASK;
-    return result;
-}
-static double next(uint64_t *x)
-{
-    *x = *x * A & MASK;
-    return (double)*x * 0x1p-46;
-}
-static void *memory(size_t bytes)
-{
-    void *m = aligned_alloc(4096, (bytes / 4096 + 1) * 4096);
-    if (!m) { fprintf(stderr, "no memory for %zu bytes\n", bytes); exit(1); }
-    return m;
-}
+ * each of ten iterations; FT: the checksum of each iteration; MG: the sum of the squares of the last residual.
+ * The caller holds them against the published values. */
+#include "common.h"
+#include "ft.h"
+#include "mg.h"
 
 /* ---- EP ---- */
 enum { LANES = 64, RINGS = 10 };
@@ -331,8 +307,10 @@ int main(int argc, char **argv)
         long watched[5];
         for (int k = 0; k < 5; k++) watched[k] = atol(argv[5 + k]);
         is(p, atol(argv[3]), atol(argv[4]), watched);
-    } else {
-        fprintf(stderr, "usage: %s P EP M | CG N NONZER ITERATIONS SHIFT | IS KEYS MAX_KEY INDEX..\n", argv[0]);
+    } else if (p > 0 && argc == 7 && !strcmp(argv[2], "FT")) ft(p, (const long[]){atol(argv[3]), atol(argv[4]), atol(argv[5])}, atoi(argv[6]));
+    else if (p > 0 && argc == 8 && !strcmp(argv[2], "MG")) mg(p, atol(argv[3]), atoi(argv[4]), (const double[]){atof(argv[5]), atof(argv[6]), atof(argv[7])});
+    else {
+        fprintf(stderr, "usage: %s P EP M | CG N NONZER ITERATIONS SHIFT | IS KEYS MAX_KEY INDEX.. | FT NX NY NZ ITERATIONS | MG N ITERATIONS C0 C1 C2\n", argv[0]);
         return 2;
     }
     return 0;

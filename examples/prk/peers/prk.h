@@ -94,24 +94,28 @@ static double transpose_error(const double *b, long n, range own, long last)
 typedef double four __attribute__((vector_size(32), aligned(8)));
 typedef int64_t places __attribute__((vector_size(32)));
 
-static inline four prefix(four d)
-{
-    const four zero = {0};
-    d += __builtin_shuffle(zero, d, (places){0, 4, 5, 6});
-    return d + __builtin_shuffle(zero, d, (places){0, 1, 4, 5});
-}
 static double sweep(const double *restrict above, double *restrict row, long n, double west, double corner)
 {
+    const four zero = {0};
     double left = row[0] = west + (above[0] - corner);
+    four l = {left, left, left, left};
     long i = 1;
     for (; i + 16 <= n; i += 16) {
-        four s[4];
-        for (int q = 0; q < 4; q++) s[q] = prefix(*(const four *)(above + i + 4 * q) - *(const four *)(above + i + 4 * q - 1));
-        double a = s[0][3], b = s[1][3], c = s[2][3], d = s[3][3];
-        double starts[4] = {left, left + a, left + (a + b), left + ((a + b) + c)};
-        left += (a + b) + (c + d);
-        for (int q = 0; q < 4; q++) *(four *)(row + i + 4 * q) = s[q] + starts[q];
+        four s[4], total[4];
+        for (int q = 0; q < 4; q++) {
+            four d = *(const four *)(above + i + 4 * q) - *(const four *)(above + i + 4 * q - 1);
+            four pairs = d + __builtin_shuffle(zero, d, (places){0, 4, 2, 6}), ends = __builtin_shuffle(pairs, (places){1, 1, 3, 3});
+            s[q] = pairs + __builtin_shuffle(zero, ends, (places){0, 1, 4, 5});
+            total[q] = ends + __builtin_shuffle(ends, (places){2, 3, 0, 1});
+        }
+        four two = total[0] + total[1];
+        *(four *)(row + i) = l + s[0];
+        *(four *)(row + i + 4) = (l + total[0]) + s[1];
+        *(four *)(row + i + 8) = (l + two) + s[2];
+        *(four *)(row + i + 12) = (l + (two + total[2])) + s[3];
+        l += two + (total[2] + total[3]);
     }
+    left = l[0];
     for (; i < n; i++) left = row[i] = left + (above[i] - above[i - 1]);
     return left;
 }
