@@ -1,0 +1,155 @@
+//! Ways to get at memory that is not one's own, by calls between nodes.
+
+use super::{causes, good, run_on};
+use phalanx::dist::Halo;
+use phalanx::net::{Fold, Number};
+use phalanx::op::Operator;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// An operator that says of itself what is not so: to the network it is a sum of
+/// numbers of another size, or of values that not every bit pattern is.
+struct Liar<const NUMBER: u8>;
+
+impl<const NUMBER: u8> Operator<u8> for Liar<NUMBER> {
+    const NAME: &'static str = "liar";
+    const COMMUTATIVE: bool = true;
+    const BUILT_IN: Option<(Number, Fold)> = Some((Number::F64, Fold::Sum));
+    fn combine(&self, a: u8, b: u8) -> u8 {
+        a.max(b)
+    }
+}
+
+impl Operator<bool> for Liar<1> {
+    const NAME: &'static str = "liar";
+    const COMMUTATIVE: bool = true;
+    const BUILT_IN: Option<(Number, Fold)> = Some((Number::U8, Fold::Sum));
+    fn combine(&self, a: bool, b: bool) -> bool {
+        a && b
+    }
+}
+
+#[test]
+fn an_operator_that_is_not_what_it_says() {
+    let bytes = good(run_on(&[1, 2], false, None, |comm| {
+        let mut x = [comm.rank() as u8 + 1; 5];
+        comm.all_reduce(&mut x[1..4], Liar::<0>);
+        x
+    }));
+    assert_eq!(bytes, [[1, 3, 3, 3, 1], [2, 3, 3, 3, 2], [3, 3, 3, 3, 3]]);
+    let bits = good(run_on(&[1, 2], false, None, |comm| {
+        let mut x = [true, comm.rank() != 1];
+        comm.all_reduce(&mut x, Liar::<1>);
+        x.map(u8::from)
+    }));
+    assert_eq!(bits, [[1, 0]; 3]);
+}
+
+/// What a rank has written to memory that it was given after a failure.
+const FOREIGN: u64 = 0xdead_dead_dead_dead;
+
+/// Takes memory of the size of a face's message as soon as it can be had again, and
+/// writes to it.
+struct Reuses(usize);
+
+impl Drop for Reuses {
+    fn drop(&mut self) {
+        for _ in 0..8 {
+            std::mem::forget(vec![FOREIGN; self.0]);
+        }
+    }
+}
+
+/// A field, which is looked at when the call is over, however it ended.
+struct Looks(Vec<u64>);
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        if self.0.contains(&FOREIGN) {
+            eprintln!("a neighbour's face was read when it was gone");
+            std::process::abort();
+        }
+    }
+}
+
+/// The work beside an exchange of halos panics while a neighbour on the same node
+/// has yet to read the face that this rank has posted.
+#[test]
+fn work_that_panics_beside_an_exchange_of_halos() {
+    const WIDTH: usize = 400; // More bytes than are copied by the sender.
+    for corners in [false, true] {
+        for round in 0..5 {
+            let errors = causes(run_on(&[2, 1], false, None, |comm| {
+                let rank = comm.rank();
+                let mut halo = Halo::new(&[WIDTH], WIDTH);
+                if corners {
+                    halo = halo.with_corners();
+                }
+                let mut field = Looks(vec![rank as u64; halo.len()]);
+                let _reuses = (rank == 0).then(|| Reuses(WIDTH + 1));
+                let mut cart = comm.cart(&[3], &[true]);
+                cart.exchange_halo_while(&mut field.0, &halo, |_| {
+                    match rank {
+                        0 => panic!("out of luck"),
+                        1 => std::thread::sleep(Duration::from_millis(20)),
+                        _ => {}
+                    };
+                });
+            }));
+            assert!(errors[0].contains("out of luck"), "{round}: {errors:?}");
+        }
+    }
+}
+
+/// The work uses another communicator, catches that this fails, and the exchange goes
+/// on: the rank has not left while it reads what its neighbour has posted.
+#[test]
+fn work_that_fails_elsewhere_beside_an_exchange_of_halos() {
+    const WIDTH: usize = 400;
+    for _ in 0..5 {
+        causes(run_on(&[2, 1], false, None, |comm| {
+            let rank = comm.rank();
+            let mut child = comm.split_by_node();
+            let halo = Halo::new(&[WIDTH], WIDTH);
+            let mut field = Looks(vec![rank as u64; halo.len()]);
+            let _reuses = (rank == 0).then(|| Reuses(WIDTH + 1));
+            let mut cart = comm.cart(&[3], &[true]);
+            cart.exchange_halo_while(&mut field.0, &halo, |_| {
+                if child.size() == 1 {
+                    return;
+                }
+                let caught = catch_unwind(AssertUnwindSafe(|| match rank {
+                    0 => child.barrier(),
+                    _ => child.broadcast(&mut [1u8], 1),
+                }));
+                if rank == 1 {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                assert!(rank != 0 || caught.is_err());
+            });
+        }));
+    }
+}
+
+/// The calls that a sum in fixed order is made of, where ranks are not in the order
+/// of nodes, are met by nobody else's: here by one with room for numbers in place of
+/// numbers.
+#[test]
+fn the_parts_of_a_sum_are_met_by_its_own_parts_only() {
+    let errors = causes(run_on(&[2, 2], false, None, |comm| {
+        let (r, p) = (comm.rank(), comm.size());
+        let mut child = comm.split(7, r % 2 * p + r);
+        let me = child.rank();
+        if me == 1 {
+            let mut all = [(0usize, 0usize); 4];
+            child.all_gather_into(&[(10usize, 20usize)], &mut all);
+            let holes = [MaybeUninit::<f64>::uninit(); 10];
+            let mut all = [MaybeUninit::<f64>::uninit(); 40];
+            child.all_gather_varied_into(&holes, &mut all, &[10; 4]);
+        } else {
+            child.fixed_sum(&[1.0; 10], 10 * me);
+        }
+    }));
+    assert!(errors.iter().any(|e| e.contains("element type") || e.contains("all_gather")));
+}
