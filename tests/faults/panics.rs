@@ -1,7 +1,9 @@
 //! Panics and early returns: before, between and after calls, in operators, in
 //! views, while peers read, while peers are parked.
 
-use super::common::{Canary, add_alive, bomb, check_usable, failure, team, watched, watched_cases};
+use super::common::{
+    Canary, add_alive, bomb, check_usable, failure, look_alive, team, watched, watched_cases,
+};
 use super::is_bomb_of;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
@@ -312,6 +314,7 @@ fn a_panic_in_a_view() {
                             // The others look for a while.
                             for _ in 0..20 {
                                 for (q, x) in all.iter().enumerate() {
+                                    look_alive(x);
                                     assert!(x.iter().all(|&x| x == q as u64));
                                 }
                                 std::thread::yield_now();
@@ -326,7 +329,11 @@ fn a_panic_in_a_view() {
                             if rank == who {
                                 bomb();
                             }
-                            assert!((0..20).all(|_| x.iter().all(|&x| x == 7)));
+                            for _ in 0..20 {
+                                look_alive(x);
+                                std::thread::yield_now();
+                            }
+                            assert!(x.iter().all(|&x| x == 7));
                         });
                     }));
                     is_bomb_of(&error, who);
