@@ -134,7 +134,7 @@ fn an_operator_in_another_communicator() {
                             if rank == who {
                                 bomb();
                             }
-                            let mut wait = || {
+                            let wait = || {
                                 let mut y = Canary(vec![1; 1000]);
                                 let add = op::commutative(add_alive);
                                 child.borrow_mut().all_reduce(&mut y.0, add);
