@@ -53,7 +53,7 @@ fn everything_named_exists() {
         let begins = name.strip_suffix('*').or(is_filter.then_some(name));
         let fits = |rest: &str| match begins {
             Some(_) => true,
-            None => rest.starts_with(['(', ' ']),
+            None => rest.starts_with(['(', ' ', '<']),
         };
         let stem = begins.unwrap_or(name);
         [format!("fn {stem}"), format!("    {stem}")]
@@ -67,7 +67,11 @@ fn everything_named_exists() {
     };
     // Not tests: functions of the system and of the language.
     const OTHERS: [&str; 4] = ["catch_unwind", "pthread_exit", "incompatible_msrv", "is_outvoted"];
-    for span in marked(&trust, '`') {
+    // The properties that are checked, and by what.
+    let properties = read("tests/properties/main.rs");
+    let rows = properties.lines().filter(|line| line.starts_with("//! |"));
+    let properties = rows.collect::<Vec<_>>().join("\n").replace("`wrap::`", "");
+    for span in [marked(&trust, '`'), marked(&properties, '`')].concat() {
         for word in span.split([' ', ',', ';']).filter(|w| !w.is_empty()) {
             let name = word.rsplit("::").next().unwrap_or(word);
             let path = word.contains('/') && !word.starts_with('-') && !word.contains('*');
