@@ -5,13 +5,18 @@ mod common;
 
 use common::{every_operation, team, watched_cases};
 
-const SIZES: [usize; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+/// Numbers of ranks, up to `PHALANX_LARGEST` where that is set: what runs slowly is to run, too.
+fn sizes() -> std::ops::RangeInclusive<usize> {
+    let largest = std::env::var("PHALANX_LARGEST").ok().and_then(|n| n.parse().ok());
+    1..=largest.unwrap_or(11)
+}
+
 const LENGTHS: [usize; 10] = [0, 1, 2, 3, 5, 6, 7, 17, 100, 1021];
 
 #[test]
 fn every_operation_in_every_view() {
     watched_cases(|watch| {
-        for p in SIZES {
+        for p in sizes() {
             let team = team(p);
             for n in LENGTHS {
                 watch.case(format!("p={p}, n={n}"));

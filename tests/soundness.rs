@@ -142,6 +142,62 @@ fn lengths_at_the_edges() {
     });
 }
 
+/// Lengths on both sides of every limit of what travels how: 40, 60, 64, 96, 104 and 1024 bytes;
+/// as many bytes of other elements.
+#[test]
+fn lengths_around_the_lines() {
+    type Call = fn(&mut Comm, usize);
+    const CALLS: [Call; 7] = [
+        |c, n| c.broadcast(&mut vec![7u8; n], 0),
+        |c, n| c.all_gather_into(&vec![7u8; n], &mut vec![0; n * c.size()]),
+        |c, n| c.scan(&mut vec![7u8; n], op::BitOr),
+        |c, n| c.exclusive_scan(&mut vec![7u8; n], op::BitOr),
+        |c, n| c.all_reduce(&mut vec![7u8; n], op::BitOr),
+        |c, n| c.shift(&mut vec![7u8; n], 1),
+        |c, n| match c.rank() {
+            0 => (1..c.size()).for_each(|to| c.send(&vec![7u8; n], to)),
+            _ => c.recv(&mut vec![0u8; n], 0),
+        },
+    ];
+    const OTHERS: [Call; 4] = [
+        |c, n| c.broadcast(&mut vec![[7u8; 8]; n / 8], 0),
+        |c, n| c.all_gather_into(&vec![7u64; n / 8], &mut vec![0; n / 8 * c.size()]),
+        |c, n| c.scan(&mut vec![7u32; n / 4], op::BitOr),
+        |c, n| c.exclusive_scan(&mut vec![7u16; n / 2], op::BitOr),
+    ];
+    watched(|| {
+        for p in [2, 3] {
+            let team = team(p);
+            for (i, call) in CALLS.iter().enumerate() {
+                for n in [40, 60, 64, 96, 104, 1024] {
+                    for (usual, odd) in [(n, n + 1), (n + 1, n)] {
+                        for who in [0, p - 1] {
+                            let error = failure(team.run(|comm| {
+                                call(comm, if comm.rank() == who { odd } else { usual });
+                            }));
+                            let fits = match error {
+                                Error::Mismatch { .. } => true,
+                                // Messages: it may wait for the other to answer, or be gone.
+                                Error::Unreceived { .. } | Error::Left { .. } => i == 6,
+                                _ => false,
+                            };
+                            assert!(fits, "p={p}, call {i}, {usual} and {odd}: {error}");
+                        }
+                    }
+                    if let Some(other) = OTHERS.get(i) {
+                        let error = failure(team.run(|comm| match comm.rank() {
+                            0 => call(comm, n),
+                            _ => other(comm, n),
+                        }));
+                        assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+                    }
+                }
+                check_usable(&team, 1);
+            }
+        }
+    });
+}
+
 /// More messages than a channel's slots, and numbers that go around them many times.
 #[test]
 fn counters_go_around() {

@@ -107,18 +107,27 @@ fn more_calls(fabric: &Fabric, rank: usize, peer: usize, more: u32, made: u32) -
     }
     let records = |rank: usize| fabric.world().records(rank);
     let is_of_comm = |c: &Call| c.comm == fabric.id() && c.call != 0;
-    let there = records(peer).latest_of_run(is_of_comm).map(|call| call.site());
     // The first that the other did not make, if it is still on record.
     let first = |c: &Call| is_of_comm(c) && c.call as u32 == made.wrapping_add(1);
-    let here = records(rank).latest_of_run(first);
-    let here = here.or_else(|| records(rank).latest_of_run(is_of_comm))?.site();
+    let of_comm = |rank: usize| records(rank).latest_of_run(is_of_comm);
+    let mut there = of_comm(peer);
+    let (here, ago) = match records(rank).latest_of_run(first).or_else(|| of_comm(rank)) {
+        Some(call) => (call, ""),
+        None => {
+            let any = |rank: usize| records(rank).latest_of_run(|_| true);
+            there = there.or_else(|| any(peer));
+            (any(rank)?, ", longer ago than is on record (named are the latest calls)")
+        }
+    };
+    let (here, there) = (here.site(), there.map(|call| call.site()));
     let than = match there {
-        Some(_) => "whose last is named",
-        None => "which made none in this run",
+        Some(_) if ago.is_empty() => ", whose last is named",
+        Some(_) => "",
+        None => ", which made none in this run",
     };
     let what = format!(
-        "rank {rank} made {more} collective call(s) more than rank {peer}, {than}, \
-         and nobody waited in any"
+        "rank {rank} made {more} collective call(s) more than rank {peer}{than}, \
+         and nobody waited in any{ago}"
     );
     Some(Error::Mismatch { rank, here, peer, there, what })
 }
@@ -132,7 +141,8 @@ fn other_unsent(fabric: &Fabric, rank: usize) -> Error {
     }
     let latest = |rank: usize| {
         let records = fabric.world().records(rank);
-        records.latest_of_run(|c| c.comm == fabric.id()).map(|call| call.site())
+        let of_comm = records.latest_of_run(|c| c.comm == fabric.id());
+        of_comm.or_else(|| records.latest_of_run(|_| true)).map(|call| call.site())
     };
     let what = "of their calls that send nothing (shifts by 0) one differs, longer ago than is on \
                 record; named are the latest calls";

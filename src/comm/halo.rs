@@ -210,24 +210,24 @@ fn across<T: Element, R>(
         let faces = usize::from(sides[0]) + usize::from(sides[1]);
         size_of::<u64>() + halo.face_cells(dim) * faces * count * size_of::<T>()
     };
-    let post = |wire: &mut Wire<'_, '_>, dim: usize| {
+    let post = |wire: &mut Wire<'_, '_>, sent: &mut Vec<_>, dim: usize| {
         let (before, after) = grid.shift(rank, dim, 1);
         let both = before == after;
-        let mut sent = Vec::new();
         for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
             let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
                 continue;
             };
             let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
             // SAFETY: fields of the halo's shape, borrowed for the call; there is
-            // room for digest and faces, which stay until the wire has finished.
+            // room for digest and faces, which `sent` keeps until the wire has
+            // finished, or is dropped.
             unsafe {
                 pack::<T>(&shown, count, dim, sides, body.as_mut_ptr().cast());
-                wire.post(peer, body.as_ptr().cast(), body.len(), 1);
+                let (at, bytes) = (body.as_ptr().cast(), body.len());
+                sent.push(body);
+                wire.post(peer, at, bytes, 1);
             }
-            sent.push(body);
         }
-        sent
     };
     let take = |wire: &mut Wire<'_, '_>, dim: usize| {
         let (before, after) = grid.shift(rank, dim, 1);
@@ -257,20 +257,18 @@ fn across<T: Element, R>(
     });
     let dims: Vec<usize> = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0).collect();
     let mut result = None;
-    comm.messages_wide(sig, at, count, |wire| {
-        let mut sent = Vec::new();
+    comm.messages_wide(sig, at, count, |wire, sent| {
         if !halo.corners() {
-            dims.iter().for_each(|&dim| sent.push(post(wire, dim)));
+            dims.iter().for_each(|&dim| post(wire, sent, dim));
             result = work.take().map(|work| work());
         }
         for &dim in &dims {
             if halo.corners() {
-                sent.push(post(wire, dim));
+                post(wire, sent, dim);
                 result = result.take().or_else(|| work.take().map(|work| work()));
             }
             take(wire, dim);
         }
-        sent
     });
     let result = result.or_else(|| work.take().map(|work| work()));
     result.expect("the work is done once")

@@ -96,4 +96,48 @@ mod tests {
             }
         }
     }
+
+    /// Whoever sees a flag that was stored after a copy sees what was copied, the last lines too:
+    /// without the fence these are still on their way when the flag is there. (ThreadSanitizer
+    /// does not see what assembly writes.)
+    #[test]
+    fn what_was_streamed_is_there_with_the_flag() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        /// 16 lines; the first one is aligned.
+        #[repr(align(64))]
+        struct Lines([AtomicU64; 128]);
+        let lines = Lines([const { AtomicU64::new(0) }; 128]);
+        let (shown, seen) = (AtomicU64::new(0), AtomicU64::new(0));
+        let wait = |word: &AtomicU64, n: u64| {
+            for looks in 0.. {
+                if word.load(Ordering::Acquire) >= n {
+                    return;
+                }
+                if looks > 64 {
+                    std::thread::yield_now();
+                }
+            }
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                for round in 1..=6000u64 {
+                    let src = [round; 128];
+                    wait(&seen, round - 1);
+                    let to = lines.0.as_ptr().cast_mut().cast();
+                    // SAFETY: atomics may be written through a shared borrow, nobody looks at
+                    // them until `shown`, and both are 1024 bytes long.
+                    unsafe { super::copy(to, src.as_ptr().cast(), size_of_val(&src)) };
+                    shown.store(round, Ordering::Release);
+                }
+            });
+            for round in 1..=6000 {
+                wait(&shown, round);
+                // The last ones first: they are the latest to come.
+                let late = lines.0.iter().rev().position(|x| x.load(Ordering::Relaxed) != round);
+                // If it fails the writer goes on to its end.
+                seen.store(late.map_or(round, |_| u64::MAX), Ordering::Release);
+                assert_eq!(late, None, "round {round}: words from the end");
+            }
+        });
+    }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Cause {
     told: Option<(usize, Error)>,
     /// The communicator whose ranks disagree, if that is the reason.
     comm: Option<u64>,
+    /// The reason has been taken, and reported: none that comes later is the run's.
+    taken: bool,
 }
 
 impl Cause {
@@ -32,7 +34,7 @@ impl Cause {
         match slot {
             Some(it) if it.run == run => {
                 let is_better = match &it.told {
-                    None => true,
+                    None => !it.taken,
                     Some((teller, _)) => by == it.first && *teller != by,
                 };
                 if told.is_none() || !is_better {
@@ -42,7 +44,7 @@ impl Cause {
                 (None, std::mem::replace(&mut it.told, told).map(|(_, reason)| reason))
             }
             _ => {
-                let old = slot.replace(Cause { run, first: by, told, comm: None });
+                let old = slot.replace(Cause { run, first: by, told, comm: None, taken: false });
                 (None, old.and_then(|it| it.told).map(|(_, reason)| reason))
             }
         }
@@ -69,8 +71,10 @@ impl Cause {
 
     /// Takes the reason of run `run`, and the communicator whose ranks disagree.
     pub(crate) fn take(slot: &mut Option<Cause>, run: u64) -> Option<(Error, Option<u64>)> {
-        let it = slot.take_if(|it| it.run == run && it.told.is_some())?;
-        it.told.map(|(_, reason)| (reason, it.comm))
+        let it = slot.as_mut().filter(|it| it.run == run)?;
+        let (_, reason) = it.told.take()?;
+        it.taken = true;
+        Some((reason, it.comm.take()))
     }
 }
 
@@ -110,6 +114,10 @@ mod tests {
         Cause::suspect(&mut slot, 2, 0, 78);
         let (error, comm) = Cause::take(&mut slot, 2).unwrap();
         assert_eq!((rank(Some(error)), comm), (Some(0), Some(78)));
+        assert!(Cause::take(&mut slot, 2).is_none());
+        // Who comes after that (threads of the user's own have no common end) keeps its own.
+        let (rest, old) = Cause::note(&mut slot, 2, 1, reason(1));
+        assert_eq!((rank(rest), rank(old)), (Some(1), None));
         assert!(Cause::take(&mut slot, 2).is_none());
     }
 }

@@ -16,6 +16,7 @@ mod layout;
 pub(crate) use layout::Layout;
 
 use crate::sync::Arc;
+use std::any::TypeId;
 use std::fmt;
 
 /// A transfer could not be made.
@@ -86,6 +87,23 @@ impl Number {
             Number::I32 | Number::U32 | Number::F32 => 4,
             Number::I64 | Number::U64 | Number::F64 => 8,
         }
+    }
+
+    /// Whether it is the number that the type `element` is.
+    pub(crate) fn is(self, element: TypeId) -> bool {
+        element
+            == match self {
+                Number::I8 => TypeId::of::<i8>(),
+                Number::I16 => TypeId::of::<i16>(),
+                Number::I32 => TypeId::of::<i32>(),
+                Number::I64 => TypeId::of::<i64>(),
+                Number::U8 => TypeId::of::<u8>(),
+                Number::U16 => TypeId::of::<u16>(),
+                Number::U32 => TypeId::of::<u32>(),
+                Number::U64 => TypeId::of::<u64>(),
+                Number::F32 => TypeId::of::<f32>(),
+                Number::F64 => TypeId::of::<f64>(),
+            }
     }
 }
 

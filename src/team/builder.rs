@@ -5,7 +5,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::model::{LevelModel, Profile, Tuning};
 use crate::placement::Placement;
-use crate::wait::Wait;
+use crate::wait::{Wait, know_cores};
 use std::time::Duration;
 
 /// Settings of a team; made by [`Team::builder`].
@@ -176,6 +176,14 @@ impl Builder {
     #[doc(hidden)]
     pub fn counting_from(mut self, start: u32) -> Self {
         self.start = start;
+        self
+    }
+
+    /// For tests: from now on this process waits, and chooses its ways, as on a machine
+    /// with so many cores.
+    #[doc(hidden)]
+    pub fn as_with_cores(self, cores: usize) -> Self {
+        know_cores(cores);
         self
     }
 

@@ -3,6 +3,7 @@
 
 mod battery;
 mod memory;
+mod misuse;
 
 use phalanx::{Comm, Error, Team, op};
 use std::sync::Mutex;

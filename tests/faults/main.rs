@@ -12,6 +12,7 @@ mod destructors;
 mod nested;
 mod panics;
 mod random;
+mod short;
 mod teams;
 
 use phalanx::Error;

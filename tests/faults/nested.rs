@@ -4,7 +4,8 @@
 use super::common::{Canary, add_alive, bomb, check_usable, failure, right, team, watched};
 use super::is_bomb_of;
 use phalanx::{Error, op};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 #[test]
@@ -126,10 +127,10 @@ fn a_view_ends_while_its_viewer_is_in_another_communicator() {
 fn an_operator_waits_in_another_communicator() {
     watched(|| {
         let team = team(3);
-        for who in 0..3 {
+        for (who, caught) in (0..3).flat_map(|who| [(who, false), (who, true)]) {
             let error = failure(team.run(|comm| {
                 let child = RefCell::new(comm.split(0, comm.rank()));
-                let rank = comm.rank();
+                let (rank, waited) = (comm.rank(), Cell::new(false));
                 let mut x = Canary(vec![1; 1000]);
                 comm.all_reduce(
                     &mut x.0,
@@ -137,8 +138,21 @@ fn an_operator_waits_in_another_communicator() {
                         if rank == who {
                             bomb();
                         }
-                        let mut y = Canary(vec![1; 1000]);
-                        child.borrow_mut().all_reduce(&mut y.0, op::commutative(add_alive));
+                        if waited.replace(true) {
+                            return add_alive(a, b);
+                        }
+                        let wait = || {
+                            let mut y = Canary(vec![1; 1000]);
+                            let add = op::commutative(add_alive);
+                            child.borrow_mut().all_reduce(&mut y.0, add);
+                        };
+                        if !caught {
+                            wait();
+                        }
+                        // It has failed there, and goes on here, late: with what its peers
+                        // show, for as long as it needs that.
+                        assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
+                        std::thread::sleep(std::time::Duration::from_millis(3));
                         add_alive(a, b)
                     }),
                 );

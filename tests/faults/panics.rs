@@ -1,7 +1,9 @@
 //! Panics and early returns: before, between and after calls, in operators, in
 //! views, while peers read, while peers are parked.
 
-use super::common::{Canary, add_alive, bomb, check_usable, failure, team, watched, watched_cases};
+use super::common::{
+    Canary, add_alive, bomb, check_usable, failure, look_alive, team, watched, watched_cases,
+};
 use super::is_bomb_of;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
@@ -233,7 +235,6 @@ fn an_operator_that_panics_elsewhere() {
     });
 }
 
-/// All others are asleep when it happens, in every way of waiting.
 /// Of ranks 0 and 2 one panics in an operator, and before it may unwind it waits for rank 1, to which it has
 /// given its memory. Rank 1, in its own code, panics later, and says so earlier: it is not the cause.
 #[test]
@@ -267,6 +268,7 @@ fn the_first_panic_is_the_cause() {
     });
 }
 
+/// All others are asleep when it happens, in every way of waiting.
 #[test]
 fn a_panic_while_the_others_are_parked() {
     watched(|| {
@@ -312,6 +314,7 @@ fn a_panic_in_a_view() {
                             // The others look for a while.
                             for _ in 0..20 {
                                 for (q, x) in all.iter().enumerate() {
+                                    look_alive(x);
                                     assert!(x.iter().all(|&x| x == q as u64));
                                 }
                                 std::thread::yield_now();
@@ -326,12 +329,40 @@ fn a_panic_in_a_view() {
                             if rank == who {
                                 bomb();
                             }
-                            assert!((0..20).all(|_| x.iter().all(|&x| x == 7)));
+                            for _ in 0..20 {
+                                look_alive(x);
+                                std::thread::yield_now();
+                            }
+                            assert!(x.iter().all(|&x| x == 7));
                         });
                     }));
                     is_bomb_of(&error, who);
                     check_usable(&team, n as u64);
                 }
+            }
+        }
+    });
+}
+
+/// What the closure borrows is there until it has ended on every rank, whoever has failed before.
+#[test]
+fn the_closure_outlives_all_ranks() {
+    watched(|| {
+        for p in [2, 3] {
+            let team = team(p);
+            for who in 0..p {
+                let lent = Canary(vec![5; 1000]);
+                let error = failure(team.run(|comm| {
+                    if comm.rank() == who {
+                        bomb();
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    look_alive(&lent.0);
+                    assert!(lent.0.iter().all(|&x| x == 5));
+                }));
+                drop(lent);
+                is_bomb_of(&error, who);
+                check_usable(&team, 1);
             }
         }
     });

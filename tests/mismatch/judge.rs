@@ -89,9 +89,12 @@ fn is_outvoted(case: &Case, p: usize) -> bool {
 fn method(call: Call) -> &'static str {
     match call {
         Barrier => "barrier",
+        BarrierWhile => "barrier_while",
         Broadcast => "broadcast",
         Reduce => "reduce",
         AllReduce => "all_reduce",
+        AllReduceWhile => "all_reduce_while",
+        AllReduceFixed => "all_reduce in fixed order",
         Scan => "scan",
         ExclusiveScan => "exclusive_scan",
         AllGather => "all_gather_into",

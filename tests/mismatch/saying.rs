@@ -6,9 +6,13 @@ use phalanx::{Algorithm, Comm, Element, op};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Call {
     Barrier,
+    BarrierWhile,
     Broadcast,
     Reduce,
     AllReduce,
+    AllReduceWhile,
+    /// In the order of `Order::Fixed`.
+    AllReduceFixed,
     Scan,
     ExclusiveScan,
     AllGather,
@@ -33,11 +37,14 @@ pub(crate) enum Call {
 
 pub(crate) use Call::*;
 
-pub(crate) const CALLS: [Call; 22] = [
+pub(crate) const CALLS: [Call; 25] = [
     Barrier,
+    BarrierWhile,
     Broadcast,
     Reduce,
     AllReduce,
+    AllReduceWhile,
+    AllReduceFixed,
     Scan,
     ExclusiveScan,
     AllGather,
@@ -64,7 +71,7 @@ impl Call {
     }
 
     pub(crate) fn has_data(self) -> bool {
-        !matches!(self, Barrier | Split)
+        !matches!(self, Barrier | BarrierWhile | Split)
     }
 
     /// Lengths that must agree; views may be of different ones.
@@ -75,7 +82,14 @@ impl Call {
     pub(crate) fn has_operator(self) -> bool {
         matches!(
             self,
-            Reduce | AllReduce | Scan | ExclusiveScan | ReduceScatter | ReduceScatterVaried
+            Reduce
+                | AllReduce
+                | AllReduceWhile
+                | AllReduceFixed
+                | Scan
+                | ExclusiveScan
+                | ReduceScatter
+                | ReduceScatterVaried
         )
     }
 
@@ -104,7 +118,8 @@ impl Call {
             ReduceScatter | ReduceScatterVaried => Operation::ReduceScatter,
             AllToAll | AllToAllVaried => Operation::AllToAll,
             Shift => Operation::Shift,
-            WithPeers | WithRoot | Split | Exchange | SendRecv => return None,
+            BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithRoot | Split
+            | Exchange | SendRecv => return None,
         })
     }
 
@@ -257,9 +272,14 @@ macro_rules! mouth {
                 let counts = it.counts(r, p);
                 match it.call {
                     Barrier => comm.barrier(),
+                    BarrierWhile => comm.barrier_while(|| ()),
                     Broadcast => comm.broadcast(&mut one, root),
                     Reduce => comm.reduce(&mut one, op, root),
                     AllReduce => comm.all_reduce(&mut one, op),
+                    AllReduceWhile => comm.all_reduce_while(&mut one, op, || ()),
+                    AllReduceFixed => {
+                        comm.with_order(phalanx::Order::Fixed).all_reduce(&mut one, op)
+                    }
                     Scan => comm.scan(&mut one, op),
                     ExclusiveScan => comm.exclusive_scan(&mut one, op),
                     AllGather => comm.all_gather_into(&one, &mut all),

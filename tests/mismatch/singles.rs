@@ -381,6 +381,37 @@ fn a_child_in_a_run_that_fails_otherwise() {
     });
 }
 
+/// Calls that wait for nobody, in which ranks differ, with so many after them that no record
+/// of them is left.
+#[test]
+fn a_difference_of_long_ago_is_told() {
+    watched(|| {
+        for p in [2, 3] {
+            let team = team(p);
+            for more in [false, true] {
+                for in_child in [false, true] {
+                    let error = failure(team.run(|comm| {
+                        let odd = comm.rank() == 1;
+                        let mut child = comm.split(0, comm.rank());
+                        let one = if in_child { &mut child } else { &mut *comm };
+                        one.shift(&mut vec![1; if odd && !more { 4 } else { 3 }], 0);
+                        if odd && more {
+                            one.shift(&mut [1; 3], p as isize);
+                        }
+                        let many = if in_child { comm } else { &mut child };
+                        (0..40).for_each(|_| many.barrier());
+                    }));
+                    let text = error.to_string();
+                    let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
+                    assert!([rank, peer].contains(&1), "{text}");
+                    assert!(text.contains("longer ago than is on record"), "{text}");
+                    check_usable(&team, 1);
+                }
+            }
+        }
+    });
+}
+
 // ---- Rates ----
 
 #[test]

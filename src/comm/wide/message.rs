@@ -47,6 +47,9 @@ pub(in crate::comm) struct Wire<'n, 'a> {
     digest: [u64; 2],
     /// On their way, with what is sent.
     sends: Vec<Sent>,
+    /// Whether user code may run between its messages.
+    user_code: bool,
+    finished: bool,
 }
 
 impl<'n, 'a> Wire<'n, 'a> {
@@ -57,7 +60,16 @@ impl<'n, 'a> Wire<'n, 'a> {
             (seed, wire.call, wire.element, parameter).hash(&mut h);
             h.finish()
         });
-        Wire { node, digest, sends: Vec::new() }
+        Wire { node, digest, sends: Vec::new(), user_code: false, finished: false }
+    }
+
+    /// The same where user code runs between the messages, which may use other
+    /// communicators of the rank.
+    fn around_user_code(node: &'n mut Narrow<'a>, wire: &Sig) -> Self {
+        node.comm.port.go_in();
+        let mut wire = Wire::new(node, wire, 0);
+        wire.user_code = true;
+        wire
     }
 
     /// A number for the messages from rank `from` to rank `to`.
@@ -181,6 +193,7 @@ impl<'n, 'a> Wire<'n, 'a> {
         }
         let result = self.node.comm.port.settle_all();
         self.or_stop(result);
+        self.finished = true;
     }
 
     /// Ends the run: what came from `peer` does not fit.
@@ -192,6 +205,27 @@ impl<'n, 'a> Wire<'n, 'a> {
         if let Err(stop) = result {
             self.node.comm.stop_for_good(stop);
         }
+    }
+}
+
+impl Drop for Wire<'_, '_> {
+    fn drop(&mut self) {
+        if self.user_code {
+            self.node.comm.port.come_out();
+        }
+        if self.finished {
+            return;
+        }
+        // What ends the call here, a panic of the user's code among them, may free
+        // what was posted: neither the network nor this node's ranks may be reading
+        // it then.
+        if !self.node.comm.port.is_dead() {
+            let call = self.node.task.sig.call;
+            let why = format!("rank {} has panicked in {call}", self.node.wide().rank);
+            self.node.comm.end_job(Some(&why));
+        }
+        self.sends.clear();
+        self.node.comm.port.quiesce();
     }
 }
 
@@ -224,20 +258,22 @@ impl Narrow<'_> {
 
 impl Comm {
     /// A call that exchanges messages, whose first part is entered as a collective
-    /// call of this node's ranks. What `exchange` returns is kept until all is sent.
+    /// call of this node's ranks. What `exchange` puts into its list is kept until
+    /// all is sent, or nobody reads it any more; it may run user code.
     pub(in crate::comm) fn messages_wide<K>(
         &mut self,
         sig: &'static Sig,
         at: &'static Location<'static>,
         len: usize,
-        exchange: impl FnOnce(&mut Wire<'_, '_>) -> K,
+        exchange: impl FnOnce(&mut Wire<'_, '_>, &mut Vec<K>),
     ) {
         let task = Task { len, ..barrier(sig, at) };
+        // Before the wire, so that it outlives it.
+        let mut kept = Vec::new();
         let mut node = self.aside(&task);
-        let mut wire = Wire::new(&mut node, sig, 0);
-        let kept = exchange(&mut wire);
+        let mut wire = Wire::around_user_code(&mut node, sig);
+        exchange(&mut wire, &mut kept);
         wire.finish();
-        drop(kept);
     }
 
     /// Sends, receives, or both, on ranks of several nodes. The call is entered.

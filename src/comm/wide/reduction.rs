@@ -87,7 +87,11 @@ impl Narrow<'_> {
         n: usize,
     ) {
         let (nodes, node, size) = (self.layout().nodes(), self.node(), kernel.size());
-        if let Some((number, fold)) = self.task.built_in {
+        // An operator is anybody's to write, and what it says of itself no ground to
+        // write on: the elements must be such numbers.
+        if let Some((number, fold)) = self.task.built_in
+            && number.is(self.task.sig.element)
+        {
             return self.go(lane, Transfer::AllReduce { at, count: n, number, fold });
         }
         if n * size <= WHOLE {

@@ -9,9 +9,18 @@ use crate::fabric::Sig;
 use crate::net::Transfer;
 use crate::op::Operator;
 use crate::schedule::Operation;
+use std::mem::MaybeUninit;
 use std::panic::Location;
 
 type Bounds = (usize, usize);
+
+/// Bounds, and a number or the room for one, as elements that no user of the
+/// library can name: the same call with another payload must not be met.
+#[derive(Clone, Copy)]
+struct Ends(Bounds);
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Value<T: Copy>(MaybeUninit<T>);
 
 /// Contributions of `N` vectors that are cut alike: bounds, and all numbers.
 fn taken_apart<T: Element>(parts: &[Partial<T>]) -> (Bounds, Vec<T>) {
@@ -104,15 +113,17 @@ impl Comm {
     ) -> [Option<T>; N] {
         let p = self.size();
         let (bounds, numbers) = taken_apart(&parts);
-        let mut all = vec![(0, 0); p];
-        self.all_gather_into(&[bounds], &mut all);
+        let mut all = vec![Ends((0, 0)); p];
+        self.all_gather_into(&[Ends(bounds)], &mut all);
+        let all: Vec<Bounds> = all.into_iter().map(|Ends(bounds)| bounds).collect();
         let counts: Vec<usize> = all.iter().map(|&b| Partial::<T>::len_between(b) * N).collect();
         let begins = starts(counts.iter().copied());
-        let mut values = vec![std::mem::MaybeUninit::<T>::uninit(); begins[p]];
+        let mut values = vec![Value::<T>(MaybeUninit::uninit()); begins[p]];
         // SAFETY: as elements that may be uninitialised.
         let numbers = unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) };
-        self.all_gather_varied_into(numbers, &mut values, &counts);
-        // SAFETY: all have been received.
+        self.all_gather_varied_into::<Value<T>>(numbers, &mut values, &counts);
+        // SAFETY: all have been received, and every rank has sent numbers: nobody
+        // else has a `Value` to send.
         let values = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<T>(), begins[p]) };
         let parts = (0..p).map(|r| put_together(all[r], &values[begins[r]..][..counts[r]], N));
         match join_all(parts.collect(), op) {

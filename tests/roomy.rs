@@ -1,0 +1,126 @@
+//! What is chosen where ranks do not outnumber cores, on more than four of them: messages
+//! in place of gates. Here the process takes itself for one on a large machine, so this is
+//! a program of its own.
+
+mod common;
+
+use common::{
+    Canary, add_alive, bomb, check_usable, every_operation, failure, watched, watched_cases,
+};
+use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
+use std::cell::Cell;
+
+fn team(ranks: usize) -> Team {
+    // Yielding: the cores are not there.
+    Team::builder().as_with_cores(1000).ranks(ranks).wait(Wait::Yield).build().unwrap()
+}
+
+/// Lengths in `u64`: 40, 64, 96 and 1024 bytes are limits.
+const LENGTHS: [usize; 9] = [0, 1, 5, 6, 8, 12, 13, 128, 129];
+
+#[test]
+fn every_operation_by_messages() {
+    watched_cases(|watch| {
+        for p in [2, 3, 5, 6, 7, 8, 11] {
+            let team = team(p);
+            for n in LENGTHS {
+                watch.case(format!("p={p}, n={n}"));
+                let run = team.run(|comm| {
+                    every_operation(comm, n, n + p);
+                    let mut child = comm.split(0, p - comm.rank());
+                    every_operation(&mut child, n, n);
+                });
+                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
+            }
+        }
+    });
+}
+
+/// The way taken cannot be seen in the bits.
+#[test]
+fn the_bits_are_those_of_the_schedule() {
+    watched(|| {
+        for p in [5, 6, 7, 8, 9] {
+            let out = team(p).run(|comm| {
+                let rough = |i: usize| [1e16, 1.0, -1e16, 0.1][(comm.rank() + i) % 4] + i as f64;
+                let mine: Vec<f64> = (0..12).map(rough).collect();
+                let (mut a, mut b) = (mine.clone(), mine);
+                comm.all_reduce(&mut a, op::Sum);
+                comm.with(Algorithm::AR_ANY).all_reduce(&mut b, op::Sum);
+                [a, b].map(|x| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+            });
+            let out = out.unwrap();
+            assert!(out.iter().flatten().all(|bits| *bits == out[0][0]), "p={p}");
+        }
+    });
+}
+
+#[test]
+fn an_operator_that_panics() {
+    type Reduction = fn(&mut Comm, usize, &dyn Fn(u64, u64) -> u64);
+    let reductions: [Reduction; 3] = [
+        |c, n, add| c.all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)),
+        |c, n, add| c.scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
+        |c, n, add| c.reduce(&mut Canary(vec![1; n]).0, op::ordered(add), 2),
+    ];
+    watched_cases(|watch| {
+        for p in [5, 7] {
+            let team = team(p);
+            for (i, reduction) in reductions.iter().enumerate() {
+                for n in [1, 8] {
+                    for who in 0..p {
+                        for k in 0.. {
+                            watch.case(format!("p={p}, reduction {i}, n={n}, rank {who}, {k}"));
+                            let result = team.run(|comm| {
+                                let (rank, calls) = (comm.rank(), Cell::new(0));
+                                reduction(comm, n, &|a, b| {
+                                    if rank == who && calls.replace(calls.get() + 1) == k {
+                                        bomb();
+                                    }
+                                    add_alive(a, b)
+                                });
+                            });
+                            match result {
+                                Err(Error::Panicked { rank, .. }) => assert_eq!(rank, who),
+                                Err(other) => panic!("{other}"),
+                                Ok(_) => break,
+                            }
+                        }
+                        check_usable(&team, 1);
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// One rank goes, or says something else.
+#[test]
+fn ranks_that_disagree() {
+    watched(|| {
+        for p in [5, 6, 8] {
+            let team = team(p);
+            for odd in 0..p {
+                for n in [1, 8, 12] {
+                    let error = failure(team.run(|comm| {
+                        if comm.rank() != odd {
+                            comm.all_reduce(&mut Canary(vec![1; n]).0, op::Sum);
+                            comm.barrier();
+                        }
+                    }));
+                    assert!(matches!(error, Error::Left { peer, .. } if peer == odd), "{error}");
+                    let error = failure(team.run(|comm| {
+                        let n = n + usize::from(comm.rank() == odd);
+                        comm.all_reduce(&mut Canary(vec![1; n]).0, op::Sum);
+                        comm.barrier();
+                    }));
+                    assert!(
+                        matches!(error, Error::Mismatch { peer, .. } if peer == odd),
+                        "{error}"
+                    );
+                    check_usable(&team, 1);
+                }
+            }
+        }
+    });
+}
