@@ -34,7 +34,8 @@ RANKING: --all OP sorts the algorithms of an operation by time, cheapest first. 
   number of segments.
 
 NODES: --nodes with --network is the time of an operation on several machines joined by MPI: two
-  levels, --ts and --tw on a node, --network between nodes; -p are the ranks of a node. Modelled,
+  levels, --ts and --tw on a node, --network between nodes; -p are the ranks of a node; of a range
+  the powers of two and its ends. One thread of a node talks to the others (no lanes). Modelled,
   never measured. Columns: operation nodes ranks words node_time network_time time source.
 
 COLUMNS (tsv, json): id ranks steps ts_count tw_words time dilation congestion closed_form.
@@ -87,7 +88,7 @@ pub(crate) struct CostArgs {
     #[arg(long, value_name = "N|A..B", requires = "all", requires = "network", conflicts_with_all = ["on", "ids"], value_parser = nodes::parse_nodes)]
     nodes: Option<nodes::Range>,
     /// t_s and t_w between nodes, in the unit of --ts and --tw
-    #[arg(long, value_name = "TS,TW", requires = "nodes", value_parser = nodes::parse_rates)]
+    #[arg(long, value_name = "TS,TW", requires = "nodes", allow_hyphen_values = true, value_parser = nodes::parse_rates)]
     network: Option<nodes::Pair>,
     #[command(flatten)]
     source: SourceArgs,

@@ -72,12 +72,10 @@ pub(super) fn run(
             rounded(across.time()),
             json!("modelled"),
         ]);
-        // The next power of two.
-        let next = (nodes + 1).next_power_of_two();
-        if next > to {
+        if nodes == to {
             break;
         }
-        nodes = next;
+        nodes = (nodes + 1).next_power_of_two().min(to);
     }
     let text = match output.format {
         Format::Tsv => {
