@@ -6,8 +6,8 @@ use super::letters::{Course, Letter, Letters};
 use super::run::Simulation;
 use crate::schedule::{Run, Schedule};
 
-/// Messages beyond which a schedule is not simulated: some seconds of work.
-pub(super) const MOST: usize = 1 << 26;
+/// Messages beyond which a schedule is not simulated: some seconds of work. (In tests fewer.)
+pub(super) const MOST: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
 /// Where the ranks' clocks stand, and what a step needs room for.
 pub(super) struct Clocks {

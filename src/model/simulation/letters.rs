@@ -6,14 +6,11 @@ use super::run::Simulation;
 use crate::schedule::{Peers, Schedule};
 
 /// Messages of one step from which on they are not kept, but made again whenever they are looked at.
-#[cfg(not(test))]
-const KEPT: usize = 1 << 20;
-/// In tests a few, so that small schedules go both ways.
-#[cfg(test)]
-const KEPT: usize = 200;
+/// (In tests a few, so that small schedules go both ways.)
+const KEPT: usize = if cfg!(test) { 200 } else { 1 << 20 };
 
-/// Messages of one step that are kept where nothing else will do.
-pub(super) const MOST_AT_ONCE: usize = 1 << 22;
+/// Messages of one step that are kept where nothing else will do. (In tests fewer.)
+pub(super) const MOST_AT_ONCE: usize = if cfg!(test) { 1 << 16 } else { 1 << 22 };
 
 /// A message of the step in progress.
 #[derive(Clone, Copy, Debug)]

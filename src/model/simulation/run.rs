@@ -171,7 +171,7 @@ impl Simulation {
     /// The time of a schedule in which m is `bytes` bytes: of the vector, or of one block where there
     /// are p.
     ///
-    /// 10 to 100 ns of work a message, by what the schedule is like (`phalanx model scale`; docs/validation.md has the times of
+    /// 10 to 100 ns of work a message, by what the schedule is like (`phalanx model scale`; docs/scale.md has the times of
     /// all algorithms with 4096 ranks).
     ///
     /// # Errors
