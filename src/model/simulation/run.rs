@@ -171,8 +171,8 @@ impl Simulation {
     /// The time of a schedule in which m is `bytes` bytes: of the vector, or of one block where there
     /// are p.
     ///
-    /// 10 to 100 ns of work a message, by what the schedule is like (`phalanx model scale`; docs/scale.md has the times of
-    /// all algorithms with 4096 ranks).
+    /// 10 to 100 ns of work a message, by what the schedule is like: with 4096 ranks a ring's 16.8 million messages take 0.2 s,
+    /// an all-to-all 0.6 to 1.8 s (`phalanx model scale` times all algorithms).
     ///
     /// # Errors
     /// A schedule for another number of ranks, or of more than 2^26 messages, or of more than 2^22 in one step

@@ -29,7 +29,7 @@ VALIDATE: published curves beside ours; as text with what was fitted to them, wh
 WORTH: tables of all cores of six machines: flat against levels, placed against not, our schedules against
   Open MPI's and MPICH's; with -o FILE.md a plot FILE.svg beside it.
 
-SCALE: seconds that simulating each algorithm on -p ranks takes (docs/scale.md: 4096), on a made-up
+SCALE: seconds that simulating each algorithm on -p ranks takes, on a made-up
   machine of up to 4096 cores.
 
 COLUMNS: id ranks bytes ns ns_p10 ns_p90 (percentiles: hand-offs spread as the pairs of their level do).

@@ -147,7 +147,10 @@ fn tested(rows: &[Row]) -> String {
         let Some((_, effect)) = row.name.split_once(' ').filter(|(with, _)| *with != "one") else {
             continue;
         };
-        let errors = row.errors.iter().zip(&rows[0].errors).map(|(a, b)| (a - b).abs() > 1e-9);
+        // By as much as the table shows.
+        let shown = |e: f64| format!("{:.0}", e * 100.0);
+        let errors = row.errors.iter().zip(&rows[0].errors);
+        let errors = errors.map(|(a, b)| shown(*a) != shown(*b));
         let orders = row.orders.iter().zip(&rows[0].orders).map(|(a, b)| a != b);
         let moved = errors.chain(orders).zip(COLUMNS);
         let moved: Vec<&str> = moved.filter(|(moved, _)| *moved).map(|(_, name)| name).collect();
