@@ -33,10 +33,10 @@ impl Hands {
         let mut peers = Peers::default();
         let mut posting = self.now.clone();
         let (mut sends, mut takes) = (vec![0u32; p], vec![0u32; p]);
-        for from in 0..p {
+        for (from, all) in sends.iter_mut().enumerate() {
             course.schedule.peers(step, from, &mut peers);
             let n = peers.sends.len();
-            sends[from] = n as u32;
+            *all = n as u32;
             for (i, &(to, blocks)) in peers.sends.iter().enumerate() {
                 let l = course.letter(s, step, (from, to), (i, n), blocks);
                 let posted = pace.post(&mut self.now[from], &l);
