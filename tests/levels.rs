@@ -64,6 +64,9 @@ fn all_operations(comm: &mut Comm, n: usize, root: usize) {
     comm.all_reduce(&mut x, ordered);
     assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
     let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
+    comm.reduce(&mut x, ordered, root);
+    assert!(rank != root || x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
+    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
     comm.scan(&mut x, ordered);
     assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank + 1, i)));
     let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use super::formulas::{Facts, form};
-use super::{Cost, Ratio};
+use super::{Cost, Ratio, closed_levels};
 use crate::schedule::{Algorithm, Request, Unfit};
 
 /// What a form promises.
@@ -43,7 +43,9 @@ pub struct ClosedForm {
     pub tw: Ratio,
     /// The formula. log is to the base 2 and rounded up; n_j are the extents of
     /// the mesh, and R, C its rows and columns; d = log p; k the number of
-    /// segments; q the distance of the shift.
+    /// segments; q the distance of the shift. Over levels: n_s and h_s are the members and the steps of the tree of
+    /// stage s (of all but the outermost where x is), k the number of stages, q the ranks of an outermost group; x and w are start-ups
+    /// and words between the outermost leaders.
     pub formula: &'static str,
 }
 
@@ -107,9 +109,13 @@ impl fmt::Display for ClosedForm {
 pub fn closed_form(algorithm: Algorithm, request: &Request) -> Result<ClosedForm, Unfit> {
     let schedule = algorithm.schedule(request)?;
     if algorithm.uses_levels() {
-        // A sum over groups and degrees, for which no closed form is shorter than counting.
-        let Cost { ts, tw, .. } = Cost::of(&schedule);
-        let formula = "the sum over levels, as counted";
+        let levels = algorithm.levels(request)?;
+        let counted = || {
+            let Cost { ts, tw, .. } = Cost::of(&schedule);
+            (ts, tw, "as counted: unequal groups, or trees, have no shorter form")
+        };
+        let sum = closed_levels::form(algorithm, &levels, schedule.contract().root);
+        let (ts, tw, formula) = sum.unwrap_or_else(counted);
         return Ok(ClosedForm { kind: Kind::Exact, ts, tw, formula });
     }
     let (ts, tw, formula) = form(algorithm, &Facts::new(request, schedule.contract()));

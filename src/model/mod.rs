@@ -4,7 +4,7 @@
 //! | file | question |
 //! |---|---|
 //! | `cost.rs` | how many start-ups and words, counted message by message ([`Cost`]) |
-//! | `closed.rs`, `formulas.rs` | what the book's formula says ([`closed_form`]) |
+//! | `closed.rs`, `formulas.rs`, `closed_levels.rs` | what the book's formula says ([`closed_form`]), and ours over levels |
 //! | `network.rs` | which links a message takes ([`Network`]) |
 //! | `bad_network.rs` | why there is no such network ([`BadNetwork`]) |
 //! | `congestion.rs` | what that costs, with dilation and congestion ([`Congestion`]) |
@@ -37,6 +37,7 @@
 mod bad_network;
 pub(crate) mod choice;
 mod closed;
+mod closed_levels;
 mod congestion;
 mod cost;
 mod formulas;

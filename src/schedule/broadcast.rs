@@ -1,9 +1,9 @@
 //! One-to-all broadcast; run backwards, all-to-one reduction (section 1.1).
 
-use super::combine::{Boxed, rule};
+use super::combine::{Boxed, counted, rule};
 use super::grid::agree;
 use super::tree::{Hop, Tree};
-use super::{Chain, Mode, Reversed, Run, Step};
+use super::{Chain, Mode, Peers, Reversed, Run, Step};
 use crate::topology::Extents;
 
 /// Turns a message into the step of the rank that is one of its ends.
@@ -15,6 +15,15 @@ fn store(hop: Option<Hop>, rank: usize, blocks: Vec<Run>) -> Step {
         _ => {}
     }
     step
+}
+
+/// The same without a list of blocks.
+fn ends(hop: Option<Hop>, rank: usize, blocks: Run, out: &mut Peers) {
+    match hop {
+        Some(h) if h.from == rank => out.send(h.to, blocks.count),
+        Some(h) if h.to == rank => out.recv(h.from, blocks.count),
+        _ => {}
+    }
 }
 
 /// BC-NAIVE: the root sends to one rank after the other. p-1 steps.
@@ -33,12 +42,15 @@ fn in_turn(
     p: usize,
     root: usize,
     blocks: Run,
-    order: impl Fn(usize, usize, usize) -> usize + Send + Sync + 'static,
+    order: impl Fn(usize, usize, usize) -> usize + Clone + Send + Sync + 'static,
 ) -> Boxed {
-    rule(p - 1, move |s, rank| {
+    let hop = move |s| {
         let to = order(s, p, root);
-        store(Some(Hop { from: root, to, first: to, count: 1 }), rank, vec![blocks])
-    })
+        Some(Hop { from: root, to, first: to, count: 1 })
+    };
+    let same = hop.clone();
+    let peers = move |s: usize, rank: usize, out: &mut Peers| ends(same(s), rank, blocks, out);
+    counted(p - 1, peers, move |s, rank| store(hop(s), rank, vec![blocks]))
 }
 
 /// BC-RING, -LINEAR, -HCUBE, -TREE-LEAF, -ANY: interval halving (G1) of the
@@ -53,15 +65,18 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize, bloc
     let phase = |(t, &dim): (usize, &usize)| -> Boxed {
         let (e, later) = (extents.clone(), order[t + 1..].to_vec());
         let tree = Tree::Halving { n: e.extent(dim), root: e.coordinate(root, dim) };
-        rule(tree.steps(), move |s, rank| {
+        let hop = move |s: usize, rank: usize| {
             if !agree(&e, &later, rank, root) {
-                return Step::default();
+                return None;
             }
             let on_line = |x| e.on_line(rank, dim, x);
             let hop = tree.hop(s, e.coordinate(rank, dim));
-            let hop = hop.map(|h| Hop { from: on_line(h.from), to: on_line(h.to), ..h });
-            store(hop, rank, vec![blocks])
-        })
+            hop.map(|h| Hop { from: on_line(h.from), to: on_line(h.to), ..h })
+        };
+        let same = hop.clone();
+        let peers =
+            move |s: usize, rank: usize, out: &mut Peers| ends(same(s, rank), rank, blocks, out);
+        counted(tree.steps(), peers, move |s, rank| store(hop(s, rank), rank, vec![blocks]))
     };
     Box::new(Chain(order.iter().enumerate().map(phase).collect()))
 }
@@ -115,7 +130,17 @@ pub(crate) fn heap(p: usize, root: usize, blocks: Run, both: bool) -> Boxed {
 /// p - 2 + segments steps of t_s + t_w m / segments.
 pub(crate) fn chain(p: usize, root: usize, segments: usize) -> Boxed {
     let steps = if p == 1 { 0 } else { p - 2 + segments };
-    rule(steps, move |s, rank| {
+    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let v = (rank + p - root) % p;
+        let on_link = |v: usize| usize::from(v <= s && s - v < segments);
+        if v + 1 < p {
+            out.send((rank + 1) % p, on_link(v));
+        }
+        if v > 0 {
+            out.recv((rank + p - 1) % p, on_link(v - 1));
+        }
+    };
+    counted(steps, peers, move |s, rank| {
         let v = (rank + p - root) % p;
         let mut step = Step::default();
         // Link v -> v+1 carries segment s - v in step s.

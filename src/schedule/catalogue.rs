@@ -265,7 +265,7 @@ impl Algorithm {
         Ok(Plan { operation, p, root, shift, dims, segments, levels })
     }
 
-    fn levels(self, request: &Request) -> Result<Hierarchy, Unfit> {
+    pub(crate) fn levels(self, request: &Request) -> Result<Hierarchy, Unfit> {
         let p = request.ranks;
         let Needs::Groups { consecutive, equal } = self.row().needs else {
             return Ok(Hierarchy::even(p, &[]));

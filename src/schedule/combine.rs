@@ -1,6 +1,6 @@
 //! Small tools from which the operations' rules are put together.
 
-use super::{Incoming, Outgoing, Rule, Run, Step};
+use super::{Incoming, Outgoing, Peers, Rule, Run, Step};
 
 pub(crate) type Boxed = Box<dyn Rule>;
 
@@ -9,16 +9,82 @@ pub(crate) fn rule(
     steps: usize,
     part: impl Fn(usize, usize) -> Step + Send + Sync + 'static,
 ) -> Boxed {
-    struct FromFn<F>(usize, F);
-    impl<F: Fn(usize, usize) -> Step + Send + Sync> Rule for FromFn<F> {
-        fn steps(&self) -> usize {
-            self.0
-        }
-        fn step(&self, step: usize, rank: usize) -> Step {
-            (self.1)(step, rank)
-        }
+    Box::new(FromFn { steps, alike: 0, part })
+}
+
+/// The same, where all steps up to the first `alike` have the peers of the first.
+pub(crate) fn repeated(
+    steps: usize,
+    alike: usize,
+    part: impl Fn(usize, usize) -> Step + Send + Sync + 'static,
+) -> Boxed {
+    Box::new(FromFn { steps, alike, part })
+}
+
+/// The same, with the peers counted by a function of their own.
+pub(crate) fn counted(
+    steps: usize,
+    peers: impl Fn(usize, usize, &mut Peers) + Send + Sync + 'static,
+    part: impl Fn(usize, usize) -> Step + Send + Sync + 'static,
+) -> Boxed {
+    counted_once(steps, 0, peers, part)
+}
+
+/// The same, where all steps up to the first `alike` have the peers of the first.
+pub(crate) fn counted_once(
+    steps: usize,
+    alike: usize,
+    peers: impl Fn(usize, usize, &mut Peers) + Send + Sync + 'static,
+    part: impl Fn(usize, usize) -> Step + Send + Sync + 'static,
+) -> Boxed {
+    Box::new(Counted { rule: FromFn { steps, alike, part }, peers })
+}
+
+struct FromFn<F> {
+    steps: usize,
+    alike: usize,
+    part: F,
+}
+
+impl<F: Fn(usize, usize) -> Step + Send + Sync> Rule for FromFn<F> {
+    fn steps(&self) -> usize {
+        self.steps
     }
-    Box::new(FromFn(steps, part))
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        (self.part)(step, rank)
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        (1..self.alike.min(self.steps)).contains(&step)
+    }
+}
+
+struct Counted<F, G> {
+    rule: FromFn<F>,
+    peers: G,
+}
+
+impl<F, G> Rule for Counted<F, G>
+where
+    F: Fn(usize, usize) -> Step + Send + Sync,
+    G: Fn(usize, usize, &mut Peers) + Send + Sync,
+{
+    fn steps(&self) -> usize {
+        self.rule.steps
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        (self.rule.part)(step, rank)
+    }
+
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        (self.peers)(step, rank, out);
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        self.rule.repeats(step)
+    }
 }
 
 /// The number of doublings from one to at least `n`.
@@ -69,6 +135,15 @@ impl Rule for Together {
         }
         all
     }
+
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        self.0.iter().filter(|r| step < r.steps()).for_each(|r| r.peers(step, rank, out));
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        // None has just ended, and all that still run repeat theirs.
+        step > 0 && self.0.iter().filter(|r| step <= r.steps()).all(|r| r.repeats(step))
+    }
 }
 
 /// A rule for sub-block `part` of every block cut into `split`.
@@ -102,6 +177,15 @@ impl Rule for Sliced {
             recvs: whole.recvs.into_iter().map(recv).collect(),
         }
     }
+
+    // A block has one sub-block of each part.
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        self.rule.peers(step, rank, out);
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        self.rule.repeats(step)
+    }
 }
 
 /// A rule followed by idle steps, up to `steps` in all.
@@ -117,6 +201,17 @@ impl Rule for Padded {
 
     fn step(&self, step: usize, rank: usize) -> Step {
         if step < self.rule.steps() { self.rule.step(step, rank) } else { Step::default() }
+    }
+
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        if step < self.rule.steps() {
+            self.rule.peers(step, rank, out);
+        }
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        let own = self.rule.steps();
+        if step < own { self.rule.repeats(step) } else { step > own }
     }
 }
 

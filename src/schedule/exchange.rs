@@ -2,9 +2,9 @@
 //!
 //! Block `x * p + y` goes from rank x to rank y.
 
-use super::combine::{Boxed, Padded, Runs, ceil_log, cyclic, rule};
+use super::combine::{Boxed, Padded, Runs, ceil_log, counted, cyclic};
 use super::grid::{Pick, pick};
-use super::{Chain, Mode, Run, Step};
+use super::{Chain, Mode, Peers, Run, Step};
 use crate::topology::Extents;
 
 /// TX-RING, -MESH, -MESHD, -HCUBE: along every dimension in turn, everything
@@ -25,7 +25,14 @@ fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
     let phase = |(t, &dim): (usize, &usize)| {
         let (e, done) = (extents.clone(), order[..t].to_vec());
         let n = e.extent(dim);
-        rule(n - 1, move |s, rank| {
+        let around = e.clone();
+        let peers = move |s: usize, rank: usize, out: &mut Peers| {
+            // One origin of the line, any in the dimensions done; n - 1 - s destinations, any in the others.
+            let blocks = around.ranks() / n * (n - 1 - s);
+            out.send(around.neighbour(rank, dim, 1), blocks);
+            out.recv(around.neighbour(rank, dim, -1), blocks);
+        };
+        counted(n - 1, peers, move |s, rank| {
             // What `from` hands on: in this dimension it has received the data
             // of origin c - s, of which the nearest s destinations are served.
             let blocks = |from: usize| {
@@ -65,13 +72,26 @@ fn table(p: usize, origins: &[Run], destinations: &[Run]) -> Vec<Run> {
 /// TX-HCUBE-XOR (Alg. 4.10): step i exchanges one block with rank ^ i. p-1
 /// steps, no forwarding, t_w m (p-1).
 pub(crate) fn pairwise(p: usize) -> Boxed {
-    rule(p - 1, move |s, rank| direct(p, rank, rank ^ (s + 1), rank ^ (s + 1)))
+    let peers = |s: usize, rank: usize, out: &mut Peers| {
+        out.send(rank ^ (s + 1), 1);
+        out.recv(rank ^ (s + 1), 1);
+    };
+    counted(p - 1, peers, move |s, rank| direct(p, rank, rank ^ (s + 1), rank ^ (s + 1)))
 }
 
 /// TX-ANY (G5): step k sends to rank + k and receives from rank - k. p-1 steps
 /// for any p, no forwarding.
 pub(crate) fn shifted(p: usize) -> Boxed {
-    rule(p - 1, move |s, rank| direct(p, rank, (rank + s + 1) % p, (rank + p - s - 1) % p))
+    let ends = move |s: usize, rank: usize| ((rank + s + 1) % p, (rank + p - s - 1) % p);
+    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let (to, from) = ends(s, rank);
+        out.send(to, 1);
+        out.recv(from, 1);
+    };
+    counted(p - 1, peers, move |s, rank| {
+        let (to, from) = ends(s, rank);
+        direct(p, rank, to, from)
+    })
 }
 
 fn direct(p: usize, rank: usize, to: usize, from: usize) -> Step {
@@ -84,7 +104,14 @@ fn direct(p: usize, rank: usize, to: usize, from: usize) -> Step {
 /// TX-BRUCK (G6): in round k every held block whose distance has bit k set
 /// goes 2^k further. ceil(log p) steps for any p.
 pub(crate) fn bruck(p: usize) -> Boxed {
-    rule(ceil_log(p), move |k, rank| {
+    let peers = move |k: usize, rank: usize, out: &mut Peers| {
+        let h = 1 << k;
+        // The distances below p that have bit k.
+        let blocks = (p >> (k + 1) << k) + (p & (2 * h - 1)).saturating_sub(h);
+        out.send((rank + h) % p, blocks);
+        out.recv((rank + p - h) % p, blocks);
+    };
+    counted(ceil_log(p), peers, move |k, rank| {
         let h = 1 << k;
         let blocks = |from: usize| {
             let mut out = Vec::new();
@@ -110,7 +137,15 @@ pub(crate) fn bruck(p: usize) -> Boxed {
 /// h = floor(p/2): h steps, t_w m h(h+1)/2, two ports.
 pub(crate) fn both_ways(p: usize) -> Boxed {
     let (to_right, to_left) = (p / 2, (p - 1) / 2);
-    rule(to_right, move |s, rank| {
+    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let (right, left) = ((rank + 1) % p, (rank + p - 1) % p);
+        let (rightwards, leftwards) = (to_right - s, to_left.saturating_sub(s));
+        out.send(right, rightwards);
+        out.recv(left, rightwards);
+        out.send(left, leftwards);
+        out.recv(right, leftwards);
+    };
+    counted(to_right, peers, move |s, rank| {
         let (right, left) = ((rank + 1) % p, (rank + p - 1) % p);
         let shifted = |x: usize, first: usize, count: usize| {
             let mut runs = Runs::default();

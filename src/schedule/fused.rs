@@ -1,8 +1,8 @@
 //! The schedules of the fused paths, on paper: what `engine::fused` does, for
 //! the checker, the cost model and the traces. The engine does not walk them.
 
-use super::combine::{Boxed, rule};
-use super::{Incoming, Mode, RESULT, Run, Step, TOTAL};
+use super::combine::{Boxed, counted};
+use super::{Incoming, Mode, Peers, RESULT, Run, Step, TOTAL};
 
 /// The scan's first block for a prefix; that of rank `t` is number `t` from
 /// here.
@@ -11,7 +11,11 @@ const PREFIXES: usize = 3;
 /// Every rank sends part `j` of its vector to rank `j`, which combines the
 /// parts in rank order.
 pub(super) fn combine(p: usize) -> Boxed {
-    rule(usize::from(p > 1), move |_, rank| {
+    let peers = move |_: usize, rank: usize, out: &mut Peers| {
+        out.sends.extend(others(rank, p).map(|to| (to, 1)));
+        out.recvs.extend((0..rank).rev().chain(rank + 1..p).map(|from| (from, 1)));
+    };
+    counted(usize::from(p > 1), peers, move |_, rank| {
         let mut step = Step::default();
         for to in others(rank, p) {
             step.send(to, vec![Run::one(to)]);
@@ -25,8 +29,16 @@ pub(super) fn combine(p: usize) -> Boxed {
 }
 
 /// Every rank stores its part to those of the others that `take`.
-pub(super) fn store(p: usize, take: impl Fn(usize) -> bool + Send + Sync + 'static) -> Boxed {
-    rule(usize::from(p > 1), move |_, rank| {
+pub(super) fn store(
+    p: usize,
+    take: impl Fn(usize) -> bool + Clone + Send + Sync + 'static,
+) -> Boxed {
+    let takes = take.clone();
+    let peers = move |_: usize, rank: usize, out: &mut Peers| {
+        out.sends.extend(others(rank, p).filter(|&to| takes(to)).map(|to| (to, 1)));
+        out.recvs.extend(others(rank, p).filter(|_| takes(rank)).map(|from| (from, 1)));
+    };
+    counted(usize::from(p > 1), peers, move |_, rank| {
         let mut step = Step::default();
         for to in others(rank, p).filter(|&to| take(to)) {
             step.send(to, vec![Run::one(rank)]);
@@ -40,7 +52,14 @@ pub(super) fn store(p: usize, take: impl Fn(usize) -> bool + Send + Sync + 'stat
 
 /// The root sends every rank its part.
 pub(super) fn deal(p: usize, root: usize) -> Boxed {
-    rule(usize::from(p > 1), move |_, rank| {
+    let peers = move |_: usize, rank: usize, out: &mut Peers| {
+        if rank == root {
+            out.sends.extend(others(root, p).map(|to| (to, 1)));
+        } else {
+            out.recvs.push((root, 1));
+        }
+    };
+    counted(usize::from(p > 1), peers, move |_, rank| {
         let mut step = Step::default();
         if rank == root {
             others(root, p).for_each(|to| step.send(to, vec![Run::one(to)]));
@@ -53,14 +72,18 @@ pub(super) fn deal(p: usize, root: usize) -> Boxed {
 
 /// Every rank sends every other the block for it.
 pub(super) fn exchange(p: usize) -> Boxed {
-    rule(usize::from(p > 1), move |_, rank| {
-        let mut step = Step::default();
-        for peer in others(rank, p) {
-            step.send(peer, vec![Run::one(rank * p + peer)]);
-            step.recv(peer, vec![Run::one(peer * p + rank)], Mode::Store);
-        }
-        step
-    })
+    counted(
+        usize::from(p > 1),
+        move |_, rank, out| all(p, rank, out),
+        move |_, rank| {
+            let mut step = Step::default();
+            for peer in others(rank, p) {
+                step.send(peer, vec![Run::one(rank * p + peer)]);
+                step.recv(peer, vec![Run::one(peer * p + rank)], Mode::Store);
+            }
+            step
+        },
+    )
 }
 
 /// Rank `j` takes part `j` of everybody's vector, and stores each to the rank
@@ -68,20 +91,24 @@ pub(super) fn exchange(p: usize) -> Boxed {
 pub(super) fn shift(p: usize, distance: usize) -> Boxed {
     let steps = if distance == 0 { 0 } else { 2 };
     let part = move |origin: usize, part: usize| vec![Run::one(origin * p + part)];
-    rule(steps, move |s, rank| {
-        let mut step = Step::default();
-        for peer in others(rank, p) {
-            if s == 0 {
-                step.send(peer, part(rank, peer));
-                step.recv(peer, part(peer, rank), Mode::Store);
-            } else {
-                let origin = |of: usize| (of + p - distance) % p;
-                step.send(peer, part(origin(peer), rank));
-                step.recv(peer, part(origin(rank), peer), Mode::Store);
+    counted(
+        steps,
+        move |_, rank, out| all(p, rank, out),
+        move |s, rank| {
+            let mut step = Step::default();
+            for peer in others(rank, p) {
+                if s == 0 {
+                    step.send(peer, part(rank, peer));
+                    step.recv(peer, part(peer, rank), Mode::Store);
+                } else {
+                    let origin = |of: usize| (of + p - distance) % p;
+                    step.send(peer, part(origin(peer), rank));
+                    step.recv(peer, part(origin(rank), peer), Mode::Store);
+                }
             }
-        }
-        step
-    })
+            step
+        },
+    )
 }
 
 /// Rank `j` takes part `j` of everybody's vector in rank order, and stores the
@@ -95,7 +122,14 @@ pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
     // vector.
     let speaks = move |rank: usize| rank < end(p - 1);
     let hears = |rank: usize| rank > 0;
-    rule(if p > 1 { 2 } else { 0 }, move |s, rank| {
+    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let (sends, takes) = if s == 0 { (speaks(rank), true) } else { (true, hears(rank)) };
+        let to = others(rank, p).filter(|&to| sends && (s == 0 || hears(to)));
+        let from = others(rank, p).filter(|&from| takes && (s == 1 || speaks(from)));
+        out.sends.extend(to.map(|to| (to, 1)));
+        out.recvs.extend(from.map(|from| (from, 1)));
+    };
+    counted(if p > 1 { 2 } else { 0 }, peers, move |s, rank| {
         let mut step = Step::default();
         if s == 0 {
             for to in others(rank, p).filter(|_| speaks(rank)) {
@@ -127,6 +161,12 @@ pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
         }
         step
     })
+}
+
+/// One block to everybody, and one from everybody.
+fn all(p: usize, rank: usize, out: &mut Peers) {
+    out.sends.extend(others(rank, p).map(|to| (to, 1)));
+    out.recvs.extend(others(rank, p).map(|from| (from, 1)));
 }
 
 fn others(rank: usize, p: usize) -> impl Iterator<Item = usize> {

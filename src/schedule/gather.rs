@@ -1,8 +1,8 @@
 //! All-gather; run backwards, reduce-scatter (sections 1.3, 1.4).
 
-use super::combine::{Boxed, Padded, ceil_log, cyclic, rule};
+use super::combine::{Boxed, Padded, ceil_log, counted, counted_once, cyclic, repeated, rule};
 use super::grid::{Pick, pick};
-use super::{Chain, Mode, Reversed, Run, Step, broadcast};
+use super::{Chain, Mode, Peers, Reversed, Run, Step, broadcast};
 use crate::topology::Extents;
 
 /// AG-RING, -MESH, -MESHD, -HCUBE: the ring rule (Alg. 4.4) once per
@@ -17,7 +17,14 @@ fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
     let phase = |(t, &dim): (usize, &usize)| {
         let (e, done) = (extents.clone(), order[..t].to_vec());
         let n = e.extent(dim);
-        rule(n - 1, move |s, rank| {
+        let around = e.clone();
+        // One position of the line, any in the dimensions done.
+        let blocks = order[..t].iter().map(|&j| e.extent(j)).product();
+        let peers = move |_: usize, rank: usize, out: &mut Peers| {
+            out.send(around.neighbour(rank, dim, 1), blocks);
+            out.recv(around.neighbour(rank, dim, -1), blocks);
+        };
+        counted_once(n - 1, n - 1, peers, move |s, rank| {
             let c = e.coordinate(rank, dim);
             let at = |x| {
                 pick(&e, |j| match j {
@@ -48,7 +55,18 @@ pub(crate) fn in_lockstep(extents: &Extents, order: &[usize]) -> Boxed {
 /// left comes an interval that ends before the rank, from the right one that
 /// begins after it.
 pub(crate) fn nearest(p: usize) -> Boxed {
-    rule(p - 1, move |s, rank| {
+    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let (below, above) = (s <= rank, rank + s < p);
+        if rank + 1 < p {
+            out.send(rank + 1, usize::from(below));
+            out.recv(rank + 1, usize::from(rank + 1 + s < p));
+        }
+        if rank > 0 {
+            out.send(rank - 1, usize::from(above));
+            out.recv(rank - 1, usize::from(s < rank));
+        }
+    };
+    counted(p - 1, peers, move |s, rank| {
         let below = rank.checked_sub(s).map(Run::one);
         let above = Some(rank + s).filter(|&b| b < p).map(Run::one);
         let mut step = Step::default();
@@ -87,7 +105,9 @@ pub(crate) fn naive(p: usize) -> Boxed {
 /// AG-AP-RING: both directions of the ring at once, floor(p/2) steps; if p is
 /// even the last step needs one direction only.
 pub(crate) fn both_ways(p: usize) -> Boxed {
-    rule(p / 2, move |s, rank| {
+    // All but the last, if p is even.
+    let alike = (p - 1) / 2;
+    repeated(p / 2, alike, move |s, rank| {
         let (right, left) = ((rank + 1) % p, (rank + p - 1) % p);
         let mut step = Step::default();
         step.send(right, vec![Run::one((rank + p - s) % p)]);

@@ -19,6 +19,7 @@ mod grid;
 mod hierarchy;
 mod levels;
 mod operation;
+mod peers;
 mod request;
 mod rounds;
 mod scan;
@@ -44,6 +45,7 @@ pub use shape::Shape;
 pub use step::{Incoming, Mode, Outgoing, Run, Step};
 pub use trace::{Message, Words, trace};
 
+pub(crate) use peers::Peers;
 pub(crate) use step::{Chain, Reversed, Rule};
 
 use std::fmt;
@@ -109,6 +111,17 @@ impl Schedule {
     /// What `rank` does in step `step`, counted from 0.
     pub fn step(&self, step: usize, rank: usize) -> Step {
         self.rule.step(step, rank)
+    }
+
+    /// The other ends of the rank's messages in a step, in place of what `out` has.
+    pub(crate) fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        out.clear();
+        self.rule.peers(step, rank, out);
+    }
+
+    /// Whether every rank has the peers of the step before once more.
+    pub(crate) fn repeats(&self, step: usize) -> bool {
+        self.rule.repeats(step)
     }
 }
 

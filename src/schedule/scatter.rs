@@ -1,14 +1,22 @@
 //! Scatter; run backwards, gather (section 1.7).
 
-use super::combine::{Boxed, cyclic, rule};
+use super::combine::{Boxed, counted, cyclic, rule};
 use super::grid::{Pick, agree, pick};
 use super::tree::Tree;
-use super::{Chain, Mode, Reversed, Run, Step};
+use super::{Chain, Mode, Peers, Reversed, Run, Step};
 use crate::topology::Extents;
 
 /// SC-NAIVE: the root sends to one rank after the other. p-1 steps.
 pub(crate) fn naive(p: usize, root: usize) -> Boxed {
-    rule(p - 1, move |s, rank| {
+    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let to = if s < root { s } else { s + 1 };
+        if rank == root {
+            out.send(to, 1);
+        } else if rank == to {
+            out.recv(root, 1);
+        }
+    };
+    counted(p - 1, peers, move |s, rank| {
         let to = if s < root { s } else { s + 1 };
         let mut step = Step::default();
         if rank == root {
@@ -45,7 +53,19 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize) -> B
     let phase = |(t, &dim): (usize, &usize)| {
         let (e, later) = (extents.clone(), order[t + 1..].to_vec());
         let tree = Tree::for_scatter(e.extent(dim), e.coordinate(root, dim));
-        rule(tree.steps(), move |s, rank| {
+        let (line, open) = (e.clone(), later.clone());
+        let peers = move |s: usize, rank: usize, out: &mut Peers| {
+            let c = line.coordinate(rank, dim);
+            let hop = tree.hop(s, c).filter(|_| agree(&line, &open, rank, root));
+            let Some(h) = hop else { return };
+            let blocks = h.count * open.iter().map(|&j| line.extent(j)).product::<usize>();
+            if h.from == c {
+                out.send(line.on_line(rank, dim, h.to), blocks);
+            } else {
+                out.recv(line.on_line(rank, dim, h.from), blocks);
+            }
+        };
+        counted(tree.steps(), peers, move |s, rank| {
             let mut step = Step::default();
             let c = e.coordinate(rank, dim);
             let Some(h) = tree.hop(s, c).filter(|_| agree(&e, &later, rank, root)) else {

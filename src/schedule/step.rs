@@ -6,6 +6,7 @@
 //! Blocks say nothing about memory: the engine's binder decides where each one
 //! lives, which is why a schedule cannot race.
 
+use super::Peers;
 use std::ops::Range;
 
 /// `count` consecutive blocks, beginning with block `first`.
@@ -119,6 +120,19 @@ pub(crate) trait Rule: Send + Sync {
     fn steps(&self) -> usize;
     /// The part of `rank` in `step < self.steps()`.
     fn step(&self, step: usize, rank: usize) -> Step;
+
+    /// Adds the other ends of the rank's messages, as `step` has them. Rules of very many messages count
+    /// their blocks instead of listing them; a test compares.
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        out.add(&self.step(step, rank), rank);
+    }
+
+    /// Whether every rank has the same peers in `step`, in the same order and for as many blocks, as in the step
+    /// before. Always false for step 0; false says nothing.
+    fn repeats(&self, step: usize) -> bool {
+        let _ = step;
+        false
+    }
 }
 
 /// A schedule run backwards: its dual. Messages change direction, steps change
@@ -155,6 +169,16 @@ impl<R: Rule> Rule for Reversed<R> {
                 .collect(),
         }
     }
+
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        let (sends, recvs) = (out.sends.len(), out.recvs.len());
+        self.rule.peers(self.rule.steps() - 1 - step, rank, out);
+        out.reverse(sends, recvs);
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        step > 0 && self.rule.repeats(self.rule.steps() - step)
+    }
 }
 
 /// One rule after the other.
@@ -165,14 +189,31 @@ impl Rule for Chain {
         self.0.iter().map(|r| r.steps()).sum()
     }
 
-    fn step(&self, mut step: usize, rank: usize) -> Step {
+    fn step(&self, step: usize, rank: usize) -> Step {
+        self.at(step).map_or_else(Step::default, |(rule, step)| rule.step(step, rank))
+    }
+
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        if let Some((rule, step)) = self.at(step) {
+            rule.peers(step, rank, out);
+        }
+    }
+
+    fn repeats(&self, step: usize) -> bool {
+        self.at(step).is_some_and(|(rule, step)| step > 0 && rule.repeats(step))
+    }
+}
+
+impl Chain {
+    /// The rule of a step, and the number that the step has there.
+    fn at(&self, mut step: usize) -> Option<(&dyn Rule, usize)> {
         for rule in &self.0 {
             if step < rule.steps() {
-                return rule.step(step, rank);
+                return Some((&**rule, step));
             }
             step -= rule.steps();
         }
-        Step::default()
+        None
     }
 }
 
@@ -182,5 +223,11 @@ impl<R: Rule + ?Sized> Rule for Box<R> {
     }
     fn step(&self, step: usize, rank: usize) -> Step {
         (**self).step(step, rank)
+    }
+    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+        (**self).peers(step, rank, out);
+    }
+    fn repeats(&self, step: usize) -> bool {
+        (**self).repeats(step)
     }
 }

@@ -89,13 +89,25 @@ fn wrong_arguments_say_what_is_accepted() {
     let (code, line) = error(&["model", "barrier", "-m", "-8"]);
     assert_eq!(code, Some(2), "{line}");
     // Minutes of work are refused, with how much it would be.
-    let many = "pack:8 [numa] l3:8 core:128 pu:1";
-    let (code, line) = error(&["model", "AG-RING", "-p", "8192", "--synthetic", many]);
+    let many = "pack:8 [numa] l3:16 core:128 pu:1";
+    let (code, line) = error(&["model", "AG-RING", "-p", "16384", "--synthetic", many]);
     assert_eq!(code, Some(2));
-    assert!(line.contains("AG-RING, 8192 ranks: about 67 million messages: at most 17"), "{line}");
-    let (code, line) = error(&["model", "TX-FUSED", "-p", "8192", "--synthetic", many]);
-    assert_eq!(code, Some(2));
-    assert!(line.contains("million messages in one step: at most 4 million"), "{line}");
+    assert!(
+        line.contains("AG-RING, 16384 ranks: about 268 million messages: at most 67"),
+        "{line}"
+    );
+    // More ranks than cores; sizes that are none; a machine that is almost one.
+    let small = "pack:1 core:4 pu:1";
+    let (code, line) = error(&["model", "barrier", "-p", "8", "--synthetic", small]);
+    assert_eq!((code, line.is_empty()), (Some(2), false), "{line}");
+    for junk in ["junk", "1e999", "-1", "NaN", ""] {
+        let (code, line) = error(&["model", "all-reduce", "-m", junk]);
+        assert_eq!((code, line.is_empty()), (Some(2), false), "{junk}: {line}");
+    }
+    let (code, line) = error(&["model", "barrier", "-p", "4", "--synthetic", "pack:2 core:x"]);
+    assert_eq!((code, line.is_empty()), (Some(2), false), "{line}");
+    let (code, line) = error(&["model", "scale", "-p", "5000"]);
+    assert_eq!((code, line.is_empty()), (Some(2), false), "{line}");
     let (code, line) = error(&["model", "barrier", "-p", "0"]);
     assert_eq!(code, Some(2), "{line}");
     let (code, line) = error(&["model"]);

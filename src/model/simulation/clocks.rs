@@ -1,297 +1,293 @@
-//! One step: what every rank posts, at which rate it travels, when it has arrived.
-
-use std::collections::HashMap;
+//! One step: what every rank posts, and when it has arrived.
 
 use super::costs::CostsError;
 use super::effects::Effect;
+use super::letters::{Course, Letter, Letters};
 use super::run::Simulation;
-use crate::schedule::{Run, Schedule, Step};
+use crate::schedule::{Run, Schedule};
 
-/// Messages of one step beyond which nothing is simulated: a quarter of a gigabyte of them.
-pub(super) const MOST_AT_ONCE: usize = 1 << 22;
-
-/// A message of the step in progress.
-struct Letter {
-    from: u32,
-    to: u32,
-    /// Index of the level that the two meet at.
-    class: u16,
-    /// It is read from a board, by others as well.
-    shared: bool,
-    bytes: f64,
-    posted: f64,
-    /// Nanoseconds of one transfer of its line.
-    hand_off: f64,
-    /// Bytes of this pair's messages in the step so far, this one's included.
-    queued: f64,
-}
+/// Messages beyond which a schedule is not simulated: some seconds of work. (In tests fewer.)
+pub(super) const MOST: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
 /// Where the ranks' clocks stand, and what a step needs room for.
 pub(super) struct Clocks {
+    pub(super) hands: Hands,
+    /// Messages so far.
+    total: usize,
+    letters: Letters,
+    posted: Vec<f64>,
+}
+
+/// The ranks' clocks.
+pub(super) struct Hands {
     pub(super) now: Vec<f64>,
     /// When the rank's own messages have arrived.
-    sent: Vec<f64>,
+    pub(super) sent: Vec<f64>,
     /// When the rank's last pull ended.
     pulled: Vec<f64>,
     /// Messages by level.
     pub(super) messages: Vec<usize>,
-    parts: Vec<Step>,
-    letters: Vec<Letter>,
-    /// The letters of rank r are `order[first[r]..first[r + 1]]`.
-    first: Vec<usize>,
-    order: Vec<u32>,
-    rates: Vec<f64>,
+    seen: Seen,
 }
 
-/// What does not change from step to step.
-pub(super) struct Course<'a> {
-    pub(super) schedule: &'a Schedule,
-    /// Bytes of one block.
-    pub(super) block: f64,
-    /// Whether addresses are shown on boards.
-    pub(super) boards: bool,
-    /// Whether the data do not fit the caches.
-    pub(super) from_memory: bool,
+/// What a message costs its two ends, without the way.
+pub(super) struct Pace {
+    occupied: bool,
+    sharing: bool,
+    pollers: f64,
+    pub(super) turns: bool,
+    pub(super) transfers: f64,
+    pulls: f64,
+    send: f64,
+    send_share: f64,
+    receive: f64,
+    /// Beyond so many bytes a message is pulled.
+    inline: f64,
+    /// GB/s at which a sender copies, by level.
+    copies: Option<Vec<f64>>,
+    near: f64,
+    late: f64,
 }
 
-impl Clocks {
-    pub(super) fn new(ranks: usize, levels: usize) -> Self {
-        Clocks {
-            now: vec![0.0; ranks],
-            sent: vec![0.0; ranks],
-            pulled: vec![0.0; ranks],
-            messages: vec![0; levels],
-            parts: Vec::with_capacity(ranks),
-            letters: Vec::new(),
-            first: vec![0; ranks + 1],
-            order: Vec::new(),
-            rates: Vec::new(),
+impl Pace {
+    pub(super) fn new(s: &Simulation) -> Self {
+        let (t, has) = (&s.transport, |effect| s.effects.has(effect));
+        Pace {
+            occupied: has(Effect::Occupancy),
+            sharing: has(Effect::ReadSharing),
+            pollers: if has(Effect::Pollers) { t.poller_ns } else { 0.0 },
+            turns: has(Effect::Turnaround) && t.turnaround,
+            transfers: t.transfers,
+            pulls: t.pulls,
+            send: t.send_ns,
+            send_share: t.send_share,
+            receive: t.receive_ns,
+            inline: t.inline_bytes,
+            copies: t.sender_copies.then(|| (0..s.levels()).map(|c| s.core_rate(c)).collect()),
+            near: s.near,
+            late: 0.0,
+        }
+    }
+
+    /// For a step whose senders wait until their messages are taken, or not.
+    fn acknowledged(&mut self, s: &Simulation, asked: bool) {
+        let waits = asked && s.effects.has(Effect::Acknowledgement);
+        self.late = if waits { s.transport.acknowledge_ns } else { 0.0 };
+    }
+
+    /// Posts a letter: when, and the sender's clock goes on.
+    pub(super) fn post(&self, now: &mut f64, l: &Letter) -> f64 {
+        if !self.occupied {
+            return *now;
+        }
+        if !(l.shared && l.opens) {
+            *now += self.send;
+        }
+        let posted = *now;
+        if !l.shared {
+            *now += self.send_share * l.hand_off;
+        }
+        if let Some(rates) = &self.copies
+            && self.heavy(l)
+        {
+            *now += l.bytes / rates[l.class as usize];
+        }
+        posted
+    }
+
+    /// Whether it does not fit its line.
+    pub(super) fn heavy(&self, l: &Letter) -> bool {
+        l.bytes > self.inline
+    }
+}
+
+impl Hands {
+    /// A letter is taken by a rank with so many sends of its own, from one with so many.
+    pub(super) fn take(
+        &mut self,
+        pace: &Pace,
+        s: &Simulation,
+        l: &Letter,
+        mut posted: f64,
+        (own, senders): (u32, u32),
+    ) {
+        let (from, to, k) = (l.from as usize, l.to as usize, pace.transfers);
+        self.messages[l.class as usize] += 1;
+        let mut h = l.hand_off;
+        if l.shared {
+            posted += pace.pollers * f64::from(senders - 1);
+            let group = s.layout.group(to);
+            if pace.sharing && group != s.layout.group(from) {
+                let when = self.seen.at(from, group);
+                if when.is_nan() {
+                    *when = posted + k * h;
+                } else {
+                    posted = posted.max(*when);
+                    h = h.min(pace.near);
+                }
+            }
+        }
+        let body = |bytes: f64| if pace.heavy(l) { bytes / l.rate } else { 0.0 };
+        if !pace.occupied {
+            self.now[to] = self.now[to].max(posted + k * h + body(l.queued));
+            return;
+        }
+        let start = match pace.turns && own > 0 {
+            true => posted.max(self.sent[to]),
+            false => posted,
+        };
+        let fetched = (start + k * h + pace.late).max(self.pulled[to] + h / pace.pulls);
+        self.pulled[to] = fetched + body(l.bytes);
+        self.now[to] = self.now[to].max(self.pulled[to]) + pace.receive;
+        if pace.late > 0.0 {
+            let told = self.now[to] + k * h;
+            self.now[from] = self.now[from].max(told);
         }
     }
 
     /// When the last rank is done.
-    pub(super) fn last(&self) -> f64 {
+    fn last(&self) -> f64 {
         self.now.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+impl Clocks {
+    pub(super) fn new(s: &Simulation) -> Self {
+        let ranks = s.ranks();
+        let hands = Hands {
+            now: vec![0.0; ranks],
+            sent: vec![0.0; ranks],
+            pulled: vec![0.0; ranks],
+            messages: vec![0; s.levels()],
+            seen: Seen::new(ranks, s.layout.doors()),
+        };
+        Clocks { hands, total: 0, letters: Letters::default(), posted: Vec::new() }
+    }
+
+    /// When the last rank is done.
+    pub(super) fn last(&self) -> f64 {
+        self.hands.last()
     }
 
     /// All wait for the last one.
     fn meet(&mut self) {
-        let last = self.last();
-        for clock in [&mut self.now, &mut self.sent, &mut self.pulled] {
+        let Hands { now, sent, pulled, .. } = &mut self.hands;
+        let last = now.iter().copied().fold(0.0, f64::max);
+        for clock in [now, sent, pulled] {
             clock.fill(last);
         }
     }
 
-    /// Carries out one step; returns the number of its messages.
+    /// Carries out one step. One that repeats the step before has its letters still.
     ///
     /// # Errors
-    /// More messages than [`MOST_AT_ONCE`].
+    /// More messages than are simulated.
     pub(super) fn step(
         &mut self,
         s: &Simulation,
         course: &Course<'_>,
+        pace: &mut Pace,
         step: usize,
-    ) -> Result<usize, CostsError> {
-        let p = s.ranks();
-        self.parts.clear();
-        let mut messages = 0;
-        for rank in 0..p {
-            let part = course.schedule.step(step, rank);
-            messages += part.sends.len();
-            if messages > MOST_AT_ONCE {
-                // All ranks like those so far.
-                let messages = messages / (rank + 1) * p;
-                return Err(CostsError::Messages { messages, most: MOST_AT_ONCE });
-            }
-            self.parts.push(part);
+    ) -> Result<(), CostsError> {
+        pace.acknowledged(s, course.schedule.is_acknowledged(step));
+        if !course.schedule.repeats(step) {
+            self.letters.fill(s, course, step, false)?;
+        } else if s.effects.has(Effect::Spread) {
+            self.letters.spread(s, step);
         }
-        self.post(s, course, step);
-        self.share(s, course.from_memory);
-        self.deliver(s, course.schedule.is_acknowledged(step));
+        if course.boards {
+            self.hands.seen.clear();
+        }
+        if self.letters.wide {
+            let Some(messages) = super::wide::count(s, course, step) else {
+                self.letters.fill(s, course, step, true)?;
+                return self.kept(s, course, pace, step);
+            };
+            self.admit(messages, course, step)?;
+            self.hands.wide(s, course, pace, step);
+            self.end(s);
+            return Ok(());
+        }
+        self.kept(s, course, pace, step)
+    }
+
+    /// The step whose letters are there.
+    fn kept(
+        &mut self,
+        s: &Simulation,
+        course: &Course<'_>,
+        pace: &Pace,
+        step: usize,
+    ) -> Result<(), CostsError> {
+        self.admit(self.letters.all.len(), course, step)?;
+        let Clocks { hands, letters, posted, .. } = self;
+        posted.clear();
+        posted.extend(letters.all.iter().map(|l| pace.post(&mut hands.now[l.from as usize], l)));
+        if pace.turns {
+            for (l, posted) in letters.all.iter().zip(posted.iter()) {
+                let busy = &mut hands.sent[l.from as usize];
+                *busy = busy.max(posted + pace.transfers * l.hand_off);
+            }
+        }
+        for &(to, at) in &letters.takes {
+            let l = &letters.all[at as usize];
+            let sends = (letters.sends[to as usize], letters.sends[l.from as usize]);
+            hands.take(pace, s, l, posted[at as usize], sends);
+        }
+        self.end(s);
+        Ok(())
+    }
+
+    fn end(&mut self, s: &Simulation) {
         if !s.effects.has(Effect::Overlap) {
             self.meet();
         }
-        Ok(messages)
     }
 
-    fn post(&mut self, s: &Simulation, course: &Course<'_>, step: usize) {
-        let occupied = s.effects.has(Effect::Occupancy);
-        let Clocks { now, parts, letters, .. } = self;
-        letters.clear();
-        for (from, part) in parts.iter().enumerate() {
-            let own = letters.len();
-            for (i, send) in part.sends.iter().enumerate() {
-                let bytes = count(&send.blocks) as f64 * course.block;
-                let to = send.to as u32;
-                // With many messages each is to another rank.
-                let earlier = (i > 0 && part.sends.len() <= 64)
-                    .then(|| letters[own..].iter().rev().find(|l| l.to == to))
-                    .flatten();
-                let queued = bytes + earlier.map_or(0.0, |l| l.queued);
-                // One line shows the addresses to all.
-                let shared = course.boards && part.sends.len() > 1;
-                if occupied && !(shared && i == 0) {
-                    now[from] += s.transport.send_ns;
-                }
-                let (class, hand_off) = s.hand_off(from, send.to, step);
-                let (from_, posted) = (from as u32, now[from]);
-                letters.push(Letter {
-                    from: from_,
-                    to,
-                    class: class as u16,
-                    shared,
-                    bytes,
-                    posted,
-                    hand_off,
-                    queued,
-                });
-                if occupied && !shared {
-                    now[from] += s.transport.send_share * hand_off;
-                }
-                if occupied && s.transport.sender_copies && bytes > s.transport.inline_bytes {
-                    now[from] += bytes / s.core_rate(class);
-                }
-            }
+    /// Whether so many more messages are still simulated.
+    fn admit(
+        &mut self,
+        messages: usize,
+        course: &Course<'_>,
+        step: usize,
+    ) -> Result<(), CostsError> {
+        let first = self.total == 0 && step == 0;
+        self.total += messages;
+        // The first step tells what the rest will be like; if it does not, the count will.
+        let all = if first { messages * course.schedule.steps() } else { 0 };
+        match all.max(self.total) {
+            all if all > MOST => Err(CostsError::Messages { messages: all, most: MOST }),
+            _ => Ok(()),
         }
-        self.sort();
+    }
+}
+
+/// When a group of cores first had a sender's shared line; NaN: not yet.
+struct Seen {
+    groups: usize,
+    /// The row of each sender that has shown something.
+    row: Vec<u32>,
+    when: Vec<f64>,
+}
+
+impl Seen {
+    fn new(ranks: usize, groups: usize) -> Self {
+        Seen { groups, row: vec![u32::MAX; ranks], when: Vec::new() }
     }
 
-    /// Letters by receiver, in the order in which they were posted.
-    fn sort(&mut self) {
-        let Clocks { letters, first, order, .. } = self;
-        first.fill(0);
-        letters.iter().for_each(|l| first[l.to as usize + 1] += 1);
-        for r in 1..first.len() {
-            first[r] += first[r - 1];
+    fn clear(&mut self) {
+        if !self.when.is_empty() {
+            self.row.fill(u32::MAX);
+            self.when.clear();
         }
-        order.resize(letters.len(), 0);
-        for (i, letter) in letters.iter().enumerate() {
-            order[first[letter.to as usize]] = i as u32;
-            first[letter.to as usize] += 1;
-        }
-        // Each now stands at its end, which is the next one's beginning.
-        first.rotate_right(1);
-        first[0] = 0;
     }
 
-    /// GB/s of each letter: its core's, or its share of the narrowest door. For those that fit their line, any.
-    fn share(&mut self, s: &Simulation, from_memory: bool) {
-        let Clocks { letters, first, rates, .. } = self;
-        let heavy = |l: &Letter| l.bytes > s.transport.inline_bytes;
-        let saturates = s.effects.has(Effect::Saturation);
-        rates.clear();
-        if !letters.iter().any(heavy) {
-            return;
+    fn at(&mut self, from: usize, group: usize) -> &mut f64 {
+        if self.row[from] == u32::MAX {
+            self.row[from] = (self.when.len() / self.groups) as u32;
+            self.when.resize(self.when.len() + self.groups, f64::NAN);
         }
-        // Flows through each door, out and in, and from each memory. A rank that takes several letters in a step
-        // takes one after the other: each of them counts for its part of the time.
-        let mut out = vec![0.0f64; s.layout.doors()];
-        let mut into = out.clone();
-        let mut drawn = out.clone();
-        if saturates {
-            let mut takes = vec![0u32; first.len()];
-            letters.iter().filter(|l| heavy(l)).for_each(|l| takes[l.to as usize] += 1);
-            let in_turn = s.effects.has(Effect::Occupancy);
-            for l in letters.iter().filter(|l| heavy(l)) {
-                let (from, to) = (l.from as usize, l.to as usize);
-                let part = if in_turn { 1.0 / f64::from(takes[to]) } else { 1.0 };
-                let meet = s.layout.meet(from, to);
-                s.layout.way(from, meet).for_each(|d| out[d] += part);
-                s.layout.way(to, meet).for_each(|d| into[d] += part);
-                if from_memory && let Some(d) = s.layout.memory(from) {
-                    drawn[d] += part;
-                }
-            }
-        }
-        let rate = |l: &Letter| {
-            let mut rate = s.core_rate(l.class as usize);
-            if from_memory && let Some(one) = s.memory.0 {
-                rate = rate.min(one);
-            }
-            if !saturates || !heavy(l) {
-                return rate;
-            }
-            let (from, to) = (l.from as usize, l.to as usize);
-            let meet = s.layout.meet(from, to);
-            for d in s.layout.way(from, meet) {
-                rate = rate.min(s.layout.rate(d).0 / out[d].max(1.0));
-            }
-            for d in s.layout.way(to, meet) {
-                rate = rate.min(s.layout.rate(d).0 / into[d].max(1.0));
-            }
-            if from_memory
-                && let Some(d) = s.layout.memory(from)
-                && let Some(all) = s.layout.rate(d).1
-            {
-                rate = rate.min(all / drawn[d].max(1.0));
-            }
-            rate
-        };
-        rates.extend(letters.iter().map(rate));
-    }
-
-    fn deliver(&mut self, s: &Simulation, acknowledged: bool) {
-        let has = |effect| s.effects.has(effect);
-        let Clocks { now, sent, pulled, messages, parts, letters, first, order, rates } = self;
-        let turns = has(Effect::Turnaround) && s.transport.turnaround;
-        let (k, pulls, soft) = (s.transport.transfers, s.transport.pulls, s.transport.receive_ns);
-        let late = match acknowledged && has(Effect::Acknowledgement) {
-            true => s.transport.acknowledge_ns,
-            false => 0.0,
-        };
-        if turns {
-            for letter in letters.iter() {
-                let busy = &mut sent[letter.from as usize];
-                *busy = busy.max(letter.posted + k * letter.hand_off);
-            }
-        }
-        let (sharing, polled) = (has(Effect::ReadSharing), has(Effect::Pollers));
-        // When a group of cores first had a shared letter's line.
-        let mut seen: HashMap<(u32, usize), f64> = HashMap::new();
-        for (to, part) in parts.iter().enumerate() {
-            let mut cursor = 0;
-            let inbox = &order[first[to]..first[to + 1]];
-            for recv in &part.recvs {
-                let Some(at) = find(inbox, letters, recv.from, &mut cursor) else { continue };
-                let letter = &letters[at];
-                messages[letter.class as usize] += 1;
-                let (mut h, mut posted) = (letter.hand_off, letter.posted);
-                if letter.shared && polled {
-                    let pollers = parts[letter.from as usize].sends.len() - 1;
-                    posted += s.transport.poller_ns * pollers as f64;
-                }
-                if letter.shared && sharing {
-                    let group = s.layout.group(to);
-                    match seen.get(&(letter.from, group)) {
-                        Some(&when) if group != s.layout.group(letter.from as usize) => {
-                            posted = posted.max(when);
-                            h = h.min(s.near);
-                        }
-                        _ => {
-                            seen.insert((letter.from, group), posted + k * h);
-                        }
-                    }
-                }
-                let heavy = letter.bytes > s.transport.inline_bytes;
-                let body = |bytes: f64| if heavy { bytes / rates[at] } else { 0.0 };
-                if !has(Effect::Occupancy) {
-                    now[to] = now[to].max(posted + k * h + body(letter.queued));
-                    continue;
-                }
-                let start = match turns && !part.sends.is_empty() {
-                    true => posted.max(sent[to]),
-                    false => posted,
-                };
-                let fetched = (start + k * h + late).max(pulled[to] + h / pulls);
-                pulled[to] = fetched + body(letter.bytes);
-                now[to] = now[to].max(pulled[to]) + soft;
-                if late > 0.0 {
-                    let told = now[to] + k * h;
-                    let sender = &mut now[letter.from as usize];
-                    *sender = sender.max(told);
-                }
-            }
-        }
+        &mut self.when[self.row[from] as usize * self.groups + group]
     }
 }
 
@@ -305,22 +301,4 @@ pub(super) fn footprint(schedule: &Schedule, bytes: f64) -> f64 {
 
 fn count(blocks: &[Run]) -> usize {
     blocks.iter().map(|r| r.count).sum()
-}
-
-/// The next letter from `from`, where letters of one pair come in order.
-fn find(inbox: &[u32], letters: &[Letter], from: usize, cursor: &mut usize) -> Option<usize> {
-    // Usually the one after the last; schedules take them in the order of ranks or just one.
-    let n = inbox.len();
-    for i in 0..n {
-        let at = match *cursor + i {
-            at if at < n => at,
-            at => at - n,
-        };
-        let letter = inbox[at] as usize;
-        if letters[letter].from as usize == from {
-            *cursor = if at + 1 == n { 0 } else { at + 1 };
-            return Some(letter);
-        }
-    }
-    None
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::clocks::MOST_AT_ONCE;
+use super::letters::MOST_AT_ONCE;
 use super::table::TABLE;
 use super::transport::Transport;
 use crate::machine::{Level, Machine, MachineError};

@@ -30,7 +30,12 @@ pub(super) struct Layout {
     doors: Vec<Door>,
     /// Index into the levels, for ranks on one core.
     same_core: usize,
+    /// For two doors the innermost group that they share; empty where there would be too many.
+    shared: Vec<u32>,
 }
+
+/// Doors up to which it is kept for each pair where they meet.
+const MOST_DOORS: usize = 1024;
 
 impl Layout {
     /// # Errors
@@ -81,7 +86,13 @@ impl Layout {
         }
         let above = core.iter().map(|&c| machine.tree().above(c)).collect();
         let same_core = costs.level(Level::Core).unwrap_or(0);
-        Ok(Layout { core, above, doors, same_core })
+        let mut layout = Layout { core, above, doors, same_core, shared: Vec::new() };
+        let n = layout.doors.len();
+        if n <= MOST_DOORS {
+            let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
+            layout.shared = pairs.map(|(a, b)| layout.innermost(a, b) as u32).collect();
+        }
+        Ok(layout)
     }
 
     /// All pairs at one distance.
@@ -99,6 +110,7 @@ impl Layout {
             above: vec![0; ranks],
             doors: vec![door],
             same_core: 0,
+            shared: vec![0],
         }
     }
 
@@ -115,9 +127,8 @@ impl Layout {
         (self.doors[door].rate, self.doors[door].memory)
     }
 
-    /// The innermost group that two ranks share.
-    pub(super) fn meet(&self, a: usize, b: usize) -> usize {
-        let (mut x, mut y) = (self.above[a], self.above[b]);
+    /// The innermost group that two doors share.
+    fn innermost(&self, mut x: usize, mut y: usize) -> usize {
         while x != y {
             let up = if self.doors[x].depth >= self.doors[y].depth { &mut x } else { &mut y };
             *up = self.doors[*up].parent.unwrap_or(0);
@@ -125,13 +136,24 @@ impl Layout {
         x
     }
 
+    /// The innermost group that two ranks share, and the index into the levels for a message between them.
+    pub(super) fn meets(&self, a: usize, b: usize) -> (usize, usize) {
+        let (x, y) = (self.above[a], self.above[b]);
+        let meet = match self.shared.get(x * self.doors.len() + y) {
+            Some(&door) => door as usize,
+            None => self.innermost(x, y),
+        };
+        (meet, if self.same_core(a, b) { self.same_core } else { self.doors[meet].class })
+    }
+
     /// Index into the levels for a message between two ranks.
     pub(super) fn class(&self, a: usize, b: usize) -> usize {
-        if self.core[a] == self.core[b] {
-            self.same_core
-        } else {
-            self.doors[self.meet(a, b)].class
-        }
+        self.meets(a, b).1
+    }
+
+    /// Whether two ranks are threads of one core.
+    pub(super) fn same_core(&self, a: usize, b: usize) -> bool {
+        self.core[a] == self.core[b]
     }
 
     /// The innermost group of a rank.

@@ -9,7 +9,9 @@
 //! | `effects.rs` | what is taken into account ([`Effects`]) |
 //! | `layout.rs` | who sits where |
 //! | `run.rs` | a schedule's steps, one after the other ([`Simulation`]) |
-//! | `clocks.rs` | one step: post, share the ways, deliver |
+//! | `letters.rs` | the messages of a step, and how they share the ways |
+//! | `clocks.rs` | one step: post, deliver |
+//! | `wide.rs` | a step of too many messages to be kept |
 //! | `estimate.rs` | sums over the stages of groups, quick enough to choose by at run time |
 //! | `choice.rs` | the choice ([`LevelModel`]) |
 //!
@@ -27,11 +29,17 @@ mod costs;
 mod effects;
 mod estimate;
 mod layout;
+mod letters;
+#[cfg(test)]
+mod reference;
 mod run;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_effects;
 mod transport;
+mod wide;
 
 pub use choice::{Decision, LevelModel};
 pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};

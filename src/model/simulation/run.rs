@@ -1,9 +1,10 @@
 //! The simulation: every rank a clock, every message a hand-off.
 
-use super::clocks::{Clocks, Course, footprint};
+use super::clocks::{Clocks, Pace, footprint};
 use super::costs::{CostsError, LINE, LINES_IN_FLIGHT, LevelCost, MachineCosts};
 use super::effects::{Effect, Effects};
 use super::layout::Layout;
+use super::letters::Course;
 use super::transport::Transport;
 use crate::machine::{Level, Machine};
 use crate::placement::Assignment;
@@ -60,9 +61,6 @@ pub struct Outcome {
     /// Messages by the index of their level in [`MachineCosts::levels`].
     pub messages: Vec<usize>,
 }
-
-/// Messages beyond which a schedule is not simulated: ten seconds of work.
-const MOST: usize = 1 << 24;
 
 impl Simulation {
     /// All effects, this library's messages.
@@ -173,12 +171,12 @@ impl Simulation {
     /// The time of a schedule in which m is `bytes` bytes: of the vector, or of one block where there
     /// are p.
     ///
-    /// Some 0.5 us of work a message: what takes log p steps is done in tens of milliseconds with 4096 ranks, the 16.8 million
-    /// messages of a ring's p - 1 steps take 7 to 10 s, and more are refused.
+    /// 10 to 100 ns of work a message, by what the schedule is like: with 4096 ranks a ring's 16.8 million messages take 0.2 s,
+    /// an all-to-all 0.6 to 1.8 s (`phalanx model scale` times all algorithms).
     ///
     /// # Errors
-    /// A schedule for another number of ranks, or of more than 2^24 messages, or 2^22 in one step; a
-    /// transport, times or a length that cannot be.
+    /// A schedule for another number of ranks, or of more than 2^26 messages, or of more than 2^22 in one step
+    /// that are not sent in the order of ranks; a transport, times or a length that cannot be.
     pub fn run(&self, schedule: &Schedule, bytes: f64) -> Result<Outcome, CostsError> {
         Ok(self.calls(schedule, bytes, 1)?.1)
     }
@@ -233,6 +231,17 @@ impl Simulation {
         }
     }
 
+    /// What all steps of a call have in common.
+    pub(super) fn course<'a>(&self, schedule: &'a Schedule, bytes: f64) -> Course<'a> {
+        let cached = self.memory.1.is_none_or(|mib| footprint(schedule, bytes) <= mib * 1048576.0);
+        Course {
+            schedule,
+            block: bytes / schedule.contract().split.max(1) as f64,
+            boards: schedule.id().parse::<Algorithm>().is_ok_and(Algorithm::is_fused),
+            from_memory: self.effects.has(Effect::Memory) && !cached,
+        }
+    }
+
     /// When the first of several calls has ended, and what the last has left.
     fn calls(
         &self,
@@ -246,31 +255,20 @@ impl Simulation {
             return Err(CostsError::Ranks { schedule: contract.ranks, layout: p });
         }
         self.check(bytes)?;
-        let course = Course {
-            schedule,
-            block: bytes / contract.split.max(1) as f64,
-            boards: schedule.id().parse::<Algorithm>().is_ok_and(Algorithm::is_fused),
-            from_memory: self.effects.has(Effect::Memory)
-                && self.memory.1.is_some_and(|mib| footprint(schedule, bytes) > mib * 1048576.0),
-        };
-        let mut clocks = Clocks::new(p, self.levels.len());
-        let (mut first, mut messages) = (0.0, 0usize);
+        let course = self.course(schedule, bytes);
+        let (mut clocks, mut pace) = (Clocks::new(self), Pace::new(self));
+        let mut first = 0.0;
         for call in 0..calls {
             for step in 0..schedule.steps() {
-                let own = clocks.step(self, &course, step)?;
-                messages += own;
-                // The first step tells what the rest will be like; if it does not, the count will.
-                let all = messages.max(if call + step == 0 { own * schedule.steps() } else { 0 });
-                if all > MOST {
-                    return Err(CostsError::Messages { messages: all, most: MOST });
-                }
+                clocks.step(self, &course, &mut pace, step)?;
             }
             if call == 0 {
                 first = clocks.last();
             }
         }
         let ns = clocks.last();
-        Ok((first, Outcome { ns, ranks: clocks.now, messages: clocks.messages }))
+        let super::clocks::Hands { now, messages, .. } = clocks.hands;
+        Ok((first, Outcome { ns, ranks: now, messages }))
     }
 
     /// The 10th percentile, median and 90th percentile of `runs` runs in which hand-offs spread as
@@ -313,7 +311,7 @@ impl Simulation {
     /// ```
     pub fn counter_barrier(&self) -> f64 {
         let p = self.ranks();
-        let hand = |a, b| self.hand_off(a, b, 0).1;
+        let hand = |a, b| self.hand_off(self.layout.class(a, b), a, b, 0);
         let chain = (1..p).map(|rank| hand(rank - 1, rank));
         let arrive: f64 = if self.effects.has(Effect::SharedWriters) {
             chain.sum()
@@ -339,13 +337,16 @@ impl Simulation {
         self.transport.copy_rate.map_or(hardware, |own| own.min(hardware))
     }
 
-    /// The level that two ranks meet at, and the nanoseconds of one transfer of a line between them.
-    pub(super) fn hand_off(&self, a: usize, b: usize, step: usize) -> (usize, f64) {
-        let meets = self.layout.class(a, b);
+    /// The number of levels.
+    pub(super) fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Nanoseconds of one transfer of a line between two ranks that meet at a level.
+    pub(super) fn hand_off(&self, mut class: usize, a: usize, b: usize, step: usize) -> f64 {
         if !self.effects.has(Effect::Levels) {
-            return (meets, self.mean);
+            return self.mean;
         }
-        let mut class = meets;
         if self.lines_at_rank_0 && self.effects.has(Effect::Home) {
             let home = self.layout.package(0);
             let away = home.is_some() && self.layout.package(a) != home;
@@ -356,16 +357,15 @@ impl Simulation {
         }
         let [low, median, high] = self.levels[class].hand_off;
         if !self.effects.has(Effect::Spread) {
-            return (meets, median);
+            return median;
         }
         let u = uniform(self.seed, a, b, step);
         // Straight lines through the three known points.
-        let ns = if u < 0.5 {
+        if u < 0.5 {
             (median + (low - median) * (0.5 - u) / 0.4).max(low * 0.5)
         } else {
             median + (high - median) * (u - 0.5) / 0.4
-        };
-        (meets, ns)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Property tests: every id, p = 1..=19, every mesh, every root.
 
-use crate::schedule::{Algorithm, Operation, Request, Shape, cases, check};
+use crate::schedule::{Algorithm, Operation, Peers, Request, Shape, cases, check};
 use crate::topology::{Extents, meshes};
 
 #[test]
@@ -140,4 +140,34 @@ fn every_algorithm_up_to_64_ranks() {
             check(&schedule).unwrap_or_else(|v| panic!("{algorithm} {call:?}: {v}"));
         }
     }
+}
+
+/// What is said of a step without its blocks is what the step says, and one that repeats another is like it.
+#[test]
+fn peers_are_those_of_the_steps() {
+    let (mut peers, mut again) = (Peers::default(), 0);
+    for &algorithm in Algorithm::ALL {
+        for p in 1..=19 {
+            for call in cases(algorithm, p) {
+                let schedule = algorithm.schedule(&call).unwrap();
+                let mut before = Vec::new();
+                for step in 0..schedule.steps() {
+                    let mut all = Vec::new();
+                    for rank in 0..p {
+                        let mut listed = Peers::default();
+                        listed.add(&schedule.step(step, rank), rank);
+                        schedule.peers(step, rank, &mut peers);
+                        assert_eq!(peers, listed, "{algorithm} {call:?}, step {step}, rank {rank}");
+                        all.push(listed);
+                    }
+                    if schedule.repeats(step) {
+                        assert_eq!(all, before, "{algorithm} {call:?}, step {step}");
+                        again += 1;
+                    }
+                    before = all;
+                }
+            }
+        }
+    }
+    assert!(again > 1000, "{again}");
 }

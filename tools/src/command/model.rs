@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::model::validate::{self, Setup, Validation};
-use crate::model::{page, worth};
+use crate::model::{page, scale, worth};
 use crate::names;
 use crate::output::{Format, OutputArgs};
 use crate::paper::{ids, table};
@@ -29,21 +29,26 @@ VALIDATE: published curves beside ours; as text with what was fitted to them, wh
 WORTH: tables of all cores of six machines: flat against levels, placed against not, our schedules against
   Open MPI's and MPICH's; with -o FILE.md a plot FILE.svg beside it.
 
+SCALE: seconds that simulating each algorithm on -p ranks takes, on a made-up
+  machine of up to 4096 cores.
+
 COLUMNS: id ranks bytes ns ns_p10 ns_p90 (percentiles: hand-offs spread as the pairs of their level do).
   validate: curve what ranks published_us model_us error within.
+  scale: id op ranks steps messages s_8 s_64k s_schedule.
 
 Example:
   phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4 -m 8";
 
 const COLUMNS: [&str; 6] = ["id", "ranks", "bytes", "ns", "ns_p10", "ns_p90"];
+const SCALE: [&str; 8] = ["id", "op", "ranks", "steps", "messages", "s_8", "s_64k", "s_schedule"];
 const POINTS: [&str; 7] = ["curve", "what", "ranks", "published_us", "model_us", "error", "within"];
 
 /// What collectives would take on a machine, and how well the model does on published ones
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4\n\nMore with --help.")]
 pub(crate) struct Model {
-    /// An operation or an algorithm's id; validate; worth
-    #[arg(value_name = "OP|ID|validate|worth", required_unless_present = "list")]
+    /// An operation or an algorithm's id; validate; worth; scale
+    #[arg(value_name = "OP|ID|validate|worth|scale", required_unless_present = "list")]
     what: Option<String>,
     /// The published machines
     #[arg(long)]
@@ -93,6 +98,7 @@ impl Model {
             _ if self.list => self.machines(),
             Some("validate") => self.validate(),
             Some("worth") => self.worth(),
+            Some("scale") => self.scale(),
             Some(name) => match ids::parse(name) {
                 Ok(algorithm) => self.ranking(algorithm.operations()[0], Some(algorithm)),
                 Err(_) => self.ranking(ids::parse_operation(name).map_err(Failure::usage)?, None),
@@ -203,6 +209,28 @@ impl Model {
             std::fs::write(&svg, plot).map_err(wrong)?;
         }
         self.output.open()?.write(&page)
+    }
+
+    fn scale(&self) -> Result<(), Failure> {
+        let rows = scale::rows(self.p)?;
+        if matches!(self.output.format, Format::Text) {
+            return self.output.open()?.write(&scale::page(self.p, &rows));
+        }
+        let row = |r: &scale::Row| {
+            let [small, large] = r.seconds;
+            let (id, op) = (r.algorithm.id(), r.operation.to_string());
+            vec![
+                json!(id),
+                json!(op),
+                json!(self.p),
+                json!(r.steps),
+                json!(r.messages),
+                json!(small),
+                json!(large),
+                json!(r.schedule),
+            ]
+        };
+        self.write(&SCALE, rows.iter().map(row).collect(), "", json!({}))
     }
 
     fn validate(&self) -> Result<(), Failure> {

@@ -10,11 +10,13 @@
 //! | `sensitivity.rs` | without an effect, with other constants, with another structure |
 //! | `page.rs` | docs/validation.md |
 //! | `worth.rs` | what levels and placement are worth on large machines |
+//! | `scale.rs` | how long simulating thousands of ranks takes |
 
 mod misses;
 pub(crate) mod open_mpi;
 pub(crate) mod page;
 pub(crate) mod published;
+pub(crate) mod scale;
 mod sensitivity;
 pub(crate) mod smelt;
 pub(crate) mod validate;

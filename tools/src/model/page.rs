@@ -21,6 +21,7 @@ pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {
          Mean absolute error from 8 ranks on; V3 to V5: signs, or pairs of numbers, in the published order. An effect whose row is that of the first line \
          is not tested by these curves: it rests on its source alone (`Effect`).\n\n";
     out += &table(&ablation);
+    out += &tested(&ablation);
     out += "\n## What each constant does\n\n";
     out += &table(&sensitivity()?);
     out += &chosen(&structures()?);
@@ -132,6 +133,37 @@ fn table(rows: &[Row]) -> String {
         row.orders.iter().for_each(|(right, of)| out += &format!(" {right} of {of} |"));
         out += "\n";
     }
+    out
+}
+
+/// For each effect the columns that it moves.
+fn tested(rows: &[Row]) -> String {
+    const COLUMNS: [&str; 8] =
+        ["V1", "V2 linear", "V2 ring", "V2 Bruck", "V3", "V3 signs", "V4", "V5"];
+    let mut out =
+        String::from("\nWhich curves test an effect, that is, come out otherwise without it:\n\n");
+    let mut none = Vec::new();
+    for row in &rows[1..] {
+        let Some((_, effect)) = row.name.split_once(' ').filter(|(with, _)| *with != "one") else {
+            continue;
+        };
+        // By as much as the table shows.
+        let shown = |e: f64| format!("{:.0}", e * 100.0);
+        let errors = row.errors.iter().zip(&rows[0].errors);
+        let errors = errors.map(|(a, b)| shown(*a) != shown(*b));
+        let orders = row.orders.iter().zip(&rows[0].orders).map(|(a, b)| a != b);
+        let moved = errors.chain(orders).zip(COLUMNS);
+        let moved: Vec<&str> = moved.filter(|(moved, _)| *moved).map(|(_, name)| name).collect();
+        match moved.is_empty() {
+            true => none.push(effect),
+            false => out += &format!("- {effect}: {}.\n", moved.join(", ")),
+        }
+    }
+    out += &format!(
+        "- None tests {}: each has a case worked out by hand (src/model/simulation/tests_effects.rs), which says that it does what it is said to do, not that \
+         machines do it.\n",
+        none.join(", ")
+    );
     out
 }
 

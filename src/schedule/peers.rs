@@ -1,0 +1,52 @@
+//! A rank's part of a step without its blocks: who sends how much to whom. What a simulation of millions
+//! of messages needs, and no more.
+
+use super::{Run, Step};
+
+/// The other ends of a rank's messages, and the number of blocks, in the order of its [`Step`]. What a rank
+/// takes from itself is no message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Peers {
+    pub(crate) sends: Vec<(usize, usize)>,
+    pub(crate) recvs: Vec<(usize, usize)>,
+}
+
+impl Peers {
+    pub(crate) fn clear(&mut self) {
+        self.sends.clear();
+        self.recvs.clear();
+    }
+
+    /// Adds a message to `to`; none without blocks.
+    pub(crate) fn send(&mut self, to: usize, blocks: usize) {
+        if blocks > 0 {
+            self.sends.push((to, blocks));
+        }
+    }
+
+    /// Adds a message from `from`; none without blocks.
+    pub(crate) fn recv(&mut self, from: usize, blocks: usize) {
+        if blocks > 0 {
+            self.recvs.push((from, blocks));
+        }
+    }
+
+    /// Adds what `step` says of `rank`.
+    pub(crate) fn add(&mut self, step: &Step, rank: usize) {
+        self.sends.extend(step.sends.iter().map(|s| (s.to, count(&s.blocks))));
+        let others = step.recvs.iter().filter(|r| r.from != rank);
+        self.recvs.extend(others.map(|r| (r.from, count(&r.blocks))));
+    }
+
+    /// Turns the messages from `sends` and `recvs` on round.
+    pub(crate) fn reverse(&mut self, sends: usize, recvs: usize) {
+        let out = self.sends.split_off(sends);
+        let into = self.recvs.split_off(recvs);
+        self.sends.extend(into);
+        self.recvs.extend(out);
+    }
+}
+
+fn count(blocks: &[Run]) -> usize {
+    blocks.iter().map(|r| r.count).sum()
+}
