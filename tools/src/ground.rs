@@ -42,14 +42,14 @@ pub(crate) struct Ground {
 }
 
 enum Place {
-    Here(Team),
+    Here(Box<Team>),
     Nodes(Box<dyn Nodes>),
 }
 
 impl From<Team> for Ground {
     fn from(team: Team) -> Self {
         let crowded = team.size() > team.machine().allowed_pus().len();
-        Ground { counts: vec![team.size()], crowded, place: Place::Here(team) }
+        Ground { counts: vec![team.size()], crowded, place: Place::Here(Box::new(team)) }
     }
 }
 

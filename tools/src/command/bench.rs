@@ -370,7 +370,8 @@ impl Bench {
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
             let rows = cases.iter().zip(&block);
-            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks(), model));
+            let rows =
+                rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks(), model));
             report.block(rows.collect(), wrong)?;
             if dead {
                 break;
