@@ -141,7 +141,12 @@ struct Turn {
 }
 
 /// The same for Rayon, called from one of its threads.
-fn rayon_turn(pool: &rayon::ThreadPool, sum: &mut [f64], x: [&mut [f64]; 2], calls: usize) -> Vec<f64> {
+fn rayon_turn(
+    pool: &rayon::ThreadPool,
+    sum: &mut [f64],
+    x: [&mut [f64]; 2],
+    calls: usize,
+) -> Vec<f64> {
     let half = sum.len() / 2;
     let x = x.map(std::sync::Mutex::new);
     let call = |call: usize| {
@@ -203,9 +208,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (low, high) = sum.split_at_mut(n / 2);
             let [a, b] = &mut ours;
             let mut items = [(low, &mut a[..]), (high, &mut b[..])];
-            let turns = team.run_with(&mut items, |comm, (part, x)| {
-                turn(comm, part, &flags, x, calls)
-            })?;
+            let turns =
+                team.run_with(&mut items, |comm, (part, x)| turn(comm, part, &flags, x, calls))?;
             let Some(turn) = turns.into_iter().next() else { continue };
             // Rayon's turn stands between the exchange before it and the next one.
             let stays = |a: f64, b: f64| (a / b).max(b / a) < 1.3;

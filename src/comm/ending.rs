@@ -62,10 +62,7 @@ pub(crate) fn compare<'a>(
 }
 
 #[cold]
-fn what_differs<'a>(
-    fabric: &Fabric,
-    account: impl Fn(usize) -> &'a Account,
-) -> Result<(), Error> {
+fn what_differs<'a>(fabric: &Fabric, account: impl Fn(usize) -> &'a Account) -> Result<(), Error> {
     let p = fabric.size();
     let differs = |rank: usize| account(rank).calls() != account(0).calls();
     if let Some(rank) = (1..p).find(|&rank| differs(rank)) {

@@ -2,7 +2,7 @@
 //! everybody, in one step, and takes what it needs. For vectors that are copied to
 //! the peers (up to [`EAGER`] bytes); the all-reduce is in `small.rs`.
 
-use super::small::{Tree, combine_all, copy, get, put};
+use super::small::{Tree, combine_all, copy, get, join, put};
 use crate::element::Element;
 use crate::engine::Guard;
 use crate::fabric::{Begun, Port, Stop};
@@ -76,14 +76,17 @@ pub(super) fn scan<T: Element, O: Operator<T>>(
         all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
     }
     let operands = rank + usize::from(inclusive);
-    if operands == 0 {
-        if let Some(identity) = identity {
-            buf.fill(*identity);
-        }
-    } else {
+    match (rank, inclusive) {
+        (0, true) => {}
+        (0, false) => identity.into_iter().for_each(|identity| buf.fill(*identity)),
+        // Two ranks, as a rule.
+        // SAFETY: as below.
+        (1, true) => unsafe { join(all[0], buf, true, op) },
+        // SAFETY: as below.
+        (1, false) => unsafe { get(all[0], buf) },
         // SAFETY: the peers show as many elements of the same type (fingerprint
         // and length agree) until we show something again.
-        unsafe { combine_all(rank, all, buf, op, Tree::Prefix(operands)) };
+        _ => unsafe { combine_all(rank, all, buf, op, Tree::Prefix(operands)) },
     }
     guard.disarm();
     Ok(())

@@ -165,7 +165,12 @@ pub(super) fn copy<T: Element>(from: &[T], to: &mut [T]) {
 /// There are as many elements of `T` at `body` as in `own`, and nobody writes
 /// them now.
 #[inline(always)]
-unsafe fn join<T: Element, O: Operator<T>>(body: *const u8, own: &mut [T], left: bool, op: &O) {
+pub(super) unsafe fn join<T: Element, O: Operator<T>>(
+    body: *const u8,
+    own: &mut [T],
+    left: bool,
+    op: &O,
+) {
     let got = body.cast::<T>();
     let combine = |own: &mut T, got| {
         *own = if left { op.combine(got, *own) } else { op.combine(*own, got) };

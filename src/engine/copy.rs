@@ -76,11 +76,7 @@ unsafe fn avx(dst: *mut u8, src: *const u8, bytes: usize) {
     }
     // SAFETY: as for the head.
     unsafe {
-        std::ptr::copy_nonoverlapping(
-            src.wrapping_add(done),
-            dst.wrapping_add(done),
-            bytes - done,
-        );
+        std::ptr::copy_nonoverlapping(src.wrapping_add(done), dst.wrapping_add(done), bytes - done);
     };
 }
 
