@@ -67,6 +67,12 @@ fn counted_broadcasts(comms: &mut [Comm], x: &mut [f64]) {
     comms[1].broadcast(&mut x[..1], 0);
 }
 
+/// One rank alone: what the caller of a run does.
+#[inline(never)]
+fn counted_run(team: &Team) {
+    team.run(|_| ()).expect("nothing can go wrong");
+}
+
 type Both = fn(&mut [Comm], &mut [f64]);
 
 /// What two ranks on one thread do.
@@ -79,7 +85,7 @@ const PAIRS: &[(&str, Both)] = &[
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let [name, calls] = &args[..] else {
-        let names = CASES.iter().map(|c| c.0).chain(PAIRS.iter().map(|p| p.0));
+        let names = CASES.iter().map(|c| c.0).chain(PAIRS.iter().map(|p| p.0)).chain(["run-alone"]);
         println!("{}", names.collect::<Vec<_>>().join(" "));
         return Ok(());
     };
@@ -90,6 +96,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for _ in 0..calls {
             pair(&mut comms, black_box(x));
         }
+        return Ok(());
+    }
+    if name == "run-alone" {
+        let team = Team::builder().ranks(1).build()?;
+        (0..calls).for_each(|_| counted_run(black_box(&team)));
         return Ok(());
     }
     let Some(&(_, ranks, call, uncounted)) = CASES.iter().find(|c| c.0 == name) else {

@@ -83,9 +83,10 @@ impl Drop for Crowd {
     }
 }
 
-/// Whether spinning would keep another rank of this process from its core.
-pub(crate) fn is_crowded() -> bool {
-    RUNNING.load(Ordering::Relaxed) > CORES.load(Ordering::Relaxed)
+/// Whether spinning would keep another rank of this process from its core, with
+/// `more` ranks that are not counted yet.
+pub(crate) fn is_crowded_by(more: usize) -> bool {
+    RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)
 }
 
 /// One wait, after the first looks have failed.
@@ -209,7 +210,7 @@ impl Patience {
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
-        !is_crowded() && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
+        !is_crowded_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
     }
 }
 

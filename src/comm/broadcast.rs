@@ -49,8 +49,8 @@ impl Comm {
                 return;
             }
             if bytes <= EAGER && bytes < self.tuning.broadcast_fused {
-                if self.enter(sig, at, params)
-                    && let Err(stop) = small::spread(&mut self.port, buf, root)
+                if let Some(begun) = self.begin(sig, at, params)
+                    && let Err(stop) = small::spread(&mut self.port, begun, buf, root)
                 {
                     self.stop(stop);
                 }

@@ -47,6 +47,23 @@ pub(crate) fn compare<'a>(
     account: impl Fn(usize) -> &'a Account,
 ) -> Result<(), Error> {
     let p = fabric.size();
+    // All is well, as a rule: one look at each account.
+    let (made, unsent) = (account(0).calls(), account(0).unsent.load(Relaxed));
+    let mut balance = account(0).balance();
+    let alike = (1..p).all(|rank| {
+        let account = account(rank);
+        balance = balance.wrapping_add(account.balance());
+        account.calls() == made && account.unsent.load(Relaxed) == unsent
+    });
+    if alike && balance == 0 {
+        return Ok(());
+    }
+    what_differs(fabric, account)
+}
+
+#[cold]
+fn what_differs<'a>(fabric: &Fabric, account: impl Fn(usize) -> &'a Account) -> Result<(), Error> {
+    let p = fabric.size();
     let differs = |rank: usize| account(rank).calls() != account(0).calls();
     if let Some(rank) = (1..p).find(|&rank| differs(rank)) {
         // The first to have made more calls than another.

@@ -2,14 +2,13 @@
 //! everybody, in one step, and takes what it needs. For vectors that are copied to
 //! the peers (up to [`EAGER`] bytes); the all-reduce is in `small.rs`.
 
-use super::small::{copy, get, put};
+use super::small::{Tree, combine_all, copy, get, join, put};
 use crate::element::Element;
 use crate::engine::Guard;
 use crate::fabric::{Begun, Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::order::by_tree;
 
 /// Everybody's `mine`, in rank order, into `all`, which has room for as many.
 #[inline(always)]
@@ -77,19 +76,17 @@ pub(super) fn scan<T: Element, O: Operator<T>>(
         all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
     }
     let operands = rank + usize::from(inclusive);
-    for (i, own) in buf.iter_mut().enumerate() {
-        let mut value = |r: usize| {
-            if r == rank {
-                return *own;
-            }
-            // SAFETY: the peer shows as many elements of the same type
-            // (fingerprint and length agree) until we show something again.
-            unsafe { all[r].cast::<T>().add(i).read_unaligned() }
-        };
-        match operands {
-            0 => identity.into_iter().for_each(|identity| *own = *identity),
-            n => *own = by_tree(0, n, &mut value, &mut |a, b| op.combine(a, b)),
-        }
+    match (rank, inclusive) {
+        (0, true) => {}
+        (0, false) => identity.into_iter().for_each(|identity| buf.fill(*identity)),
+        // Two ranks, as a rule.
+        // SAFETY: as below.
+        (1, true) => unsafe { join(all[0], buf, true, op) },
+        // SAFETY: as below.
+        (1, false) => unsafe { get(all[0], buf) },
+        // SAFETY: the peers show as many elements of the same type (fingerprint
+        // and length agree) until we show something again.
+        _ => unsafe { combine_all(rank, all, buf, op, Tree::Prefix(operands)) },
     }
     guard.disarm();
     Ok(())

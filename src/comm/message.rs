@@ -3,6 +3,7 @@
 use super::Comm;
 use super::small::{get, put};
 use crate::element::Element;
+use crate::engine::copy;
 use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
 use crate::mailbox::EAGER;
 use std::panic::Location;
@@ -248,7 +249,7 @@ fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), 
             // SAFETY: the sender posted a slice of as many elements of the
             // same type (fingerprint and length agree), and keeps it until we
             // consume; `post` sends no lists.
-            unsafe { std::ptr::copy_nonoverlapping(words.at.cast(), data.as_mut_ptr(), data.len()) }
+            unsafe { copy(data.as_mut_ptr().cast(), words.at, bytes) }
         })
     }
 }

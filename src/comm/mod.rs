@@ -262,7 +262,7 @@ impl Comm {
     }
 
     pub(crate) fn fabric_id(&self) -> u64 {
-        self.port.fabric().id()
+        self.port.id()
     }
 
     pub(crate) fn is_dead(&self) -> bool {

@@ -5,7 +5,8 @@ use super::{Choice, Comm, small};
 use crate::element::Element;
 use crate::engine::fused::{self, Parts};
 use crate::engine::{Buffers, Cut, Kernel, execute};
-use crate::fabric::{Check, Params, Shape, Sig, Stop};
+use crate::fabric::{Begun, Check, Params, Shape, Sig, Stop};
+use crate::mailbox::EAGER;
 use crate::net::{Fold, Number};
 use crate::schedule::{Algorithm, Operation};
 use crate::topology::Extents;
@@ -142,18 +143,20 @@ impl Comm {
         input: *const u8,
         output: *mut u8,
     ) {
+        let bytes = match task.cut {
+            Cut::Vector(n) | Cut::Equal(n) => n.saturating_mul(kernel.size()),
+            Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
+        };
+        // What is longer goes by no plan, as a rule.
+        let may_be_known = bytes <= EAGER || self.size() == 1;
         // SAFETY: passed on.
-        if self.is_auto() && unsafe { self.again(task, kernel, input, output) } {
+        if self.is_auto() && may_be_known && unsafe { self.again(task, kernel, input, output) } {
             return;
         }
         if self.is_wide() {
             // SAFETY: passed on.
             return unsafe { self.perform_wide(task, kernel, input, output) };
         }
-        let bytes = match task.cut {
-            Cut::Vector(n) | Cut::Equal(n) => n.saturating_mul(kernel.size()),
-            Cut::Varied(_) | Cut::Pairs { .. } => task.len.saturating_mul(kernel.size()),
-        };
         let algorithm = self.algorithm(task, bytes);
         let params = Params {
             own_len: match task.cut {
@@ -173,11 +176,9 @@ impl Comm {
                 if let Err(unfit) = self.fits(task, algorithm) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
-                if !self.enter(task.sig, task.at, params) {
-                    return;
-                }
+                let Some(begun) = self.begin(task.sig, task.at, params) else { return };
                 // SAFETY: passed on.
-                unsafe { self.fused(task, kernel, input, output) }
+                unsafe { self.fused(begun, task, kernel, input, output) }
             }
             Path::Schedule => {
                 if let Err(unfit) = self.prepare(task, algorithm, kernel) {
@@ -245,6 +246,7 @@ impl Comm {
     /// As [`perform`](Comm::perform).
     unsafe fn fused(
         &mut self,
+        begun: Begun,
         task: &Task<'_>,
         kernel: &Kernel<'_>,
         input: *const u8,
@@ -255,6 +257,7 @@ impl Comm {
         let call = fused::Call {
             stream: footprint(task, p, kernel.size()) >= self.tuning.stream_from,
             port: &mut self.port,
+            begun,
             kernel,
             all: &mut self.addresses,
             scratch,

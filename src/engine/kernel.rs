@@ -10,6 +10,7 @@
 //! On aarch64 the baseline has NEON. AVX-512 was measured with a prototype and
 //! gained nothing over AVX2 (such loops wait for memory), so it is left out.
 
+use super::copy::copy;
 use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;
@@ -109,7 +110,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn copy(&self, dst: *mut u8, src: *const u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, n * self.size) }
+        unsafe { copy(dst, src, n * self.size) }
     }
 
     /// dst[i] = value for `n` elements.

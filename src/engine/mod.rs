@@ -13,6 +13,7 @@
 //! once per slice.
 
 mod bind;
+mod copy;
 mod cut;
 mod execute;
 pub(crate) mod fixed;
@@ -28,6 +29,7 @@ mod verify;
 pub use hazard::{Hazard, check_hazards};
 
 pub(crate) use bind::bind;
+pub(crate) use copy::copy;
 pub(crate) use cut::Cut;
 pub(crate) use execute::{Buffers, Guard, execute};
 pub(crate) use kernel::Kernel;

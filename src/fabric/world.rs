@@ -7,7 +7,7 @@ use crate::error::{Error, say};
 use crate::standing::{Doing, Standing};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
-use crate::wait::is_crowded;
+use crate::wait::is_crowded_by;
 use crossbeam_utils::CachePadded;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -157,10 +157,11 @@ impl World {
         self.crowded.load(Ordering::Relaxed)
     }
 
-    /// Begins the next run and returns its number. Only while no rank runs.
-    pub(crate) fn begin(&self) -> u64 {
+    /// Begins the next run, of `ranks` ranks that are not in the crowd yet, and
+    /// returns its number. Only while no rank runs.
+    pub(crate) fn begin(&self, ranks: usize) -> u64 {
         // Only if it is news: the ranks of the run before may still have the line.
-        let crowded = is_crowded();
+        let crowded = is_crowded_by(ranks);
         if crowded != self.is_crowded() {
             self.crowded.store(crowded, Ordering::Relaxed);
         }

@@ -346,6 +346,24 @@ impl<'a> Link<'a> {
         false
     }
 
+    /// [`poll_for`](Link::poll_for) for a payload that goes on in the slot's second
+    /// line: that one is fetched as the first is, so that both come at the same time.
+    #[inline(always)]
+    pub(crate) fn poll_two_lines_for(&mut self, looks: u32) -> bool {
+        let n = self.end.rx.wrapping_add(1);
+        let slot = self.inc.slot(n);
+        for _ in 0..looks {
+            slot.fetch_second_line();
+            // Ordering: as in `poll`.
+            let word = slot.word.load(Ordering::Acquire);
+            if word as u32 == n {
+                self.end.learn((word >> 32) as u32);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Reads the message that [`poll`](Link::poll) announced: its header and a
     /// pointer to its [`INLINE`] payload bytes, aligned to 8.
     #[inline(always)]

@@ -62,6 +62,12 @@ pub struct Tuning {
     /// results go round the caches (streaming stores), where they are not
     /// written in place. Default: the largest cache that cores share.
     pub stream_from: usize,
+    /// Below this a broadcast, reduction, scatter or gather that no fused path and
+    /// no mailbox serves goes between the root and each rank (`BC-NAIVE`, ..),
+    /// and an all-to-all with all at once: where ranks wait for their turn on a core,
+    /// each step costs a turn.
+    /// Default: 0; with more ranks than cores, 32 KiB.
+    pub star_below: usize,
 }
 
 /// The least that is worth a look at the boards: what no longer travels in a
@@ -89,6 +95,7 @@ impl Default for Tuning {
             many_ranks: 16,
             many_ranks_fused: 2 << 10,
             stream_from: 32 << 20,
+            star_below: 0,
         }
     }
 }
@@ -101,7 +108,8 @@ impl Tuning {
         Tuning {
             broadcast_fused: 1 << 20,
             reduce_fused: 128 << 10,
-            shift_fused: 16 << 10,
+            shift_fused: 64 << 10,
+            star_below: 32 << 10,
             ..Tuning::default()
         }
     }
@@ -166,10 +174,13 @@ pub(crate) fn auto(tuning: &Tuning, call: &Call) -> Algorithm {
     use Algorithm as A;
     let &Call { operation, ranks, bytes, commutative, varied, idle } = call;
     let fused = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
+    let star = bytes < tuning.star_below;
     match operation {
         Operation::Broadcast if fused => A::BC_FUSED,
+        Operation::Broadcast if star => A::BC_NAIVE,
         Operation::Broadcast => A::BC_ANY,
         Operation::Reduce if fused => A::RED_FUSED,
+        Operation::Reduce if star => A::RED_NAIVE,
         Operation::Reduce => A::RED_ANY,
         Operation::AllGather if fused => A::AG_FUSED,
         Operation::AllGather => A::AG_ANY,
@@ -182,10 +193,13 @@ pub(crate) fn auto(tuning: &Tuning, call: &Call) -> Algorithm {
         Operation::Scan | Operation::ExclusiveScan if fused => A::SCAN_FUSED,
         Operation::Scan | Operation::ExclusiveScan => A::SCAN_HCUBE,
         Operation::Scatter if fused => A::SC_FUSED,
+        Operation::Scatter if star => A::SC_NAIVE,
         Operation::Scatter => A::SC_ANY,
         Operation::Gather if fused => A::GA_FUSED,
+        Operation::Gather if star => A::GA_NAIVE,
         Operation::Gather => A::GA_ANY,
-        Operation::AllToAll if fused => A::TX_FUSED,
+        Operation::AllToAll if fused || (star && ranks >= 8) => A::TX_FUSED,
+        Operation::AllToAll if star && !varied => A::TX_AP_RING,
         Operation::AllToAll if bytes <= crate::mailbox::INLINE && ranks >= 8 && !varied => {
             A::TX_BRUCK
         }
@@ -205,7 +219,9 @@ mod tests {
     fn the_choice_serves() {
         let never = usize::MAX;
         for many_ranks in [1, never] {
-            let tuning = Tuning { many_ranks, many_ranks_fused: never, ..Tuning::default() };
+            let star_below = many_ranks;
+            let tuning =
+                Tuning { many_ranks, many_ranks_fused: never, star_below, ..Tuning::default() };
             for operation in Operation::ALL {
                 for (ranks, bytes) in [(2, 0), (2, 41), (8, 8), (16, 100), (3, 1 << 20)] {
                     for commutative in [true, false] {

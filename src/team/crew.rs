@@ -438,14 +438,13 @@ impl Team {
         };
         let _outer = self.bind_caller();
         let shared = &*self.shared;
-        let _crowd = Crowd::enter(self.size());
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.move_in() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(Job::MoveIn) };
             shared.dispatch.await_done(shared.wait);
         }
-        let run = shared.world.begin();
+        let run = shared.world.begin(self.size());
         // SAFETY: only the type changes, by a lifetime; no worker uses the
         // pointer after `await_done`, which comes before this frame ends
         // (nothing in between unwinds: `take_part` catches).
@@ -454,6 +453,9 @@ impl Team {
         // SAFETY: the lock makes this the only caller; `await_done` ended the
         // job before.
         unsafe { shared.dispatch.start(Job::Run(body, run)) };
+        // Not before: the workers are on their way meanwhile. Of two teams that start
+        // at once neither may see the other when it begins; waits look again.
+        let _crowd = Crowd::enter(self.size());
         shared.take_part(0, run, &mut comm, body);
         shared.dispatch.await_done(shared.wait);
         let result = shared.verdict(run, comm.fabric());

@@ -21,7 +21,7 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     let rules = Arc::new(Rules::new(builder.tuning, profile.profile, tuning));
     let world = Arc::new(World::new(ranks).with_deadline(builder.deadline));
-    let run = world.begin();
+    let run = world.begin(ranks);
     let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
     let fabric = Arc::new(fabric);
     Ok(beds

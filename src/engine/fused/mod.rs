@@ -38,7 +38,7 @@ use super::execute::Guard;
 use super::kernel::Kernel;
 use super::stream;
 pub(crate) use crate::dist::chunk;
-use crate::fabric::{Port, Stop};
+use crate::fabric::{Begun, Port, Stop};
 use std::ops::Range;
 
 /// Bytes that are worked on over all ranks before the next are begun, where
@@ -132,6 +132,8 @@ impl<'a> Parts<'a> {
 /// What all fused calls need.
 pub(crate) struct Call<'a> {
     pub(crate) port: &'a mut Port,
+    /// The call, which goes on record once its notice is out.
+    pub(crate) begun: Begun,
     pub(crate) kernel: &'a Kernel<'a>,
     /// Room for everybody's address.
     pub(crate) all: &'a mut Vec<*mut u8>,
@@ -171,18 +173,20 @@ impl Call<'_> {
         len: usize,
         work: impl FnOnce(&Work<'_>, &[*mut u8], *mut u8),
     ) -> Result<(), Stop> {
-        let Call { port, kernel, all, scratch, stream } = self;
+        let Call { port, begun, kernel, all, scratch, stream } = self;
         // The operator is user code, but for kernels that only move.
         let guard = Guard::around_user_code(port);
         let port = &mut *guard.port;
         port.show(own.0, own.1, len);
+        port.note(begun);
         let (rank, p) = (port.rank(), port.size());
-        all.clear();
-        all.resize(p, own.0);
+        if all.len() != p {
+            all.resize(p, own.0);
+        }
+        all[rank] = own.0;
         let mut second = own.1;
         // Each begins with its successor, so that not all look at one board.
-        for d in 1..p {
-            let peer = (rank + d) % p;
+        for peer in (rank + 1..p).chain(0..rank) {
             let shown = port.notice(peer, Some(len))?;
             all[peer] = shown.a;
             if peer == 0 {

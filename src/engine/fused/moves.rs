@@ -40,15 +40,15 @@ fn from_everybody(
     own: (*mut u8, *mut u8, usize),
     mut take: impl FnMut(&Work<'_>, &Port, usize, (*mut u8, *mut u8, usize)) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
-    let Call { port, kernel, scratch, stream, .. } = call;
+    let Call { port, begun, kernel, scratch, stream, .. } = call;
     let guard = Guard::new(port);
     let port = &mut *guard.port;
     let (rank, p) = (port.rank(), port.size());
     let work = Work { kernel, rank, p, scratch, stream };
     port.show(own.0, own.1, own.2);
+    port.note(begun);
     take(&work, port, rank, own)?;
-    for d in 1..p {
-        let peer = (rank + d) % p;
+    for peer in (rank + 1..p).chain(0..rank) {
         let shown = port.notice(peer, None)?;
         take(&work, port, peer, (shown.a, shown.b, shown.len))?;
     }
@@ -150,7 +150,7 @@ fn with_root(
     parts: Parts<'_>,
     block: impl FnOnce(&Work<'_>, *mut u8, usize),
 ) -> Result<(), Stop> {
-    let Call { port, kernel, scratch, stream, .. } = call;
+    let Call { port, begun, kernel, scratch, stream, .. } = call;
     let guard = Guard::new(port);
     let port = &mut *guard.port;
     let (rank, p) = (port.rank(), port.size());
@@ -158,12 +158,14 @@ fn with_root(
     let own = parts.range(rank);
     if rank == root {
         port.show(buf, parts.shown(), parts.total(p));
+        port.note(begun);
         block(&work, work.at(buf, own.start), own.len());
         // In this order: two ranks that both take themselves for the root then
         // wait for each other, which is noticed.
         port.close()?;
         port.finish();
     } else {
+        port.note(begun);
         let shown = port.notice(root, Some(parts.total(p)))?;
         // SAFETY: the root is in the same call (fingerprint), shows its counts
         // if we have some, and keeps them until all have finished.

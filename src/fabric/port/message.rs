@@ -1,7 +1,7 @@
 //! Messages between two ranks, by their channels.
 
 use super::super::sig::{Check, Kind};
-use super::payload::{LONG, Own, Shelved, Words, offset, pack};
+use super::payload::{FIRST, LONG, Own, Shelved, Words, offset, pack};
 use super::{Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
@@ -85,7 +85,11 @@ impl Port {
     ) -> Result<R, Stop> {
         let own = Own { header: self.header(Kind::copied(len * size)), sig: self.sig, len };
         let bytes = len * size;
-        self.await_message(peer)?;
+        if bytes > FIRST && bytes <= LONG {
+            self.await_two_lines(peer)?;
+        } else {
+            self.await_message(peer)?;
+        }
         let at = &mut self.peers[peer];
         let mut link = at.link();
         let taken = link.read(
@@ -165,6 +169,14 @@ impl Port {
     #[inline(always)]
     fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].link().poll_for(self.looks) {
+            return Ok(());
+        }
+        self.wait_more(peer, &mut |peer| peer.link().poll())
+    }
+
+    #[inline(always)]
+    fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
+        if self.peers[peer].link().poll_two_lines_for(self.looks) {
             return Ok(());
         }
         self.wait_more(peer, &mut |peer| peer.link().poll())

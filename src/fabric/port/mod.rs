@@ -197,6 +197,12 @@ impl Port {
         &self.fabric
     }
 
+    /// The fabric's id.
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     #[inline(always)]
     pub(crate) fn run(&self) -> u64 {
         self.run

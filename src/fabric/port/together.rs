@@ -151,8 +151,8 @@ impl Port {
     /// Waits until all peers have finished this call: the board is free again.
     #[inline(always)]
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
-        for d in 1..self.size() {
-            self.await_finished((self.rank + d) % self.size())?;
+        for peer in (self.rank + 1..self.size()).chain(0..self.rank) {
+            self.await_finished(peer)?;
         }
         self.open = None;
         Ok(())

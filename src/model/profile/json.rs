@@ -14,7 +14,7 @@ const OLDEST: u64 = 1;
 type Size = fn(&mut Tuning) -> &mut usize;
 
 /// The sizes by name; in the file `null` stands for the largest number: never.
-const SIZES: [(&str, Size); 13] = [
+const SIZES: [(&str, Size); 14] = [
     ("broadcast_fused", |t| &mut t.broadcast_fused),
     ("reduce_fused", |t| &mut t.reduce_fused),
     ("all_gather_fused", |t| &mut t.all_gather_fused),
@@ -28,7 +28,11 @@ const SIZES: [(&str, Size); 13] = [
     ("many_ranks", |t| &mut t.many_ranks),
     ("many_ranks_fused", |t| &mut t.many_ranks_fused),
     ("stream_from", |t| &mut t.stream_from),
+    (STAR, |t| &mut t.star_below),
 ];
+
+/// The one that older files do not have.
+const STAR: &str = "star_below";
 
 /// No profile needs more; a device file may have no end.
 const MOST_BYTES: u64 = 16 << 20;
@@ -190,6 +194,7 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
         for (name, field) in SIZES {
             *field(&mut tuning) = match map.find(name) {
                 Some(value) if value.kind().is_null() => usize::MAX,
+                None if name == STAR => Tuning::default().star_below,
                 _ => map.whole(name)?,
             };
         }

@@ -10,7 +10,7 @@ pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
 pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank: fn(&mut Port)) {
     crate::lean::reset();
     let world = Arc::new(World::new(p).with_deadline(deadline));
-    let run = world.begin();
+    let run = world.begin(0);
     let (fabric, beds) = Fabric::new(world, (0..p).collect(), false);
     let fabric = Arc::new(fabric);
     let mut parts = beds.into_iter().enumerate().map(|(r, bed)| {
@@ -292,7 +292,7 @@ pub(super) fn reader_fails(port: &mut Port) {
 /// not by the word.
 pub(super) fn cause_of_poison() {
     let world = Arc::new(World::new(2));
-    let run = world.begin();
+    let run = world.begin(0);
     let other = thread::spawn({
         let world = world.clone();
         move || assert!(world.poison(run, 1, Some(Error(1))).is_none())
