@@ -209,9 +209,9 @@ impl Ft {
         if sums.len() != self.iterations || !rest.is_empty() {
             return None;
         }
-        let error = (1..).zip(sums).fold(0.0, |worst, (t, &[re, im])| {
-            self.judge(t, Complex64::new(re, im), worst)
-        });
+        let error = (1..)
+            .zip(sums)
+            .fold(0.0, |worst, (t, &[re, im])| self.judge(t, Complex64::new(re, im), worst));
         Some(Outcome::new(seconds, error, 1e-12))
     }
 

@@ -343,7 +343,8 @@ impl Grids {
         for k in 1..top {
             self.correct(comm, k);
         }
-        let squares = if self.sweep.is_some() { self.sweep(is_last) } else { self.steps(comm, is_last) };
+        let squares =
+            if self.sweep.is_some() { self.sweep(is_last) } else { self.steps(comm, is_last) };
         match (is_last, &self.sweep) {
             (true, _) => {}
             (false, None) => {

@@ -6,7 +6,8 @@ use std::path::Path;
 /// A square symmetric matrix of real numbers, or in one line what is wrong with the file.
 pub(crate) fn read(path: &Path) -> Result<CsMat<f64>, String> {
     // Matrices may have a folder of their own.
-    let in_folder = std::env::var_os("PHALANX_MATRICES").map(|folder| Path::new(&folder).join(path));
+    let in_folder =
+        std::env::var_os("PHALANX_MATRICES").map(|folder| Path::new(&folder).join(path));
     let path = in_folder.as_deref().filter(|it| !path.exists() && it.exists()).unwrap_or(path);
     let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
