@@ -48,10 +48,10 @@ struct Arguments {
     #[arg(long, value_name = "P,P,..", value_delimiter = ',', value_parser = ranks)]
     check_p: Vec<usize>,
     /// Draws the residual over the steps
-    #[arg(long)]
+    #[arg(long, conflicts_with = "check_p")]
     plot: bool,
     /// Writes the residual of each step, tab-separated
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "check_p")]
     history: Option<PathBuf>,
 }
 
