@@ -64,7 +64,7 @@ pub struct Tuning {
     pub stream_from: usize,
     /// Below this a broadcast, reduction, scatter or gather that no fused path and
     /// no mailbox serves goes between the root and each rank (`BC-NAIVE`, ..),
-    /// and an all-to-all with all at once: where ranks wait for their turn on a core,
+    /// and an all-to-all of fewer than 8 with all at once: where ranks wait for their turn on a core,
     /// each step costs a turn.
     /// Default: 0; with more ranks than cores, 32 KiB.
     pub star_below: usize,
@@ -198,8 +198,8 @@ pub(crate) fn auto(tuning: &Tuning, call: &Call) -> Algorithm {
         Operation::Gather if fused => A::GA_FUSED,
         Operation::Gather if star => A::GA_NAIVE,
         Operation::Gather => A::GA_ANY,
-        Operation::AllToAll if fused || (star && ranks >= 8) => A::TX_FUSED,
-        Operation::AllToAll if star && !varied => A::TX_AP_RING,
+        Operation::AllToAll if fused => A::TX_FUSED,
+        Operation::AllToAll if star && ranks < 8 && !varied => A::TX_AP_RING,
         Operation::AllToAll if bytes <= crate::mailbox::INLINE && ranks >= 8 && !varied => {
             A::TX_BRUCK
         }
