@@ -24,7 +24,7 @@ fn rows(args: &str) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> =
         lines.map(|line| line.split('\t').map(String::from).collect()).collect();
     for row in &rows {
-        assert_eq!(row.len(), 27, "{row:?}");
+        assert_eq!(row.len(), 28, "{row:?}");
         assert_eq!(row[14], "0", "wrong elements: {row:?}");
         let ns: Vec<f64> = row[8..12].iter().map(|cell| cell.parse().unwrap()).collect();
         assert!(ns[0] > 0.0 && ns.is_sorted(), "{row:?}");
