@@ -234,7 +234,9 @@ fn every_number_of_ranks_is_on_the_page_beside_the_model() {
         let predicted = serde_json::json!({
             "op": "all-reduce", "algorithm": "auto", "ranks": 4, "bytes": 8, "place": "any", "ns": 500.0,
         });
-        run["predictions"]["rows"].as_array_mut().unwrap().push(predicted);
+        let rows = run["predictions"]["rows"].as_array_mut().unwrap();
+        rows.retain(|row| row["ranks"] != 4);
+        rows.push(predicted);
     });
     assert_eq!(html.matches("<section id=\"across\">").count(), 1);
     assert!(html.contains("href=\"#across\"") && html.contains("<option value=\"8\">8 B</option>"));

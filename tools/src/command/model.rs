@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::model::validate::{self, Setup, Validation};
-use crate::model::{page, scale, worth};
+use crate::model::{page, placed, scale, worth};
 use crate::names;
 use crate::output::{Format, OutputArgs};
 use crate::paper::{ids, table};
@@ -11,7 +11,7 @@ use crate::size;
 use crate::source::{SourceArgs, summary};
 use phalanx::machine::Machine;
 use phalanx::model::{CostsError, Effect, Effects, MachineCosts, Simulation};
-use phalanx::placement::{Placement, assign, hierarchy};
+use phalanx::placement::{Placement, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ impl Model {
 
     fn ranking(&self, operation: Operation, only: Option<Algorithm>) -> Result<(), Failure> {
         let (machine, costs, note) = self.costs()?;
-        let ranks = assign(&self.placement, &machine, self.p).map_err(Failure::usage)?;
+        let ranks = placed(&self.placement, &machine, self.p)?;
         let without = |set: Effects, e: &Effect| set.without(*e);
         let base = Simulation::new(&machine, &ranks, &costs).map_err(Failure::usage)?;
         let effects = self.without.iter().fold(Effects::ALL.without(Effect::Spread), without);

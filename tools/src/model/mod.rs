@@ -21,3 +21,22 @@ mod sensitivity;
 pub(crate) mod smelt;
 pub(crate) mod validate;
 pub(crate) mod worth;
+
+use crate::failure::Failure;
+use phalanx::machine::Machine;
+use phalanx::placement::{Assignment, Placement, assign};
+
+/// `p` ranks of which each has a processing unit: the model knows no time slices.
+pub(crate) fn placed(
+    placement: &Placement,
+    machine: &Machine,
+    p: usize,
+) -> Result<Assignment, Failure> {
+    let units = machine.allowed_pus().len();
+    if p > units {
+        return Err(Failure::usage(format!(
+            "-p {p}: the model gives every rank a processing unit, and there are {units}"
+        )));
+    }
+    assign(placement, machine, p).map_err(Failure::usage)
+}

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use phalanx::machine::Machine;
 use phalanx::model::{CostsError, MachineCosts, Simulation};
-use phalanx::placement::{Placement, assign, hierarchy};
+use phalanx::placement::{Placement, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request};
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 pub(crate) fn rows(p: usize) -> Result<Vec<Row>, Failure> {
     let machine = Machine::from_synthetic(SHAPE).map_err(Failure::run)?;
     let costs = MachineCosts::named(COSTS).map_err(Failure::run)?;
-    let ranks = assign(&Placement::Compact, &machine, p).map_err(Failure::usage)?;
+    let ranks = super::placed(&Placement::Compact, &machine, p)?;
     let simulation = Simulation::new(&machine, &ranks, costs).map_err(Failure::run)?;
     let groups = hierarchy(&machine, &ranks);
     let mut all = Vec::new();
