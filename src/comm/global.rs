@@ -153,7 +153,8 @@ impl Comm {
         mine: &[T],
         f: impl for<'a> FnOnce(Global<'a, T>) -> R,
     ) -> R {
-        self.with_peers(mine, |peers| {
+        let sig = const { &Sig::of::<T>("with_global", "", "") };
+        self.show_all(sig, Location::caller(), mine, |peers| {
             let mut starts = vec![0];
             // Slices of elements without a size may have any length.
             starts.extend(peers.iter().scan(0usize, |end, part| {
@@ -208,7 +209,7 @@ impl Comm {
         if !good {
             self.nothing_to_return();
         }
-        self.with_peers(mine, |peers| {
+        self.show_all(sig, at, mine, |peers| {
             for (rank, part) in peers.iter().enumerate() {
                 let (n, wanted) = (part.len(), distribution.count(rank));
                 assert!(

@@ -134,7 +134,17 @@ impl Comm {
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
         let sig = const { &Sig::of::<T>("with_peers", "", "") };
-        let at = Location::caller();
+        self.show_all(sig, Location::caller(), mine, f)
+    }
+
+    /// [`with_peers`](Comm::with_peers), under the name of `sig`.
+    pub(super) fn show_all<T: Element, R>(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        mine: &[T],
+        f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
+    ) -> R {
         if self.is_wide() {
             return self.with_peers_wide(sig, at, mine, f);
         }

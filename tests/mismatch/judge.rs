@@ -109,9 +109,12 @@ fn method(call: Call) -> &'static str {
         AllToAllVaried => "all_to_all_varied_into",
         Shift => "shift",
         WithPeers => "with_peers",
+        WithGlobal => "with_global",
         WithRoot => "with_root",
+        FixedReduce => "fixed_reduce",
         Split => "split",
         Exchange => "exchange",
+        ExchangeHalo => "exchange_halo",
         SendRecv => "send",
     }
 }

@@ -160,7 +160,7 @@ fn the_table_is_up_to_date() {
         one too many) and the last call of the other.\n\
         - `S`: messages; a mismatch, a deadlock, `Left` or `Unreceived`, with the odd rank and source lines.\n\
         - `v`: the view may come to the same algorithm, or not fit; else `M`.\n\
-        - `.`: the call has no such thing (or may differ in it: the length of a view).\n";
+        - `.`: the call has no such thing (or may differ in it: the length of a view, or of a part of a sum).\n";
     let there = include_str!("table.txt");
     if text != there {
         println!("{text}");

@@ -1,5 +1,6 @@
 //! What a rank can say in one call, in words that a table can be made of.
 
+use phalanx::dist::Halo;
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element, op};
 
@@ -27,17 +28,22 @@ pub(crate) enum Call {
     AllToAllVaried,
     Shift,
     WithPeers,
+    WithGlobal,
     WithRoot,
+    /// Of parts that follow one another, with any operator.
+    FixedReduce,
     Split,
     /// With the neighbours on a ring.
     Exchange,
+    /// Of a field of two dimensions, with the neighbours on a line.
+    ExchangeHalo,
     /// From each even rank to the next.
     SendRecv,
 }
 
 pub(crate) use Call::*;
 
-pub(crate) const CALLS: [Call; 25] = [
+pub(crate) const CALLS: [Call; 28] = [
     Barrier,
     BarrierWhile,
     Broadcast,
@@ -59,24 +65,27 @@ pub(crate) const CALLS: [Call; 25] = [
     AllToAllVaried,
     Shift,
     WithPeers,
+    WithGlobal,
     WithRoot,
+    FixedReduce,
     Split,
     Exchange,
+    ExchangeHalo,
     SendRecv,
 ];
 
 impl Call {
     pub(crate) fn is_message(self) -> bool {
-        matches!(self, Exchange | SendRecv)
+        matches!(self, Exchange | ExchangeHalo | SendRecv)
     }
 
     pub(crate) fn has_data(self) -> bool {
         !matches!(self, Barrier | BarrierWhile | Split)
     }
 
-    /// Lengths that must agree; views may be of different ones.
+    /// Lengths that must agree; views, and parts of a vector, may be of different ones.
     pub(crate) fn has_length(self) -> bool {
-        self.has_data() && !matches!(self, WithPeers | WithRoot)
+        self.has_data() && !matches!(self, WithPeers | WithGlobal | WithRoot | FixedReduce)
     }
 
     pub(crate) fn has_operator(self) -> bool {
@@ -90,6 +99,7 @@ impl Call {
                 | ExclusiveScan
                 | ReduceScatter
                 | ReduceScatterVaried
+                | FixedReduce
         )
     }
 
@@ -118,8 +128,8 @@ impl Call {
             ReduceScatter | ReduceScatterVaried => Operation::ReduceScatter,
             AllToAll | AllToAllVaried => Operation::AllToAll,
             Shift => Operation::Shift,
-            BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithRoot | Split
-            | Exchange | SendRecv => return None,
+            BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithGlobal | WithRoot
+            | FixedReduce | Split | Exchange | ExchangeHalo | SendRecv => return None,
         })
     }
 
@@ -301,10 +311,20 @@ macro_rules! mouth {
                         comm.with_peers(&one, |all| assert!(all.iter().all(|x| x.len() < 9999)))
                     }
                     WithRoot => comm.with_root(&one, root, |x| assert!(x.len() < 9999)),
+                    WithGlobal => {
+                        comm.with_global(&one, |all| assert!(all.iter().count() < 99_999))
+                    }
+                    FixedReduce => drop(comm.fixed_reduce(&one, op, r * n)),
                     Split => drop(comm.split(0, n)),
                     Exchange => {
                         let (to, from) = ((r + root) % p, (r + p - root % p) % p);
                         comm.exchange(&one.clone(), to, &mut one, from)
+                    }
+                    ExchangeHalo => {
+                        // Faces of n + 1 cells.
+                        let halo = Halo::new(&[1, n + 1], 1);
+                        let mut field = vec![T::default(); halo.len()];
+                        comm.cart(&[p, 1], &[false, false]).exchange_halo(&mut field, &halo)
                     }
                     SendRecv if r % 2 == 0 && r + 1 < p => comm.send(&one, r + root),
                     SendRecv if r % 2 == 1 => comm.recv(&mut one, r - root),
