@@ -27,7 +27,7 @@ pub(crate) fn doubling(extents: &Extents, blocks: Run) -> Boxed {
             step
         })
     };
-    Box::new(Chain((0..extents.dimensions()).map(phase).collect()))
+    Box::new(Chain::new((0..extents.dimensions()).map(phase).collect()))
 }
 
 /// Recursive doubling on a line of any length, with the neighbours

@@ -78,7 +78,7 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize, bloc
             move |s: usize, rank: usize, out: &mut Peers| ends(same(s, rank), rank, blocks, out);
         counted(tree.steps(), peers, move |s, rank| store(hop(s, rank), rank, vec![blocks]))
     };
-    Box::new(Chain(order.iter().enumerate().map(phase).collect()))
+    Box::new(Chain::new(order.iter().enumerate().map(phase).collect()))
 }
 
 /// BC-LOOP: the from/to loop of the slides (S4 s.9), root 0 and p = 2^d. The

@@ -11,14 +11,14 @@ use crate::topology::Extents;
 /// that still has to travel in that dimension goes one position further in
 /// each step. (t_s + t_w m p/2) sum of (n_j - 1) (Eq. 4.7, 4.8, 4.9).
 pub(crate) fn by_dimension(extents: &Extents, order: &[usize]) -> Boxed {
-    Box::new(Chain(phases(extents, order)))
+    Box::new(Chain::new(phases(extents, order)))
 }
 
 /// The same with every phase padded to the longest (TX-AP-MESH).
 pub(crate) fn in_lockstep(extents: &Extents, order: &[usize]) -> Boxed {
     let steps = (0..extents.dimensions()).map(|j| extents.extent(j) - 1).max().unwrap_or(0);
     let pad = |rule| Box::new(Padded { rule, steps }) as Boxed;
-    Box::new(Chain(phases(extents, order).into_iter().map(pad).collect()))
+    Box::new(Chain::new(phases(extents, order).into_iter().map(pad).collect()))
 }
 
 fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {

@@ -10,7 +10,7 @@ use crate::topology::Extents;
 /// block. Sum of (n_j - 1) steps, t_w m (p-1) (Eq. 4.2, 4.3, 4.4). Extents
 /// `2,2,..` give the messages of Alg. 4.7; the reverse those of Alg. 4.5, 4.8.
 pub(crate) fn by_dimension(extents: &Extents, order: &[usize]) -> Boxed {
-    Box::new(Chain(phases(extents, order)))
+    Box::new(Chain::new(phases(extents, order)))
 }
 
 fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
@@ -47,7 +47,7 @@ fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
 pub(crate) fn in_lockstep(extents: &Extents, order: &[usize]) -> Boxed {
     let steps = (0..extents.dimensions()).map(|j| extents.extent(j) - 1).max().unwrap_or(0);
     let pad = |rule| Box::new(Padded { rule, steps }) as Boxed;
-    Box::new(Chain(phases(extents, order).into_iter().map(pad).collect()))
+    Box::new(Chain::new(phases(extents, order).into_iter().map(pad).collect()))
 }
 
 /// AG-LINEAR-NN: nearest neighbours on a linear array, both directions at
@@ -99,7 +99,7 @@ pub(crate) fn bruck(p: usize) -> Boxed {
 
 /// AG-NAIVE: p broadcasts one after the other, p ceil(log p) steps.
 pub(crate) fn naive(p: usize) -> Boxed {
-    Box::new(Chain((0..p).map(|root| broadcast::line(p, root, Run::one(root))).collect()))
+    Box::new(Chain::new((0..p).map(|root| broadcast::line(p, root, Run::one(root))).collect()))
 }
 
 /// AG-AP-RING: both directions of the ring at once, floor(p/2) steps; if p is

@@ -98,5 +98,5 @@ pub(crate) fn mesh(extents: &Extents, exclusive: bool) -> Boxed {
         }
         step
     });
-    Box::new(Chain(vec![rows(extents, exclusive), down, spread]))
+    Box::new(Chain::new(vec![rows(extents, exclusive), down, spread]))
 }

@@ -84,7 +84,7 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize) -> B
             step
         })
     };
-    Box::new(Chain(order.iter().enumerate().map(phase).collect()))
+    Box::new(Chain::new(order.iter().enumerate().map(phase).collect()))
 }
 
 /// The gather that is the dual of a scatter.

@@ -182,11 +182,16 @@ impl<R: Rule> Rule for Reversed<R> {
 }
 
 /// One rule after the other.
-pub(crate) struct Chain(pub(crate) Vec<Box<dyn Rule>>);
+pub(crate) struct Chain {
+    rules: Vec<Box<dyn Rule>>,
+    /// The steps up to the end of each rule: of as many rules as there are ranks,
+    /// a step's is found by halving.
+    ends: Vec<usize>,
+}
 
 impl Rule for Chain {
     fn steps(&self) -> usize {
-        self.0.iter().map(|r| r.steps()).sum()
+        self.ends.last().copied().unwrap_or(0)
     }
 
     fn step(&self, step: usize, rank: usize) -> Step {
@@ -205,15 +210,20 @@ impl Rule for Chain {
 }
 
 impl Chain {
+    pub(crate) fn new(rules: Vec<Box<dyn Rule>>) -> Self {
+        let mut end = 0;
+        let ends = rules.iter().map(|rule| {
+            end += rule.steps();
+            end
+        });
+        Self { ends: ends.collect(), rules }
+    }
+
     /// The rule of a step, and the number that the step has there.
-    fn at(&self, mut step: usize) -> Option<(&dyn Rule, usize)> {
-        for rule in &self.0 {
-            if step < rule.steps() {
-                return Some((&**rule, step));
-            }
-            step -= rule.steps();
-        }
-        None
+    fn at(&self, step: usize) -> Option<(&dyn Rule, usize)> {
+        let i = self.ends.partition_point(|&end| end <= step);
+        let before = if i > 0 { self.ends[i - 1] } else { 0 };
+        self.rules.get(i).map(|rule| (&**rule, step - before))
     }
 }
 

@@ -62,7 +62,7 @@ fn by_level(staged: levels::Staged, consecutive: bool) -> Built {
 const WHOLE: Run = Run::one(0);
 
 fn then(first: Boxed, second: Boxed) -> Boxed {
-    Box::new(Chain(vec![first, second]))
+    Box::new(Chain::new(vec![first, second]))
 }
 
 fn bc_line(p: usize, root: usize) -> Boxed {
