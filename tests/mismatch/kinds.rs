@@ -2,9 +2,9 @@
 
 use super::saying::*;
 
-/// In what the odd rank differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+listed! {
+    /// In what the odd rank differs.
+    Kind, KINDS:
     Length,
     ElementType,
     Operator,
@@ -33,28 +33,6 @@ pub(crate) enum Kind {
     /// No call at all.
     Nothing,
 }
-
-pub(crate) use Kind::*;
-
-pub(crate) const KINDS: [Kind; 17] = [
-    Length,
-    ElementType,
-    Operator,
-    Closure,
-    Root,
-    Distance,
-    Algorithm,
-    View,
-    Extents,
-    Counts,
-    Operation,
-    Order,
-    FewerThenOthers,
-    FewerAtLast,
-    MoreThenOthers,
-    MoreAtLast,
-    Nothing,
-];
 
 /// What one rank says, and what all others do.
 pub(crate) struct Case {

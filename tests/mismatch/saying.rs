@@ -4,8 +4,25 @@ use phalanx::dist::Halo;
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element, op};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Call {
+/// An enumeration and the list of all that is in it.
+macro_rules! listed {
+    ($(#[$about:meta])* $name:ident, $all:ident: $($(#[$doc:meta])* $item:ident,)*) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum $name {
+            $($(#[$doc])* $item,)*
+        }
+
+        pub(crate) use $name::*;
+
+        pub(crate) const $all: [$name; [$(stringify!($item)),*].len()] = [$($item),*];
+    };
+}
+pub(crate) use listed;
+
+listed! {
+    /// A call, as a rank makes it.
+    Call, CALLS:
     Barrier,
     BarrierWhile,
     Broadcast,
@@ -40,39 +57,6 @@ pub(crate) enum Call {
     /// From each even rank to the next.
     SendRecv,
 }
-
-pub(crate) use Call::*;
-
-pub(crate) const CALLS: [Call; 28] = [
-    Barrier,
-    BarrierWhile,
-    Broadcast,
-    Reduce,
-    AllReduce,
-    AllReduceWhile,
-    AllReduceFixed,
-    Scan,
-    ExclusiveScan,
-    AllGather,
-    AllGatherVaried,
-    Gather,
-    GatherVaried,
-    Scatter,
-    ScatterVaried,
-    ReduceScatter,
-    ReduceScatterVaried,
-    AllToAll,
-    AllToAllVaried,
-    Shift,
-    WithPeers,
-    WithGlobal,
-    WithRoot,
-    FixedReduce,
-    Split,
-    Exchange,
-    ExchangeHalo,
-    SendRecv,
-];
 
 impl Call {
     pub(crate) fn is_message(self) -> bool {

@@ -1,45 +1,11 @@
 //! `phalanx latency`, `bandwidth`, `diff` and `calibrate` from outside: stable output, saved runs, one
 //! core, complaints. How fast anything is, is never asserted.
 
+mod common;
+
+use common::{complaint, json, keys, scratch, text};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn phalanx(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
-    command.args(args).stdin(Stdio::null()).env("PHALANX_PROFILE", "").output().unwrap()
-}
-
-/// What a command that must succeed prints.
-fn text(args: &[&str]) -> String {
-    let out = phalanx(args);
-    let stderr = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "{args:?}: {stderr}");
-    assert!(stderr.is_empty(), "{args:?}: {stderr}");
-    String::from_utf8(out.stdout).unwrap()
-}
-
-fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&text(&[args, &["--format", "json"]].concat())).unwrap()
-}
-
-/// The one line of a command that must fail with exit code 2.
-fn complaint(args: &[&str]) -> String {
-    let out = phalanx(args);
-    let stderr = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(2), "{args:?}: {stderr}");
-    assert!(out.stdout.is_empty(), "{args:?}: output in spite of an error");
-    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
-    stderr
-}
-
-fn keys(object: &Value) -> Vec<&str> {
-    object.as_object().unwrap().keys().map(String::as_str).collect()
-}
-
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
-}
+use std::process::Command;
 
 fn units() -> usize {
     phalanx::machine::Machine::this().unwrap().allowed_pus().len()

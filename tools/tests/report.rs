@@ -256,6 +256,17 @@ fn more_ranks_than_cores_are_said_to_be() {
 }
 
 #[test]
+fn ranks_that_could_not_be_bound_are_said_to_be_so() {
+    assert!(!changed("bound", |_| ()).contains("could not be bound"));
+    let html = changed("unbound", |run| {
+        let mut sections = run["sections"].as_array_mut().unwrap().iter_mut();
+        let bench = sections.find(|s| s["result"]["binding_problems"].is_array()).unwrap();
+        bench["result"]["binding_problems"] = serde_json::json!(["rank 1 is not bound: <no>"]);
+    });
+    assert!(html.contains("could not be bound to cores (rank 1 is not bound: &lt;no&gt;)"));
+}
+
+#[test]
 fn wrong_arguments_are_said_before_anything_is_measured() {
     let said = refused(&["--model", "epyc-9654", "-o", "/no/such/dir/page.html"]);
     assert!(said.contains("the nearest is 'epyc-9654-2s-nps4'"), "{said}");

@@ -52,6 +52,14 @@ pub(crate) fn page(run: &Run) -> String {
              system's scheduling, and the model, which gives every rank a core, is expected to be wrong.</p>"
         );
     }
+    if let Some(problem) = unbound(run) {
+        let _ = writeln!(
+            body,
+            "<p class=\"warning\">Ranks could not be bound to cores ({}): the system moves them as it likes, and times say \
+             nothing about which cores they are of.</p>",
+            escape(problem)
+        );
+    }
     if ranks == 1 {
         body += "<p class=\"warning\">One core: there is nobody to exchange anything with, so there are no times between \
                  cores. The curves are of one rank alone, which calls and copies, and sends nothing.</p>\n";
@@ -246,9 +254,14 @@ fn modelled(part: &Value) -> String {
     out + "</section>\n"
 }
 
+/// The first rank that stood where it was not meant to.
+fn unbound(run: &Run) -> Option<&str> {
+    run.sections().find_map(|s| s.result["binding_problems"][0].as_str())
+}
+
 fn how(run: &Run) -> String {
-    let mut out = "<section id=\"how\"><h2>How</h2>\n<p>Each section is what one of these commands printed; ranks are pinned, \
-        inputs are rewritten before every call, all results are checked, and only samples between two equal raw exchanges \
+    let mut out = "<section id=\"how\"><h2>How</h2>\n<p>Each section is what one of these commands printed; ranks are pinned \
+        where the system lets them be, inputs are rewritten before every call, all results are checked, and only samples between two equal raw exchanges \
         count (<code>phalanx bench --help</code>).</p>\n"
         .to_string();
     out += &accuracy(run);
