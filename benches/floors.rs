@@ -12,27 +12,13 @@
 //! list) say how long and how large. With `--test` one round, nothing printed
 //! but that it works.
 
+#[path = "raw/flags.rs"]
+mod flags;
+
+use flags::Flags;
 use phalanx::{Comm, Team, op};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
-
-#[repr(align(256))]
-#[derive(Default)]
-struct Line(AtomicU64);
-
-/// Two flags in lines of their own.
-#[derive(Default)]
-struct Flags([Line; 2]);
-
-impl Flags {
-    /// Both store, then both wait for the other's.
-    #[inline(always)]
-    fn exchange(&self, rank: usize, k: u64) {
-        self.0[rank].0.store(k, Release);
-        while self.0[1 - rank].0.load(Acquire) < k {}
-    }
-}
 
 /// A rank's two buffers. `out` has twice the elements of `x`.
 struct Buffers {

@@ -16,38 +16,27 @@
 //! `cargo bench --bench shared`; `SECONDS_PER_RUN` (of a size) and `BYTES` (a list). With
 //! `--test` one round, nothing printed but that it works.
 
+#[path = "raw/flags.rs"]
+mod flags;
+
+use flags::Flags;
 use phalanx::{Comm, Team, op};
 use rayon::prelude::*;
 use std::hint::black_box;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
 
-#[repr(align(256))]
-#[derive(Default)]
-struct Line(AtomicU64);
-
-/// Two flags in lines of their own.
-#[derive(Default)]
-struct Flags([Line; 2]);
-
-impl Flags {
-    /// Both store, then both wait for the other's.
-    #[inline(always)]
-    fn exchange(&self, rank: usize, k: &mut u64) {
+/// Nanoseconds of an exchange; `k` counts them.
+fn probe(flags: &Flags, rank: usize, k: &mut u64) -> f64 {
+    const CALLS: u32 = 200;
+    let mut exchange = || {
         *k += 1;
-        self.0[rank].0.store(*k, Release);
-        while self.0[1 - rank].0.load(Acquire) < *k {}
-    }
-
-    /// Nanoseconds of an exchange.
-    fn timed(&self, rank: usize, k: &mut u64) -> f64 {
-        const CALLS: u32 = 200;
-        (0..50).for_each(|_| self.exchange(rank, k));
-        let start = Instant::now();
-        (0..CALLS).for_each(|_| self.exchange(rank, k));
-        start.elapsed().as_nanos() as f64 / f64::from(CALLS)
-    }
+        flags.exchange(rank, *k);
+    };
+    (0..50).for_each(|_| exchange());
+    let start = Instant::now();
+    (0..CALLS).for_each(|_| exchange());
+    start.elapsed().as_nanos() as f64 / f64::from(CALLS)
 }
 
 /// z[i] = x[i] + y[i].
@@ -102,7 +91,7 @@ fn turn(comm: &mut Comm, part: &mut [f64], flags: &Flags, x: &mut [f64], calls: 
     let other = comm.with_peers(&address, |all| all[1 - rank][0]);
     let other: *mut f64 = std::ptr::with_exposed_provenance_mut(other);
     let mut k = 0;
-    let before = flags.timed(rank, &mut k);
+    let before = probe(flags, rank, &mut k);
     let mut times = [const { Vec::new() }; 3];
     for call in 0..calls {
         for which in 0..3 {
@@ -110,13 +99,15 @@ fn turn(comm: &mut Comm, part: &mut [f64], flags: &Flags, x: &mut [f64], calls: 
             rewrite(x, call);
             times[which].push(match which {
                 0 => timed(comm, |_| {
-                    flags.exchange(rank, &mut k);
+                    k += 1;
+                    flags.exchange(rank, k);
                     // SAFETY: both keep their vectors, and write none of them, until
                     // the second exchange.
                     let theirs =
                         unsafe { std::slice::from_raw_parts(other.add(range.start), range.len()) };
                     add_wide(part, &x[range.clone()], theirs);
-                    flags.exchange(rank, &mut k);
+                    k += 1;
+                    flags.exchange(rank, k);
                 }),
                 1 => timed(comm, |comm| {
                     comm.with_peers(&*x, |all| {
@@ -127,10 +118,7 @@ fn turn(comm: &mut Comm, part: &mut [f64], flags: &Flags, x: &mut [f64], calls: 
             });
         }
     }
-    let after = flags.timed(rank, &mut k);
-    // The flags begin anew in the next turn.
-    comm.barrier();
-    flags.0[rank].0.store(0, Release);
+    let after = probe(flags, rank, &mut k);
     Turn { before, after, times }
 }
 
@@ -197,7 +185,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for bytes in sizes {
         let n = bytes / 16 * 2;
         let calls = ((4 << 20) / bytes.max(64 << 10)).max(1);
-        let flags = Flags::default();
         let mut sum = vec![0.0; n];
         let mut ours = [vec![0.0; n], vec![0.0; n]];
         let mut theirs = [vec![0.0; n], vec![0.0; n]];
@@ -205,6 +192,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let start = Instant::now();
         let mut last = None;
         loop {
+            let flags = Flags::default();
             let (low, high) = sum.split_at_mut(n / 2);
             let [a, b] = &mut ours;
             let mut items = [(low, &mut a[..]), (high, &mut b[..])];

@@ -5,22 +5,13 @@
 //!
 //! `cargo bench --bench solver`; with `--test` one round.
 
+#[path = "raw/flags.rs"]
+mod flags;
+
 use phalanx::dist::Halo;
 use phalanx::{Comm, Order, Team, op};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
-
-#[repr(align(256))]
-#[derive(Default)]
-struct Line(AtomicU64);
-
-/// Both store, then both wait for the other's.
-#[inline(always)]
-fn exchange(lines: &[Line; 2], rank: usize, k: u64) {
-    lines[rank].0.store(k, Release);
-    while lines[1 - rank].0.load(Acquire) < k {}
-}
 
 /// Nanoseconds of one call, over a batch.
 fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
@@ -233,7 +224,7 @@ fn uneven(rank: usize, turn: &mut u64) -> f64 {
     (0..rounds).fold(black_box(1.0), |x, _| x * 1.000_001 + 1e-9)
 }
 
-fn two_ranks(comm: &mut Comm, lines: &[Line; 2], time: Duration) -> Vec<Row> {
+fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> {
     let rank = comm.rank();
     let pairs = pairs();
     let mut rows: Vec<Row> =
@@ -250,7 +241,7 @@ fn two_ranks(comm: &mut Comm, lines: &[Line; 2], time: Duration) -> Vec<Row> {
     let mut raw = |calls| {
         batch(calls, || {
             k += 1;
-            exchange(lines, rank, k);
+            lines.exchange(rank, k);
         })
     };
     let start = Instant::now();

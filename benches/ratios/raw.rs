@@ -1,16 +1,16 @@
 //! The bare hardware that everything is compared with, and how a batch is timed and filed.
 
-use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::time::Instant;
+#[path = "../raw/flags.rs"]
+mod flags;
 
-#[repr(align(256))]
-#[derive(Default)]
-pub(crate) struct Line(pub(crate) AtomicU64);
+pub(crate) use flags::Line;
+use std::sync::atomic::Ordering::*;
+use std::time::Instant;
 
 /// Two flags in lines of their own: the least that two cores can do.
 #[derive(Default)]
 pub(crate) struct Flags {
-    line: [Line; 2],
+    one: flags::Flags,
     both: [Line; 2],
 }
 
@@ -18,8 +18,7 @@ impl Flags {
     /// Both store, then both wait for the other's.
     #[inline(always)]
     pub(crate) fn exchange(&self, rank: usize, k: u64) {
-        self.line[rank].0.store(k, Release);
-        while self.line[1 - rank].0.load(Acquire) < k {}
+        self.one.exchange(rank, k);
     }
 
     /// One stores, the other waits and answers.
