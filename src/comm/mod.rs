@@ -20,6 +20,7 @@ mod perform;
 mod plans;
 mod recent;
 mod reduce;
+mod roster;
 mod scan;
 mod scatter;
 mod shift;
@@ -34,10 +35,11 @@ pub use global::{Global, Spread};
 pub use views::Peers;
 
 pub(crate) use ending::{Account, compare, final_cause};
+pub(crate) use roster::Roster;
 pub(crate) use wide::{Job, LANES_FROM};
 
 use crate::engine::Scratch;
-use crate::error::{CallSite, Error, Waiting};
+use crate::error::{CallSite, Error, Quit, Waiting, is_in_a_run, thrown};
 use crate::fabric::{
     Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
@@ -45,7 +47,6 @@ use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
-use crate::team::{Quit, Roster, is_in_a_run, thrown};
 use crate::wait::Crowd;
 use ending::Ending;
 use plans::Plans;
