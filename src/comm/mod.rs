@@ -556,20 +556,13 @@ fn alike(a: &Call, b: &Call) -> bool {
     a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
 }
 
-fn algorithm_name(index: u8) -> String {
-    let name = Algorithm::from_index(index & !AT_GATES);
-    let name = name.map_or("none".into(), |a| a.to_string());
-    if index & AT_GATES == 0 { name } else { format!("{name}, all at once") }
+fn algorithm_name(index: u16) -> String {
+    Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
 }
 
 /// How long a rank that has shown a word may take to put the call on record: a few
 /// instructions, but the system may give its core to somebody else in between.
 const RECORD_COMES: Duration = Duration::from_millis(100);
-
-/// Marks an algorithm's number where the gates take the place of its messages:
-/// the same result, but no rank that sends messages meets it there.
-const AT_GATES: u8 = 1 << 7;
-const _: () = assert!(Algorithm::ALL.len() <= AT_GATES as usize);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.

@@ -25,7 +25,7 @@ pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use port::{Begun, Port, Span, Stop, Words};
 pub(crate) use record::Call;
 pub(crate) use shape::Shape;
-pub(crate) use sig::{Check, Kind, Params, Sig};
+pub(crate) use sig::{Check, Kind, Params, Sig, Transport};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
