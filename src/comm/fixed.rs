@@ -76,7 +76,7 @@ impl Comm {
     fn way(&mut self, caller: Caller, len: usize) -> Option<Way> {
         match &self.choice {
             Choice::Auto | Choice::Model(_) => Some(Way::Direct),
-            Choice::Algorithm(a) | Choice::On(a, _) if a.is_fused() => Some(Way::Direct),
+            Choice::Algorithm(a) | Choice::On(a, _) if a.is_direct() => Some(Way::Direct),
             Choice::Algorithm(a) | Choice::On(a, _) => {
                 let what = format!(
                     "{a} combines in an order of its own; with Order::Fixed a topology can be \

@@ -1,10 +1,10 @@
 //! Gathering blocks, at one rank or at all.
 
 use super::perform::Task;
-use super::{AT_GATES, Comm, gated};
+use super::{Comm, gated};
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Params, Sig};
+use crate::fabric::{Check, Params, Sig, Transport};
 use crate::mailbox::EAGER;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
@@ -56,8 +56,9 @@ impl Comm {
         let bytes = size_of_val(mine);
         let is_small = bytes <= EAGER && bytes < self.tuning.all_gather_fused;
         if is_small && self.is_auto() && self.port.is_gated() {
-            let algorithm = Algorithm::AG_ANY.index() | AT_GATES;
-            if let Some(begun) = self.begin(sig, at, Params { algorithm, ..Params::of(len) })
+            let (algorithm, transport) = (Algorithm::AG_ANY.index(), Transport::Gates);
+            let params = Params { algorithm, transport, ..Params::of(len) };
+            if let Some(begun) = self.begin(sig, at, params)
                 && let Err(stop) = gated::all_gather(&mut self.port, begun, mine, all)
             {
                 self.stop(stop);

@@ -20,6 +20,7 @@ mod perform;
 mod plans;
 mod recent;
 mod reduce;
+mod roster;
 mod scan;
 mod scatter;
 mod shift;
@@ -34,10 +35,11 @@ pub use global::{Global, Spread};
 pub use views::Peers;
 
 pub(crate) use ending::{Account, compare, final_cause};
+pub(crate) use roster::Roster;
 pub(crate) use wide::{Job, LANES_FROM};
 
 use crate::engine::Scratch;
-use crate::error::{CallSite, Error, Waiting};
+use crate::error::{CallSite, Error, Quit, Waiting, is_in_a_run, thrown};
 use crate::fabric::{
     Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
@@ -45,7 +47,6 @@ use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
-use crate::team::{Quit, Roster, is_in_a_run, thrown};
 use crate::wait::Crowd;
 use ending::Ending;
 use plans::Plans;
@@ -555,20 +556,13 @@ fn alike(a: &Call, b: &Call) -> bool {
     a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
 }
 
-fn algorithm_name(index: u8) -> String {
-    let name = Algorithm::from_index(index & !AT_GATES);
-    let name = name.map_or("none".into(), |a| a.to_string());
-    if index & AT_GATES == 0 { name } else { format!("{name}, all at once") }
+fn algorithm_name(index: u16) -> String {
+    Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
 }
 
 /// How long a rank that has shown a word may take to put the call on record: a few
 /// instructions, but the system may give its core to somebody else in between.
 const RECORD_COMES: Duration = Duration::from_millis(100);
-
-/// Marks an algorithm's number where the gates take the place of its messages:
-/// the same result, but no rank that sends messages meets it there.
-const AT_GATES: u8 = 1 << 7;
-const _: () = assert!(Algorithm::ALL.len() <= AT_GATES as usize);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.

@@ -170,7 +170,7 @@ impl Comm {
         };
         // A single rank, and a shift by 0, have a schedule of no steps.
         let idle = self.size() == 1 || (task.operation == Operation::Shift && task.shift == 0);
-        let path = if algorithm.is_fused() && !idle { Path::Fused } else { Path::Schedule };
+        let path = if algorithm.is_direct() && !idle { Path::Fused } else { Path::Schedule };
         let result = match path {
             Path::Fused => {
                 if let Err(unfit) = self.fits(task, algorithm) {
@@ -308,12 +308,5 @@ fn footprint(task: &Task<'_>, p: usize, size: usize) -> usize {
         Cut::Varied(_) => task.len,
         Cut::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
     };
-    let buffers = match task.operation {
-        // One buffer of all blocks, and one block for each rank.
-        Operation::Scatter | Operation::Gather => 2,
-        Operation::AllGather | Operation::ReduceScatter => p + 1,
-        Operation::AllToAll => 2 * p,
-        _ => p,
-    };
-    larger.saturating_mul(size).saturating_mul(buffers)
+    larger.saturating_mul(size).saturating_mul(task.operation.touched(p))
 }

@@ -5,7 +5,7 @@ use super::perform::Task;
 use super::small;
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Params, Sig};
+use crate::fabric::{Check, Params, Sig, Transport};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
@@ -109,11 +109,12 @@ impl Comm {
         }
         let bytes = size_of_val(buf);
         if bytes <= EAGER && self.is_auto() && bytes < self.tuning.all_reduce_fused {
-            let gates = if self.port.is_gated() { super::AT_GATES } else { 0 };
-            let algorithm = Algorithm::AR_ANY.index() | gates;
-            let params = Params { algorithm, ..Params::of(len) };
+            let is_gated = self.port.is_gated();
+            let transport = if is_gated { Transport::Gates } else { Transport::Messages };
+            let algorithm = Algorithm::AR_ANY.index();
+            let params = Params { algorithm, transport, ..Params::of(len) };
             let Some(begun) = self.begin(sig, at, params) else { return };
-            let result = if gates != 0 {
+            let result = if is_gated {
                 small::all_at_once(&mut self.port, begun, &mut self.addresses, buf, &op)
             } else {
                 self.port.note(begun);

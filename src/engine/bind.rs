@@ -22,7 +22,7 @@
 use super::cut::Cut;
 use super::plan::{Action, Memory, Piece, Place, Plan, Target};
 use crate::mailbox::EAGER;
-use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Step};
+use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Share, Step};
 use std::collections::HashMap;
 
 /// A post that its receiver may still be reading from.
@@ -142,11 +142,8 @@ impl Binder<'_> {
             (_, Cut::Varied(counts)) => (b, counts[b]),
             (_, Cut::Pairs { .. }) => unreachable!("pairs are for the all-to-all"),
         };
-        let whole = match op {
-            Operation::AllGather | Operation::Gather => home,
-            Operation::ReduceScatter | Operation::Scatter => !home,
-            _ => false,
-        };
+        let share = if home { op.output(true) } else { op.input(true) };
+        let whole = share == Share::Blocks;
         let offset = match self.cut {
             _ if !whole => 0,
             Cut::Varied(counts) => counts[..index].iter().sum(),
@@ -178,12 +175,9 @@ impl Binder<'_> {
     /// Whether the operation works in place, so that blocks begin where others
     /// (or they themselves) have their home.
     fn in_place(&self) -> bool {
-        use Operation::*;
-        match self.contract.operation {
-            Broadcast | AllReduce | Barrier | Scan | ExclusiveScan | Shift => true,
-            Reduce => self.rank == self.contract.root,
-            _ => false,
-        }
+        let operation = self.contract.operation;
+        let is_root = self.rank == self.contract.root;
+        operation.is_in_place() && operation.output(is_root) != Share::Nothing
     }
 
     fn foresee(&mut self, steps: &[Step]) {

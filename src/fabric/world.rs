@@ -3,8 +3,7 @@
 
 use super::cause::Cause;
 use super::record::Records;
-use crate::error::{Error, say};
-use crate::standing::{Doing, Standing};
+use crate::error::{Doing, Error, Standing, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
 use crate::wait::is_crowded_by;

@@ -32,6 +32,12 @@ use std::mem::MaybeUninit;
 /// the header. Up to 40 of them are in the first line.
 pub(crate) const INLINE: usize = 104;
 
+/// Payload bytes of a slot's first line, which has the word and the header.
+pub(crate) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
+
+/// Bytes that go to a slot, behind their length or in its second line.
+pub(crate) const LONG: usize = INLINE - size_of::<usize>();
+
 /// Slots of a channel. Two would do for an exchange, in which the answer
 /// carries the acknowledgement; with four a one-way stream flows (57 -> 35 ns
 /// a message between near cores).

@@ -38,7 +38,7 @@ pub use catalogue::{Algorithm, UnknownAlgorithm};
 pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
 pub use hierarchy::{BadHierarchy, Exchange, Hierarchy};
-pub use operation::{Operation, UnknownOperation};
+pub use operation::{Operation, Share, UnknownOperation};
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
 pub use rounds::Round;
 pub use shape::Shape;

@@ -3,14 +3,15 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::parts::PerRank;
-use super::rank::{Roster, is_in_a_run};
+
 use super::shared::{Job, Shared};
 use crate::Comm;
-use crate::comm::Account;
-use crate::engine::fused::chunk;
-use crate::error::Error;
-use crate::fabric::{MAX_RANKS, World};
+use crate::comm::{Account, Roster};
+use crate::dist::chunk;
+use crate::error::{Error, is_in_a_run};
+use crate::fabric::World;
 use crate::machine::{Machine, affinity};
+use crate::mailbox::MAX_RANKS;
 use crate::model::{
     Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
 };

@@ -1,8 +1,9 @@
 //! What a team's workers and its caller share, and a worker's life.
 
 use super::dispatch::Dispatch;
-use super::rank::{Roster, take_part};
+use super::rank::take_part;
 use crate::Comm;
+use crate::comm::Roster;
 use crate::comm::{Account, compare, final_cause};
 use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};

@@ -1,11 +1,12 @@
 //! Messages between two ranks, by their channels.
 
 use super::super::sig::{Check, Kind};
-use super::payload::{FIRST, LONG, Own, Shelved, Words, offset, pack};
+use super::payload::{Own, Shelved, Words, offset, pack};
 use super::{Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::mailbox::Header;
+use crate::mailbox::{FIRST, LONG};
 
 impl Port {
     /// Whether a message to `peer` can be posted without waiting, as far as is known.

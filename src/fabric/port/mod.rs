@@ -17,7 +17,7 @@ mod payload;
 mod together;
 mod waiting;
 
-pub(crate) use payload::{FIRST as LINE, LONG as SLOT, Span, Words};
+pub(crate) use payload::{Span, Words};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
 

@@ -26,8 +26,8 @@ pub use load::{Origin, ProfileReport};
 pub use piece::{Payloads, Piece};
 pub(crate) use rules::Rules;
 
-use crate::fabric::MAX_RANKS;
 use crate::machine::Machine;
+use crate::mailbox::MAX_RANKS;
 use crate::model::choice::{Call, auto};
 use crate::model::{Level, Tuning};
 use crate::schedule::{Algorithm, Operation};

@@ -1,6 +1,12 @@
 //! What can go wrong, said once, with the ranks and the source lines.
 
-use crate::standing::Standing;
+mod quit;
+mod standing;
+
+pub use standing::{Doing, Standing};
+
+pub(crate) use quit::{Quit, in_a_run, is_in_a_run, thrown};
+
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
@@ -221,7 +227,7 @@ impl Error {
 
     /// What a panic says; none for what a rank throws to leave a run that is over.
     pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
-        if payload.is::<crate::team::Quit>() {
+        if payload.is::<Quit>() {
             return None;
         }
         Some(message_of(payload))
