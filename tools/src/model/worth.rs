@@ -1,6 +1,7 @@
 //! What levels, placement and schedules are worth on machines that we do not have: tables and a plot,
 //! modelled.
 
+use super::markdown::wrapped;
 use super::open_mpi;
 use crate::failure::Failure;
 use crate::size;
@@ -252,7 +253,7 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
     }
     out += &assumed(&subjects)?;
     out += FOUND;
-    Ok((out, plot(&curves)?))
+    Ok((wrapped(&out), plot(&curves)?))
 }
 
 const FOUND: &str = "\n## What was found\n\n\
