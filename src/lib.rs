@@ -88,3 +88,8 @@ pub use schedule::Algorithm;
 pub use standing::{Doing, Standing};
 pub use team::{Binding, Builder, Team, run};
 pub use wait::Wait;
+
+/// Runs the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
