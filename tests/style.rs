@@ -1,5 +1,5 @@
-//! Is the text of the repository as the style rules say: width of lines, words of the glossary, one
-//! name for one thing? Counts of what is still wrong may only fall: lower them when they do.
+//! Does the text of the repository follow the style rules: width of lines, links, words of the
+//! glossary, one name for one thing? Counts of known offenders may only fall: lower them then.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,8 @@ const LONG_MARKDOWN: [(&str, usize); 3] =
 /// For each crate: file names and type names that stand for two things.
 const DOUBLES: [(&str, usize, usize); 2] = [("src", 17, 36), ("tools/src", 8, 29)];
 
-/// File names that may repeat: idioms, and operations, which `comm` calls and `schedule` carries out.
+/// File names that may repeat: idioms, and operations, which have a file in `comm` and in
+/// `schedule`.
 const SHARED_STEMS: [&str; 10] = [
     "mod",
     "tests",
@@ -99,6 +100,31 @@ fn markdown_is_wrapped() {
         }
     }
     assert!(wrong.is_empty(), "more than {COLUMNS} columns: {wrong:#?}");
+}
+
+/// Links of Markdown to files and folders of the repository.
+#[test]
+fn links_lead_somewhere() {
+    if !is_repository() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for file in files(".", "md") {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        for target in read(&file).split("](").skip(1) {
+            let target = target.split([')', '#']).next().unwrap_or("");
+            if target.is_empty() || target.contains("://") || target.starts_with("crate::") {
+                continue;
+            }
+            count += 1;
+            if !folder.join(target).exists() {
+                wrong.push(format!("{}: {target}", file.display()));
+            }
+        }
+    }
+    assert!(count > 20, "{count} links");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
