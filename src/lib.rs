@@ -86,3 +86,8 @@ pub use order::Order;
 pub use schedule::Algorithm;
 pub use team::{Binding, Builder, Team, run};
 pub use wait::Wait;
+
+/// Runs the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,5 +1,6 @@
 //! docs/validation.md.
 
+use super::markdown::wrapped;
 use super::open_mpi::{ACKNOWLEDGE, COPY_RATE, GAP, LATENCY, PAIRS, TRANSPORT};
 use super::sensitivity::{Row, ablation, sensitivity, structures};
 use super::validate::Validation;
@@ -25,7 +26,7 @@ pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {
     out += "\n## What each constant does\n\n";
     out += &table(&sensitivity()?);
     out += &chosen(&structures()?);
-    Ok(out)
+    Ok(wrapped(&out))
 }
 
 fn claimed(validation: &Validation) -> String {

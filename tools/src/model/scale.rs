@@ -1,5 +1,6 @@
 //! How long the simulation itself takes: every algorithm of the catalogue once, on a machine as large as asked for.
 
+use super::markdown::wrapped;
 use crate::failure::Failure;
 use phalanx::machine::Machine;
 use phalanx::model::{CostsError, MachineCosts, Simulation};
@@ -115,7 +116,7 @@ pub(crate) fn page(p: usize, rows: &[Row]) -> String {
             row.algorithm, row.steps, row.messages, row.schedule
         );
     }
-    out
+    wrapped(&out)
 }
 
 #[cfg(test)]

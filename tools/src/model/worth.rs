@@ -1,6 +1,7 @@
 //! What levels, placement and schedules are worth on machines that we do not have: tables and a plot,
 //! modelled.
 
+use super::markdown::wrapped;
 use super::open_mpi;
 use crate::failure::Failure;
 use crate::size;
@@ -252,7 +253,7 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
     }
     out += &assumed(&subjects)?;
     out += FOUND;
-    Ok((out, plot(&curves)?))
+    Ok((wrapped(&out), plot(&curves)?))
 }
 
 const FOUND: &str = "\n## What was found\n\n\
@@ -267,13 +268,13 @@ of once per rank (1.3 to 3.2 times the better of the two peers' schedules); at 6
 - What the library chooses by its quick estimates is mostly what the simulation finds best, or near it. The estimates know no saturation, and that \
 shows: the broadcast of 16 KiB on Rome takes 2.3 times the best (all read from one L3 at once), all-reduces of 64 MiB on the EPYCs up to 13 % more.\n\
 - A central counter costs a transfer per rank: 3.7 to 6.3 times the best at these sizes.\n\
-- No conclusion of the barrier and the 8-byte all-reduce hangs on the assumed constants: over halves and doubles, levels stay within a fifth of \
+- No conclusion of the barrier and the 8-byte all-reduce depends on the assumed constants: over halves and doubles, levels stay within a fifth of \
 doubling on Rome, on either side of it.\n";
 
 /// What this library's constants that rest on one machine, or on nothing, do to the result.
 fn assumed(subjects: &[Subject]) -> Result<String, Failure> {
     let mut out = String::from(
-        "\n## How much hangs on assumed constants\n\n\
+        "\n## How much depends on assumed constants\n\n\
          Of this library's messages, software was measured on one machine, the sender's share is Smelt's, and two numbers are assumptions: \
          the lines that a receiver fetches at once (4), and what a further poller costs (5 ns). The best barrier and 8-byte all-reduce above, on Rome, in us, \
          with each halved and doubled:\n\n| | barrier, best with levels | doubling | all-reduce of 8 bytes, best with levels | doubling |\n|---|---|---|---|---|\n",
