@@ -63,6 +63,7 @@ mod element;
 mod engine;
 mod error;
 mod fabric;
+mod file;
 pub mod guide;
 pub mod machine;
 mod mailbox;

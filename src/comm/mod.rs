@@ -111,7 +111,8 @@ pub struct Comm {
     /// For ranks on several nodes: who is where. The port then is that of this
     /// node's ranks. Only ever looked at where `forced` is true.
     wide: Option<Box<Wide>>,
-    /// What a step on this node is told apart by, within a call of all nodes.
+    /// What a step is told apart by that is a part of a call: of all nodes, or of one with
+    /// counts of its own.
     salt: Option<Shape>,
     /// The job on several nodes that a failure ends.
     job: Option<Arc<Job>>,

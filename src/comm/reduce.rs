@@ -41,7 +41,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let sig = const { &Sig::of::<T>("reduce", O::NAME, "to root") };
+        let sig = const { &Sig::combining::<T, O>("reduce", O::NAME, "to root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
@@ -101,7 +101,7 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("all_reduce", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("all_reduce", O::NAME, "") };
         let at = Location::caller();
         let len = buf.len();
         if self.order == Order::Fixed && !self.is_wide() {
@@ -178,7 +178,7 @@ impl Comm {
         mine: &mut [T],
         op: O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter_into", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter_into", O::NAME, "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
@@ -240,7 +240,7 @@ impl Comm {
         counts: &[usize],
         op: O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter_varied_into", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {

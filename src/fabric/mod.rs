@@ -12,6 +12,7 @@
 //! Protocols and their words are in `README.md` beside this file.
 
 mod cause;
+mod counts;
 mod disagreement;
 mod port;
 mod record;

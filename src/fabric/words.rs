@@ -1,6 +1,7 @@
 //! The words of one communicator: a mailbox for every ordered pair of its
 //! ranks, a gate, a board and a seat for every rank.
 
+use super::counts::Said;
 use super::world::World;
 use crate::mailbox::{Block, Board, Channel, Gate, Shelf};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
@@ -71,6 +72,8 @@ pub(crate) struct Fabric {
     seats: Box<[CachePadded<Seat>]>,
     /// Kept for as long as anybody may read from them.
     shelves: Mutex<Vec<Leaked>>,
+    /// Counts of varied blocks.
+    counts: Said,
 }
 
 static NEXT_ID: PlainU64 = PlainU64::new(1);
@@ -94,6 +97,7 @@ impl Fabric {
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: alarms.into_iter().map(seat).collect(),
             shelves: Mutex::new(Vec::new()),
+            counts: Said::default(),
         };
         if fabric.world.start() != 0 {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
@@ -184,6 +188,10 @@ impl Fabric {
     #[inline(never)]
     fn keep_shelf(&self, shelf: Leaked) {
         self.shelves.lock().unwrap_or_else(|e| e.into_inner()).push(shelf);
+    }
+
+    pub(super) fn counts(&self) -> &Said {
+        &self.counts
     }
 
     #[inline(always)]

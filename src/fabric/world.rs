@@ -17,6 +17,8 @@ pub(crate) struct Line {
     /// The run that the rank is in; 0 if it is in none, or has left it.
     /// Looked at by the rank only.
     present: PlainU64,
+    /// Whether the rank is preparing a call's plan. For reports.
+    preparing: AtomicBool,
     /// Calls under way, on any communicator of the rank, in which user code (a
     /// view, an operator) may be running. Looked at by the rank only.
     depth: AtomicUsize,
@@ -87,6 +89,7 @@ impl World {
         let word = || AtomicU64::new(0);
         let line = || Line {
             present: PlainU64::new(0),
+            preparing: AtomicBool::new(false),
             depth: AtomicUsize::new(0),
             left: word(),
             wait: word(),
@@ -232,10 +235,17 @@ impl World {
         let doing = match self.wait_of(rank) {
             Some((_, peer)) => Doing::WaitsFor(peer),
             None if self.has_left(rank, run) => Doing::Returned,
+            None if self.lines[rank].preparing.load(Ordering::Relaxed) => Doing::Prepares,
             None => Doing::Computes,
         };
         let calls = self.records[rank].newest_first();
         Standing { rank, doing, calls: calls.iter().map(super::Call::site).collect() }
+    }
+
+    /// `rank` begins, or ends, to prepare a call's plan.
+    pub(crate) fn set_preparing(&self, rank: usize, preparing: bool) {
+        // Relaxed: reports only.
+        self.lines[rank].preparing.store(preparing, Ordering::Relaxed);
     }
 
     /// What the cause of the poisoning of run `run` is so far.

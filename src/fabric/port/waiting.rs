@@ -111,6 +111,31 @@ impl Port {
         result
     }
 
+    /// Does `work`, which may take long and waits for nobody: the preparation of a call that is on
+    /// record. Reports say so meanwhile; the work asks now and then whether to
+    /// go on, and gives up (by none) if the run is over or the deadline has passed.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn preparing<R>(
+        &self,
+        work: impl FnOnce(&mut dyn FnMut() -> bool) -> Option<R>,
+    ) -> Result<R, Stop> {
+        let (world, me) = (self.fabric.world(), self.fabric.member(self.rank));
+        let since = world.deadline().map(|limit| (std::time::Instant::now(), limit));
+        world.set_preparing(me, true);
+        let result = work(&mut || {
+            if world.is_poisoned(self.run) {
+                return false;
+            }
+            let over = since.is_some_and(|(since, limit)| since.elapsed() >= limit);
+            if over {
+                world.give_up(me, me, self.run);
+            }
+            !over
+        });
+        world.set_preparing(me, false);
+        result.ok_or(Stop::Poisoned)
+    }
+
     /// Gives up: ends the run for everybody, declares this rank gone, and
     /// returns when no peer can reach its memory any more. From then on the
     /// port is dead.
