@@ -5,10 +5,10 @@ use crate::error::Error;
 use crate::fabric::{World, discard};
 use crate::machine::{Level, Machine};
 use crate::model::LevelModel;
+use crate::sync::{Arc, catch_unwind, thread_local};
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
 
 /// What a rank throws to leave the closure when the run has ended for another
 /// reason than a panic of its own. Thrown without calling the panic hook. An

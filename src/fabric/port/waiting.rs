@@ -9,13 +9,13 @@ use crate::wait::{Patience, Pause};
 /// longer (one to two microseconds) before the wait is announced: an
 /// announcement is a line that the awaited rank's own waits would read, and
 /// so costs transfers on exchanges between distant cores.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) const FEW_LOOKS: u32 = 64;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) const MANY_LOOKS: u32 = 1000;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) const FEW_LOOKS: u32 = 1;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) const MANY_LOOKS: u32 = 1;
 
 /// Why a wait ended without what it was for. The caller must quiesce.
