@@ -5,7 +5,7 @@ use super::counts::Said;
 use super::world::World;
 use crate::mailbox::{Block, Board, Channel, Gate, Shelf};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
-use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Site, publish};
+use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
 use crate::wait::{Alarm, Bed, make_bed};
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
@@ -217,14 +217,14 @@ impl Fabric {
     /// is made known only after the rank's communicators are dropped.
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
-        self.seats[rank].left.load(Ordering::Acquire) == LEFT
+        self.seats[rank].left.load(consume(Site::Left)) == LEFT
             || self.world.has_left(self.members[rank], run)
     }
 
     /// Whether `rank` touches nobody's memory in this communicator any more.
     pub(crate) fn is_gone(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the stores in `leave` and `leave_in_panic`.
-        self.seats[rank].left.load(Ordering::Acquire) != 0
+        self.seats[rank].left.load(consume(Site::Left)) != 0
             || self.world.has_left(self.members[rank], run)
     }
 

@@ -5,10 +5,10 @@ use super::cause::Cause;
 use super::record::Records;
 use crate::error::{Doing, Error, Standing, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
-use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
+use crate::sync::{AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::is_crowded_by;
 use crossbeam_utils::CachePadded;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 /// One rank's words. Written by that rank only; looked at by others only when
@@ -213,7 +213,7 @@ impl World {
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
         // Ordering: pairs with the store in `poison`.
-        self.poison.load(Ordering::Acquire) == run
+        self.poison.load(consume(Site::Poison)) == run
     }
 
     /// Ends run `run` because `rank` has waited for `peer` for as long as the
@@ -279,7 +279,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
-        self.lines[rank].left.load(Ordering::Acquire) == run
+        self.lines[rank].left.load(consume(Site::Left)) == run
     }
 
     /// `rank` begins a long wait for `peer`; returns the wait's number.
@@ -302,7 +302,7 @@ impl World {
     /// The number of `rank`'s current long wait and whom it is for.
     pub(crate) fn wait_of(&self, rank: usize) -> Option<(u32, usize)> {
         // Ordering: pairs with the store in `begin_wait`.
-        let word = self.lines[rank].wait.load(Ordering::Acquire);
+        let word = self.lines[rank].wait.load(consume(Site::Waiting));
         match word as u32 {
             0 => None,
             peer => Some(((word >> 32) as u32, peer as usize - 1)),

@@ -2,6 +2,7 @@
 
 use super::{CLOSED, Peer, Port};
 use crate::mailbox::Header;
+use crate::sync::Instant;
 use crate::wait::{Patience, Pause};
 
 /// Looks at the awaited word before anything else is considered; free, since
@@ -9,13 +10,13 @@ use crate::wait::{Patience, Pause};
 /// longer (one to two microseconds) before the wait is announced: an
 /// announcement is a line that the awaited rank's own waits would read, and
 /// so costs transfers on exchanges between distant cores.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) const FEW_LOOKS: u32 = 64;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) const MANY_LOOKS: u32 = 1000;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) const FEW_LOOKS: u32 = 1;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) const MANY_LOOKS: u32 = 1;
 
 /// Why a wait ended without what it was for. The caller must quiesce.
@@ -120,7 +121,7 @@ impl Port {
         work: impl FnOnce(&mut dyn FnMut() -> bool) -> Option<R>,
     ) -> Result<R, Stop> {
         let (world, me) = (self.fabric.world(), self.fabric.member(self.rank));
-        let since = world.deadline().map(|limit| (std::time::Instant::now(), limit));
+        let since = world.deadline().map(|limit| (Instant::now(), limit));
         world.set_preparing(me, true);
         let result = work(&mut || {
             if world.is_poisoned(self.run) {
