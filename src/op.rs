@@ -12,6 +12,11 @@ use crate::net::{Fold, Number};
 
 /// An associative combination of two elements.
 ///
+/// All ranks of a call pass an operator of the same type; that is compared, and two types are
+/// an error that names both, even if they have one [`NAME`](Operator::NAME). What the operator has
+/// captured, or where a function pointer leads, is not compared: that, too, must be the same for
+/// the result to mean anything.
+///
 /// # Examples
 /// An operator of one's own, with a name for error messages and an identity:
 /// ```
@@ -43,7 +48,7 @@ use crate::net::{Fold, Number};
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub trait Operator<T: Element> {
-    /// The operator's kind: compared between ranks, and shown in errors.
+    /// The operator's kind, shown in errors. (Compared between ranks is its type.)
     const NAME: &'static str;
     /// Whether `combine(a, b)` always equals `combine(b, a)`.
     const COMMUTATIVE: bool;
