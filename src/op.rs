@@ -339,7 +339,9 @@ pub struct Commutative<F>(F);
 #[derive(Clone, Copy, Debug)]
 pub struct Ordered<F>(F);
 
-/// The operator that calls `f`, which must be associative and commutative. It
+/// The operator that calls `f`, which must be associative and commutative. Every closure
+/// expression is a type of its own, and all ranks of a call pass operators of one type: so the
+/// closure stands in one place of the program, and not in a branch for each rank. It
 /// may read what it captures; every rank calls its own closure.
 ///
 /// # Examples
