@@ -75,18 +75,17 @@ macro_rules! alignments {
             // Without optimisation a function keeps dozens of copies of its elements.
             const STACK: usize = 256 << 20;
             let all = || {
-                watched(|| {
-                    for p in 1..=5 {
-                        let team = Team::builder().ranks(p).stack_size(STACK).build().unwrap();
-                        $(
-                            team.run(in_every_way::<$empty>).unwrap();
-                            team.run(in_every_way::<$full>).unwrap();
-                        )*
-                    }
-                });
+                for p in 1..=5 {
+                    let team = Team::builder().ranks(p).stack_size(STACK).build().unwrap();
+                    $(
+                        team.run(in_every_way::<$empty>).unwrap();
+                        team.run(in_every_way::<$full>).unwrap();
+                    )*
+                }
             };
-            let thread = std::thread::Builder::new().stack_size(STACK).spawn(all).unwrap();
-            thread.join().unwrap();
+            // Rank 0 has this thread's.
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            watched(|| thread.spawn(all).unwrap().join().unwrap());
         }
     };
 }

@@ -78,7 +78,7 @@ impl Comm {
     /// do not wait at all. Else it returns once everybody's work is done.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always. (Through
     /// a view with a forced algorithm the work is done first, and then the

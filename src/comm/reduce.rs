@@ -17,7 +17,7 @@ impl Comm {
     /// `x0 (+) x1 (+) .. (+) x(p-1)`. The other ranks' buffers stay as they are.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, `root`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** Operands are combined in rank order, in an association that
     /// is the same for the same p, length and choice of algorithm.
@@ -74,7 +74,7 @@ impl Comm {
     /// in everybody's.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** Operands are combined in rank order. Every rank gets the
     /// same bits; so does every run with the same p, length and choice of
@@ -148,7 +148,7 @@ impl Comm {
     /// `r`'s `mine`.
     ///
     /// **Must agree on all ranks:** the element type, the lengths
-    /// (`all.len() == p * mine.len()`), the operator's kind.
+    /// (`all.len() == p * mine.len()`), the operator's type.
     ///
     /// **Order.** As given by the algorithm for commutative operators, rank
     /// order for others; the same for the same p, length and choice.
@@ -215,7 +215,7 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
-    /// kind.
+    /// type.
     ///
     /// **Order and cost** as `RS-FUSED` there.
     ///

@@ -15,7 +15,7 @@ impl Comm {
     /// element by element.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** Rank order, always.
     ///

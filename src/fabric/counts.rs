@@ -16,19 +16,19 @@ use std::collections::VecDeque;
 
 /// What one rank has said.
 #[derive(Default)]
-pub(super) struct Own {
+pub(crate) struct OwnCounts {
     /// Changes so far; 0 before the first call.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// The change that was compared last.
     compared: u64,
     /// The latest counts, and what else belongs to them.
     latest: Vec<usize>,
 }
 
-impl Own {
+impl OwnCounts {
     /// The rank's next call has these counts. Returns whether they are others than before.
     #[inline]
-    pub(super) fn say(&mut self, counts: impl Iterator<Item = usize> + Clone) -> bool {
+    pub(crate) fn say(&mut self, counts: impl Iterator<Item = usize> + Clone) -> bool {
         if self.number != 0 && counts.clone().eq(self.latest.iter().copied()) {
             return false;
         }
@@ -38,19 +38,19 @@ impl Own {
         true
     }
 
-    pub(super) fn latest(&self) -> &[usize] {
+    pub(crate) fn latest(&self) -> &[usize] {
         &self.latest
     }
 
     #[inline(always)]
-    pub(super) fn is_compared(&self) -> bool {
+    pub(crate) fn is_compared(&self) -> bool {
         self.compared == self.number
     }
 }
 
 /// What ranks have said, up to the last one that will.
 #[derive(Default)]
-pub(super) struct Said(Mutex<Vecs>);
+pub(crate) struct Said(Mutex<Vecs>);
 
 #[derive(Default)]
 struct Vecs {
@@ -71,9 +71,9 @@ impl Said {
     /// Compares what `rank` of `size` ranks has said with what the others have; or
     /// says who said something else, and what.
     #[inline(never)] // `.ci/tsan.supp` names it.
-    pub(super) fn compare(
+    pub(crate) fn compare(
         &self,
-        own: &mut Own,
+        own: &mut OwnCounts,
         rank: usize,
         size: usize,
     ) -> Result<(), (usize, Vec<usize>)> {
@@ -118,7 +118,7 @@ mod tests {
             let says = |rank: usize, call: usize| programs >> (3 * call + rank) & 1;
             let alike = (0..CALLS).all(|c| (1..3).all(|r| says(r, c) == says(0, c)));
             for order in 0..3usize.pow(3 * CALLS as u32) {
-                let mut owns = [const { None }; 3].map(|_: Option<()>| Own::default());
+                let mut owns = [const { None }; 3].map(|_: Option<()>| OwnCounts::default());
                 let (mut made, mut numbers) = ([0; 3], [[0; 3]; CALLS]);
                 let (said, mut found) = (Said::default(), false);
                 let mut turns = order;

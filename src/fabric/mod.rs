@@ -30,4 +30,4 @@ pub(crate) use sig::{Check, Kind, Params, Sig, Transport};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
-pub(crate) use {record::Records, words::Seat, world::Line};
+pub(crate) use {counts::OwnCounts, record::Records, words::Seat, world::Line};

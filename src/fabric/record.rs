@@ -142,7 +142,7 @@ impl Records {
 
     /// A call with blocks of `counts`, perhaps on a mesh, of shape `shape`, is about to
     /// be noted: keeps both, for people.
-    pub(super) fn varied(
+    pub(crate) fn varied(
         &self,
         shape: Shape,
         counts: &[usize],

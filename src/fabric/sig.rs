@@ -208,7 +208,7 @@ impl Params {
 /// | 0..14 | number of the collective call, modulo 2^14 (0 for point to point) |
 /// | 14..25 | root or distance, 2047 for none |
 /// | 25..33 | algorithm, modulo 2^8 |
-/// | 33..38 | extents of a mesh, or counts of varied blocks: 5 bits of their digest |
+/// | 33..38 | extents of a mesh: 5 bits of their digest; of counts: of their number (`counts.rs`) |
 /// | 38..44 | kind of payload |
 /// | 44..56 | length of the call in elements, modulo 2^12; exclusive or 12 more bits of the digest |
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |

@@ -190,7 +190,7 @@ impl Fabric {
         self.shelves.lock().unwrap_or_else(|e| e.into_inner()).push(shelf);
     }
 
-    pub(super) fn counts(&self) -> &Said {
+    pub(crate) fn counts(&self) -> &Said {
         &self.counts
     }
 

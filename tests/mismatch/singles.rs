@@ -537,21 +537,26 @@ fn counts_with_one_digest() {
         let team = team(4);
         let (usual, other) = ([1, 1, 63, 637], [1, 1, 404, 296]);
         for k in 0..8 {
-            told(&team, [1, 0], &["counts: expected [1, 1, 63, 637], got [1, 1, 404, 296]"], |c| {
-                let counts = if c.rank() == 0 { other } else { usual };
-                let own = usual[c.rank()];
-                let (mut one, mut all) = (vec![1u8; own], vec![0u8; 702]);
-                match k {
-                    0 => c.all_gather_varied_into(&one, &mut all, &counts),
-                    1 => c.hypercube().all_gather_varied_into(&one, &mut all, &counts),
-                    2 => c.ring().all_gather_varied_into(&one, &mut all, &counts),
-                    3 => c.tree().all_gather_varied_into(&one, &mut all, &counts),
-                    4 => c.hypercube().gather_varied_into(&one, &mut all, &counts, 0),
-                    5 => c.scatter_varied_into(&all, &mut one, &counts, 3),
-                    6 => c.mesh(2, 2).gather_varied_into(&one, &mut all, &counts, 2),
-                    _ => c.reduce_scatter_varied_into(&all, &mut one, &counts, op::Sum),
-                }
-            });
+            told(
+                &team,
+                [1, 0],
+                &["counts: expected [1, 1, 63, 637]", "got [1, 1, 404, 296]"],
+                |c| {
+                    let counts = if c.rank() == 0 { other } else { usual };
+                    let own = usual[c.rank()];
+                    let (mut one, mut all) = (vec![1u8; own], vec![0u8; 702]);
+                    match k {
+                        0 => c.all_gather_varied_into(&one, &mut all, &counts),
+                        1 => c.hypercube().all_gather_varied_into(&one, &mut all, &counts),
+                        2 => c.ring().all_gather_varied_into(&one, &mut all, &counts),
+                        3 => c.tree().all_gather_varied_into(&one, &mut all, &counts),
+                        4 => c.hypercube().gather_varied_into(&one, &mut all, &counts, 0),
+                        5 => c.scatter_varied_into(&all, &mut one, &counts, 3),
+                        6 => c.mesh(2, 2).gather_varied_into(&one, &mut all, &counts, 2),
+                        _ => c.reduce_scatter_varied_into(&all, &mut one, &counts, op::Sum),
+                    }
+                },
+            );
         }
     });
 }

@@ -2,7 +2,7 @@
 //! that may have to wait. One port per rank and communicator; it is used by
 //! one thread at a time (`&mut`), and in a team's run only by the rank's own.
 
-use super::counts;
+use super::counts::OwnCounts;
 use super::record::{Call, Records};
 use super::shape::Shape;
 use super::sig::{Check, Kind, Params, Sig};
@@ -76,7 +76,7 @@ pub(crate) struct Port {
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them last..
-    counts: counts::Own,
+    counts: OwnCounts,
     /// ..and their shape.
     varied: Shape,
     /// The call that has a notice on this rank's board which peers may still
@@ -147,7 +147,7 @@ impl Port {
             debts: Vec::new(),
             calls: u64::from(start),
             unsent: 0,
-            counts: counts::Own::default(),
+            counts: OwnCounts::default(),
             varied: Shape::NONE,
             open: None,
             sig: &NO_CALL,
