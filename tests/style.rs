@@ -10,9 +10,9 @@ const COLUMNS: usize = 100;
 /// Folders of Rust sources, and how many of their lines are too long still.
 const LONG_RUST: [(&str, usize); 8] = [
     ("src", 225),
-    ("tools/src", 350),
-    ("tools/tests", 9),
-    ("tests", 57),
+    ("tools/src", 323),
+    ("tools/tests", 8),
+    ("tests", 56),
     ("benches", 3),
     ("examples", 110),
     ("loom-tests", 6),
@@ -24,7 +24,7 @@ const LONG_MARKDOWN: [(&str, usize); 3] =
     [("TRUST.md", 29), ("src/fabric/README.md", 32), ("src/mailbox/README.md", 27)];
 
 /// For each crate: file names and type names that stand for two things.
-const DOUBLES: [(&str, usize, usize); 2] = [("src", 17, 36), ("tools/src", 8, 29)];
+const DOUBLES: [(&str, usize, usize); 2] = [("src", 17, 39), ("tools/src", 8, 30)];
 
 /// File names that may repeat: idioms, and operations, which have a file in `comm` and in
 /// `schedule`.

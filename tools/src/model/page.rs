@@ -53,21 +53,30 @@ fn built() -> String {
     let mut out = format!(
         "\n## Parts of the model\n\n\
          | part | value | from |\n|---|---|---|\n\
-         | hand-offs, V1, V2, V5 | 25.3, 113.9, 134.6, 266.6 ns | core-to-core latency of an EPYC 7742, the same die |\n\
-         | hand-offs, V3 | {:.1}, {:.1} ns | those nodes' own 2-byte latencies, 200 and 430 ns, less software, halved |\n\
-         | hand-offs and the sender's share, V4 | 129, 437 ns; 0.18 | published with the trees: round trips, and cycles of sending |\n\
-         | Open MPI's software | {:.1} + {:.1} ns | latency ({LATENCY} ns) and gap ({GAP} ns) of 2 bytes between two ranks of an L3 on V1's nodes, not points of the curves |\n\
-         | a line moves twice, and occupies its sender once | 2, 1 | taken back from the poller, fetched by it; checked below on the other levels |\n\
-         | lines in flight | {} | median over published pairs of rate and hand-off (`LINES_IN_FLIGHT`) |\n\
+         | hand-offs, V1, V2, V5 | 25.3, 113.9, 134.6, 266.6 ns | core-to-core latency of an EPYC \
+         7742, the same die |\n\
+         | hand-offs, V3 | {:.1}, {:.1} ns | those nodes' own 2-byte latencies, 200 and 430 ns, \
+         less software, halved |\n\
+         | hand-offs and the sender's share, V4 | 129, 437 ns; 0.18 | published with the trees: \
+         round trips, and cycles of sending |\n\
+         | Open MPI's software | {:.1} + {:.1} ns | latency ({LATENCY} ns) and gap ({GAP} ns) of 2 \
+         bytes between two ranks of an L3 on V1's nodes, not points of the curves |\n\
+         | a line moves twice, and occupies its sender once | 2, 1 | taken back from the poller, \
+         fetched by it; checked below on the other levels |\n\
+         | lines in flight | {} | median over published pairs of rate and hand-off \
+         (`LINES_IN_FLIGHT`) |\n\
          | a synchronous send takes longer by | {ACKNOWLEDGE} ns | **fitted**: V2's double ring of \
          two ranks. Open MPI's coll_base_barrier.c says which sends are synchronous |\n\
-         | copying through Open MPI's buffers | {COPY_RATE} GB/s | **fitted**: V5, 1 MiB, two ranks |\n\
-         | a core that has sent sees its message through before it takes another (`turnaround`) | | **chosen in sight of V1**, whose 8 to 128 ranks come out at half without it. \
-         V3's two ranks speak against it where they are far apart |\n\
+         | copying through Open MPI's buffers | {COPY_RATE} GB/s | **fitted**: V5, 1 MiB, two \
+         ranks |\n\
+         | a core that has sent sees its message through before it takes another (`turnaround`) | \
+         | **chosen in sight of V1**, whose 8 to 128 ranks come out at half without it. V3's two \
+         ranks speak against it where they are far apart |\n\
          | barriers in a loop; broadcasts as the mean over ranks | | as OSU's benchmarks do |\n\n\
          Two transfers and the software of the nearest pair should give the other pairs, which \
          are no inputs:\n\n\
-         | pair in the same | latency published, ns | model | gap published, ns | model |\n|---|---|---|---|---|\n",
+         | pair in the same | latency published, ns | model | gap published, ns | model \
+         |\n|---|---|---|---|---|\n",
         (200.0 - t.one_way(0.0)) / t.transfers,
         (430.0 - t.one_way(0.0)) / t.transfers,
         t.send_ns,
@@ -93,7 +102,8 @@ fn built() -> String {
 fn curves(validation: &Validation) -> String {
     let mut out = String::from(
         "\n## The curves\n\n\
-         | curve | what | ranks | published us | model us | error | promised |\n|---|---|---|---|---|---|---|\n",
+         | curve | what | ranks | published us | model us | error | promised \
+         |\n|---|---|---|---|---|---|---|\n",
     );
     for p in &validation.points {
         let verdict = match (p.within, p.missed) {
@@ -113,10 +123,10 @@ fn curves(validation: &Validation) -> String {
         out += &format!("| {} | {} | {} | {} | {holds} |\n", c.curve, c.what, c.published, c.model);
     }
     out += "\nV4 was published for seven trees. The page leaves out the minimum spanning tree, the \
-         worst tree (a spanning tree of inverted weights) and the adaptive one: their shapes follow \
-         from the measured matrix of all pairs, of which only one number a level is available. \
-         An attempt to take the minimum spanning tree as a star within each socket did not give \
-         its published place.\n";
+         worst tree (a spanning tree of inverted weights) and the adaptive one: their shapes \
+         follow from the measured matrix of all pairs, of which only one number a level is \
+         available. An attempt to take the minimum spanning tree as a star within each socket did \
+         not give its published place.\n";
     out
 }
 
@@ -192,9 +202,9 @@ fn chosen(rows: &[Row]) -> String {
          gap or loop. The gap is LogP's and agrees with the published values of four levels \
          (above); the loop is the method of the measurement. On the columns that were not used for \
          this, V2's linear barrier, the ring, Bruck and V3, {}, {}, {} and {} of the 15 others do \
-         better than ours. This is a hold-out after the fact, not a prediction: the four were found \
-         with V2 to V5 in sight. And the ring tests little more than one number: two ranks were \
-         fitted to its slope.\n\n{}",
+         better than ours. This is a hold-out after the fact, not a prediction: the four were \
+         found with V2 to V5 in sight. And the ring tests little more than one number: two ranks \
+         were fitted to its slope.\n\n{}",
         better(1),
         better(2),
         better(3),
