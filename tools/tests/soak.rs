@@ -137,7 +137,7 @@ fn is_gone(load: &[Process]) {
 fn the_load_is_there_and_goes_with_the_soak() {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let after_name = stat.rsplit_once(')').unwrap().1;
-    let session = after_name.split_whitespace().nth(3).unwrap().parse().unwrap();
+    let session: u32 = after_name.split_whitespace().nth(3).unwrap().parse().unwrap();
     for group in ["same", "other"] {
         let (mut soak, load) = loaded(group, &["--seconds", "2"]);
         for process in &load {

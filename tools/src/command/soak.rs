@@ -11,7 +11,7 @@ use crate::soak::memory::Memory;
 use crate::soak::pace::{self, Pace, Slowest};
 use crate::soak::process::Holdings;
 use crate::soak::round::{judge, play};
-use phalanx::{Error, MAX_RANKS, Team};
+use phalanx::{Builder, Error, MAX_RANKS, Team, Wait};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -24,10 +24,11 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Busy processes at once.
 const MOST_BUSY: usize = 64;
 const ABOUT: &str = "\
-RUNS: teams of RANKS ranks run scripts of 4 to 63 calls: all collectives with even and uneven blocks, views,
-  messages, splits; on the team or on one of up to 4 communicators split off; by an algorithm forced at
-  random; on six element types (1 byte to 72, floats, a struct with padding), the library's operators and
-  closures, commutative or not; 0 bytes to 1 MiB, in a third of the scripts (the longer ones) to 256 bytes.
+RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 63 calls: all collectives
+  with even and uneven blocks, views, overlap, halos, messages, splits; on the team or on one of up to 4
+  communicators split off; by an algorithm, a mesh, groups or a fixed order forced at random; on 14 element
+  types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a struct with padding), the library's operators
+  and closures, commutative or not; 0 bytes to 1 MiB, in a third of the scripts (the longer ones) to 256 bytes.
   In a quarter of the runs ranks are late at random. In one of 12 something goes wrong on one rank: a panic
   between calls or in an operator, an early return, another length, element type or call; the run must then
   end with an error that fits, and the next one be right. After 40 runs there is a new team, and one run on
@@ -233,7 +234,7 @@ impl Plan {
             holdings: before,
         };
         while !is_over(row.runs) {
-            let team = Team::builder().ranks(ranks).deadline(DEADLINE).build()?;
+            let team = builder(ranks, seed.wrapping_add(row.runs)).build()?;
             for _ in 0..RUNS_OF_A_TEAM {
                 if is_over(row.runs) {
                     break;
@@ -318,9 +319,17 @@ impl Row {
     }
 }
 
+/// A team whose first run has this seed: of three ways of waiting, and with counters that go across
+/// 2^32 in one of its runs.
+fn builder(ranks: usize, seed: u64) -> Builder {
+    let wait = [Wait::Auto, Wait::Auto, Wait::Yield, Wait::Park][(seed >> 1) as usize % 4];
+    let before_the_end = u32::MAX - (seed % 300) as u32;
+    Team::builder().ranks(ranks).deadline(DEADLINE).wait(wait).counting_from(before_the_end)
+}
+
 /// A script on threads that are not the library's.
 fn on_own_threads(ranks: usize, script: &Script, seed: u64) -> Result<(), Error> {
-    let comms = Team::builder().ranks(ranks).deadline(DEADLINE).external()?;
+    let comms = builder(ranks, seed).external()?;
     let results: Vec<Result<(), Error>> = std::thread::scope(|s| {
         let threads: Vec<_> = comms
             .into_iter()

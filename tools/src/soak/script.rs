@@ -14,6 +14,15 @@ const MOST_COMMS: usize = 5;
 /// One run in so many has a fault.
 const FAULTS: usize = 12;
 
+/// The operations that have a form with blocks of different lengths.
+pub(crate) const UNEVEN: [Operation; 5] = [
+    Operation::AllGather,
+    Operation::Gather,
+    Operation::Scatter,
+    Operation::ReduceScatter,
+    Operation::AllToAll,
+];
+
 /// One call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
@@ -24,6 +33,14 @@ pub(crate) enum Kind {
     Peers,
     /// Looking at the root's slice.
     Root,
+    /// Looking at everybody's slices as one array.
+    Global,
+    /// A reduction or a barrier, and work meanwhile.
+    While,
+    /// All elements of a vector that is spread, combined.
+    Whole,
+    /// Halos of a grid.
+    Halo,
     /// `exchange` around a ring.
     Exchange,
     /// `send` and `recv` from rank to rank.
@@ -43,6 +60,10 @@ pub(crate) enum Way {
     Hypercube,
     Tree,
     Cheapest,
+    /// In the order of the ranks.
+    Fixed,
+    /// By groups of ranks.
+    Groups(usize),
     /// One that serves the call, by number.
     Named(usize),
 }
@@ -116,17 +137,20 @@ impl Script {
 }
 
 fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
-    use Operation::*;
-    let kind = match dice.roll(20) {
+    let kind = match dice.roll(24) {
         0..=10 => Kind::Collective(*dice.pick(&Operation::ALL)),
-        11..=13 => Kind::Varied(*dice.pick(&[AllGather, Gather, Scatter, ReduceScatter, AllToAll])),
+        11..=13 => Kind::Varied(*dice.pick(&UNEVEN)),
         14 => Kind::Peers,
         15 => Kind::Root,
         16 => Kind::Exchange,
         17 => Kind::Relay,
         18 if *comms < MOST_COMMS => Kind::Split,
+        20 => Kind::Global,
+        21 => Kind::While,
+        22 => Kind::Whole,
+        23 => Kind::Halo,
         18 | 19 if *comms > 1 => Kind::Drop,
-        _ => Kind::Collective(Barrier),
+        _ => Kind::Collective(Operation::Barrier),
     };
     let comm = dice.roll(*comms);
     match kind {
@@ -134,8 +158,18 @@ fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
         Kind::Drop => *comms -= 1,
         _ => {}
     }
-    let ways =
-        [Way::Auto, Way::Ring, Way::Mesh, Way::Hypercube, Way::Tree, Way::Cheapest, Way::Auto];
+    let groups = Way::Groups(dice.roll(16));
+    let ways = [
+        Way::Auto,
+        Way::Auto,
+        Way::Ring,
+        Way::Mesh,
+        Way::Hypercube,
+        Way::Tree,
+        Way::Cheapest,
+        Way::Fixed,
+        groups,
+    ];
     let way = if dice.once_in(2) { Way::Named(dice.roll(1 << 16)) } else { *dice.pick(&ways) };
     // As many of each order of magnitude; 0 now and then.
     let below = 1 << dice.roll(most_bytes.ilog2() as usize + 1);
@@ -174,7 +208,16 @@ mod tests {
         let scripts: Vec<Script> = (0..500).map(|seed| Script::draw(seed, 4)).collect();
         let faults = scripts.iter().filter(|s| s.fault.is_some()).count();
         assert!((10..100).contains(&faults), "{faults}");
-        for kind in [Kind::Split, Kind::Drop, Kind::Relay, Kind::Varied(Operation::AllToAll)] {
+        for kind in [
+            Kind::Split,
+            Kind::Drop,
+            Kind::Relay,
+            Kind::Global,
+            Kind::While,
+            Kind::Whole,
+            Kind::Halo,
+            Kind::Varied(Operation::AllToAll),
+        ] {
             assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.kind == kind)), "{kind:?}");
         }
         assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.bytes > 1 << 19)));
