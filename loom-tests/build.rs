@@ -83,10 +83,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_confirming_early",
         "../src/fabric/port",
         &[
-            ("let peer_wait = world.wait_of(it);\n", ""),
+            ("let peer_wait = world.wait_of(it);\n            if ready", "if ready"),
             (
-                "if let Some((peer_number, _)) = peer_wait {",
-                "if let Some((peer_number, _)) = world.wait_of(it) {",
+                "if let Some((peer_number, thread)) = peer_wait {\n                world.confirm(me",
+                "if let Some((peer_number, thread)) = world.wait_of(it) {\n                world.confirm(me",
             ),
         ],
     ),

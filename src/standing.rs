@@ -14,6 +14,8 @@ use std::fmt;
 pub enum Doing {
     /// It waited for this rank.
     WaitsFor(usize),
+    /// It waited for a rank of another team: its thread is a rank of both.
+    WaitsElsewhere,
     /// It was in the user's own code (or in a call, and did not wait).
     Computes,
     /// Its closure had ended.
@@ -48,6 +50,7 @@ impl fmt::Display for Standing {
         write!(f, "rank {} ", self.rank)?;
         match self.doing {
             Doing::WaitsFor(peer) => write!(f, "waits for rank {peer}; ")?,
+            Doing::WaitsElsewhere => f.write_str("waits in a communicator of another team; ")?,
             Doing::Computes => f.write_str("is in its own code; ")?,
             Doing::Returned => f.write_str("has returned; ")?,
         }

@@ -117,8 +117,11 @@ mod mutants {
     mod shelf {
         pub(super) use crate::mailbox::{Place, Shelf};
     }
+    mod thread {
+        pub(super) use crate::fabric::Seen;
+    }
     mod world {
-        pub(super) use crate::fabric::Line;
+        pub(super) use crate::fabric::{Line, ticket};
     }
     use crate::mailbox::Header;
 

@@ -18,6 +18,7 @@ mod record;
 mod seat;
 mod shape;
 mod sig;
+mod thread;
 mod words;
 mod world;
 
@@ -26,10 +27,15 @@ pub(crate) use port::{Begun, LINE, Port, SLOT, Span, Stop, Words};
 pub(crate) use record::Call;
 pub(crate) use shape::Shape;
 pub(crate) use sig::{Check, Kind, Params, Sig};
+pub(crate) use thread::{Seen, Thread};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
-pub(crate) use {record::Records, words::Seat, world::Line};
+pub(crate) use {
+    record::Records,
+    words::Seat,
+    world::{Line, ticket},
+};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

@@ -2,35 +2,45 @@
 
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{World, discard};
+use crate::fabric::{Thread, World, discard};
 use crate::machine::{Level, Machine};
 use crate::model::LevelModel;
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What a rank throws to leave the closure when the run has ended for another
-/// reason than a panic of its own. Thrown without calling the panic hook. An
-/// error that it carries is the run's.
-pub(crate) struct Quit(pub(crate) Option<Error>);
+/// reason than a panic of its own. Thrown without calling the panic hook.
+pub(crate) struct Quit {
+    /// The run that is over: the world's id, and the run's number.
+    pub(crate) of: (u64, u64),
+    /// An error that is the run's of whoever catches this.
+    pub(crate) error: Option<Error>,
+    /// Why, for whoever catches it in another run.
+    pub(crate) text: String,
+}
 
-/// What a rank has thrown, as an error; none if it left because of another.
-pub(crate) fn thrown(rank: usize, payload: Box<dyn Any + Send>) -> Option<Error> {
+/// What a rank has thrown in run `run` of `world`, as an error; none if it left because
+/// that run is over.
+pub(crate) fn thrown(
+    world: &World,
+    run: u64,
+    rank: usize,
+    payload: Box<dyn Any + Send>,
+) -> Option<Error> {
     match payload.downcast::<Quit>() {
-        Ok(quit) => quit.0,
+        Ok(quit) if quit.error.is_none() && quit.of != (world.id(), run) => {
+            let text = format!("(passed on from another run) {}", quit.text);
+            Some(Error::panicked(rank, Box::new(text)))
+        }
+        Ok(quit) => quit.error,
         Err(payload) => Some(Error::panicked(rank, payload)),
     }
 }
 
-thread_local! {
-    /// Whether this thread is in a rank's closure.
-    static IN_A_RUN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether somebody catches what this thread throws, and reports it.
+/// Whether this thread is in a rank's closure.
 pub(crate) fn is_in_a_run() -> bool {
-    IN_A_RUN.get()
+    Thread::here().is_in_a_run()
 }
 
 /// Where the ranks of a team are, for `split_by` and for reports.
@@ -63,7 +73,7 @@ impl Roster {
 /// Calls `body` on rank `rank` and records how it went. Returns whether the
 /// communicator is as good as new.
 pub(crate) fn take_part(
-    world: &World,
+    world: &Arc<World>,
     rank: usize,
     run: u64,
     comm: &mut Comm,
@@ -72,17 +82,17 @@ pub(crate) fn take_part(
     let fabric = comm.fabric_id();
     comm.join_run(run);
     world.records(rank).begin_run();
-    let outer = IN_A_RUN.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(|| body(rank, comm)));
-    IN_A_RUN.set(outer);
+    let body = AssertUnwindSafe(|| body(rank, comm));
+    let result = Thread::here().as_rank(world, rank, run, || catch_unwind(body));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
-        let cause = thrown(rank, payload);
+        let cause = thrown(world, run, rank, payload);
         discard(world.poison(run, rank, cause));
     }
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
     world.leave(rank, run);
+    world.rise(rank);
     intact
 }

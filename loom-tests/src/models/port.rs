@@ -3,7 +3,7 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{Fabric, Kind, Params, Sig, World};
+use crate::fabric::{Fabric, Kind, Params, Sig, Thread, World};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
