@@ -35,7 +35,9 @@ impl fmt::Display for CallSite {
     }
 }
 
-/// One rank of a circle of waiting ranks.
+/// One rank of a circle of waiting ranks. A circle may go through several teams, where a
+/// thread is a rank of each: `site` then says which waits are in another team than that whose
+/// error this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Who waits.

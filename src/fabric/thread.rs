@@ -319,32 +319,43 @@ mod here {
 
         fn push(&self, world: &Arc<World>, rank: usize, run: u64, is_inner: bool) {
             let hat = Hat { world: Arc::downgrade(world), rank, run, is_inner };
-            let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
-            hats.retain(|hat| hat.world.strong_count() > 0);
-            hats.push(hat);
+            {
+                let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
+                hats.retain(|hat| hat.world.strong_count() > 0);
+                hats.push(hat);
+            }
+            // Who fails calls home first and looks at the list then, or finds the hat there.
+            if self.outer_over(world).is_some() {
+                self.tell(world, rank, run, is_inner);
+            }
         }
 
-        /// Calls `f` as rank `rank` in run `run` of `world`, a team's.
-        pub(crate) fn as_rank<R>(
+        /// Calls `f`, which carries out run `run` of `world` with this thread as rank 0.
+        pub(crate) fn leads<R>(
             &'static self,
             world: &Arc<World>,
-            rank: usize,
             run: u64,
             f: impl FnOnce() -> R,
         ) -> R {
-            let is_inner = self.is_in_a_run();
-            if is_inner {
-                self.push(world, rank, run, true);
+            if !self.is_in_a_run() {
+                return f();
             }
-            world.sit(rank, self);
-            let result = self.within(world, run, true, f);
-            if is_inner {
-                let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
-                hats.retain(|hat| {
-                    !(hat.is_inner && std::ptr::eq(hat.world.as_ptr(), &raw const **world))
-                });
-            }
+            self.push(world, 0, run, true);
+            let result = f();
+            let of = |hat: &Hat| std::ptr::eq(hat.world.as_ptr(), &raw const **world);
+            let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
+            hats.retain(|hat| !(hat.is_inner && of(hat)));
             result
+        }
+
+        /// An outer run has failed: ends the inner one, or makes the rank look.
+        fn tell(&self, world: &World, rank: usize, run: u64, is_inner: bool) {
+            if is_inner {
+                let what = "the run in which it was started has ended with an error";
+                discard(world.poison(run, rank, Some(Error::Stale { what })));
+            } else {
+                world.shut(rank, run);
+            }
         }
 
         /// A run of `world`, in which the thread is a rank, has failed. If that is one of a
@@ -367,12 +378,7 @@ mod here {
                     .collect()
             };
             for (world, rank, run, is_inner) in inner {
-                if is_inner {
-                    let what = "the run in which it was started has ended with an error";
-                    discard(world.poison(run, rank, Some(Error::Stale { what })));
-                } else {
-                    world.shut(rank, run);
-                }
+                self.tell(&world, rank, run, is_inner);
                 // It may be the last to have it.
                 discard(world);
             }

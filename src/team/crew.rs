@@ -9,7 +9,7 @@ use crate::Comm;
 use crate::comm::Account;
 use crate::engine::fused::chunk;
 use crate::error::Error;
-use crate::fabric::{MAX_RANKS, World};
+use crate::fabric::{MAX_RANKS, Thread, World};
 use crate::machine::{Machine, affinity};
 use crate::model::{
     Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
@@ -94,10 +94,13 @@ impl Team {
 
     /// Communicators for `ranks` threads that the caller already owns: one
     /// communicator for each. They are [`Send`]; each belongs to the thread
-    /// that first uses it. Nothing is pinned.
+    /// that first uses it, and is given up when that ends
+    /// ([`Builder::external`]). Nothing is pinned.
     ///
     /// A failure makes the calls of all ranks panic with its message; wrap the
-    /// work in [`Comm::protect`] to get it as an [`Error`] instead.
+    /// work in [`Comm::protect`] to get it as an [`Error`] instead. (What a thread that is
+    /// not protected has panicked of is on the standard error; the others' message is that
+    /// it has.)
     ///
     /// # Errors
     /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
@@ -288,7 +291,8 @@ impl Team {
     ///   message was left over.
     ///
     /// The first cause ends the run for every rank: each leaves its next (or
-    /// current) collective by unwinding, without a message of its own.
+    /// current) call by unwinding, without a message of its own, on whichever
+    /// communicator that is, and whether or not the call has to wait.
     /// Afterwards the team can be used again.
     ///
     /// # Examples
@@ -456,8 +460,10 @@ impl Team {
         // Not before: the workers are on their way meanwhile. Of two teams that start
         // at once neither may see the other when it begins; waits look again.
         let _crowd = Crowd::enter(self.size());
-        shared.take_part(0, run, &mut comm, body);
-        shared.dispatch.await_done(shared.wait);
+        Thread::here().leads(&shared.world, run, || {
+            shared.take_part(0, run, &mut comm, body);
+            shared.dispatch.await_done(shared.wait);
+        });
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             *comm = shared.renew();

@@ -73,7 +73,7 @@ impl Roster {
 /// Calls `body` on rank `rank` and records how it went. Returns whether the
 /// communicator is as good as new.
 pub(crate) fn take_part(
-    world: &Arc<World>,
+    world: &World,
     rank: usize,
     run: u64,
     comm: &mut Comm,
@@ -83,7 +83,9 @@ pub(crate) fn take_part(
     comm.join_run(run);
     world.records(rank).begin_run();
     let body = AssertUnwindSafe(|| body(rank, comm));
-    let result = Thread::here().as_rank(world, rank, run, || catch_unwind(body));
+    let thread = Thread::here();
+    world.sit(rank, thread);
+    let result = thread.within(world, run, true, || catch_unwind(body));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
         let cause = thrown(world, run, rank, payload);
