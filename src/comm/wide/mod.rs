@@ -34,7 +34,7 @@ use super::Comm;
 use super::perform::Task;
 use crate::engine::{Cut, Kernel, Scratch};
 use crate::error::{CallSite, Error, say};
-use crate::fabric::{Sig, Stop};
+use crate::fabric::{Sig, Stop, Thread};
 use crate::net::{Fold, Layout, Net, NetError, Number, Pending, Transfer};
 use crate::op::BitOr;
 use crate::schedule::Operation;
@@ -458,6 +458,10 @@ fn loop_until(
         }
         if world.is_poisoned(run) {
             node.comm.stop(Stop::Poisoned);
+            node.comm.nothing_to_return();
+        }
+        if let Some(outer) = Thread::here().outer_over(world) {
+            node.comm.stop(Stop::Outer(outer));
             node.comm.nothing_to_return();
         }
         if patience.is_over(world.deadline()) {
