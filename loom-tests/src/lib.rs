@@ -172,6 +172,7 @@ mod mutants {
     pub(crate) mod fabric_joining_blindly {
         include!(concat!(env!("OUT_DIR"), "/fabric_joining_blindly/mod.rs"));
     }
+    #[allow(unused_variables)]
     pub(crate) mod fabric_with_old_edges {
         include!(concat!(env!("OUT_DIR"), "/fabric_with_old_edges/mod.rs"));
     }

@@ -183,7 +183,7 @@ impl Port {
             // finds the circle, and leaves. This one must stay.
             let mut number = None;
             loop {
-                let peer_wait = world.wait_of(it);
+                let peer_wait = patience.is_long().then(|| world.wait_of(it));
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
                 let left = fabric.is_gone(peer, self.run);
@@ -193,11 +193,11 @@ impl Port {
                 if left || (settled && finished) {
                     break;
                 }
-                let number = *number.get_or_insert_with(|| world.begin_wait(member, it));
-                if let Some((peer_number, thread)) = peer_wait {
-                    world.confirm(member, number, thread, peer_number);
-                    if patience.is_long() {
-                        // Says that it has found it, if it does.
+                if let Some(peer_wait) = peer_wait {
+                    let number = *number.get_or_insert_with(|| world.begin_wait(member, it));
+                    if let Some((peer_number, thread)) = peer_wait {
+                        world.confirm(member, number, thread, peer_number);
+                        // Says that it has found the circle, if there is one.
                         drop(world.circle(member));
                     }
                 }

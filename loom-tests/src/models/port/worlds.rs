@@ -77,10 +77,10 @@ pub(super) fn circle() {
     });
 }
 
-/// Rank 0 asks in one world, and is answered in the other; twice.
-pub(super) fn question() {
+/// Rank 0 asks in one world, and is answered in the other; `ROUNDS` times.
+pub(super) fn question<const ROUNDS: u64>() {
     in_two_worlds(|a, b| {
-        for round in 0..2 {
+        for round in 0..ROUNDS {
             if a.rank() == 0 {
                 post(b, round);
                 assert_eq!(take(a).expect("a sound run is stopped"), round + 10);
