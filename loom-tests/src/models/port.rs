@@ -45,7 +45,7 @@ macro_rules! worlds {
             use std::panic::Location;
             use $($fabric)::+::{Fabric, Params, Port, Sig, Stop, Thread, World, ticket};
 
-            static SIG: Sig = Sig::of::<u64>("model", "", "");
+            static SIG: Sig = Sig::of::<u64>("model", "");
 
             include!("port/worlds.rs");
         }
