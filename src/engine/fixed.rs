@@ -146,6 +146,7 @@ fn addresses(
         let peer = (port.rank() + d) % p;
         all[peer] = port.notice(peer, Some(len))?.a;
     }
+    port.noticed_all();
     Ok(())
 }
 

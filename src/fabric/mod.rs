@@ -29,7 +29,11 @@ pub(crate) use sig::{Check, Kind, Params, Sig};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
-pub(crate) use {record::Records, words::Seat, world::Line};
+pub(crate) use {
+    record::Records,
+    words::{PERHAPS, Phase, Seat},
+    world::Line,
+};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

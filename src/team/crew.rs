@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
-use crate::wait::{Crowd, know_cores};
+use crate::wait::{Cores, Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
@@ -144,7 +144,8 @@ impl Team {
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = World::new(ranks).counting_from(builder.start);
-        let world = Arc::new(world.with_deadline(builder.deadline));
+        let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
+        let world = Arc::new(world);
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
         let rules =
             Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -442,7 +443,7 @@ impl Team {
         if comm.move_in() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(Job::MoveIn) };
-            shared.dispatch.await_done(shared.wait);
+            shared.dispatch.await_done(shared.wait, false);
         }
         let run = shared.world.begin(self.size());
         // SAFETY: only the type changes, by a lifetime; no worker uses the
@@ -457,7 +458,7 @@ impl Team {
         // at once neither may see the other when it begins; waits look again.
         let _crowd = Crowd::enter(self.size());
         shared.take_part(0, run, &mut comm, body);
-        shared.dispatch.await_done(shared.wait);
+        shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             *comm = shared.renew();

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::fabric::{World, discard};
 use crate::machine::{Level, Machine};
 use crate::model::LevelModel;
+use crate::wait::give_back;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,5 +85,6 @@ pub(crate) fn take_part(
     // have lost it in a panic that it caught.
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
     world.leave(rank, run);
+    give_back();
     intact
 }
