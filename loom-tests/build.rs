@@ -102,8 +102,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_quiescing_by_poison",
         "../src/fabric/port",
         &[(
-            "if left || (settled && finished) {",
-            "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
+            "left || (settled && finished)\n",
+            "left || settled || finished || fabric.world().is_poisoned(self.run)\n",
         )],
     ),
     (
@@ -115,8 +115,74 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_sleeping_without_limit",
         "../src/fabric/port",
         &[(
-            "if !come {\n                    bed.nap(longest);",
-            "if !come {\n                    let _ = longest;\n                    bed.sleep();",
+            "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);\n            seat.hint",
+            "seat.berth().sleep(Awaited::Rank(peer), None, over);\n            seat.hint",
+        )],
+    ),
+    (
+        "events_without_fence_after_show",
+        "../src/wait/events.rs",
+        &[(
+            "// Pairs with the fence in `sleep`.\n        fence(Ordering::SeqCst);\n    }\n",
+            "}\n",
+        )],
+    ),
+    (
+        "events_without_fence_after_mark",
+        "../src/wait/events.rs",
+        &[("in `shown` and `complete`.\n        fence(Ordering::SeqCst);\n", "in.\n")],
+    ),
+    (
+        "events_without_second_look",
+        "../src/wait/events.rs",
+        &[(
+            "        if over() {\n            return true;\n        }\n        word.sleep",
+            "        word.sleep",
+        )],
+    ),
+    (
+        "events_overwriting_newer",
+        "../src/wait/events.rs",
+        &[("if is_newer(now, up) && over() {", "if up == 1 {")],
+    ),
+    (
+        "events_without_leader",
+        "../src/wait/events.rs",
+        &[("{ Level::Top } else {", "{ Level::Group(group) } else {")],
+    ),
+    ("events_without_top", "../src/wait/events.rs", &[("        wake(&self.top, event);\n", "")]),
+    (
+        "events_rousing_unfenced",
+        "../src/wait/events.rs",
+        &[(
+            "// Pairs with the fence in `sleep`.\n        fence(Ordering::SeqCst);\n        for word in std::iter",
+            "for word in std::iter",
+        )],
+    ),
+    (
+        "berth_calling_unfenced",
+        "../src/wait/berth.rs",
+        &[(
+            "// Pairs with the fence in `sleep`.\n        fence(Ordering::SeqCst);\n        let word = self.0.load(Ordering::Relaxed);\n        let is_meant",
+            "let word = self.0.load(Ordering::Relaxed);\n        let is_meant",
+        )],
+    ),
+    (
+        "berth_sleeping_unfenced",
+        "../src/wait/berth.rs",
+        &[("// Pairs with the fence in `call`.\n        fence(Ordering::SeqCst);\n", "")],
+    ),
+    (
+        "berth_calling_another",
+        "../src/wait/berth.rs",
+        &[("word == Awaited::Rank(me).word()", "word == Awaited::Rank(me + 1).word()")],
+    ),
+    (
+        "berth_rousing_unfenced",
+        "../src/wait/berth.rs",
+        &[(
+            "// Pairs with the fence in `sleep`.\n        fence(Ordering::SeqCst);\n        let word = self.0.load(Ordering::Relaxed);\n        if word",
+            "let word = self.0.load(Ordering::Relaxed);\n        if word",
         )],
     ),
     // Not a mistake: see `lean` in `src/lib.rs`.

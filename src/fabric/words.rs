@@ -263,9 +263,15 @@ impl Fabric {
         }
     }
 
-    /// Wakes all who sleep in this communicator: the run is over.
-    pub(crate) fn wake_everybody(&self) {
-        self.events.iter().for_each(Events::wake_everybody);
-        self.seats.iter().for_each(|seat| seat.berth.rouse());
+    /// Wakes all who sleep in this communicator: the run, whose ranks are `crowded`, is over.
+    pub(crate) fn wake_everybody(&self, crowded: bool) {
+        if crowded {
+            self.events.iter().for_each(Events::wake_everybody);
+        }
+        for seat in &self.seats {
+            if crowded || seat.asleep.load(Relaxed) != 0 {
+                seat.berth.rouse();
+            }
+        }
     }
 }

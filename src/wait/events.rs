@@ -46,6 +46,14 @@ pub(crate) enum Level {
     Group(usize),
 }
 
+impl Level {
+    /// Where a rank of `group` sleeps, of whose other ranks `near` says whether they have shown what they
+    /// have to.
+    pub(crate) fn of(group: usize, mut near: impl Iterator<Item = bool>) -> Self {
+        if near.all(|has_shown| has_shown) { Level::Top } else { Level::Group(group) }
+    }
+}
+
 /// See the module documentation.
 pub(crate) struct Events {
     top: CachePadded<Word>,

@@ -40,6 +40,7 @@
 mod berth;
 mod cores;
 mod events;
+#[cfg(not(loom))]
 mod mode;
 mod slice;
 #[cfg(not(loom))]
@@ -49,8 +50,9 @@ mod word;
 pub(crate) use berth::{Awaited, Berth};
 pub(crate) use cores::{Cores, has_woken_neighbour};
 pub(crate) use events::{Events, Level};
-pub(crate) use mode::Occasion;
 pub(crate) use slice::give_back;
+#[cfg(loom)]
+pub(crate) use word::Word;
 
 use crate::sync::diagnostic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -112,6 +114,7 @@ pub(crate) fn know_cores(n: usize) {
         CORES.store(0, Ordering::Relaxed);
         return mode::force();
     }
+    #[cfg(not(loom))]
     mode::begin();
     CORES.fetch_max(n, Ordering::Relaxed);
 }
@@ -161,6 +164,15 @@ pub(crate) struct Patience {
     /// When the long stage began, if somebody asks how long it lasts.
     #[cfg(not(loom))]
     long_since: Option<Instant>,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Occasion {
+    /// Everybody, at the gates or on the boards: one wake a core.
+    Together,
+    /// One rank: a wake each.
+    Pair,
 }
 
 /// What to do before the next look.

@@ -8,18 +8,10 @@
 //!
 //! Hints only: every rank decides for itself, at every wait, and nobody has to agree.
 
+use super::Occasion;
 use crate::sync::diagnostic::{AtomicU64, Mutex, Ordering::Relaxed};
 use std::cell::Cell;
 use std::time::Instant;
-
-/// What is waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Occasion {
-    /// Everybody, at the gates or on the boards: one wake a core.
-    Together,
-    /// One rank: a wake each.
-    Pair,
-}
 
 /// Nanoseconds of this much slow yielding switch a mode on ..
 const ENOUGH: u64 = 10_000_000;
@@ -60,7 +52,7 @@ static ANY: Mode = Mode::new();
 /// Only those beside threads of the same scheduler group: for pairs, where each wait wakes somebody.
 static SAME: Mode = Mode::new();
 
-thread_local! {
+std::thread_local! {
     /// Fast yields of this thread since its last slow one.
     static FAST: Cell<u32> = const { Cell::new(FEW) };
 }

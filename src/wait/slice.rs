@@ -6,16 +6,19 @@
 //! of the run ends, however it ends: threads and processes that it starts inherit it. Where the system
 //! refuses (before Linux 6.12, under seccomp), nothing is lost but time.
 
+#[cfg(not(loom))]
 use super::system;
 use std::cell::Cell;
 
+#[cfg(not(loom))]
 const NANOSECONDS: u64 = 100_000;
 
-thread_local! {
+std::thread_local! {
     static IS_SHORT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Asks for the short slice, once.
+#[cfg(not(loom))]
 pub(super) fn shorten() {
     if !IS_SHORT.replace(true) {
         system::set_slice(NANOSECONDS);
@@ -33,5 +36,6 @@ pub(crate) fn give_back() {
 #[cold]
 fn give_back_now() {
     IS_SHORT.set(false);
+    #[cfg(not(loom))]
     system::set_slice(0);
 }

@@ -116,9 +116,8 @@ impl Bed<'_> {
             For::All(phase) => {
                 let events = fabric.events(phase);
                 let has_shown = |other| fabric.has_shown(phase, other, event);
-                // The own group first: it is on this core, and most often what is missing.
-                let mut near = others().filter(|&other| fabric.group(other) == own);
-                let level = if near.all(has_shown) { Level::Top } else { Level::Group(own) };
+                let near = others().filter(|&other| fabric.group(other) == own);
+                let level = Level::of(own, near.map(has_shown));
                 let mut over = || others().all(has_shown) || over();
                 if level == Level::Top {
                     if alone(&mut over) {
@@ -236,7 +235,7 @@ impl Port {
             // for that very peer below.
             fabric.world().leave(member, self.run);
         }
-        fabric.wake_everybody();
+        fabric.wake_everybody(self.crowded);
         for peer in (0..self.size()).filter(|&q| q != me) {
             // Inline messages are the fabric's. What describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
