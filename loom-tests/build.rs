@@ -135,10 +135,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "events_without_second_look",
         "../src/wait/events.rs",
-        &[(
-            "        if over() {\n            return true;\n        }\n        word.sleep",
-            "        word.sleep",
-        )],
+        &[("if over() {\n            // Somebody", "if up == 1 {\n            // Somebody")],
+    ),
+    (
+        "events_leaving_late_marks",
+        "../src/wait/events.rs",
+        &[("if now != down {\n                word.change(down, up);", "if up == 1 {\n                word.change(down, up);")],
     ),
     (
         "events_overwriting_newer",

@@ -64,7 +64,8 @@ impl Berth {
         if !over {
             self.0.sleep(word, longest);
         }
-        self.0.store(NOBODY, Ordering::Relaxed);
+        // An RMW, as the waker's: it comes after that one, and so does all that is stored from here on.
+        self.0.change(word, NOBODY);
         over
     }
 

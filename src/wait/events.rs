@@ -21,6 +21,8 @@
 //!   group in, so it never sleeps on the group's word; it ends the event, and calls `complete`. Its load
 //!   after that fence sees the mark, or the sleeper's look after its own fence sees what it saw.
 //! - *The top word*: the last of all to show sees everything, does not sleep, and calls `complete`.
+//! - *A mark made too late*, when the event is complete already, is its maker's to wake: another rank may
+//!   fall asleep by it that had looked before. (A bug that the model found.)
 //! - *A newer mark* may overwrite an older one: its marker has completed the older event, and so has
 //!   woken its sleepers or left a fence that makes them see it complete. Never the other way: sleepers
 //!   of the newer event would have no mark.
@@ -114,6 +116,12 @@ impl Events {
         // Pairs with the fence after showing, in `shown` and `complete`.
         fence(Ordering::SeqCst);
         if over() {
+            // Somebody who was woken before this mark, but has not fallen asleep yet, may take it for its
+            // own; and those who complete the event may have looked before it was made.
+            if now != down {
+                word.change(down, up);
+                word.wake();
+            }
             return true;
         }
         word.sleep(down, longest);

@@ -159,6 +159,7 @@ events!(real, crate::wait);
 events!(without_fence_after_show, crate::mutants::events_without_fence_after_show);
 events!(without_fence_after_mark, crate::mutants::events_without_fence_after_mark);
 events!(without_second_look, crate::mutants::events_without_second_look);
+events!(leaving_late_marks, crate::mutants::events_leaving_late_marks);
 events!(overwriting_newer, crate::mutants::events_overwriting_newer);
 events!(without_leader, crate::mutants::events_without_leader);
 events!(without_top, crate::mutants::events_without_top);
@@ -209,8 +210,8 @@ fn two_events_on_one_core() {
         bound: Some(3),
         floor: 100,
         reaches: &[],
-        catches: &[Site::Gate],
-        silent: &[],
+        catches: &[],
+        silent: &[Site::Gate],
         body: || real::episodes(&[0, 0], 2),
     }
     .check();
@@ -269,6 +270,9 @@ fn lost_wake_ups_are_found() {
     });
     must_fail("events: no look after the mark", Some(3), LOST, || {
         without_second_look::episodes(&[0, 0], 1);
+    });
+    must_fail("events: a mark made too late stays", Some(2), LOST, || {
+        leaving_late_marks::episodes(TWO_CORES, 2);
     });
     must_fail("events: an older mark in place of a newer", Some(3), LOST, || {
         overwriting_newer::episodes(TWO_CORES, 2);
