@@ -109,6 +109,7 @@ fn meet(port: &mut Port, begun: Begun) -> Result<(), Stop> {
         let peer = rank + distance;
         port.look(if peer < p { peer } else { peer - p }, 0, 1, |_| ())?;
     }
+    port.looked_at_all();
     Ok(())
 }
 

@@ -42,6 +42,7 @@ pub(super) fn all_gather<T: Element>(
             guard.port.look(peer, 0, size_of::<T>(), |_| ())?;
         }
     }
+    guard.port.looked_at_all();
     guard.disarm();
     Ok(())
 }
@@ -75,6 +76,7 @@ pub(super) fn scan<T: Element, O: Operator<T>>(
     for peer in (rank + 1..p).chain(0..rank) {
         all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
     }
+    guard.port.looked_at_all();
     let operands = rank + usize::from(inclusive);
     match (rank, inclusive) {
         (0, true) => {}

@@ -313,6 +313,7 @@ pub(super) fn all_at_once<T: Element, O: Operator<T>>(
         for peer in (rank + 1..p).chain(0..rank) {
             all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
         }
+        guard.port.looked_at_all();
         // SAFETY: as above.
         unsafe { combine_all(rank, all, buf, op, Tree::Folding(Folding::of(p))) };
     }

@@ -36,6 +36,6 @@ pub(crate) use world::{World, discard};
 pub(crate) use {
     counts::OwnCounts,
     record::Records,
-    words::Seat,
+    words::{PERHAPS, Phase, Seat},
     world::{Line, ticket},
 };

@@ -18,7 +18,7 @@ use crate::model::{
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
-use crate::wait::{Crowd, know_cores};
+use crate::wait::{Cores, Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
@@ -148,7 +148,8 @@ impl Team {
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = World::new(ranks).counting_from(builder.start);
-        let world = Arc::new(world.with_deadline(builder.deadline));
+        let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
+        let world = Arc::new(world);
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
         let rules =
             Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -448,7 +449,7 @@ impl Team {
         if comm.move_in() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(Job::MoveIn) };
-            shared.dispatch.await_done(shared.wait);
+            shared.dispatch.await_done(shared.wait, false);
         }
         let run = shared.world.begin(self.size());
         // SAFETY: only the type changes, by a lifetime; no worker uses the
@@ -464,7 +465,7 @@ impl Team {
         let _crowd = Crowd::enter(self.size());
         Thread::here().leads(&shared.world, run, || {
             shared.take_part(0, run, &mut comm, body);
-            shared.dispatch.await_done(shared.wait);
+            shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
         });
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {

@@ -4,6 +4,7 @@ use crate::Comm;
 use crate::error::thrown;
 use crate::fabric::{Thread, World, discard};
 use crate::sync::catch_unwind;
+use crate::wait::give_back;
 use std::panic::AssertUnwindSafe;
 
 /// Calls `body` on rank `rank` and records how it went. Returns whether the
@@ -32,5 +33,6 @@ pub(crate) fn take_part(
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
     world.leave(rank, run);
     world.rise(rank);
+    give_back();
     intact
 }

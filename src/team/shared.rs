@@ -61,12 +61,11 @@ impl Shared {
         let ranks = self.world.ranks();
         let members: Box<[usize]> = (0..ranks).collect();
         let apart = self.roster().apart(&members);
-        let (fabric, beds) = Fabric::new(self.world.clone(), members, apart);
-        let fabric = Arc::new(fabric);
+        let fabric = Arc::new(Fabric::new(self.world.clone(), members, apart));
         self.fabric.store(fabric.id(), Relaxed);
-        let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
+        let mut comms = (0..ranks).map(|rank| {
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
+            let port = unsafe { Port::new(fabric.clone(), rank, 0, self.wait) };
             Comm::new(port, Some(self.roster().clone()), self.rules.clone())
         });
         let caller = comms.next().expect("a team has at least one rank");
@@ -110,7 +109,8 @@ impl Shared {
         let mut seen = 0;
         let mut comm: Option<Comm> = None;
         loop {
-            let (epoch, job) = self.dispatch.next(worker, seen, bed, self.wait);
+            let (epoch, job) =
+                self.dispatch.next(worker, seen, bed, self.wait, self.world.is_crowded());
             seen = epoch;
             match job {
                 Job::Idle => {}

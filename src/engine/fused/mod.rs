@@ -192,6 +192,7 @@ impl Call<'_> {
                 second = shown.b;
             }
         }
+        port.noticed_all();
         work(&Work { kernel, rank, p, scratch, stream }, all, second);
         port.finish();
         port.close()?;

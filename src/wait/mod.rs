@@ -1,20 +1,58 @@
-//! How a rank waits: look, spin, yield, park.
+//! How a rank waits: the one home of all waiting, and of what it is decided by.
+//!
+//! **While every rank has a core** (`World::is_crowded` says no), or the policy is [`Wait::Spin`]:
 //!
 //! | stage | for how long | a late message is seen after |
 //! |---|---|---|
-//! | look | 64 looks at the awaited word | one line transfer |
-//! | spin | [`SPIN`] of time, if there are cores enough | one line transfer + a pause |
-//! | yield | [`YIELDS`] calls of `sched_yield` | 0.2 to 0.4 us |
-//! | park | 100 us, doubling to 10 ms, unless woken | 16 to 45 us |
+//! | look | 1000 looks at the awaited word (1 to 2 us) | one line transfer |
+//! | spin | 80 us | one line transfer + a pause |
+//! | yield | 50 calls of `sched_yield` | 0.2 to 0.4 us |
+//! | nap | 100 us, doubling to 10 ms, unless woken | 16 to 45 us |
 //!
-//! (Latencies measured with a prototype on a two-core EPYC virtual machine.) Budgets
-//! are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The
-//! spin budget is twice the cost of a wake-up, so that a rank which parks lost
-//! at most as much again by spinning; a smaller one is bistable (once one rank
-//! parks, its answer is late and the other parks, for ever).
+//! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget is
+//! twice the cost of a wake-up, so that a rank which naps lost at most as much again by spinning; a
+//! smaller one is bistable (once one rank naps, its answer is late and the other naps, for ever).
 //!
-//! Where more ranks run than there are cores, whoever spins keeps the awaited
-//! rank off its core, so [`Wait::Auto`] then yields at once.
+//! **Where ranks outnumber cores** a spinning rank keeps the awaited one off its core:
+//!
+//! | stage | for how long | |
+//! |---|---|---|
+//! | look | 64 looks | |
+//! | yield | 50 calls, and 250 us from then on | each is timed |
+//! | sleep | 10 ms, unless woken | by [`Events`] and [`Berth`] |
+//!
+//! and without the yields while a mode is on: yields have been slow lately ([`mode`]). Nobody misses a wake
+//! there; sleeps are timed all the same, for what has no wake: a peer that leaves or waits in a circle, a
+//! deadline.
+//!
+//! | file | |
+//! |---|---|
+//! | `mod.rs` | the stages, as [`Patience`] goes through them |
+//! | `mode.rs` | whether to sleep rather than to yield |
+//! | `events.rs` | sleeping until everybody has shown something: one wake a core |
+//! | `berth.rs` | sleeping until one rank, or the last of all, has sent something |
+//! | `cores.rs` | which ranks share a core, and which of them sleep |
+//! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
+//! | `slice.rs` | the slice of a thread that sleeps often |
+//!
+//! Workers between two runs sleep in a [`Bed`]: `team/dispatch.rs`.
+
+mod berth;
+mod cores;
+mod events;
+#[cfg(not(loom))]
+mod mode;
+mod slice;
+#[cfg(not(loom))]
+mod system;
+mod word;
+
+pub(crate) use berth::{Awaited, Berth};
+pub(crate) use cores::{Cores, has_woken_neighbour};
+pub(crate) use events::{Events, Level};
+pub(crate) use slice::give_back;
+#[cfg(loom)]
+pub(crate) use word::Word;
 
 use crate::sync::Instant;
 use crate::sync::diagnostic::{AtomicUsize, Ordering};
@@ -45,24 +83,40 @@ pub enum Wait {
     Park,
 }
 
-/// Spin budget: twice a wake-up (16 to 45 us, table above), rounded.
+/// Spin budget: twice a wake-up (16 to 45 us), rounded.
 const SPIN: Duration = Duration::from_micros(80);
-/// Yields before parking. 50 yields cost about 25 us where nobody else is
-/// runnable, and one hand-over each where somebody is.
+/// Yields before napping. 50 yields cost about 25 us where nobody else is runnable, and one
+/// hand-over each where another thread is.
 const YIELDS: u32 = if cfg!(shuttle) { 2 } else { 50 };
+/// How long crowded ranks go on yielding after that. A count alone is bistable: once some sleep,
+/// 50 yields last 20 us, less than a wake on another core, and all go on sleeping.
+#[cfg(not(loom))]
+const YIELDING: Duration = Duration::from_micros(250);
 /// Looks between two readings of the clock: 64 x 26 ns = 1.7 us.
 const LOOKS: u32 = if cfg!(shuttle) { 1 } else { 64 };
-/// The first and the longest park.
+/// The first and the longest nap.
 const NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
+/// How long a rank that has its core for itself spins for another core before it sleeps: as long as a wake
+/// takes there. From 5 to 50 it makes no difference; longer costs 10 to 25 % beside 8 busy threads.
+#[cfg(not(loom))]
+const SPIN_ALONE: Duration = Duration::from_micros(50);
 
 /// Ranks that are in a run right now, over all teams of the process.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 /// Cores that this process may use.
 static CORES: AtomicUsize = AtomicUsize::new(1);
 
-/// Raises the number of cores known to be usable.
+/// Raises the number of cores known to be usable. For tests: if `PHALANX_TEST_SLEEP` is set, there are
+/// none, so that all ranks are crowded, and all modes are on.
 pub(crate) fn know_cores(n: usize) {
+    #[cfg(not(loom))]
+    if std::env::var_os("PHALANX_TEST_SLEEP").is_some() {
+        CORES.store(0, Ordering::Relaxed);
+        return mode::force();
+    }
+    #[cfg(not(loom))]
+    mode::begin();
     CORES.fetch_max(n, Ordering::Relaxed);
 }
 
@@ -90,34 +144,58 @@ pub(crate) fn is_crowded_by(more: usize) -> bool {
     RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)
 }
 
+/// Whether the ranks of no other team than one of `ranks` ranks are running.
+#[cfg(not(loom))]
+fn is_only(ranks: usize) -> bool {
+    RUNNING.load(Ordering::Relaxed) <= ranks
+}
+
 /// One wait, after the first looks have failed.
 pub(crate) struct Patience {
     wait: Wait,
+    /// What is waited for, where ranks outnumber cores.
+    crowded: Option<Occasion>,
     since: Option<Instant>,
     looks: u32,
     yields: u32,
     nap: Duration,
+    /// Whether this wait has spun alone on its core.
+    #[cfg(not(loom))]
+    has_spun: bool,
     /// When the long stage began, if somebody asks how long it lasts.
     #[cfg(not(loom))]
     long_since: Option<Instant>,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Occasion {
+    /// Everybody, at the gates or on the boards: one wake a core.
+    Together,
+    /// One rank: a wake each.
+    Pair,
 }
 
 /// What to do before the next look.
 pub(crate) enum Pause {
     /// Nothing: the pause is over.
     Look,
-    /// Park for at most this long.
+    /// Sleep for at most this long.
     Nap(Duration),
 }
 
 impl Patience {
-    pub(crate) fn new(wait: Wait) -> Self {
+    /// `crowded`: ranks outnumber cores, and this is waited for.
+    pub(crate) fn new(wait: Wait, crowded: Option<Occasion>) -> Self {
         Patience {
             wait,
+            crowded,
             since: None,
             looks: 0,
             yields: 0,
             nap: NAP,
+            #[cfg(not(loom))]
+            has_spun: false,
             #[cfg(not(loom))]
             long_since: None,
         }
@@ -163,7 +241,7 @@ impl Patience {
         limit.is_some() && self.is_long()
     }
 
-    /// Pauses a little, or asks the caller to park.
+    /// Pauses a little, or asks the caller to sleep.
     #[cfg(not(loom))]
     pub(crate) fn pause(&mut self) -> Pause {
         let spin = match self.wait {
@@ -176,19 +254,39 @@ impl Patience {
             crate::sync::spin_loop();
             return Pause::Look;
         }
-        let yields = match self.wait {
-            Wait::Auto => YIELDS,
-            Wait::Park => 0,
-            _ => u32::MAX,
-        };
-        if self.yields < yields {
-            self.yields += 1;
-            crate::sync::yield_now();
-            return Pause::Look;
+        match (self.wait, self.crowded) {
+            (Wait::Auto, Some(occasion)) => return self.pause_crowded(occasion),
+            (Wait::Auto, None) if self.yields < YIELDS => {}
+            (Wait::Auto, None) | (Wait::Park, _) => return self.nap(self.crowded.is_some()),
+            _ => {}
         }
-        let nap = self.nap;
-        self.nap = (nap * 2).min(LONGEST_NAP);
+        self.yields = self.yields.saturating_add(1);
+        crate::sync::yield_now();
+        Pause::Look
+    }
+
+    #[cfg(not(loom))]
+    fn pause_crowded(&mut self, occasion: Occasion) -> Pause {
+        if mode::is_on(occasion) {
+            slice::shorten();
+            return self.nap(true);
+        }
+        if self.yields >= YIELDS
+            && self.since.get_or_insert_with(Instant::now).elapsed() >= YIELDING
+        {
+            return self.nap(false);
+        }
+        self.yields += 1;
+        mode::yield_timed();
+        Pause::Look
+    }
+
+    /// A nap; where no wake is missed, a long one at once.
+    #[cfg(not(loom))]
+    fn nap(&mut self, long: bool) -> Pause {
         self.yields = self.yields.max(1);
+        let nap = if long { LONGEST_NAP } else { self.nap };
+        self.nap = (nap * 2).min(LONGEST_NAP);
         Pause::Nap(nap)
     }
 
@@ -208,23 +306,58 @@ impl Patience {
     /// [`LOOKS`]. (Who starts a run writes to the crowd's line.)
     #[cfg(not(loom))]
     fn spin_left(&mut self) -> bool {
+        if self.crowded.is_some() {
+            return false;
+        }
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
         !is_crowded_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
     }
+
+    /// Spins for a moment, once a wait, if `rank` has its core for itself: for what comes from other
+    /// cores. Whether `over` said that it is over.
+    #[cfg(not(loom))]
+    pub(crate) fn spin_alone(
+        &mut self,
+        cores: &Cores,
+        rank: usize,
+        ranks: usize,
+        over: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        if self.wait == Wait::Park || self.has_spun || !cores.is_alone(rank) || !is_only(ranks) {
+            return false;
+        }
+        self.has_spun = true;
+        let since = Instant::now();
+        while since.elapsed() < SPIN_ALONE {
+            for _ in 0..LOOKS / 4 {
+                if over() {
+                    return true;
+                }
+                crate::sync::spin_loop();
+            }
+        }
+        false
+    }
+
+    /// Under loom time does not pass.
+    #[cfg(loom)]
+    pub(crate) fn spin_alone(
+        &mut self,
+        _cores: &Cores,
+        _rank: usize,
+        _ranks: usize,
+        over: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        over()
+    }
 }
 
-/// The bed of one parked thread, and what wakes it.
-///
-/// Waking from a nap is by hint: the waker loads a plain `asleep` word after its
-/// publishing store, so a wake can be missed (store and load are not ordered);
-/// naps are therefore timed. Ordering them would cost a full fence, 15 to
-/// 20 ns, on every message.
+/// The bed of one worker between two runs, and what wakes it.
 #[cfg(not(any(loom, shuttle)))]
 mod bed {
     use crossbeam_utils::sync::{Parker, Unparker};
-    use std::time::Duration;
 
     pub(crate) struct Bed(Parker);
     pub(crate) struct Alarm(Unparker);
@@ -236,10 +369,6 @@ mod bed {
     }
 
     impl Bed {
-        pub(crate) fn nap(&self, longest: Duration) {
-            self.0.park_timeout(longest);
-        }
-
         /// Sleeps until the alarm rings, or has rung since the last sleep.
         pub(crate) fn sleep(&self) {
             self.0.park();
@@ -258,21 +387,21 @@ mod bed {
     pub(crate) use checker::threads::{Bed, Ring as Alarm, bed as make};
 }
 
-/// A nap ends by itself, so it is a yield. A sleep is for an alarm only; where
-/// none can come, it panics. (Not loom's condition variable: its report of a
+/// A thread that yields is not run again before all others have yielded,
+/// too, or ended. No model's other threads do anything new after having
+/// yielded so often.
+#[cfg(loom)]
+const FOR_EVER: usize = 50;
+
+/// A sleep is for an alarm only; where none can come, it panics. (Not loom's condition variable: its report of a
 /// deadlock cannot be caught, and the models must fail on purpose.)
 #[cfg(loom)]
 mod bed {
+    use super::FOR_EVER;
     use crate::sync::{Arc, AtomicU32, Ordering, yield_now};
-    use std::time::Duration;
 
     pub(crate) struct Bed(Arc<AtomicU32>);
     pub(crate) struct Alarm(Arc<AtomicU32>);
-
-    /// A thread that yields is not run again before all others have yielded,
-    /// too, or ended. No model's other threads do anything new after having
-    /// yielded so often.
-    const FOR_EVER: usize = 50;
 
     pub(crate) fn make() -> (Bed, Alarm) {
         let rung = Arc::new(AtomicU32::new(0));
@@ -280,10 +409,6 @@ mod bed {
     }
 
     impl Bed {
-        pub(crate) fn nap(&self, _longest: Duration) {
-            yield_now();
-        }
-
         pub(crate) fn sleep(&self) {
             for _ in 0..FOR_EVER {
                 if self.0.load(Ordering::Acquire) != 0 {
