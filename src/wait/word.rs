@@ -6,9 +6,10 @@ use std::time::Duration;
 /// See the module documentation.
 pub(crate) struct Word {
     value: AtomicU32,
-    /// Under loom: how often sleepers were woken.
+    /// Under loom: how often sleepers were woken. The system's, not the program's: loom does not see it, or
+    /// it would try every number of looks at it.
     #[cfg(loom)]
-    wakes: AtomicU32,
+    wakes: crate::sync::diagnostic::AtomicU64,
 }
 
 impl Word {
@@ -16,7 +17,7 @@ impl Word {
         Word {
             value: AtomicU32::new(value),
             #[cfg(loom)]
-            wakes: AtomicU32::new(0),
+            wakes: crate::sync::diagnostic::AtomicU64::new(0),
         }
     }
 
@@ -57,12 +58,15 @@ impl Word {
         if longest.is_some() {
             return crate::sync::yield_now();
         }
-        let wakes = self.wakes.fetch_or(0, Ordering::Relaxed);
+        use crate::sync::diagnostic::Ordering::Relaxed;
+        let wakes = self.wakes.load(Relaxed);
         if self.value.fetch_or(0, Ordering::Relaxed) != value {
             return;
         }
-        for _ in 0..super::FOR_EVER {
-            if self.wakes.fetch_or(0, Ordering::Relaxed) != wakes {
+        // Of threads that have all yielded, loom runs the one that has yielded least: sleepers may have to
+        // catch up with one that slept before them.
+        for _ in 0..10 * super::FOR_EVER {
+            if self.wakes.load(Relaxed) != wakes {
                 return;
             }
             crate::sync::yield_now();
@@ -72,6 +76,6 @@ impl Word {
 
     #[cfg(loom)]
     pub(crate) fn wake(&self) {
-        self.wakes.fetch_add(1, Ordering::Relaxed);
+        self.wakes.fetch_add(1, crate::sync::diagnostic::Ordering::Relaxed);
     }
 }
