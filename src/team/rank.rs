@@ -70,9 +70,10 @@ impl Roster {
     }
 }
 
-/// Calls `body` on rank `rank` and records how it went. Returns whether the
+/// Calls `body` on rank `rank`, which `thread`, the calling one, is, and records how it went. Returns whether the
 /// communicator is as good as new.
 pub(crate) fn take_part(
+    thread: &Thread,
     world: &World,
     rank: usize,
     run: u64,
@@ -83,8 +84,6 @@ pub(crate) fn take_part(
     comm.join_run(run);
     world.records(rank).begin_run();
     let body = AssertUnwindSafe(|| body(rank, comm));
-    let thread = Thread::here();
-    world.sit(rank, thread);
     let result = thread.within(world, run, true, || catch_unwind(body));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
@@ -95,6 +94,5 @@ pub(crate) fn take_part(
     // have lost it in a panic that it caught.
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
     world.leave(rank, run);
-    world.rise(rank);
     intact
 }
