@@ -189,16 +189,18 @@ impl World {
         self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
     }
 
-    /// From now on `thread`, the calling one, is `rank`.
+    /// From now on `thread` is `rank`.
+    #[inline]
     pub(crate) fn sit(&self, rank: usize, thread: &'static Thread) {
         // Release: who finds the thread finds its words. Pairs with the load in `thread`.
         let thread = std::ptr::from_ref(thread).cast_mut();
         self.lines[rank].thread.store(thread, Ordering::Release);
     }
 
-    /// From now on no thread is `rank`. Before another can be.
+    /// From now on no thread is `rank`, nor will be.
+    #[cfg_attr(loom, allow(dead_code))] // Of threads of the user's own only.
     pub(crate) fn rise(&self, rank: usize) {
-        // Relaxed: a later run's dispatch publishes it; until then it is that thread.
+        // Relaxed: who misses it finds a thread that has left, and is told that.
         self.lines[rank].thread.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 

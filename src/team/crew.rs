@@ -425,10 +425,9 @@ impl Team {
 
     /// Binds the calling thread to rank 0's core. A rank of another team gets
     /// its own binding back after the run.
-    fn bind_caller(&self) -> Option<OuterBinding> {
+    fn bind_caller(&self, is_inner: bool) -> Option<OuterBinding> {
         let pu = self.pin_caller?;
-        let outer = Thread::here()
-            .is_in_a_run()
+        let outer = is_inner
             .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
         if outer.is_some() || CALLER_ON.get() != Some(pu) {
             self.shared.bind(0, pu);
@@ -443,7 +442,9 @@ impl Team {
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(Error::Busy),
         };
-        let _outer = self.bind_caller();
+        let thread = Thread::here();
+        let is_inner = thread.is_in_a_run();
+        let _outer = self.bind_caller(is_inner);
         let shared = &*self.shared;
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.move_in() {
@@ -452,6 +453,8 @@ impl Team {
             shared.dispatch.await_done(shared.wait, false);
         }
         let run = shared.world.begin(self.size());
+        // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
+        shared.world.sit(0, thread);
         // SAFETY: only the type changes, by a lifetime; no worker uses the
         // pointer after `await_done`, which comes before this frame ends
         // (nothing in between unwinds: `take_part` catches).
@@ -463,10 +466,10 @@ impl Team {
         // Not before: the workers are on their way meanwhile. Of two teams that start
         // at once neither may see the other when it begins; waits look again.
         let _crowd = Crowd::enter(self.size());
-        Thread::here().leads(&shared.world, run, || {
-            shared.take_part(0, run, &mut comm, body);
-            shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
-        });
+        let inner = is_inner.then(|| thread.leads(&shared.world, run));
+        shared.take_part(thread, 0, run, &mut comm, body);
+        shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
+        drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             *comm = shared.renew();

@@ -6,7 +6,7 @@ use crate::Comm;
 use crate::comm::Roster;
 use crate::comm::{Account, compare, final_cause};
 use crate::error::Error;
-use crate::fabric::{Fabric, Port, World};
+use crate::fabric::{Fabric, Port, Thread, World};
 use crate::machine::affinity;
 use crate::model::{ProfileReport, Rules};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
@@ -82,13 +82,14 @@ impl Shared {
 
     pub(super) fn take_part(
         &self,
+        thread: &Thread,
         rank: usize,
         run: u64,
         comm: &mut Comm,
         body: &(dyn Fn(usize, &mut Comm) + Sync),
     ) {
         // Relaxed: the end of the job publishes it.
-        if take_part(&self.world, rank, run, comm, body) {
+        if take_part(thread, &self.world, rank, run, comm, body) {
             self.accounts[rank].settle(comm);
         } else {
             self.harmed.store(run, Relaxed);
@@ -106,6 +107,9 @@ impl Shared {
     /// A worker's life.
     pub(super) fn work(&self, worker: usize, bed: &Bed) {
         let rank = worker + 1;
+        let thread = Thread::here();
+        // In every run: no other is this rank.
+        self.world.sit(rank, thread);
         let mut seen = 0;
         let mut comm: Option<Comm> = None;
         loop {
@@ -121,7 +125,7 @@ impl Shared {
                     // SAFETY: `dispatch` keeps the closure until this worker
                     // is done.
                     let body = unsafe { &*body };
-                    self.take_part(rank, run, comm, body);
+                    self.take_part(thread, rank, run, comm, body);
                 }
             }
             self.dispatch.done(worker, epoch);
