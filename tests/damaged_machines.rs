@@ -90,7 +90,7 @@ fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
 #[cfg(feature = "profile")]
 #[test]
 fn damaged_profiles() {
-    use phalanx::model::{Profile, Tuning};
+    use phalanx::tuning::{Profile, Tuning};
     let machine = Machine::from_synthetic("pack:2 [numa] l3:2 core:4 pu:1").unwrap();
     let profile = Profile::of(&machine, "today").with_tuning(2, Tuning::default()).unwrap();
     let original = profile.with_tuning(8, Tuning::of(&machine, 8)).unwrap().to_json();

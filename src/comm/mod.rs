@@ -41,11 +41,11 @@ use crate::error::{CallSite, Error, Waiting};
 use crate::fabric::{
     Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
-use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::team::{Quit, Roster, is_in_a_run, thrown};
+use crate::tuning::{Rules, Tuning};
 use crate::wait::Crowd;
 use ending::Ending;
 use plans::Plans;

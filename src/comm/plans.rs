@@ -4,9 +4,9 @@ use super::perform::Task;
 use super::recent::Recent;
 use super::{Choice, Comm};
 use crate::engine::{Cut, Kernel, Plan, bind};
-use crate::model::{Decision, Rates, best_segments};
 use crate::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::topology::Extents;
+use crate::tuning::{Decision, Rates, best_segments};
 use std::sync::Arc;
 
 /// Plans kept per communicator. A program has few shapes of calls; what does

@@ -11,11 +11,11 @@ use crate::engine::fused::chunk;
 use crate::error::Error;
 use crate::fabric::{MAX_RANKS, World};
 use crate::machine::{Machine, affinity};
-use crate::model::{
-    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
-};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::tuning::{
+    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
+};
 use crate::wait::{Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;

@@ -6,7 +6,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{Fabric, MAX_RANKS, Port, World};
 use crate::machine::Machine;
-use crate::model::{Fingerprint, Rules, Tuning, for_process};
+use crate::tuning::{Fingerprint, Rules, Tuning, for_process};
 use crate::wait::know_cores;
 use std::sync::Arc;
 

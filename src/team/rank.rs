@@ -4,7 +4,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::fabric::{World, discard};
 use crate::machine::{Level, Machine};
-use crate::model::LevelModel;
+use crate::tuning::LevelModel;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

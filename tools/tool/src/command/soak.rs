@@ -1,0 +1,347 @@
+//! `phalanx soak`: random calls for as long as one likes, every result checked,
+//! nothing left behind.
+
+use crate::failure::{Failure, one_line};
+use crate::interrupt;
+use crate::output::{Format, OutputArgs};
+use crate::progress::Progress;
+use crate::soak::Script;
+use crate::soak::memory::Memory;
+use crate::soak::process::Holdings;
+use crate::soak::round::{judge, play};
+use phalanx::{Error, MAX_RANKS, Team};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// Runs of a team before it is dropped and another one built.
+const RUNS_OF_A_TEAM: u64 = 40;
+/// A rank that waits for so long is a hang, on any machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+const ABOUT: &str = "\
+RUNS: teams of RANKS ranks run scripts of 4 to 27 calls: all collectives with even and uneven blocks, views,
+  messages, splits; on the team or on one of up to 4 communicators split off; by an algorithm forced at
+  random; on six element types (1 byte to 72, floats, a struct with padding), the library's operators and
+  closures, commutative or not; 0 bytes to 1 MiB. In a quarter of the runs ranks are late at random. In one
+  of 12 something goes wrong on one rank: a panic between calls or in an operator, an early return, another
+  length, element type or call; the run must then end with an error that fits, and the next one be right.
+  After 40 runs there is a new team, and one run on threads of the tool's own.
+
+CHECKS: every element of every result against a sequential oracle. No rank waits for longer than 120 s.
+  After each team the process has as many threads and file descriptors as before it, and, counted to the
+  byte, no more memory allocated than after the first two (and 4 KiB). In the last third of the time no more
+  of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB). A failed check ends the
+  command with exit code 1, and says how to see it again.
+
+COLUMNS (tsv, json): ranks seconds teams runs operations operations_per_s faults failed_runs heap_first
+  heap_last rss_kib_first rss_kib_last descriptors threads seed. An operation is one call by all ranks of a
+  communicator; heap_first is in bytes, the most after the first two teams, heap_last after the last one;
+  rss_kib_first is the most in the first third, rss_kib_last the least in the last third.
+
+Example:
+  phalanx soak --seconds 60 -p 2,16 --seed 7";
+
+/// Call everything at random for a while, and check all of it
+///
+/// Calls everything at random for a while, with mistakes, and checks every
+/// result, and that nothing is left behind.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
+pub struct Soak {
+    /// How long, for all numbers of ranks together
+    #[arg(long, allow_negative_numbers = true, default_value = "60", value_parser = parse_seconds)]
+    seconds: u64,
+    /// Numbers of ranks, 1 to 1024
+    #[arg(short = 'p', long, value_name = "RANKS[,RANKS..]", allow_negative_numbers = true, default_value = "2,16", value_parser = parse_ranks, value_delimiter = ',')]
+    ranks: Vec<usize>,
+    /// The first run's seed; run k has seed SEED + k [default: of the clock]
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_number)]
+    seed: Option<u64>,
+    /// Stop after so many runs, for each number of ranks
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_number)]
+    runs: Option<u64>,
+    /// Lose so many bytes in every run: to see that the check finds it
+    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "BYTES", default_value = "0", value_parser = parse_number)]
+    leak: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Soak {
+    /// Runs the command.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        interrupt::listen();
+        let seed = self.seed.unwrap_or_else(|| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.map_or(1, |now| now.as_millis() as u64)
+        });
+        let mut sink = self.output.open()?;
+        if Holdings::now().is_none() {
+            say("memory, descriptors and threads are not checked: there is no /proc here");
+        }
+        let share = Duration::from_secs(self.seconds) / self.ranks.len() as u32;
+        let mut table = Table { format: self.output.format, rows: Vec::new() };
+        sink.write(&table.head())?;
+        let mut progress = Progress::new(self.ranks.len());
+        for &ranks in &self.ranks {
+            progress.step(&format!("{ranks} ranks, {} s", share.as_secs()));
+            let runs = self.runs.unwrap_or(u64::MAX);
+            let row = soak(ranks, seed, share, runs, self.leak as usize);
+            progress.clear();
+            sink.write(&table.row(row?))?;
+            if interrupt::asked() {
+                break;
+            }
+        }
+        sink.write(&table.foot())?;
+        if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// What came of one number of ranks.
+struct Row {
+    ranks: usize,
+    seed: u64,
+    time: Duration,
+    teams: u64,
+    runs: u64,
+    operations: u64,
+    faults: u64,
+    failed: u64,
+    memory: Memory,
+    holdings: Option<Holdings>,
+}
+
+/// Soaks teams of `ranks` ranks for `time`.
+fn soak(ranks: usize, seed: u64, time: Duration, runs: u64, leak: usize) -> Result<Row, Failure> {
+    // The first team makes what stays: a machine that was read, allocators.
+    Team::builder().ranks(ranks).build()?.run(|comm| comm.barrier())?;
+    let before = settled(None);
+    let begun = Instant::now();
+    let is_over = |runs_done| runs_done >= runs || begun.elapsed() >= time || interrupt::asked();
+    let mut row = Row {
+        ranks,
+        seed,
+        time,
+        teams: 0,
+        runs: 0,
+        operations: 0,
+        faults: 0,
+        failed: 0,
+        memory: Memory::default(),
+        holdings: before,
+    };
+    while !is_over(row.runs) {
+        let team = Team::builder().ranks(ranks).deadline(DEADLINE).build()?;
+        for _ in 0..RUNS_OF_A_TEAM {
+            if is_over(row.runs) {
+                break;
+            }
+            std::mem::forget(vec![1u8; leak]);
+            one_run(&mut row, |script, seed| team.run(|comm| play(comm, script, seed)).map(drop))?;
+        }
+        drop(team);
+        if !is_over(row.runs) {
+            one_run(&mut row, |script, seed| on_own_threads(ranks, script, seed))?;
+        }
+        row.teams += 1;
+        row.holdings = settled(before);
+        if let (Some(before), Some(now)) = (before, row.holdings) {
+            let counts = |h: Holdings| (h.descriptors, h.threads);
+            if counts(now) != counts(before) {
+                return Err(Failure::Checks(format!(
+                    "after {} teams of {ranks} ranks there are {} descriptors and {} threads, \
+                     {} and {} before; seed {seed}",
+                    row.teams, now.descriptors, now.threads, before.descriptors, before.threads
+                )));
+            }
+            let share = begun.elapsed().as_secs_f64() / time.as_secs_f64();
+            row.memory.note(share, now);
+        }
+    }
+    row.time = begun.elapsed();
+    if before.is_some() && row.memory.heap_last.is_none() {
+        say(&format!(
+            "memory was not judged: that begins with the third team, there were {}",
+            row.teams
+        ));
+    }
+    if let Some(growth) = row.memory.growth() {
+        return Err(Failure::Checks(format!(
+            "{growth} in {} runs of {ranks} ranks; seed {seed}",
+            row.runs
+        )));
+    }
+    Ok(row)
+}
+
+/// One run of the script with the next seed, by `run`.
+fn one_run(
+    row: &mut Row,
+    run: impl FnOnce(&Script, u64) -> Result<(), Error>,
+) -> Result<(), Failure> {
+    let (seed, ranks) = (row.seed.wrapping_add(row.runs), row.ranks);
+    let script = Script::draw(seed, ranks);
+    let result = run(&script, seed);
+    row.runs += 1;
+    row.faults += u64::from(script.fault.is_some());
+    row.failed += u64::from(result.is_err());
+    row.operations += script.acts.len() as u64;
+    judge(&script, &result).map_err(|what| {
+        let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {script}");
+        Failure::Checks(format!(
+            "{what}; again with: phalanx soak -p {ranks} --seed {seed} --runs 1"
+        ))
+    })
+}
+
+/// A script on threads that are not the library's.
+fn on_own_threads(ranks: usize, script: &Script, seed: u64) -> Result<(), Error> {
+    let comms = Team::builder().ranks(ranks).deadline(DEADLINE).external()?;
+    let results: Vec<Result<(), Error>> = std::thread::scope(|s| {
+        let threads: Vec<_> = comms
+            .into_iter()
+            .map(|mut comm| s.spawn(move || comm.protect(|comm| play(comm, script, seed))))
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap_or(Err(Error::Dead))).collect()
+    });
+    // One rank has the cause; the others know only that there is one.
+    let mut errors: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
+    let cause = errors.iter().position(|e| !matches!(e, Error::Dead)).unwrap_or(0);
+    if errors.is_empty() { Ok(()) } else { Err(errors.swap_remove(cause)) }
+}
+
+/// Holdings, once threads that have ended are gone: `join` returns a little
+/// before the system has forgotten them.
+fn settled(wanted: Option<Holdings>) -> Option<Holdings> {
+    let mut now = Holdings::now()?;
+    for _ in 0..200 {
+        match wanted {
+            Some(wanted) if now.threads == wanted.threads => break,
+            None => break,
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+        now = Holdings::now()?;
+    }
+    Some(now)
+}
+
+/// The output.
+struct Table {
+    format: Format,
+    rows: Vec<Value>,
+}
+
+const COLUMNS: [&str; 15] = [
+    "ranks",
+    "seconds",
+    "teams",
+    "runs",
+    "operations",
+    "operations_per_s",
+    "faults",
+    "failed_runs",
+    "heap_first",
+    "heap_last",
+    "rss_kib_first",
+    "rss_kib_last",
+    "descriptors",
+    "threads",
+    "seed",
+];
+
+impl Table {
+    fn head(&self) -> String {
+        match self.format {
+            Format::Text => String::new(),
+            Format::Tsv => COLUMNS.join("\t") + "\n",
+            Format::Json => String::new(),
+        }
+    }
+
+    fn row(&mut self, row: Row) -> String {
+        let seconds = row.time.as_secs_f64();
+        let per_second = row.operations as f64 / seconds.max(1e-9);
+        let object = json!({
+            "ranks": row.ranks,
+            "seconds": (seconds * 10.0).round() / 10.0,
+            "teams": row.teams,
+            "runs": row.runs,
+            "operations": row.operations,
+            "operations_per_s": per_second.round() as u64,
+            "faults": row.faults,
+            "failed_runs": row.failed,
+            "heap_first": row.memory.heap_first,
+            "heap_last": row.memory.heap_last,
+            "rss_kib_first": row.memory.rss_first,
+            "rss_kib_last": row.memory.rss_last,
+            "descriptors": row.holdings.map(|h| h.descriptors),
+            "threads": row.holdings.map(|h| h.threads),
+            "seed": row.seed,
+        });
+        let cell = |name: &str| match &object[name] {
+            Value::Null => String::new(),
+            value => value.to_string(),
+        };
+        let text = match self.format {
+            Format::Text => {
+                let mut text = format!(
+                    "{} ranks: {} operations in {} runs of {} teams, {} s: {} operations/s; \
+                     {} runs were to fail, {} did, all others right",
+                    row.ranks,
+                    row.operations,
+                    row.runs,
+                    row.teams,
+                    cell("seconds"),
+                    cell("operations_per_s"),
+                    row.faults,
+                    row.failed
+                );
+                let mut pair = |what: &str, first: Option<u64>, last: Option<u64>| {
+                    if let (Some(first), Some(last)) = (first, last) {
+                        let _: Result<_, _> =
+                            write!(text, "; {what}, at first {first}, at last {last}");
+                    }
+                };
+                let memory = &row.memory;
+                let bytes = |n: Option<usize>| n.map(|n| n as u64);
+                pair("bytes allocated", bytes(memory.heap_first), bytes(memory.heap_last));
+                pair("KiB in use", memory.rss_first, memory.rss_last);
+                text + &format!("; seed {}\n", row.seed)
+            }
+            Format::Tsv => COLUMNS.map(cell).join("\t") + "\n",
+            Format::Json => String::new(),
+        };
+        self.rows.push(object);
+        text
+    }
+
+    fn foot(&self) -> String {
+        match self.format {
+            Format::Json => format!("{:#}\n", json!({ "rows": self.rows })),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A line on the standard error.
+fn say(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {}", one_line(what));
+}
+
+fn parse_ranks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(ranks) if (1..=MAX_RANKS).contains(&ranks) => Ok(ranks),
+        _ => Err(format!("'{text}' is no number of ranks; a team has 1 to {MAX_RANKS}")),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|s| (1..=1_000_000).contains(s));
+    seconds.ok_or_else(|| format!("'{text}' is no time; accepted are 1 to 1000000 whole seconds"))
+}
+
+fn parse_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}
