@@ -63,6 +63,7 @@ mod element;
 mod engine;
 mod error;
 mod fabric;
+mod file;
 pub mod guide;
 pub mod machine;
 mod mailbox;
@@ -72,7 +73,6 @@ pub mod op;
 mod order;
 pub mod placement;
 pub mod schedule;
-mod standing;
 mod sync;
 mod team;
 pub mod topology;
@@ -82,10 +82,14 @@ mod wait;
 pub use comm::{Cart, Choice, Comm, Global, Peers, Spread, View};
 pub use element::Element;
 pub use engine::{Hazard, check_hazards};
-pub use error::{CallSite, Error, Payload, Waiting};
-pub use fabric::MAX_RANKS;
+pub use error::{CallSite, Doing, Error, Payload, Standing, Waiting};
+pub use mailbox::MAX_RANKS;
 pub use order::Order;
 pub use schedule::Algorithm;
-pub use standing::{Doing, Standing};
 pub use team::{Binding, Builder, Team, run};
 pub use wait::Wait;
+
+/// Runs the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -15,7 +15,7 @@ mod dispatch;
 mod fabric;
 #[path = "../../src/mailbox/mod.rs"]
 mod mailbox;
-#[path = "../../src/standing.rs"]
+#[path = "../../src/error/standing.rs"]
 mod standing;
 #[path = "../../src/sync.rs"]
 mod sync;
@@ -24,6 +24,8 @@ mod wait;
 
 mod error {
     //! The fabric only stores causes, and makes call sites for them.
+    pub use crate::standing::{Doing, Standing};
+
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) struct Error(pub(crate) u32);
 
@@ -35,7 +37,7 @@ mod error {
             _: usize,
             _: usize,
             _: std::time::Duration,
-            _: Vec<crate::standing::Standing>,
+            _: Vec<Standing>,
         ) -> Self {
             DEADLINE
         }

@@ -33,7 +33,7 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn barrier(&mut self) {
-        static SIG: Sig = Sig::of::<()>("barrier", "", "");
+        static SIG: Sig = Sig::of::<()>("barrier", "");
         let at = Location::caller();
         if self.port.size() == 1 && self.is_auto() {
             // Nobody to meet.

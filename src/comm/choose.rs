@@ -23,7 +23,7 @@ impl Comm {
     /// Ends the run: there is no such mesh of this many ranks.
     #[cold]
     pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
-        static SIG: Sig = Sig::of::<()>("mesh", "", "");
+        static SIG: Sig = Sig::of::<()>("mesh", "");
         let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
         self.wrong(&SIG, at, 0, what);
         Choice::Auto
@@ -31,10 +31,7 @@ impl Comm {
 
     /// The extents that the choice prescribes.
     pub(super) fn dims(&self) -> Option<&Extents> {
-        match &self.choice {
-            Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
-            _ => None,
-        }
+        self.choice.dims()
     }
 
     /// The algorithm for a task of `bytes` bytes.

@@ -8,7 +8,7 @@ use super::perform::Task;
 use super::{Choice, Comm, View};
 use crate::element::Element;
 use crate::engine::{Cut, Kernel, fixed};
-use crate::fabric::{Check, Params, Sig};
+use crate::fabric::{Check, Params, Shape, Sig};
 use crate::op::Operator;
 use crate::order::{Order, by_tree};
 use crate::schedule::{Algorithm, Operation};
@@ -76,7 +76,7 @@ impl Comm {
     fn way(&mut self, caller: Caller, len: usize) -> Option<Way> {
         match &self.choice {
             Choice::Auto | Choice::Model(_) => Some(Way::Direct),
-            Choice::Algorithm(a) | Choice::On(a, _) if a.is_fused() => Some(Way::Direct),
+            Choice::Algorithm(a) | Choice::On(a, _) if a.is_direct() => Some(Way::Direct),
             Choice::Algorithm(a) | Choice::On(a, _) => {
                 let what = format!(
                     "{a} combines in an order of its own; with Order::Fixed a topology can be \
@@ -95,7 +95,7 @@ impl Comm {
         buf: &mut [T],
         op: &O,
     ) {
-        let sig = const { &Sig::of::<T>("all_reduce in fixed order", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("all_reduce in fixed order", O::NAME, "") };
         let caller = Caller { sig, at };
         match self.way(caller, buf.len()) {
             Some(Way::Direct) => drop(self.reduce_around(sig, at, buf, op, || ())),
@@ -111,7 +111,7 @@ impl Comm {
         op: &O,
         root: usize,
     ) {
-        let sig = const { &Sig::of::<T>("reduce in fixed order", O::NAME, "to root") };
+        let sig = const { &Sig::combining::<T, O>("reduce in fixed order", O::NAME, "to root") };
         let caller = Caller { sig, at };
         let len = buf.len();
         match self.way(caller, len) {
@@ -142,12 +142,15 @@ impl Comm {
         counts: Option<&[usize]>,
         op: &O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter in fixed order", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter in fixed order", O::NAME, "") };
         let caller = Caller { sig, at };
         let (rank, p) = (self.rank(), self.size());
         let count = |r: usize| counts.map_or(mine.len(), |c| c[r]);
         let start: usize = (0..rank).map(count).sum();
-        match self.way(caller, all.len()) {
+        let way = self.way(caller, all.len());
+        // Carried or not, what is cut so is compared.
+        self.salt = counts.map(|counts| self.shape_of(counts));
+        match way {
             Some(Way::Direct) => {
                 let (from, to) = (all.as_ptr(), mine.as_mut_ptr().cast());
                 let to = fixed::To::Own(start..start + mine.len(), to);
@@ -158,7 +161,12 @@ impl Comm {
             }
             Some(Way::Moved) => {
                 let m = (0..p).map(count).max().unwrap_or(0);
-                let Some(&filler) = all.first() else { return };
+                let Some(&filler) = all.first() else {
+                    // Nothing to carry; but a call, of which the counts are compared.
+                    self.carry::<T>(caller, Operation::AllToAll, 0, &[], &mut []);
+                    self.salt = None;
+                    return;
+                };
                 let mut send = vec![filler; m * p];
                 let mut from = 0;
                 for (r, block) in send.chunks_exact_mut(m).enumerate() {
@@ -171,6 +179,7 @@ impl Comm {
             }
             None => (),
         }
+        self.salt = None;
     }
 
     /// # Safety
@@ -185,9 +194,15 @@ impl Comm {
         parameter: usize,
     ) {
         let algorithm = Algorithm::RED_FUSED.index();
-        let params = Params { parameter, algorithm, ..Params::of(len) };
+        let shape = self.salt.unwrap_or(Shape::NONE);
+        let params = Params { parameter, algorithm, shape, ..Params::of(len) };
         if !self.enter(caller.sig, caller.at, params) {
             return;
+        }
+        if self.port.has_new_counts()
+            && let Err(stop) = self.port.compare_counts()
+        {
+            return self.stop(stop);
         }
         let kernel = Kernel::combiner(op);
         let slots = self.scratch.reserve(fixed::scratch(&kernel, self.size()), kernel.align());

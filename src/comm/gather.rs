@@ -1,10 +1,10 @@
 //! Gathering blocks, at one rank or at all.
 
 use super::perform::Task;
-use super::{AT_GATES, Comm, gated};
+use super::{Comm, gated};
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Params, Sig};
+use crate::fabric::{Check, Params, Sig, Transport};
 use crate::mailbox::EAGER;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
@@ -43,7 +43,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
-        let sig = const { &Sig::of::<T>("all_gather_into", "", "") };
+        let sig = const { &Sig::of::<T>("all_gather_into", "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
@@ -56,8 +56,9 @@ impl Comm {
         let bytes = size_of_val(mine);
         let is_small = bytes <= EAGER && bytes < self.tuning.all_gather_fused;
         if is_small && self.is_auto() && self.port.is_gated() {
-            let algorithm = Algorithm::AG_ANY.index() | AT_GATES;
-            if let Some(begun) = self.begin(sig, at, Params { algorithm, ..Params::of(len) })
+            let (algorithm, transport) = (Algorithm::AG_ANY.index(), Transport::Gates);
+            let params = Params { algorithm, transport, ..Params::of(len) };
+            if let Some(begun) = self.begin(sig, at, params)
                 && let Err(stop) = gated::all_gather(&mut self.port, begun, mine, all)
             {
                 self.stop(stop);
@@ -95,7 +96,7 @@ impl Comm {
         all: &mut [T],
         counts: &[usize],
     ) {
-        let sig = const { &Sig::of::<T>("all_gather_varied_into", "", "") };
+        let sig = const { &Sig::of::<T>("all_gather_varied_into", "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
@@ -130,7 +131,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("gather_into", "", "to root") };
+        let sig = const { &Sig::of::<T>("gather_into", "to root") };
         let at = Location::caller();
         let len = mine.len();
         if !self.check_rank("root", root, sig, at, len) {
@@ -175,7 +176,7 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Sig::of::<T>("gather_varied_into", "", "to root") };
+        let sig = const { &Sig::of::<T>("gather_varied_into", "to root") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)

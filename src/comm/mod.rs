@@ -20,6 +20,7 @@ mod perform;
 mod plans;
 mod recent;
 mod reduce;
+mod roster;
 mod scan;
 mod scatter;
 mod shift;
@@ -34,24 +35,24 @@ pub use global::{Global, Spread};
 pub use views::Peers;
 
 pub(crate) use ending::{Account, compare, final_cause};
+pub(crate) use roster::Roster;
 pub(crate) use wide::{Job, LANES_FROM};
 
 use crate::engine::Scratch;
-use crate::error::{CallSite, Error, Waiting};
+use crate::error::{CallSite, Error, Quit, Waiting, is_in_a_run, thrown};
 use crate::fabric::{
     Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
 };
 use crate::order::Order;
 use crate::schedule::Algorithm;
-use crate::sync::Arc;
-use crate::team::{Quit, Roster, is_in_a_run, thrown};
+use crate::sync::{Arc, Instant, catch_unwind, panicking, resume_unwind, this_thread};
 use crate::tuning::{Rules, Tuning};
 use crate::wait::Crowd;
 use ending::Ending;
 use plans::Plans;
 use std::fmt;
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wide::Wide;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
@@ -110,7 +111,8 @@ pub struct Comm {
     /// For ranks on several nodes: who is where. The port then is that of this
     /// node's ranks. Only ever looked at where `forced` is true.
     wide: Option<Box<Wide>>,
-    /// What a step on this node is told apart by, within a call of all nodes.
+    /// What a step is told apart by that is a part of a call: of all nodes, or of one with
+    /// counts of its own.
     salt: Option<Shape>,
     /// The job on several nodes that a failure ends.
     job: Option<Arc<Job>>,
@@ -122,15 +124,6 @@ pub struct Comm {
 // else is `Send`. That a
 // team's communicators stay on their rank's thread is checked by `enter`.
 unsafe impl Send for Comm {}
-
-/// A number that no other live thread has.
-#[inline(always)]
-fn this_thread() -> usize {
-    std::thread_local! {
-        static MARK: u8 = const { 0 };
-    }
-    MARK.with(|mark| std::ptr::from_ref(mark).addr())
-}
 
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
@@ -299,7 +292,7 @@ impl Comm {
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         let of_a_team = std::mem::replace(&mut self.in_team, true);
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
+        let result = catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
         self.in_team = of_a_team;
         result.map_err(|payload| {
             let world = fabric.world();
@@ -445,7 +438,7 @@ impl Comm {
     fn throw(&self, what: &'static str, sig: &'static Sig, at: &'static Location<'static>) {
         let stale = || Error::Stale { what };
         let message = format!("{} at {at}: {}", sig.call, stale());
-        if !self.in_team || std::thread::panicking() {
+        if !self.in_team || panicking() {
             return self.quit(&message);
         }
         self.end_job(Some(&message));
@@ -454,7 +447,7 @@ impl Comm {
         let (fabric, run) = (self.port.fabric(), self.port.run());
         drop(fabric.world().poison(run, fabric.member(self.port.rank()), Some(stale())));
         if is_in_a_run() {
-            std::panic::resume_unwind(Box::new(Quit(Some(stale()))));
+            resume_unwind(Box::new(Quit(Some(stale()))));
         }
         // No rank's thread: nobody catches a silent exit.
         panic!("{message}");
@@ -464,11 +457,11 @@ impl Comm {
     /// is nowhere to go (a second panic would abort), so the call returns,
     /// having done nothing.
     fn quit(&self, message: &dyn fmt::Display) {
-        if std::thread::panicking() {
+        if panicking() {
             return;
         }
         if self.in_team {
-            std::panic::resume_unwind(Box::new(Quit(None)));
+            resume_unwind(Box::new(Quit(None)));
         }
         panic!("{message}");
     }
@@ -555,20 +548,13 @@ fn alike(a: &Call, b: &Call) -> bool {
     a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
 }
 
-fn algorithm_name(index: u8) -> String {
-    let name = Algorithm::from_index(index & !AT_GATES);
-    let name = name.map_or("none".into(), |a| a.to_string());
-    if index & AT_GATES == 0 { name } else { format!("{name}, all at once") }
+fn algorithm_name(index: u16) -> String {
+    Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
 }
 
 /// How long a rank that has shown a word may take to put the call on record: a few
 /// instructions, but the system may give its core to somebody else in between.
 const RECORD_COMES: Duration = Duration::from_millis(100);
-
-/// Marks an algorithm's number where the gates take the place of its messages:
-/// the same result, but no rank that sends messages meets it there.
-const AT_GATES: u8 = 1 << 7;
-const _: () = assert!(Algorithm::ALL.len() <= AT_GATES as usize);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.
@@ -580,7 +566,7 @@ fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        let unwinding = std::thread::panicking();
+        let unwinding = panicking();
         if let Some(ending) = &self.ending {
             ending.settle(self);
         }

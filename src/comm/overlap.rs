@@ -118,7 +118,7 @@ impl Comm {
         op: O,
         work: impl FnOnce() -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("all_reduce_while", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("all_reduce_while", O::NAME, "") };
         if self.is_wide() {
             let r = work();
             self.with_order(Order::Fixed).all_reduce(buf, op);
@@ -200,7 +200,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        static SIG: Sig = Sig::of::<()>("barrier_while", "", "");
+        static SIG: Sig = Sig::of::<()>("barrier_while", "");
         if self.choice != Choice::Auto || self.is_wide() {
             let r = work();
             self.barrier();

@@ -9,7 +9,6 @@ use crate::fabric::{Begun, Check, Params, Shape, Sig, Stop};
 use crate::mailbox::EAGER;
 use crate::net::{Fold, Number};
 use crate::schedule::{Algorithm, Operation};
-use crate::topology::Extents;
 use std::panic::Location;
 
 /// A collective call, before an algorithm is chosen.
@@ -88,17 +87,15 @@ impl Comm {
     /// What tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
-    fn shape(&self, task: &Task<'_>) -> Shape {
+    fn shape(&mut self, task: &Task<'_>) -> Shape {
         if let Some(salt) = self.salt {
             return salt;
         }
-        let extents = |dims| (0..Extents::dimensions(dims)).map(|d| dims.extent(d));
-        let fabric = self.port.fabric();
-        let records = || fabric.world().records(fabric.member(self.port.rank()));
+        if let Cut::Varied(counts) = task.cut {
+            return self.shape_of(counts);
+        }
         match (self.dims(), task.cut) {
-            (Some(dims), Cut::Varied(counts)) => records().varied(counts, extents(dims)),
-            (None, Cut::Varied(counts)) => records().varied(counts, std::iter::empty()),
-            (Some(dims), _) => Shape::of_mesh(extents(dims)),
+            (Some(dims), _) => Shape::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
             (None, _) => match (&self.choice, &self.plans.levels) {
                 (Choice::Groups(_), Some(groups)) => {
                     let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
@@ -110,6 +107,14 @@ impl Comm {
                 }
                 _ => Shape::NONE,
             },
+        }
+    }
+
+    /// That of a call with varied blocks.
+    pub(super) fn shape_of(&mut self, counts: &[usize]) -> Shape {
+        match self.choice.dims() {
+            Some(dims) => self.port.varied(counts, (0..dims.dimensions()).map(|d| dims.extent(d))),
+            None => self.port.varied(counts, std::iter::empty()),
         }
     }
 
@@ -170,22 +175,40 @@ impl Comm {
         };
         // A single rank, and a shift by 0, have a schedule of no steps.
         let idle = self.size() == 1 || (task.operation == Operation::Shift && task.shift == 0);
-        let path = if algorithm.is_fused() && !idle { Path::Fused } else { Path::Schedule };
+        let path = if algorithm.is_direct() && !idle { Path::Fused } else { Path::Schedule };
         let result = match path {
             Path::Fused => {
                 if let Err(unfit) = self.fits(task, algorithm) {
                     return self.wrong(task.sig, task.at, task.len, unfit);
                 }
                 let Some(begun) = self.begin(task.sig, task.at, params) else { return };
+                let agreed = match self.port.has_new_counts() {
+                    true => {
+                        self.port.note(begun);
+                        self.port.compare_counts()
+                    }
+                    false => Ok(()),
+                };
                 // SAFETY: passed on.
-                unsafe { self.fused(begun, task, kernel, input, output) }
+                agreed.and_then(|()| unsafe { self.fused(begun, task, kernel, input, output) })
             }
             Path::Schedule => {
-                if let Err(unfit) = self.prepare(task, algorithm, kernel) {
-                    return self.wrong(task.sig, task.at, task.len, unfit);
-                }
+                let unbound = match self.prepare(task, algorithm, kernel) {
+                    Ok(unbound) => unbound,
+                    Err(unfit) => return self.wrong(task.sig, task.at, task.len, unfit),
+                };
                 if !self.enter(task.sig, task.at, params) {
                     return;
+                }
+                if self.port.has_new_counts()
+                    && let Err(stop) = self.port.compare_counts()
+                {
+                    return self.stop(stop);
+                }
+                if let Some(unbound) = unbound
+                    && let Err(stop) = self.bind(unbound, task, kernel)
+                {
+                    return self.stop(stop);
                 }
                 self.remember(task, params);
                 let plan = self.plans.odd.as_ref();
@@ -308,12 +331,5 @@ fn footprint(task: &Task<'_>, p: usize, size: usize) -> usize {
         Cut::Varied(_) => task.len,
         Cut::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
     };
-    let buffers = match task.operation {
-        // One buffer of all blocks, and one block for each rank.
-        Operation::Scatter | Operation::Gather => 2,
-        Operation::AllGather | Operation::ReduceScatter => p + 1,
-        Operation::AllToAll => 2 * p,
-        _ => p,
-    };
-    larger.saturating_mul(size).saturating_mul(buffers)
+    larger.saturating_mul(size).saturating_mul(task.operation.touched(p))
 }

@@ -3,7 +3,8 @@
 use super::perform::Task;
 use super::recent::Recent;
 use super::{Choice, Comm};
-use crate::engine::{Cut, Kernel, Plan, bind};
+use crate::engine::{Cut, Kernel, Plan, bind_while};
+use crate::fabric::Stop;
 use crate::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::topology::Extents;
 use crate::tuning::{Decision, Rates, best_segments};
@@ -45,6 +46,13 @@ pub(super) struct Plans {
     pub(super) decided: Vec<((Operation, u32, bool), Option<Decision>)>,
     /// The groups for the call in progress, if its algorithm is hierarchical.
     pub(super) levels: Option<Arc<Hierarchy>>,
+}
+
+/// A plan that is still to be made.
+pub(super) struct Unbound {
+    schedule: Schedule,
+    /// None for one that is not kept.
+    key: Option<Key>,
 }
 
 /// What the cost model's choice depends on.
@@ -125,18 +133,19 @@ impl Comm {
         }
     }
 
-    /// Makes `plans.latest` (or `plans.odd`) the plan for the task.
+    /// Makes `plans.latest` the plan for the task, if there is one; else returns what is to
+    /// be [bound](Comm::bind) when the call is on record.
     #[inline(always)]
     pub(super) fn prepare(
         &mut self,
         task: &Task<'_>,
         algorithm: Algorithm,
         kernel: &Kernel<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Unbound>, String> {
         let (vector, len) = match task.cut {
             Cut::Vector(n) => (true, n),
             Cut::Equal(n) => (false, n),
-            Cut::Varied(_) | Cut::Pairs { .. } => return self.bind_odd(task, algorithm, kernel),
+            Cut::Varied(_) | Cut::Pairs { .. } => return self.unbound(None, task, algorithm),
         };
         self.plans.odd = None;
         let dims = self.dims().cloned();
@@ -156,11 +165,11 @@ impl Comm {
         };
         let plans = &mut self.plans;
         if plans.kept.get(plans.latest).is_some_and(|(key, _)| fits(key)) {
-            return Ok(());
+            return Ok(None);
         }
         if let Some(i) = plans.kept.iter().position(|(key, _)| fits(key)) {
             plans.latest = i;
-            return Ok(());
+            return Ok(None);
         }
         let key = Key {
             algorithm,
@@ -174,39 +183,45 @@ impl Comm {
             segments,
             levels,
         };
-        self.bind_new(key, task, kernel)
+        self.unbound(Some(key), task, algorithm)
     }
 
     #[cold]
-    pub(super) fn bind_new(
+    fn unbound(
         &mut self,
-        key: Key,
-        task: &Task<'_>,
-        kernel: &Kernel<'_>,
-    ) -> Result<(), String> {
-        let schedule = self.schedule(task, key.algorithm)?;
-        let plan = bind(&schedule, self.rank(), task.cut, kernel.size());
-        let plans = &mut self.plans;
-        if plans.kept.len() < KEPT {
-            plans.kept.push((key, plan));
-            plans.latest = plans.kept.len() - 1;
-        } else {
-            plans.recent = Recent::default();
-            plans.latest = (plans.latest + 1) % KEPT;
-            plans.kept[plans.latest] = (key, plan);
-        }
-        Ok(())
-    }
-
-    #[cold]
-    pub(super) fn bind_odd(
-        &mut self,
+        key: Option<Key>,
         task: &Task<'_>,
         algorithm: Algorithm,
-        kernel: &Kernel<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Unbound>, String> {
         let schedule = self.schedule(task, algorithm)?;
-        self.plans.odd = Some(bind(&schedule, self.rank(), task.cut, kernel.size()));
+        Ok(Some(Unbound { schedule, key }))
+    }
+
+    /// Makes the plan of the call in progress, which is on record: of many blocks
+    /// that takes a while.
+    #[cold]
+    pub(super) fn bind(
+        &mut self,
+        Unbound { schedule, key }: Unbound,
+        task: &Task<'_>,
+        kernel: &Kernel<'_>,
+    ) -> Result<(), Stop> {
+        let (rank, size) = (self.rank(), kernel.size());
+        let plan =
+            self.port.preparing(|go_on| bind_while(&schedule, rank, task.cut, size, go_on))?;
+        let plans = &mut self.plans;
+        match key {
+            None => plans.odd = Some(plan),
+            Some(key) if plans.kept.len() < KEPT => {
+                plans.kept.push((key, plan));
+                plans.latest = plans.kept.len() - 1;
+            }
+            Some(key) => {
+                plans.recent = Recent::default();
+                plans.latest = (plans.latest + 1) % KEPT;
+                plans.kept[plans.latest] = (key, plan);
+            }
+        }
         Ok(())
     }
 }
@@ -218,4 +233,69 @@ fn forwards(schedule: &Schedule, rank: usize) -> bool {
         let step = schedule.step(k, rank);
         step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::comm::Comm;
+    use crate::{Doing, Error, Team, op};
+    use std::time::Duration;
+
+    /// As a call does whose plan takes for ever.
+    fn prepare_for_ever(comm: &mut Comm) {
+        let prepared = comm.port.preparing(|go_on| {
+            while go_on() {
+                std::thread::yield_now();
+            }
+            None::<()>
+        });
+        comm.stop(prepared.unwrap_err());
+    }
+
+    #[test]
+    fn a_long_preparation_hears_of_a_deadline_and_is_in_the_report() {
+        let limit = Duration::from_millis(100);
+        for p in [1, 3] {
+            let team = Team::builder().ranks(p).deadline(limit).build().unwrap();
+            let error = team
+                .run(|comm| {
+                    comm.all_reduce(&mut [1], op::Sum);
+                    prepare_for_ever(comm);
+                })
+                .unwrap_err();
+            let text = error.to_string();
+            let Error::Deadline { rank, peer, ranks, .. } = error else { panic!("{text}") };
+            assert_eq!(rank, peer, "{text}");
+            assert_eq!(ranks[rank].doing, Doing::Prepares);
+            assert!(text.contains("has prepared the plan of a call for 100ms"), "{text}");
+            assert!(text.contains("prepares the plan of its latest call; latest calls"), "{text}");
+        }
+        // A rank that waits for one that prepares.
+        let team = Team::builder().ranks(2).deadline(limit).build().unwrap();
+        let error = team
+            .run(|comm| match comm.rank() {
+                0 => comm.barrier(),
+                _ => {
+                    std::thread::sleep(limit / 2);
+                    prepare_for_ever(comm);
+                }
+            })
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Deadline { rank: 0, peer: 1, .. }), "{text}");
+        assert!(text.contains("rank 1 prepares the plan of its latest call"), "{text}");
+    }
+
+    #[test]
+    fn a_long_preparation_hears_that_the_run_is_over() {
+        let team = Team::builder().ranks(2).build().unwrap();
+        let error = team
+            .run(|comm| match comm.rank() {
+                0 => prepare_for_ever(comm),
+                _ => panic!("over"),
+            })
+            .unwrap_err();
+        assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
+        team.run(|comm| comm.barrier()).unwrap();
+    }
 }

@@ -8,7 +8,6 @@ use super::Comm;
 use super::perform::Task;
 use crate::engine::{Buffers, Cut, Kernel, execute};
 use crate::fabric::{Params, Sig};
-use crate::schedule::Operation;
 
 /// Calls remembered; a power of two.
 const CALLS: usize = 8;
@@ -99,7 +98,6 @@ impl Comm {
         input: *const u8,
         output: *mut u8,
     ) {
-        use Operation::*;
         let params = Params { parameter: task.parameter(), ..Params::of(task.len) };
         if !self.enter(task.sig, task.at, params) {
             return;
@@ -109,7 +107,7 @@ impl Comm {
             Cut::Varied(counts) => counts[0],
             Cut::Pairs { send, .. } => send[0],
         };
-        if matches!(task.operation, AllGather | Gather | Scatter | ReduceScatter | AllToAll) {
+        if !task.operation.is_in_place() {
             // SAFETY: both are valid for the only block, by the caller's
             // promise, and the user's buffers do not overlap.
             unsafe { kernel.copy(output, input, len) };

@@ -5,7 +5,7 @@ use super::perform::Task;
 use super::small;
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Params, Sig};
+use crate::fabric::{Check, Params, Sig, Transport};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
@@ -41,7 +41,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let sig = const { &Sig::of::<T>("reduce", O::NAME, "to root") };
+        let sig = const { &Sig::combining::<T, O>("reduce", O::NAME, "to root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
@@ -101,7 +101,7 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("all_reduce", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("all_reduce", O::NAME, "") };
         let at = Location::caller();
         let len = buf.len();
         if self.order == Order::Fixed && !self.is_wide() {
@@ -109,11 +109,12 @@ impl Comm {
         }
         let bytes = size_of_val(buf);
         if bytes <= EAGER && self.is_auto() && bytes < self.tuning.all_reduce_fused {
-            let gates = if self.port.is_gated() { super::AT_GATES } else { 0 };
-            let algorithm = Algorithm::AR_ANY.index() | gates;
-            let params = Params { algorithm, ..Params::of(len) };
+            let is_gated = self.port.is_gated();
+            let transport = if is_gated { Transport::Gates } else { Transport::Messages };
+            let algorithm = Algorithm::AR_ANY.index();
+            let params = Params { algorithm, transport, ..Params::of(len) };
             let Some(begun) = self.begin(sig, at, params) else { return };
-            let result = if gates != 0 {
+            let result = if is_gated {
                 small::all_at_once(&mut self.port, begun, &mut self.addresses, buf, &op)
             } else {
                 self.port.note(begun);
@@ -177,7 +178,7 @@ impl Comm {
         mine: &mut [T],
         op: O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter_into", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter_into", O::NAME, "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
@@ -239,7 +240,7 @@ impl Comm {
         counts: &[usize],
         op: O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter_varied_into", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {

@@ -1,10 +1,10 @@
 //! Prefix combinations.
 
 use super::perform::Task;
-use super::{AT_GATES, Comm, gated};
+use super::{Comm, gated};
 use crate::element::Element;
 use crate::engine::{Cut, Kernel};
-use crate::fabric::{Params, Sig};
+use crate::fabric::{Params, Sig, Transport};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Operation};
@@ -35,7 +35,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("scan", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("scan", O::NAME, "") };
         self.any_scan(Operation::Scan, sig, Location::caller(), None, buf, op);
     }
 
@@ -58,7 +58,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("exclusive_scan", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("exclusive_scan", O::NAME, "") };
         let identity = op.identity();
         let at = Location::caller();
         self.any_scan(Operation::ExclusiveScan, sig, at, identity.as_ref(), buf, op);
@@ -85,10 +85,10 @@ impl Comm {
         let bytes = size_of_val(buf);
         let is_small = bytes <= EAGER && bytes < self.tuning.scan_fused;
         if self.is_auto() && self.port.is_gated() && is_small {
-            let algorithm = Algorithm::SCAN_HCUBE.index() | AT_GATES;
+            let (algorithm, transport) = (Algorithm::SCAN_HCUBE.index(), Transport::Gates);
+            let params = Params { algorithm, transport, ..Params::of(buf.len()) };
             let inclusive = operation == Operation::Scan;
-            if let Some(begun) = self.begin(sig, at, Params { algorithm, ..Params::of(buf.len()) })
-            {
+            if let Some(begun) = self.begin(sig, at, params) {
                 let (port, all) = (&mut self.port, &mut self.addresses);
                 let result = gated::scan(port, begun, all, buf, &op, inclusive, identity);
                 if let Err(stop) = result {

@@ -4,7 +4,7 @@
 use super::bind::bind;
 use super::cut::Cut;
 use super::plan::{Action, Piece, Plan};
-use crate::schedule::{Operation, Schedule};
+use crate::schedule::Schedule;
 use std::fmt;
 
 /// A write that a peer may be reading under.
@@ -47,11 +47,8 @@ impl std::error::Error for Hazard {}
 /// # Ok::<(), phalanx::schedule::Unfit>(())
 /// ```
 pub fn check_hazards(schedule: &Schedule, rank: usize, elements: usize) -> Result<(), Hazard> {
-    use Operation::*;
-    let cut = match schedule.contract().operation {
-        AllGather | ReduceScatter | Scatter | Gather | AllToAll => Cut::Equal(elements),
-        _ => Cut::Vector(elements),
-    };
+    let has_blocks = schedule.contract().operation.has_blocks();
+    let cut = if has_blocks { Cut::Equal(elements) } else { Cut::Vector(elements) };
     // Elements so large that nothing is copied by its sender.
     let plan = bind(schedule, rank, cut, crate::mailbox::EAGER + 1);
     first_hazard(&plan, rank).map_or(Ok(()), Err)

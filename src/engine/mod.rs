@@ -21,6 +21,7 @@ pub(crate) mod fused;
 mod hazard;
 mod kernel;
 mod plan;
+mod regions;
 mod scratch;
 mod stream;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod verify;
 
 pub use hazard::{Hazard, check_hazards};
 
-pub(crate) use bind::bind;
+pub(crate) use bind::bind_while;
 pub(crate) use copy::copy;
 pub(crate) use cut::Cut;
 pub(crate) use execute::{Buffers, Guard, execute};

@@ -42,7 +42,7 @@ pub(crate) fn in_words(
     world: &World,
     (a, expected): (usize, &Call),
     (b, got): (usize, &Call),
-    name: impl Fn(u8) -> String,
+    name: impl Fn(u16) -> String,
 ) -> Option<String> {
     if let Some(differs) = expected.sig.difference(std::ptr::from_ref(got.sig).cast()) {
         return Some(differs);
@@ -60,6 +60,7 @@ pub(crate) fn in_words(
     let what = if expected.sig.parameter == "by" { "distance" } else { "root" };
     say(what, parameter(expected), parameter(got));
     say("algorithm", name(expected.algorithm), name(got.algorithm));
+    say("transport", expected.transport.name().into(), got.transport.name().into());
     if expected.shape != got.shape {
         let shape = |rank: usize, call: &Call| world.records(rank).shape_in_words(call.shape);
         let are_counts = expected.shape.is_of_counts() && got.shape.is_of_counts();
@@ -76,6 +77,7 @@ impl Call {
             && (self.own_len || self.len == other.len)
             && self.parameter == other.parameter
             && self.algorithm == other.algorithm
+            && self.transport == other.transport
             && self.shape == other.shape
     }
 }

@@ -12,6 +12,7 @@
 //! Protocols and their words are in `README.md` beside this file.
 
 mod cause;
+mod counts;
 mod disagreement;
 mod port;
 mod record;
@@ -22,17 +23,11 @@ mod words;
 mod world;
 
 pub(crate) use disagreement::{disagreement, in_words};
-pub(crate) use port::{Begun, LINE, Port, SLOT, Span, Stop, Words};
+pub(crate) use port::{Begun, Port, Span, Stop, Words};
 pub(crate) use record::Call;
 pub(crate) use shape::Shape;
-pub(crate) use sig::{Check, Kind, Params, Sig};
+pub(crate) use sig::{Check, Kind, Params, Sig, Transport};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
 pub(crate) use {record::Records, words::Seat, world::Line};
-
-/// The largest number of ranks in a team. Mailboxes for all pairs take 640
-/// bytes each of address space (640 MiB at this size), of memory only where
-/// they are used; all of it where ranks are bound to cores of several NUMA
-/// nodes, since each rank then puts its own into its node's memory.
-pub const MAX_RANKS: usize = 1024;

@@ -6,7 +6,7 @@
 //! Nothing is synchronised by these words, so loom does not model them.
 
 use super::shape::Shape;
-use super::sig::{Check, Params, Sig};
+use super::sig::{Check, Params, Sig, Transport};
 use crate::error::CallSite;
 use crate::sync::diagnostic::{
     AtomicPtr, AtomicU64, Mutex,
@@ -27,8 +27,8 @@ struct Record {
     sig: AtomicPtr<Sig>,
     at: AtomicPtr<Location<'static>>,
     len: AtomicU64,
-    /// Low half: root or distance. Then 8 bits: algorithm; 1 bit: `len` is the
-    /// rank's own.
+    /// Low half: root or distance. Then 16 bits: algorithm; 1 bit: `len` is the
+    /// rank's own; the rest: transport.
     parameter: AtomicU64,
     /// Number of the collective call in its communicator; 0 for a message.
     call: AtomicU64,
@@ -71,7 +71,8 @@ pub(crate) struct Call {
     /// Whether other ranks may give other lengths.
     pub(crate) own_len: bool,
     pub(crate) parameter: Option<usize>,
-    pub(crate) algorithm: u8,
+    pub(crate) algorithm: u16,
+    pub(crate) transport: Transport,
     pub(crate) shape: Shape,
 }
 
@@ -88,7 +89,9 @@ impl Call {
         let mut hasher = DefaultHasher::new();
         let len = if self.own_len { 0 } else { self.len };
         let numbers = (self.call, len, self.parameter, self.algorithm, self.shape.0);
-        (numbers, self.sig.call, self.sig.element, self.sig.operator).hash(&mut hasher);
+        let numbers = (numbers, self.transport as u8);
+        let sig = self.sig;
+        (numbers, sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut hasher);
         hasher.finish()
     }
 }
@@ -128,7 +131,8 @@ impl Records {
         r.len.store(params.own_len.unwrap_or(params.len) as u64, Relaxed);
         let parameter = params.parameter as u64
             | u64::from(params.algorithm) << 32
-            | u64::from(params.own_len.is_some()) << 40;
+            | u64::from(params.own_len.is_some()) << 48
+            | (params.transport as u64) << 49;
         r.parameter.store(parameter, Relaxed);
         r.shape.store(params.shape.0, Relaxed);
         r.number.store(number, Relaxed);
@@ -136,21 +140,20 @@ impl Records {
         self.next.store(number, Release);
     }
 
-    /// The shape of a call with blocks of `counts`, perhaps on a mesh, which is
-    /// about to be noted; keeps both, for people.
-    pub(crate) fn varied(
+    /// A call with blocks of `counts`, perhaps on a mesh, of shape `shape`, is about to
+    /// be noted: keeps both, for people.
+    pub(super) fn varied(
         &self,
+        shape: Shape,
         counts: &[usize],
-        extents: impl Iterator<Item = usize> + Clone,
-    ) -> Shape {
-        let shape = Shape::of_counts(counts.iter().copied().chain(extents.clone()));
+        extents: impl Iterator<Item = usize>,
+    ) {
         let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
         varied.shape = shape;
         varied.counts.clear();
         varied.counts.extend(counts);
         varied.extents.clear();
         varied.extents.extend(extents);
-        shape
     }
 
     /// `shape` in words.
@@ -190,9 +193,10 @@ impl Records {
                 sig,
                 at,
                 len: r.len.load(Relaxed) as usize,
-                own_len: rest >> 40 & 1 != 0,
+                own_len: rest >> 48 & 1 != 0,
+                transport: *Transport::ALL.get((rest >> 49) as usize)?,
                 parameter: (parameter != Check::NO_PARAMETER).then_some(parameter),
-                algorithm: (rest >> 32) as u8,
+                algorithm: (rest >> 32) as u16,
                 shape: Shape(r.shape.load(Relaxed)),
             };
             // Not overwritten meanwhile.

@@ -20,6 +20,12 @@ pub(crate) use channel::Slot;
 pub(crate) use channel::channel_after;
 #[cfg(loom)]
 pub(crate) use channel::channels;
-pub(crate) use channel::{Channel, End, Header, INLINE, Link};
+pub(crate) use channel::{Channel, End, FIRST, Header, INLINE, LONG, Link};
 pub(crate) use gate::Gate;
 pub(crate) use shelf::{EAGER, Place, Shelf};
+
+/// The largest number of ranks in a team. Mailboxes for all pairs take 640
+/// bytes each of address space (640 MiB at this size), of memory only where
+/// they are used; all of it where ranks are bound to cores of several NUMA
+/// nodes, since each rank then puts its own into its node's memory.
+pub const MAX_RANKS: usize = 1024;

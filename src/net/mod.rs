@@ -13,10 +13,11 @@
 
 mod layout;
 
+pub use crate::op::built_in::{Fold, Number};
+
 pub(crate) use layout::Layout;
 
 use crate::sync::Arc;
-use std::any::TypeId;
 use std::fmt;
 
 /// A transfer could not be made.
@@ -50,82 +51,6 @@ impl fmt::Display for NetError {
 }
 
 impl std::error::Error for NetError {}
-
-/// Numbers that a network may combine itself.
-///
-/// # Examples
-/// ```
-/// use phalanx::net::Number;
-/// assert_eq!(Number::F64.bytes(), 8);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Number {
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    F32,
-    F64,
-}
-
-impl Number {
-    /// Bytes of one.
-    ///
-    /// ```
-    /// # use phalanx::net::Number;
-    /// assert_eq!(Number::I16.bytes(), 2);
-    /// ```
-    pub fn bytes(self) -> usize {
-        match self {
-            Number::I8 | Number::U8 => 1,
-            Number::I16 | Number::U16 => 2,
-            Number::I32 | Number::U32 | Number::F32 => 4,
-            Number::I64 | Number::U64 | Number::F64 => 8,
-        }
-    }
-
-    /// Whether it is the number that the type `element` is.
-    pub(crate) fn is(self, element: TypeId) -> bool {
-        element
-            == match self {
-                Number::I8 => TypeId::of::<i8>(),
-                Number::I16 => TypeId::of::<i16>(),
-                Number::I32 => TypeId::of::<i32>(),
-                Number::I64 => TypeId::of::<i64>(),
-                Number::U8 => TypeId::of::<u8>(),
-                Number::U16 => TypeId::of::<u16>(),
-                Number::U32 => TypeId::of::<u32>(),
-                Number::U64 => TypeId::of::<u64>(),
-                Number::F32 => TypeId::of::<f32>(),
-                Number::F64 => TypeId::of::<f64>(),
-            }
-    }
-}
-
-/// Operators that a network may apply itself, as [`op`](crate::op) defines
-/// them: sums and products of integers wrap, floats are only added and
-/// multiplied (their `Min` and `Max` differ from MPI's on NaN).
-///
-/// # Examples
-/// ```
-/// assert_ne!(phalanx::net::Fold::Sum, phalanx::net::Fold::Max);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Fold {
-    Sum,
-    Prod,
-    Min,
-    Max,
-    BitAnd,
-    BitOr,
-    BitXor,
-}
 
 /// One call of all nodes together, or one message. Nodes are numbered within
 /// the [`Net`]; lengths and counts are bytes, one count for each node, blocks one

@@ -26,7 +26,7 @@ use crate::topology::Extents;
 /// # Ok::<(), phalanx::schedule::Unfit>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Algorithm(pub(super) u8);
+pub struct Algorithm(pub(super) u16);
 
 /// What an algorithm asks of the number of ranks and their layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,12 +123,13 @@ impl Algorithm {
     }
 
     /// The position in [`Algorithm::ALL`]; stable within one build only.
-    pub fn index(self) -> u8 {
+    #[inline(always)]
+    pub const fn index(self) -> u16 {
         self.0
     }
 
     /// The algorithm at a position of [`Algorithm::ALL`].
-    pub fn from_index(index: u8) -> Option<Self> {
+    pub fn from_index(index: u16) -> Option<Self> {
         Algorithm::ALL.get(usize::from(index)).copied()
     }
 
@@ -168,29 +169,16 @@ impl Algorithm {
         }
     }
 
-    /// Whether the engine has a path of its own for the algorithm, and its
-    /// schedule is for paper only.
+    /// Whether the engine accesses the peers' memory directly for the algorithm, and
+    /// its schedule is for paper only.
     ///
     /// # Examples
     /// ```
     /// use phalanx::schedule::Algorithm;
-    /// assert!(Algorithm::AR_FUSED.is_fused() && !Algorithm::AR_RING.is_fused());
+    /// assert!(Algorithm::AR_FUSED.is_direct() && !Algorithm::AR_RING.is_direct());
     /// ```
-    pub fn is_fused(self) -> bool {
-        use Algorithm as A;
-        matches!(
-            self,
-            A::BC_FUSED
-                | A::RED_FUSED
-                | A::AG_FUSED
-                | A::RS_FUSED
-                | A::AR_FUSED
-                | A::SCAN_FUSED
-                | A::SC_FUSED
-                | A::GA_FUSED
-                | A::TX_FUSED
-                | A::CS_FUSED
-        )
+    pub fn is_direct(self) -> bool {
+        self.operations().iter().any(|operation| operation.usual().direct == Some(self))
     }
 
     /// Whether the extents of a request make a difference.

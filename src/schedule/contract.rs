@@ -19,6 +19,7 @@
 //! block `b` has the number `b * split + s`. For the whole-vector operations
 //! the number of parts *is* `split`.
 
+use super::operation::{Held, Units};
 use super::{Operation, Run};
 
 /// Scan: the block that holds the running total of a group of ranks.
@@ -59,12 +60,11 @@ impl Contract {
     }
 
     fn coarse_blocks(&self) -> usize {
-        use Operation::*;
-        match self.operation {
-            Broadcast | Reduce | AllReduce | Barrier => 1,
-            AllGather | ReduceScatter | Scatter | Gather | Shift => self.ranks,
-            AllToAll => self.ranks * self.ranks,
-            Scan | ExclusiveScan => 3 + self.ranks,
+        match self.operation.units() {
+            Units::One => 1,
+            Units::Ranks => self.ranks,
+            Units::Pairs => self.ranks * self.ranks,
+            Units::Prefixes => 3 + self.ranks,
         }
     }
 
@@ -79,36 +79,29 @@ impl Contract {
         out
     }
 
+    fn held(&self, held: Held, rank: usize) -> Vec<Run> {
+        let p = self.ranks;
+        match held {
+            Held::Nothing => vec![],
+            Held::All => self.runs(0..self.coarse_blocks()),
+            Held::Own => self.runs([rank]),
+            Held::Row => self.runs(rank * p..(rank + 1) * p),
+            Held::Column => self.runs((0..p).map(|x| x * p + rank)),
+            Held::Shifted => self.runs([(rank + p - self.shift % p) % p]),
+            Held::Total => self.runs([TOTAL]),
+            Held::TotalAndResult => self.runs([TOTAL, RESULT]),
+            Held::ResultButFirst if rank == 0 => vec![],
+            Held::Result | Held::ResultButFirst => self.runs([RESULT]),
+        }
+    }
+
     /// The blocks that `rank` holds before the first step.
     pub fn initial(&self, rank: usize) -> Vec<Run> {
-        use Operation::*;
-        let p = self.ranks;
-        match self.operation {
-            Broadcast if rank != self.root => vec![],
-            Broadcast | Reduce | AllReduce | Barrier => self.runs([0]),
-            AllGather | Gather | Shift => self.runs([rank]),
-            ReduceScatter => self.runs(0..p),
-            Scatter if rank != self.root => vec![],
-            Scatter => self.runs(0..p),
-            AllToAll => self.runs(rank * p..(rank + 1) * p),
-            Scan => self.runs([TOTAL, RESULT]),
-            ExclusiveScan => self.runs([TOTAL]),
-        }
+        self.held(self.operation.starts(rank == self.root), rank)
     }
 
     /// The blocks that `rank` must hold after the last step, complete.
     pub fn wanted(&self, rank: usize) -> Vec<Run> {
-        use Operation::*;
-        let p = self.ranks;
-        match self.operation {
-            Reduce | Gather if rank != self.root => vec![],
-            Broadcast | Reduce | AllReduce | Barrier => self.runs([0]),
-            AllGather | Gather => self.runs(0..p),
-            ReduceScatter | Scatter => self.runs([rank]),
-            AllToAll => self.runs((0..p).map(|x| x * p + rank)),
-            Shift => self.runs([(rank + p - self.shift % p) % p]),
-            ExclusiveScan if rank == 0 => vec![],
-            Scan | ExclusiveScan => self.runs([RESULT]),
-        }
+        self.held(self.operation.ends(rank == self.root), rank)
     }
 }

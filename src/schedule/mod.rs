@@ -40,7 +40,7 @@ pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
 pub use hierarchy::{BadHierarchy, Exchange, Hierarchy};
 pub use load::Load;
-pub use operation::{Operation, UnknownOperation};
+pub use operation::{Operation, Share, UnknownOperation};
 pub use peers::Peers;
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
 pub use rounds::Round;

@@ -1,5 +1,6 @@
-//! The operations of the catalogue, by name.
+//! The operations of the catalogue, and the facts about each: one row an operation.
 
+use super::Algorithm;
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,6 +42,302 @@ pub enum Operation {
     Shift,
 }
 
+/// What one rank's input or output holds.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::{Operation, Share};
+/// assert_eq!(Operation::Gather.output(true), Share::Blocks); // at the root
+/// assert_eq!(Operation::Gather.output(false), Share::Nothing);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Share {
+    /// The rank has no such buffer, or it is not looked at.
+    Nothing,
+    /// A vector, as long as every other rank's. (The barrier's is one word of
+    /// its own.)
+    Vector,
+    /// This rank's block.
+    Block,
+    /// A block for each rank, in rank order.
+    Blocks,
+}
+
+/// Into which blocks the data are numbered: see `contract.rs`.
+#[derive(Clone, Copy)]
+pub(super) enum Units {
+    /// The vector is one.
+    One,
+    /// One for each rank.
+    Ranks,
+    /// One for each pair of ranks.
+    Pairs,
+    /// Those of a scan.
+    Prefixes,
+}
+
+/// The blocks that a rank has, before or after.
+#[derive(Clone, Copy)]
+pub(super) enum Held {
+    Nothing,
+    All,
+    /// Its own.
+    Own,
+    /// Those that come from it.
+    Row,
+    /// Those that go to it.
+    Column,
+    /// That of the rank from which the shift takes.
+    Shifted,
+    /// A scan's own value, exclusive or inclusive.
+    Total,
+    TotalAndResult,
+    /// A scan's result; the exclusive scan's rank 0 has none.
+    Result,
+    ResultButFirst,
+}
+
+/// An algorithm, and the one that takes its place for operators that are not
+/// commutative.
+#[derive(Clone, Copy)]
+pub(crate) struct Pick {
+    commutative: Algorithm,
+    ordered: Algorithm,
+}
+
+impl Pick {
+    #[inline(always)]
+    pub(crate) const fn of(self, commutative: bool) -> Algorithm {
+        if commutative { self.commutative } else { self.ordered }
+    }
+}
+
+const fn one(algorithm: Algorithm) -> Pick {
+    Pick { commutative: algorithm, ordered: algorithm }
+}
+
+const fn two(commutative: Algorithm, ordered: Algorithm) -> Pick {
+    Pick { commutative, ordered }
+}
+
+/// The algorithms of an operation that stand for more than themselves.
+pub(crate) struct Usual {
+    /// By direct access to the peers' memory; none for the barrier.
+    pub(crate) direct: Option<Algorithm>,
+    /// By messages: the library's choice.
+    pub(crate) messages: Pick,
+    /// By messages between the root and each rank, in place of a tree.
+    pub(crate) star: Option<Algorithm>,
+    /// Those of the views.
+    pub(super) ring: Pick,
+    pub(super) linear: Pick,
+    /// Of two dimensions, of more.
+    pub(super) mesh: [Pick; 2],
+    /// On a power of two of ranks, else.
+    pub(super) cube: [Pick; 2],
+    pub(super) tree: [Pick; 2],
+}
+
+/// What an operation is: everything that the rest of the library, and the tool,
+/// asks about one stands in its row of [`ROWS`].
+struct Row {
+    operation: Operation,
+    name: &'static str,
+    rooted: bool,
+    combines: bool,
+    /// Whether input and output are one buffer, where a rank has both.
+    in_place: bool,
+    /// At the root (or of every rank), elsewhere.
+    input: [Share; 2],
+    output: [Share; 2],
+    units: Units,
+    starts: [Held; 2],
+    ends: [Held; 2],
+    usual: Usual,
+}
+
+use Algorithm as A;
+use Share::{Block, Blocks, Vector};
+
+#[rustfmt::skip]
+static ROWS: [Row; 12] = [
+    Row {
+        operation: Operation::Broadcast, name: "broadcast",
+        rooted: true, combines: false, in_place: true,
+        input: [Vector, Share::Nothing], output: [Vector, Vector],
+        units: Units::One, starts: [Held::All, Held::Nothing], ends: [Held::All, Held::All],
+        usual: Usual {
+            direct: Some(A::BC_FUSED), messages: one(A::BC_ANY), star: Some(A::BC_NAIVE),
+            ring: one(A::BC_RING), linear: one(A::BC_LINEAR),
+            mesh: [one(A::BC_MESH), one(A::BC_MESHD)],
+            cube: [one(A::BC_HCUBE_SRC), one(A::BC_ANY)],
+            tree: [one(A::BC_TREE_LEAF), one(A::BC_TREE_LEAF)],
+        },
+    },
+    Row {
+        operation: Operation::Reduce, name: "reduce",
+        rooted: true, combines: true, in_place: true,
+        input: [Vector, Vector], output: [Vector, Share::Nothing],
+        units: Units::One, starts: [Held::All, Held::All], ends: [Held::All, Held::Nothing],
+        usual: Usual {
+            direct: Some(A::RED_FUSED), messages: one(A::RED_ANY), star: Some(A::RED_NAIVE),
+            ring: one(A::RED_RING), linear: one(A::RED_LINEAR),
+            mesh: [
+                two(A::RED_MESH, A::RED_MESH_ROWS),
+                two(A::RED_MESHD, A::RED_MESH_ROWS),
+            ],
+            cube: [one(A::RED_HCUBE), one(A::RED_ANY)],
+            tree: [one(A::RED_TREE_LEAF), one(A::RED_TREE_LEAF)],
+        },
+    },
+    Row {
+        operation: Operation::AllGather, name: "all-gather",
+        rooted: false, combines: false, in_place: false,
+        input: [Block, Block], output: [Blocks, Blocks],
+        units: Units::Ranks, starts: [Held::Own, Held::Own], ends: [Held::All, Held::All],
+        usual: Usual {
+            direct: Some(A::AG_FUSED), messages: one(A::AG_ANY), star: None,
+            ring: one(A::AG_RING), linear: one(A::AG_LINEAR),
+            mesh: [one(A::AG_MESH), one(A::AG_MESHD)],
+            cube: [one(A::AG_HCUBE), one(A::AG_ANY)],
+            tree: [one(A::AG_HCUBE_DESC), one(A::AG_RING)],
+        },
+    },
+    Row {
+        operation: Operation::ReduceScatter, name: "reduce-scatter",
+        rooted: false, combines: true, in_place: false,
+        input: [Blocks, Blocks], output: [Block, Block],
+        units: Units::Ranks, starts: [Held::All, Held::All], ends: [Held::Own, Held::Own],
+        usual: Usual {
+            // RS-ANY mixes the order of the operands.
+            direct: Some(A::RS_FUSED), messages: two(A::RS_ANY, A::RS_FUSED), star: None,
+            ring: two(A::RS_RING, A::RS_LINEAR_NN),
+            linear: two(A::RS_LINEAR, A::RS_LINEAR_NN),
+            mesh: [
+                two(A::RS_MESH, A::RS_MESH_RED_SC),
+                two(A::RS_MESHD, A::RS_MESH_RED_SC),
+            ],
+            cube: [two(A::RS_HCUBE, A::RS_HCUBE_ASC), two(A::RS_ANY, A::RS_RED_SC)],
+            tree: [one(A::RS_HCUBE_ASC), two(A::RS_RING, A::RS_RED_SC)],
+        },
+    },
+    Row {
+        operation: Operation::AllReduce, name: "all-reduce",
+        rooted: false, combines: true, in_place: true,
+        input: [Vector, Vector], output: [Vector, Vector],
+        units: Units::One, starts: [Held::All, Held::All], ends: [Held::All, Held::All],
+        usual: Usual {
+            direct: Some(A::AR_FUSED), messages: one(A::AR_ANY), star: None,
+            ring: one(A::AR_RING), linear: one(A::AR_NAIVE),
+            mesh: [one(A::AR_MESH), one(A::AR_MESH)],
+            cube: [one(A::AR_HCUBE), one(A::AR_ANY)],
+            tree: [one(A::AR_NAIVE), one(A::AR_NAIVE)],
+        },
+    },
+    Row {
+        operation: Operation::Barrier, name: "barrier",
+        rooted: false, combines: false, in_place: true,
+        input: [Vector, Vector], output: [Vector, Vector],
+        units: Units::One, starts: [Held::All, Held::All], ends: [Held::All, Held::All],
+        usual: Usual {
+            direct: None, messages: one(A::BAR_ANY), star: None,
+            ring: one(A::BAR_ANY), linear: one(A::BAR_ANY),
+            mesh: [one(A::BAR_ANY), one(A::BAR_ANY)],
+            cube: [one(A::BAR_AR), one(A::BAR_ANY)],
+            tree: [one(A::BAR_ANY), one(A::BAR_ANY)],
+        },
+    },
+    Row {
+        operation: Operation::Scan, name: "scan",
+        rooted: false, combines: true, in_place: true,
+        input: [Vector, Vector], output: [Vector, Vector],
+        units: Units::Prefixes,
+        starts: [Held::TotalAndResult, Held::TotalAndResult], ends: [Held::Result, Held::Result],
+        usual: SCAN,
+    },
+    Row {
+        operation: Operation::ExclusiveScan, name: "exclusive-scan",
+        rooted: false, combines: true, in_place: true,
+        input: [Vector, Vector], output: [Vector, Vector],
+        units: Units::Prefixes,
+        starts: [Held::Total, Held::Total], ends: [Held::ResultButFirst, Held::ResultButFirst],
+        usual: SCAN,
+    },
+    Row {
+        operation: Operation::Scatter, name: "scatter",
+        rooted: true, combines: false, in_place: false,
+        input: [Blocks, Share::Nothing], output: [Block, Block],
+        units: Units::Ranks, starts: [Held::All, Held::Nothing], ends: [Held::Own, Held::Own],
+        usual: Usual {
+            direct: Some(A::SC_FUSED), messages: one(A::SC_ANY), star: Some(A::SC_NAIVE),
+            ring: one(A::SC_RING), linear: one(A::SC_LINEAR),
+            mesh: [one(A::SC_MESH), one(A::SC_MESH)],
+            cube: [one(A::SC_HCUBE), one(A::SC_ANY)],
+            tree: [one(A::SC_TREE_LEAF), one(A::SC_TREE_LEAF)],
+        },
+    },
+    Row {
+        operation: Operation::Gather, name: "gather",
+        rooted: true, combines: false, in_place: false,
+        input: [Block, Block], output: [Blocks, Share::Nothing],
+        units: Units::Ranks, starts: [Held::Own, Held::Own], ends: [Held::All, Held::Nothing],
+        usual: Usual {
+            direct: Some(A::GA_FUSED), messages: one(A::GA_ANY), star: Some(A::GA_NAIVE),
+            ring: one(A::GA_RING), linear: one(A::GA_LINEAR),
+            mesh: [one(A::GA_MESH), one(A::GA_MESH)],
+            cube: [one(A::GA_HCUBE), one(A::GA_ANY)],
+            tree: [one(A::GA_TREE_LEAF), one(A::GA_TREE_LEAF)],
+        },
+    },
+    Row {
+        operation: Operation::AllToAll, name: "all-to-all",
+        rooted: false, combines: false, in_place: false,
+        input: [Blocks, Blocks], output: [Blocks, Blocks],
+        units: Units::Pairs, starts: [Held::Row, Held::Row], ends: [Held::Column, Held::Column],
+        usual: Usual {
+            direct: Some(A::TX_FUSED), messages: one(A::TX_ANY), star: None,
+            ring: one(A::TX_RING), linear: one(A::TX_RING),
+            mesh: [one(A::TX_MESH), one(A::TX_MESHD)],
+            cube: [one(A::TX_HCUBE), one(A::TX_ANY)],
+            tree: [one(A::TX_ANY), one(A::TX_ANY)],
+        },
+    },
+    Row {
+        operation: Operation::Shift, name: "shift",
+        rooted: false, combines: false, in_place: true,
+        input: [Vector, Vector], output: [Vector, Vector],
+        units: Units::Ranks, starts: [Held::Own, Held::Own], ends: [Held::Shifted, Held::Shifted],
+        usual: Usual {
+            direct: Some(A::CS_FUSED), messages: one(A::CS_ANY), star: None,
+            ring: one(A::CS_RING), linear: one(A::CS_RING),
+            mesh: [one(A::CS_MESH_MIN), one(A::CS_MESH_MIN)],
+            cube: [one(A::CS_HC_ECUBE), one(A::CS_ANY)],
+            tree: [one(A::CS_ANY), one(A::CS_ANY)],
+        },
+    },
+];
+
+// By number.
+const _: () = {
+    let mut i = 0;
+    while i < ROWS.len() {
+        assert!(ROWS[i].operation as usize == i && Operation::ALL[i] as usize == i);
+        i += 1;
+    }
+};
+
+const SCAN: Usual = Usual {
+    direct: Some(A::SCAN_FUSED),
+    messages: one(A::SCAN_HCUBE),
+    star: None,
+    ring: one(A::SCAN_CHAIN),
+    linear: one(A::SCAN_CHAIN),
+    mesh: [one(A::SCAN_MESH), one(A::SCAN_MESH)],
+    cube: [one(A::SCAN_HCUBE), one(A::SCAN_HCUBE)],
+    tree: [one(A::SCAN_HCUBE), one(A::SCAN_HCUBE)],
+};
+
 impl Operation {
     /// All operations, in the order of the catalogue.
     pub const ALL: [Operation; 12] = [
@@ -58,42 +355,97 @@ impl Operation {
         Operation::Shift,
     ];
 
+    #[inline(always)]
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
     /// The name used by the `phalanx` tool: lower case, words joined by hyphens.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Operation::Broadcast => "broadcast",
-            Operation::Reduce => "reduce",
-            Operation::AllGather => "all-gather",
-            Operation::ReduceScatter => "reduce-scatter",
-            Operation::AllReduce => "all-reduce",
-            Operation::Barrier => "barrier",
-            Operation::Scan => "scan",
-            Operation::ExclusiveScan => "exclusive-scan",
-            Operation::Scatter => "scatter",
-            Operation::Gather => "gather",
-            Operation::AllToAll => "all-to-all",
-            Operation::Shift => "shift",
-        }
+    pub fn name(self) -> &'static str {
+        self.row().name
     }
 
     /// Whether the operation has a root rank.
-    pub const fn is_rooted(self) -> bool {
-        matches!(
-            self,
-            Operation::Broadcast | Operation::Reduce | Operation::Scatter | Operation::Gather
-        )
+    #[inline(always)]
+    pub fn is_rooted(self) -> bool {
+        self.row().rooted
     }
 
     /// Whether the operation combines elements with an operator.
-    pub const fn combines(self) -> bool {
-        matches!(
-            self,
-            Operation::Reduce
-                | Operation::ReduceScatter
-                | Operation::AllReduce
-                | Operation::Scan
-                | Operation::ExclusiveScan
-        )
+    #[inline(always)]
+    pub fn combines(self) -> bool {
+        self.row().combines
+    }
+
+    /// Whether input and output are one buffer, where a rank has both.
+    ///
+    /// ```
+    /// use phalanx::schedule::Operation;
+    /// assert!(Operation::AllReduce.is_in_place());
+    /// assert!(!Operation::AllToAll.is_in_place());
+    /// ```
+    #[inline(always)]
+    pub fn is_in_place(self) -> bool {
+        self.row().in_place
+    }
+
+    /// What a rank gives; the root, if `is_root`, which makes no difference to
+    /// operations without one.
+    #[inline(always)]
+    pub fn input(self, is_root: bool) -> Share {
+        self.row().input[usize::from(!is_root)]
+    }
+
+    /// What a rank gets; the root, if `is_root`.
+    #[inline(always)]
+    pub fn output(self, is_root: bool) -> Share {
+        self.row().output[usize::from(!is_root)]
+    }
+
+    /// Whether a buffer is cut into a block for each rank.
+    ///
+    /// ```
+    /// use phalanx::schedule::Operation;
+    /// assert!(Operation::Scatter.has_blocks());
+    /// assert!(!Operation::Broadcast.has_blocks());
+    /// ```
+    #[inline(always)]
+    pub fn has_blocks(self) -> bool {
+        [self.input(true), self.output(true)].contains(&Share::Blocks)
+    }
+
+    /// How often the larger buffer's bytes are read or written, on all `p` ranks
+    /// together.
+    pub(crate) fn touched(self, p: usize) -> usize {
+        // In blocks: of `p` of them is a buffer, and a vector counts as one.
+        let of = |share| match share {
+            Share::Nothing => 0,
+            Share::Block => 1,
+            Share::Vector | Share::Blocks => p,
+        };
+        let rank = |is_root| {
+            let (input, output) = (of(self.input(is_root)), of(self.output(is_root)));
+            if self.is_in_place() { input.max(output) } else { input + output }
+        };
+        (rank(true) + rank(false) * (p - 1)) / p
+    }
+
+    /// The algorithms that stand for more than themselves.
+    #[inline(always)]
+    pub(crate) fn usual(self) -> &'static Usual {
+        &self.row().usual
+    }
+
+    pub(super) fn units(self) -> Units {
+        self.row().units
+    }
+
+    pub(super) fn starts(self, is_root: bool) -> Held {
+        self.row().starts[usize::from(!is_root)]
+    }
+
+    pub(super) fn ends(self, is_root: bool) -> Held {
+        self.row().ends[usize::from(!is_root)]
     }
 }
 
@@ -127,5 +479,38 @@ impl FromStr for Operation {
             .into_iter()
             .find(|op| op.name() == s)
             .ok_or_else(|| UnknownOperation(s.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_name_algorithms_of_their_operation() {
+        for (operation, row) in Operation::ALL.into_iter().zip(&ROWS) {
+            let usual = &row.usual;
+            let of_view = [usual.ring, usual.linear, usual.messages].into_iter();
+            let of_view = of_view.chain(usual.mesh).chain(usual.cube).chain(usual.tree);
+            let all = of_view.flat_map(|pick| [pick.commutative, pick.ordered]);
+            for algorithm in all.chain(usual.direct).chain(usual.star) {
+                assert!(algorithm.operations().contains(&operation), "{operation}: {algorithm}");
+            }
+            let is_direct = |a: Algorithm| a.is_direct() == (usual.direct == Some(a));
+            assert!(Algorithm::for_operation(operation).all(is_direct), "{operation}");
+        }
+    }
+
+    #[test]
+    fn what_is_touched() {
+        let touched = |operation: Operation| operation.touched(5);
+        assert_eq!(touched(Operation::Scatter), 2);
+        assert_eq!(touched(Operation::Gather), 2);
+        assert_eq!(touched(Operation::AllGather), 6);
+        assert_eq!(touched(Operation::ReduceScatter), 6);
+        assert_eq!(touched(Operation::AllToAll), 10);
+        for operation in [Operation::Broadcast, Operation::Reduce, Operation::AllReduce] {
+            assert_eq!(touched(operation), 5);
+        }
     }
 }

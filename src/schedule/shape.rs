@@ -47,114 +47,18 @@ impl Algorithm {
         ranks: usize,
         commutative: bool,
     ) -> Algorithm {
-        match shape {
-            Shape::Ring => ring(operation, commutative),
-            Shape::Linear => linear(operation, commutative),
-            Shape::Mesh(dims) => mesh(operation, dims.dimensions() > 2, commutative),
-            Shape::Hypercube if ranks.is_power_of_two() => cube(operation, commutative),
-            Shape::Hypercube => any(operation, commutative),
-            Shape::Tree => tree(operation, ranks.is_power_of_two(), commutative),
-        }
-    }
-}
-
-fn ring(operation: Operation, commutative: bool) -> Algorithm {
-    match operation {
-        Operation::Broadcast => Algorithm::BC_RING,
-        Operation::Reduce => Algorithm::RED_RING,
-        Operation::AllGather => Algorithm::AG_RING,
-        Operation::ReduceScatter if !commutative => Algorithm::RS_LINEAR_NN,
-        Operation::ReduceScatter => Algorithm::RS_RING,
-        Operation::AllReduce => Algorithm::AR_RING,
-        Operation::Barrier => Algorithm::BAR_ANY,
-        Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_CHAIN,
-        Operation::Scatter => Algorithm::SC_RING,
-        Operation::Gather => Algorithm::GA_RING,
-        Operation::AllToAll => Algorithm::TX_RING,
-        Operation::Shift => Algorithm::CS_RING,
-    }
-}
-
-fn linear(operation: Operation, commutative: bool) -> Algorithm {
-    match operation {
-        Operation::Broadcast => Algorithm::BC_LINEAR,
-        Operation::Reduce => Algorithm::RED_LINEAR,
-        Operation::AllGather => Algorithm::AG_LINEAR,
-        Operation::ReduceScatter if commutative => Algorithm::RS_LINEAR,
-        Operation::AllReduce => Algorithm::AR_NAIVE,
-        Operation::Scatter => Algorithm::SC_LINEAR,
-        Operation::Gather => Algorithm::GA_LINEAR,
-        // The wrap-around of the ring rules uses the idle backward links.
-        _ => ring(operation, commutative),
-    }
-}
-
-fn mesh(operation: Operation, many: bool, commutative: bool) -> Algorithm {
-    let pick = |flat, deep| if many { deep } else { flat };
-    match operation {
-        Operation::Broadcast => pick(Algorithm::BC_MESH, Algorithm::BC_MESHD),
-        Operation::Reduce if !commutative => Algorithm::RED_MESH_ROWS,
-        Operation::Reduce => pick(Algorithm::RED_MESH, Algorithm::RED_MESHD),
-        Operation::AllGather => pick(Algorithm::AG_MESH, Algorithm::AG_MESHD),
-        Operation::ReduceScatter if !commutative => Algorithm::RS_MESH_RED_SC,
-        Operation::ReduceScatter => pick(Algorithm::RS_MESH, Algorithm::RS_MESHD),
-        Operation::AllReduce => Algorithm::AR_MESH,
-        Operation::Barrier => Algorithm::BAR_ANY,
-        Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_MESH,
-        Operation::Scatter => Algorithm::SC_MESH,
-        Operation::Gather => Algorithm::GA_MESH,
-        Operation::AllToAll => pick(Algorithm::TX_MESH, Algorithm::TX_MESHD),
-        Operation::Shift => Algorithm::CS_MESH_MIN,
-    }
-}
-
-fn cube(operation: Operation, commutative: bool) -> Algorithm {
-    match operation {
-        Operation::Broadcast => Algorithm::BC_HCUBE_SRC,
-        Operation::Reduce => Algorithm::RED_HCUBE,
-        Operation::AllGather => Algorithm::AG_HCUBE,
-        Operation::ReduceScatter if !commutative => Algorithm::RS_HCUBE_ASC,
-        Operation::ReduceScatter => Algorithm::RS_HCUBE,
-        Operation::AllReduce => Algorithm::AR_HCUBE,
-        Operation::Barrier => Algorithm::BAR_AR,
-        Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_HCUBE,
-        Operation::Scatter => Algorithm::SC_HCUBE,
-        Operation::Gather => Algorithm::GA_HCUBE,
-        Operation::AllToAll => Algorithm::TX_HCUBE,
-        Operation::Shift => Algorithm::CS_HC_ECUBE,
-    }
-}
-
-fn any(operation: Operation, commutative: bool) -> Algorithm {
-    match operation {
-        Operation::Broadcast => Algorithm::BC_ANY,
-        Operation::Reduce => Algorithm::RED_ANY,
-        Operation::AllGather => Algorithm::AG_ANY,
-        Operation::ReduceScatter if !commutative => Algorithm::RS_RED_SC,
-        Operation::ReduceScatter => Algorithm::RS_ANY,
-        Operation::AllReduce => Algorithm::AR_ANY,
-        Operation::Barrier => Algorithm::BAR_ANY,
-        Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_HCUBE,
-        Operation::Scatter => Algorithm::SC_ANY,
-        Operation::Gather => Algorithm::GA_ANY,
-        Operation::AllToAll => Algorithm::TX_ANY,
-        Operation::Shift => Algorithm::CS_ANY,
-    }
-}
-
-/// On a tree of switches the messages over the top links are what costs: the
-/// near-first versions, and the ring's neighbours where there is none.
-fn tree(operation: Operation, power_of_two: bool, commutative: bool) -> Algorithm {
-    match operation {
-        Operation::Broadcast => Algorithm::BC_TREE_LEAF,
-        Operation::Reduce => Algorithm::RED_TREE_LEAF,
-        Operation::AllGather if power_of_two => Algorithm::AG_HCUBE_DESC,
-        Operation::AllGather => Algorithm::AG_RING,
-        Operation::ReduceScatter if power_of_two => Algorithm::RS_HCUBE_ASC,
-        Operation::ReduceScatter if commutative => Algorithm::RS_RING,
-        Operation::AllReduce => Algorithm::AR_NAIVE,
-        Operation::Scatter => Algorithm::SC_TREE_LEAF,
-        Operation::Gather => Algorithm::GA_TREE_LEAF,
-        _ => any(operation, commutative),
+        let usual = operation.usual();
+        let pick = match shape {
+            Shape::Ring => usual.ring,
+            // The wrap-around of the ring rules uses the idle backward links.
+            Shape::Linear => usual.linear,
+            Shape::Mesh(dims) => usual.mesh[usize::from(dims.dimensions() > 2)],
+            // For other numbers of ranks the generalisation.
+            Shape::Hypercube => usual.cube[usize::from(!ranks.is_power_of_two())],
+            // On a tree of switches the messages over the top links are what costs:
+            // the near-first versions, and the ring's neighbours where there is none.
+            Shape::Tree => usual.tree[usize::from(!ranks.is_power_of_two())],
+        };
+        pick.of(commutative)
     }
 }

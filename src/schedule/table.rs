@@ -29,7 +29,7 @@ macro_rules! catalogue {
         impl Algorithm {
             $(
                 #[doc = concat!("`", $id, "`: ", $about, " (", $source, ").")]
-                pub const $name: Algorithm = Algorithm(Index::$name as u8);
+                pub const $name: Algorithm = Algorithm(Index::$name as u16);
             )+
 
             /// Every algorithm, in the order of the operations.

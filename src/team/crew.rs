@@ -3,16 +3,18 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::parts::PerRank;
-use super::rank::{Roster, is_in_a_run};
+
 use super::shared::{Job, Shared};
 use crate::Comm;
-use crate::comm::Account;
-use crate::engine::fused::chunk;
-use crate::error::Error;
-use crate::fabric::{MAX_RANKS, World};
+use crate::comm::{Account, Roster};
+use crate::dist::chunk;
+use crate::error::{Error, is_in_a_run};
+use crate::fabric::World;
 use crate::machine::{Machine, affinity};
+use crate::mailbox::MAX_RANKS;
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::tuning::{
     Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
 };
@@ -21,8 +23,7 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::{Arc, Mutex, OnceLock, TryLockError};
-use std::thread::JoinHandle;
+use std::sync::{OnceLock, TryLockError};
 use std::time::Duration;
 
 /// Where a rank runs.
@@ -194,10 +195,10 @@ impl Team {
             workers: Vec::with_capacity(ranks - 1),
             pin_caller: pus[0].filter(|_| builder.pin_caller),
         };
-        let (told, tell) = std::sync::mpsc::channel();
+        let (told, tell) = mpsc::channel();
         for (worker, bed) in beds.into_iter().enumerate() {
             let (shared, told, pu) = (team.shared.clone(), told.clone(), pus[worker + 1]);
-            let mut thread = std::thread::Builder::new().name(format!("phalanx-{}", worker + 1));
+            let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
             if let Some(bytes) = builder.stack_size {
                 thread = thread.stack_size(bytes);
             }

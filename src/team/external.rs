@@ -4,11 +4,12 @@ use super::builder::Builder;
 use super::crew::check_ranks;
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{Fabric, MAX_RANKS, Port, World};
+use crate::fabric::{Fabric, Port, World};
 use crate::machine::Machine;
+use crate::mailbox::MAX_RANKS;
+use crate::sync::Arc;
 use crate::tuning::{Fingerprint, Rules, Tuning, for_process};
 use crate::wait::know_cores;
-use std::sync::Arc;
 
 pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

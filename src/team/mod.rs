@@ -14,8 +14,6 @@ mod tests;
 pub use builder::Builder;
 pub use crew::{Binding, Team};
 
-pub(crate) use rank::{Quit, Roster, is_in_a_run, thrown};
-
 use crate::Comm;
 use crate::error::Error;
 

@@ -1,17 +1,19 @@
 //! What a team's workers and its caller share, and a worker's life.
 
 use super::dispatch::Dispatch;
-use super::rank::{Roster, take_part};
+use super::rank::take_part;
 use crate::Comm;
+use crate::comm::Roster;
 use crate::comm::{Account, compare, final_cause};
 use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
 use crate::machine::affinity;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, Rules};
 use crate::wait::{Bed, Wait};
 use crossbeam_utils::CachePadded;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 
 /// What the ranks run: the closure, and the number of the run.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! What is done where ranks sit in several memories, tried on any machine.
 
 use super::Team;
-use super::rank::Roster;
+use crate::comm::Roster;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::op;

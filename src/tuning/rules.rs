@@ -171,41 +171,17 @@ pub(crate) struct Call {
 /// rank.
 #[inline(always)]
 pub(crate) fn auto(tuning: &Tuning, call: &Call) -> Algorithm {
-    use Algorithm as A;
     let &Call { operation, ranks, bytes, commutative, varied, idle } = call;
-    let fused = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
-    let star = bytes < tuning.star_below;
-    match operation {
-        Operation::Broadcast if fused => A::BC_FUSED,
-        Operation::Broadcast if star => A::BC_NAIVE,
-        Operation::Broadcast => A::BC_ANY,
-        Operation::Reduce if fused => A::RED_FUSED,
-        Operation::Reduce if star => A::RED_NAIVE,
-        Operation::Reduce => A::RED_ANY,
-        Operation::AllGather if fused => A::AG_FUSED,
-        Operation::AllGather => A::AG_ANY,
-        // RS-ANY mixes the order of the operands.
-        Operation::ReduceScatter if fused || !commutative => A::RS_FUSED,
-        Operation::ReduceScatter => A::RS_ANY,
-        Operation::AllReduce if fused => A::AR_FUSED,
-        Operation::AllReduce => A::AR_ANY,
-        Operation::Barrier => A::BAR_ANY,
-        Operation::Scan | Operation::ExclusiveScan if fused => A::SCAN_FUSED,
-        Operation::Scan | Operation::ExclusiveScan => A::SCAN_HCUBE,
-        Operation::Scatter if fused => A::SC_FUSED,
-        Operation::Scatter if star => A::SC_NAIVE,
-        Operation::Scatter => A::SC_ANY,
-        Operation::Gather if fused => A::GA_FUSED,
-        Operation::Gather if star => A::GA_NAIVE,
-        Operation::Gather => A::GA_ANY,
-        Operation::AllToAll if fused => A::TX_FUSED,
-        Operation::AllToAll if star && ranks < 8 && !varied => A::TX_AP_RING,
-        Operation::AllToAll if bytes <= crate::mailbox::INLINE && ranks >= 8 && !varied => {
-            A::TX_BRUCK
-        }
-        Operation::AllToAll => A::TX_ANY,
-        Operation::Shift if fused && !idle => A::CS_FUSED,
-        Operation::Shift => A::CS_ANY,
+    let usual = operation.usual();
+    let is_direct = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
+    let is_star = bytes < tuning.star_below;
+    match (usual.direct, usual.star) {
+        (Some(direct), _) if is_direct && !idle => direct,
+        (_, Some(star)) if is_star => star,
+        _ if operation != Operation::AllToAll || varied => usual.messages.of(commutative),
+        _ if is_star && ranks < 8 => Algorithm::TX_AP_RING,
+        _ if bytes <= crate::mailbox::INLINE && ranks >= 8 => Algorithm::TX_BRUCK,
+        _ => usual.messages.of(commutative),
     }
 }
 

@@ -21,7 +21,7 @@
 //! leaves before the leader has agreed.
 
 use super::{Lens, Narrow, starts};
-use crate::engine::fused::chunk;
+use crate::dist::chunk;
 use crate::engine::{Cut, Kernel};
 use crate::net::Transfer;
 use crate::schedule::Operation;

@@ -13,7 +13,7 @@
 
 use super::blocks::by_node;
 use super::{Comm, Lens, Narrow, starts};
-use crate::engine::fused::chunk;
+use crate::dist::chunk;
 use crate::engine::{Cut, Kernel};
 use crate::net::{Net, Transfer};
 use crate::order::left_half;

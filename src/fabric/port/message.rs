@@ -1,11 +1,12 @@
 //! Messages between two ranks, by their channels.
 
 use super::super::sig::{Check, Kind};
-use super::payload::{FIRST, LONG, Own, Shelved, Words, offset, pack};
+use super::payload::{Own, Shelved, Words, offset, pack};
 use super::{Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::mailbox::Header;
+use crate::mailbox::{FIRST, LONG};
 
 impl Port {
     /// Whether a message to `peer` can be posted without waiting, as far as is known.
@@ -195,7 +196,7 @@ impl Port {
     fn await_more_room(&mut self, peer: usize) -> Result<(), Stop> {
         // Not so often that the peer has to fetch the line back for each
         // message that it acknowledges.
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         for _ in 0..self.looks / 16 {
             if self.peers[peer].link().can_post() {
                 return Ok(());

@@ -2,7 +2,7 @@
 
 use super::super::sig::{Check, Kind, Sig};
 use super::Stop;
-use crate::mailbox::{Header, INLINE, Place};
+use crate::mailbox::{FIRST, Header, INLINE, LONG, Place};
 
 /// The payload of a message that describes memory.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,7 @@ pub(crate) struct Span {
     pub(crate) len: usize,
 }
 
-/// Bytes that go to a slot, behind their length or in its second line.
-pub(crate) const LONG: usize = INLINE - size_of::<usize>();
-
-/// Payload bytes of a slot's first line, which has the word and the header..
-pub(crate) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
-
-/// ..and of its second.
+/// Payload bytes of a slot's second line.
 const SECOND: usize = INLINE - FIRST;
 
 /// Where in a body a payload of up to [`LONG`] bytes begins. What does not fit the

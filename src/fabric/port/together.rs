@@ -1,10 +1,11 @@
 //! What all ranks of a communicator do together: gates and boards.
 
 use super::super::sig::{Check, Kind, Params};
-use super::payload::{FIRST, LONG, Own, Shelved, pack};
+use super::payload::{Own, Shelved, pack};
 use super::{Peer, Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
+use crate::mailbox::{FIRST, LONG};
 use crate::mailbox::{Header, Notice};
 
 impl Port {

@@ -26,8 +26,8 @@ pub use load::{Origin, ProfileReport};
 pub use piece::{LevelTimes, Payloads, Piece};
 pub(crate) use rules::Rules;
 
-use crate::fabric::MAX_RANKS;
 use crate::machine::Machine;
+use crate::mailbox::MAX_RANKS;
 use crate::schedule::{Algorithm, Operation};
 use crate::tuning::Tuning;
 use crate::tuning::rules::{Call, auto};

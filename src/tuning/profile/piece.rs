@@ -1,6 +1,6 @@
 //! What a message of some lengths costs: t_s and t_w differ with the way in which it travels.
 
-use crate::mailbox::EAGER;
+use crate::mailbox::{EAGER, FIRST, LONG};
 
 /// t_s and t_w of the messages from some length on: short ones travel in the mailbox's slot, longer ones are
 /// copied by their sender, the rest is handed over by address, and what outgrows the caches is slower again.
@@ -94,8 +94,7 @@ impl Payloads {
     /// ```
     /// assert_eq!(phalanx::tuning::Payloads::OWN.copied, 1024);
     /// ```
-    pub const OWN: Payloads =
-        Payloads { line: crate::fabric::LINE, slot: crate::fabric::SLOT, copied: EAGER };
+    pub const OWN: Payloads = Payloads { line: FIRST, slot: LONG, copied: EAGER };
 }
 
 #[cfg(test)]

@@ -80,6 +80,7 @@ fn explain<C: Subcommand>(e: &Error) -> Result<(), Failure> {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let names: Vec<String> = Cli::<C>::command()
                 .get_subcommands()
+                .filter(|command| !command.is_hide_set())
                 .map(|command| command.get_name().to_string())
                 .collect();
             let names = names.join(", ");

@@ -12,6 +12,7 @@ pub mod bench;
 mod cli;
 mod command;
 pub mod failure;
+pub mod file;
 mod ground;
 pub mod interrupt;
 pub mod matrix;

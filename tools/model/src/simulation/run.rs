@@ -240,7 +240,7 @@ impl Simulation {
         Course {
             schedule,
             block: bytes / schedule.contract().split.max(1) as f64,
-            boards: schedule.id().parse::<Algorithm>().is_ok_and(Algorithm::is_fused),
+            boards: schedule.id().parse::<Algorithm>().is_ok_and(Algorithm::is_direct),
             from_memory: self.effects.has(Effect::Memory) && !cached,
         }
     }

@@ -248,7 +248,7 @@ fn quick_choices_are_near_the_best_of_the_simulation() {
                 let mut best = ours;
                 for algorithm in Algorithm::for_operation(operation).filter(flat) {
                     if !(algorithm.uses_levels()
-                        || algorithm.is_fused()
+                        || algorithm.is_direct()
                         || algorithm.id().ends_with("ANY")
                         || algorithm.id().ends_with("HCUBE"))
                     {

@@ -2,7 +2,6 @@
 
 use phalanx_tool::failure::Failure;
 use serde_json::{Map, Value, json};
-use std::fs;
 use std::path::Path;
 
 /// The format of the object. It changes when an old page maker would misread a new run.
@@ -59,7 +58,7 @@ impl Run {
     /// Reads a file, or says what is wrong with it.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
-        let text = fs::read_to_string(path)
+        let text = phalanx_tool::file::text(path)
             .map_err(|e| Failure::Usage(format!("the run '{name}' cannot be read: {e}")))?;
         Run::parse(&text).map_err(|what| Failure::Usage(format!("'{name}' {what}")))
     }

@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod bench;
+mod busy;
 mod check;
 mod cost;
 mod cost_nodes;
@@ -29,6 +30,7 @@ pub enum Command {
     Latency(Box<latency::Latency>),
     Bandwidth(bandwidth::Bandwidth),
     Diff(diff::DiffArgs),
+    Busy(busy::Busy),
 }
 
 impl Run for Command {
@@ -44,6 +46,7 @@ impl Run for Command {
             Command::Latency(latency) => latency.run(),
             Command::Bandwidth(bandwidth) => bandwidth.run(),
             Command::Diff(diff) => diff.run(),
+            Command::Busy(busy) => busy.run(),
         }
     }
 }

@@ -6,18 +6,82 @@ use phalanx::schedule::{Operation, Request};
 use phalanx::topology::Extents;
 use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Comm};
+use std::hint::black_box;
 use std::panic::resume_unwind;
+
+/// An element type: the call in it, and the work beside the call.
+struct Sort {
+    call: fn(&mut Comm, &Act, usize, Tick<'_>),
+    work: fn(&Act, usize, usize),
+}
+
+impl Sort {
+    const ALL: [Sort; 6] = [
+        Sort::of::<u8>(),
+        Sort::of::<u64>(),
+        Sort::of::<f64>(),
+        Sort::of::<Triple>(),
+        Sort::of::<Padded>(),
+        Sort::of::<Wide>(),
+    ];
+
+    const fn of<T: Thing>() -> Self {
+        Sort { call: typed::<T>, work: typed_work::<T> }
+    }
+
+    fn number(which: usize) -> &'static Self {
+        const ALL: &[Sort] = &Sort::ALL;
+        &ALL[which % ALL.len()]
+    }
+}
 
 /// Carries out `act` on `comm`: in the element type that it says.
 pub(crate) fn carry_out(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
-    match act.element % 6 {
-        0 => typed::<u8>(comm, act, longer, tick),
-        1 => typed::<u64>(comm, act, longer, tick),
-        2 => typed::<f64>(comm, act, longer, tick),
-        3 => typed::<Triple>(comm, act, longer, tick),
-        4 => typed::<Padded>(comm, act, longer, tick),
-        _ => typed::<Wide>(comm, act, longer, tick),
+    (Sort::number(act.element).call)(comm, act, longer, tick);
+}
+
+/// What rank `rank` of `p` does in `act` beside the call: it makes its vector, and those of the oracle.
+pub(crate) fn work(act: &Act, rank: usize, p: usize) {
+    (Sort::number(act.element).work)(act, rank, p);
+}
+
+fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
+    let combines = match act.kind {
+        Kind::Collective(op) | Kind::Varied(op) => op.combines(),
+        Kind::Split | Kind::Drop => return,
+        _ => false,
+    };
+    let (n, which) = (length::<T>(act, p), act.operator % T::OPERATORS);
+    let blocks = if has_blocks(act.kind) { p } else { 1 };
+    let own = input::<T>(act.salt, rank, 0, n * blocks);
+    let mut result = vec![T::make(0); own.len()];
+    result.copy_from_slice(black_box(&own));
+    let oracle = concat(blocks, |q| input::<T>(act.salt, rank, q * n, n));
+    check("a copy", act, black_box(&result), &oracle);
+    if combines {
+        black_box(folded::<T>(act.salt, 0..p, which, 0, n));
     }
+}
+
+/// Whether the larger buffer has a block for each rank.
+fn has_blocks(kind: Kind) -> bool {
+    match kind {
+        Kind::Collective(op) => matches!(
+            op,
+            Operation::AllGather
+                | Operation::Gather
+                | Operation::Scatter
+                | Operation::ReduceScatter
+                | Operation::AllToAll
+        ),
+        Kind::Varied(_) | Kind::Peers => true,
+        _ => false,
+    }
+}
+
+/// Elements of a vector or block.
+fn length<T>(act: &Act, p: usize) -> usize {
+    act.bytes / size_of::<T>() / if has_blocks(act.kind) { p } else { 1 }
 }
 
 /// A call with everything that it needs; `n` elements in a vector or block.
@@ -45,22 +109,9 @@ fn check<T: PartialEq>(what: &str, act: &Act, got: &[T], expected: &[T]) {
 
 fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
     let (rank, p) = (comm.rank(), comm.size());
-    let elements = act.bytes / size_of::<T>();
-    let blocks = match act.kind {
-        Kind::Collective(op) => matches!(
-            op,
-            Operation::AllGather
-                | Operation::Gather
-                | Operation::Scatter
-                | Operation::ReduceScatter
-                | Operation::AllToAll
-        ),
-        Kind::Varied(_) | Kind::Peers => true,
-        _ => false,
-    };
     let job = Job {
         act,
-        n: if blocks { elements / p } else { elements } + longer,
+        n: length::<T>(act, p) + longer,
         which: act.operator % T::OPERATORS,
         rank,
         p,

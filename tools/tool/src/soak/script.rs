@@ -3,9 +3,12 @@
 use super::dice::Dice;
 use phalanx::schedule::Operation;
 use std::fmt;
+use std::time::Duration;
 
 /// The largest buffer of a rank, in bytes.
 const MOST_BYTES: usize = 1 << 20;
+/// And in a script of small calls, which shows what the calls themselves cost.
+const MOST_BYTES_OF_SMALL: usize = 1 << 8;
 /// Communicators that a rank holds at once.
 const MOST_COMMS: usize = 5;
 /// One run in so many has a fault.
@@ -82,14 +85,19 @@ pub(crate) struct Script {
     pub(crate) fault: Option<(usize, usize, Fault)>,
     /// Ranks are late at random.
     pub(crate) jitter: bool,
+    /// Every rank sleeps so long before each call; never drawn: to see that the check of the pace
+    /// finds it.
+    pub(crate) crawl: Duration,
 }
 
 impl Script {
     pub(crate) fn draw(seed: u64, ranks: usize) -> Self {
         let mut dice = Dice::new(seed ^ (ranks as u64) << 40);
         let mut comms = 1;
-        let length = 4 + dice.roll(24);
-        let acts: Vec<Act> = (0..length).map(|_| act(&mut dice, &mut comms)).collect();
+        let small = dice.once_in(3);
+        let most_bytes = if small { MOST_BYTES_OF_SMALL } else { MOST_BYTES };
+        let length = if small { 16 + dice.roll(48) } else { 4 + dice.roll(24) };
+        let acts: Vec<Act> = (0..length).map(|_| act(&mut dice, &mut comms, most_bytes)).collect();
         let fault = dice.once_in(FAULTS).then(|| {
             let (who, at) = (dice.roll(ranks), dice.roll(length));
             let inside = 1 + dice.next() % 100;
@@ -103,11 +111,11 @@ impl Script {
             ];
             (who, at, *dice.pick(&faults))
         });
-        Script { acts, fault, jitter: dice.once_in(4) }
+        Script { acts, fault, jitter: dice.once_in(4), crawl: Duration::ZERO }
     }
 }
 
-fn act(dice: &mut Dice, comms: &mut usize) -> Act {
+fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
     use Operation::*;
     let kind = match dice.roll(20) {
         0..=10 => Kind::Collective(*dice.pick(&Operation::ALL)),
@@ -130,7 +138,7 @@ fn act(dice: &mut Dice, comms: &mut usize) -> Act {
         [Way::Auto, Way::Ring, Way::Mesh, Way::Hypercube, Way::Tree, Way::Cheapest, Way::Auto];
     let way = if dice.once_in(2) { Way::Named(dice.roll(1 << 16)) } else { *dice.pick(&ways) };
     // As many of each order of magnitude; 0 now and then.
-    let below = 1 << dice.roll(MOST_BYTES.ilog2() as usize + 1);
+    let below = 1 << dice.roll(most_bytes.ilog2() as usize + 1);
     Act {
         comm,
         kind,

@@ -7,8 +7,10 @@
 //! Integers wrap on overflow, as in MPI. `Min` and `Max` of floats ignore NaN
 //! where the other operand is a number; of 0 and -0 they take the left one.
 
+pub(crate) mod built_in;
+
 use crate::element::Element;
-use crate::net::{Fold, Number};
+use built_in::{Fold, Number, built_in};
 
 /// An associative combination of two elements.
 ///
@@ -185,66 +187,6 @@ operators! {
     /// assert_eq!(op::MaxLoc.combine((1.5, 7), (2.5, 3)), (2.5, 3));
     /// ```
     MaxLoc "max-loc";
-}
-
-const fn is(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut i = 0;
-    while i < a.len() && i < b.len() && a[i] == b[i] {
-        i += 1;
-    }
-    a.len() == b.len() && i == a.len()
-}
-
-/// What a network may do itself, of type and operator as they are called here:
-/// where it wraps, or looks at bits, with unsigned numbers. Not the logical
-/// operators, nor the order of floats (NaN, -0): those are ours.
-const fn built_in(number: &str, operator: &str) -> Option<(Number, Fold)> {
-    const WORDS: [(&str, Number, Number); 12] = [
-        ("i8", Number::I8, Number::U8),
-        ("i16", Number::I16, Number::U16),
-        ("i32", Number::I32, Number::U32),
-        ("i64", Number::I64, Number::U64),
-        ("u8", Number::U8, Number::U8),
-        ("u16", Number::U16, Number::U16),
-        ("u32", Number::U32, Number::U32),
-        ("u64", Number::U64, Number::U64),
-        #[cfg(target_pointer_width = "64")]
-        ("isize", Number::I64, Number::U64),
-        #[cfg(target_pointer_width = "64")]
-        ("usize", Number::U64, Number::U64),
-        #[cfg(target_pointer_width = "32")]
-        ("isize", Number::I32, Number::U32),
-        #[cfg(target_pointer_width = "32")]
-        ("usize", Number::U32, Number::U32),
-        ("f32", Number::F32, Number::F32),
-        ("f64", Number::F64, Number::F64),
-    ];
-    const FOLDS: [(&str, Fold, bool); 7] = [
-        ("sum", Fold::Sum, false),
-        ("prod", Fold::Prod, false),
-        ("min", Fold::Min, true),
-        ("max", Fold::Max, true),
-        ("bit-and", Fold::BitAnd, false),
-        ("bit-or", Fold::BitOr, false),
-        ("bit-xor", Fold::BitXor, false),
-    ];
-    let (mut n, mut f) = (0, 0);
-    while n < WORDS.len() && !is(WORDS[n].0, number) {
-        n += 1;
-    }
-    while f < FOLDS.len() && !is(FOLDS[f].0, operator) {
-        f += 1;
-    }
-    if n == WORDS.len() || f == FOLDS.len() {
-        return None;
-    }
-    let (_, signed, unsigned) = WORDS[n];
-    let (_, fold, ordered) = FOLDS[f];
-    if ordered && matches!(signed, Number::F32 | Number::F64) {
-        return None;
-    }
-    Some((if ordered { signed } else { unsigned }, fold))
 }
 
 macro_rules! implement {

@@ -1,6 +1,12 @@
 //! What can go wrong, said once, with the ranks and the source lines.
 
-use crate::standing::Standing;
+mod quit;
+mod standing;
+
+pub use standing::{Doing, Standing};
+
+pub(crate) use quit::{Quit, in_a_run, is_in_a_run, thrown};
+
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
@@ -147,7 +153,7 @@ pub enum Error {
     Deadline {
         /// The rank that waited.
         rank: usize,
-        /// The rank that it waited for.
+        /// The rank that it waited for; itself, if it was preparing a call's plan.
         peer: usize,
         /// The deadline.
         limit: Duration,
@@ -221,7 +227,7 @@ impl Error {
 
     /// What a panic says; none for what a rank throws to leave a run that is over.
     pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
-        if payload.is::<crate::team::Quit>() {
+        if payload.is::<Quit>() {
             return None;
         }
         Some(message_of(payload))
@@ -305,7 +311,11 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Error::Deadline { rank, peer, limit, ranks } => {
-                write!(f, "rank {rank} has waited {limit:?} for rank {peer}, the team's deadline")?;
+                match rank == peer {
+                    true => write!(f, "rank {rank} has prepared the plan of a call for {limit:?}")?,
+                    false => write!(f, "rank {rank} has waited {limit:?} for rank {peer}")?,
+                }
+                f.write_str(", the team's deadline")?;
                 ranks.iter().try_for_each(|standing| write!(f, "\n  {standing}"))
             }
             Error::Unreceived { rank, peer, messages, site, last } => {
