@@ -40,11 +40,7 @@ fn everything_named_exists() {
         return eprintln!("SKIPPED: not in the repository");
     }
     let trust = read("TRUST.md");
-    let tests: String = ["tests", "src", "tools/tests", "tools/src"]
-        .into_iter()
-        .flat_map(sources)
-        .map(read)
-        .collect();
+    let tests: String = ["tests", "src", "tools"].into_iter().flat_map(sources).map(read).collect();
     let models: String = sources("loom-tests/src").into_iter().map(read).collect();
     let loom_readme = read("loom-tests/README.md");
     let mut missing = Vec::new();
@@ -61,7 +57,7 @@ fn everything_named_exists() {
             .any(|text| tests.match_indices(text).any(|(at, m)| fits(&tests[at + m.len()..])))
     };
     let is_program = |name: &str| {
-        ["tests", "tools/tests"].iter().any(|f| {
+        ["tests", "tools/cli/tests"].iter().any(|f| {
             [".rs", "/main.rs"].iter().any(|e| Path::new(&format!("{f}/{name}{e}")).exists())
         })
     };

@@ -5,10 +5,10 @@ use super::plans::{Chosen, KEPT};
 use super::{Choice, Comm};
 use crate::engine::Cut;
 use crate::fabric::Sig;
-use crate::model::choice::{self, auto};
-use crate::model::{Decision, LevelModel, Rates, rank};
 use crate::schedule::{self, Algorithm, Hierarchy, Operation};
 use crate::topology::Extents;
+use crate::tuning::rules::{self, auto};
+use crate::tuning::{Decision, LevelModel, Rates, cheapest};
 use std::panic::Location;
 use std::sync::{Arc, LazyLock};
 
@@ -54,7 +54,7 @@ impl Comm {
 
     #[inline(always)]
     pub(super) fn by_rules(&self, task: &Task<'_>, bytes: usize) -> Algorithm {
-        let call = choice::Call {
+        let call = rules::Call {
             operation: task.operation,
             ranks: self.size(),
             bytes,
@@ -147,8 +147,8 @@ impl Comm {
             return *algorithm;
         }
         let request = self.request(task, Algorithm::BC_ANY);
-        let ranked = rank(&request, key.words as f64, rates, None);
-        let served = ranked.iter().map(|r| r.algorithm).find(|&a| self.schedule(task, a).is_ok());
+        let ranked = cheapest(&request, key.words as f64, rates);
+        let served = ranked.into_iter().find(|&a| self.schedule(task, a).is_ok());
         let shape = schedule::Shape::Hypercube;
         let algorithm = served.unwrap_or_else(|| {
             Algorithm::for_topology(task.operation, &shape, self.size(), task.commutative)

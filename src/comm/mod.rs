@@ -44,10 +44,10 @@ use crate::fabric::{
     Begun, Call, Check, Fabric, Params, Port, Seen, Shape, Sig, Span, Stop, Thread, World,
     disagreement, discard, in_words,
 };
-use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
 use crate::sync::{Arc, Instant, catch_unwind, panicking, resume_unwind, this_thread};
+use crate::tuning::{Rules, Tuning};
 use crate::wait::Crowd;
 use ending::Ending;
 use plans::Plans;

@@ -5,9 +5,9 @@ use super::recent::Recent;
 use super::{Choice, Comm};
 use crate::engine::{Cut, Kernel, Plan, bind_while};
 use crate::fabric::Stop;
-use crate::model::{Decision, Rates, best_segments};
 use crate::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::topology::Extents;
+use crate::tuning::{Decision, Rates, best_segments};
 use std::sync::Arc;
 
 /// Plans kept per communicator. A program has few shapes of calls; what does

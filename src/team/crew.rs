@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::fabric::{Thread, World};
 use crate::machine::{Machine, affinity};
 use crate::mailbox::MAX_RANKS;
-use crate::model::{
-    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
-};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
+use crate::tuning::{
+    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
+};
 use crate::wait::{Cores, Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;

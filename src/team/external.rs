@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
 use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
-use crate::model::{Fingerprint, Rules, Tuning, for_process};
 use crate::sync::Arc;
+use crate::tuning::{Fingerprint, Rules, Tuning, for_process};
 use crate::wait::know_cores;
 
 pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
