@@ -140,7 +140,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "events_leaving_late_marks",
         "../src/wait/events.rs",
-        &[("if now != down {\n                word.change(down, up);", "if up == 1 {\n                word.change(down, up);")],
+        &[(
+            "if now != down {\n                word.change(down, up);",
+            "if up == 1 {\n                word.change(down, up);",
+        )],
     ),
     (
         "events_overwriting_newer",
