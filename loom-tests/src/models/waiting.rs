@@ -173,6 +173,7 @@ berths!(berth_rousing_unfenced, crate::mutants::berth_rousing_unfenced);
 const TWO_CORES: &[usize] = &[0, 0, 1];
 
 #[test]
+#[ignore = "ends in a sleeper that was woken, but is starved by loom's yields; see README.md"]
 fn one_event_on_two_cores() {
     Model {
         name: "waiting: 1 event, 3 ranks on 2 cores",
@@ -188,6 +189,7 @@ fn one_event_on_two_cores() {
 }
 
 #[test]
+#[ignore = "ends in a sleeper that was woken, but is starved by loom's yields; see README.md"]
 fn two_events_on_two_cores() {
     Model {
         name: "waiting: 2 events, 3 ranks on 2 cores",
