@@ -204,6 +204,7 @@ impl Comm {
     }
 
     /// Takes part in run `run`, on the calling thread.
+    #[inline(always)]
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
