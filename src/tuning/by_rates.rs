@@ -25,12 +25,23 @@ pub struct Rates {
 /// one with fewer start-ups, then by the order of the catalogue. Pipelined chains have their best
 /// number of segments.
 ///
-/// Counts the messages of every schedule, at most p a step and rank, which gives the costs of the
-/// closed forms of `phalanx-model`: a test there compares the rankings.
-pub(crate) fn cheapest(request: &Request, m: f64, rates: Rates) -> Vec<Algorithm> {
+/// Counts the messages of every schedule, at most p a step and rank.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::{Algorithm, Operation, Request};
+/// use phalanx::tuning::{Rates, cheapest};
+/// let rates = Rates { t_s: 100.0, t_w: 1.0, ports: 1 };
+/// let call = Request::new(Operation::AllToAll, 16);
+/// let best = |m| cheapest(&call, m, rates)[0];
+/// // The crossover is at 0.647 t_s/t_w, or 64.7 words.
+/// assert_eq!((best(64.0), best(65.0)), (Algorithm::TX_HCUBE, Algorithm::TX_HCUBE_XOR));
+/// ```
+pub fn cheapest(request: &Request, m: f64, rates: Rates) -> Vec<Algorithm> {
     let timed = |algorithm: Algorithm| {
         let mut request = request.clone();
-        if matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN) {
+        let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
+        if is_chain && request.segments.is_none() {
             request.segments = Some(best_segments(request.ranks, m, rates.t_s, rates.t_w));
         }
         let schedule = algorithm.schedule(&request).ok()?;
