@@ -256,7 +256,12 @@ impl Patience {
         }
         match (self.wait, self.crowded) {
             (Wait::Auto, Some(occasion)) => return self.pause_crowded(occasion),
-            (Wait::Auto, None) if self.yields < YIELDS => {}
+            (Wait::Auto, None) if self.yields < YIELDS && !mode::is_on(Occasion::Pair) => {
+                // A peer's core may be busy: a slow yield here costs it a slice, too.
+                self.yields += 1;
+                mode::yield_timed();
+                return Pause::Look;
+            }
             (Wait::Auto, None) | (Wait::Park, _) => return self.nap(self.crowded.is_some()),
             _ => {}
         }
