@@ -230,10 +230,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
                  crate::lean::await_post(self.fabric.id(), peer, self.rank, self.peers[peer].end.rx);\n",
             ),
             (
-                "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } } self.wake_all();",
+                "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } } self.tell_all();",
                 "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } }\n\
                  crate::lean::posted(self.fabric.id(), self.rank, usize::MAX, self.episode as u32);\n\
-                 self.wake_all();",
+                 self.tell_all();",
             ),
             (
                 "let episode = self.episode; let gate = self.peers[peer].gate;",
