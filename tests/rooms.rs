@@ -20,7 +20,7 @@ const ORDER: [&str; 20] = [
     "net",
     "dist",
     "fabric",
-    "engine",
+    "exec",
     "comm",
     "team",
     "guide",

@@ -154,7 +154,7 @@ fn every_model_is_in_the_table() {
 fn streaming_stores_end_with_a_fence() {
     const STREAMING: [&str; 5] =
         ["movnt", "_stream_", "_mm_stream", "maskmov", "nontemporal_store"];
-    let home = Path::new("src/engine/stream.rs");
+    let home = Path::new("src/exec/kernel/stream.rs");
     for file in sources("src") {
         let text = read(&file);
         let code =

@@ -1,30 +1,26 @@
 //! Communicators: what a rank holds. One file per collective's public face;
-//! what they have in common is here and in `perform.rs`.
+//! what they have in common is here and in `route.rs`.
 
 mod all_to_all;
 mod barrier;
 mod broadcast;
 mod cart;
+mod check;
 mod choice;
-mod choose;
 mod ending;
 mod fixed;
 mod fixed_sum;
-mod gated;
 mod gather;
 mod global;
 mod halo;
 mod message;
 mod overlap;
-mod perform;
-mod plans;
-mod recent;
 mod reduce;
 mod roster;
+mod route;
 mod scan;
 mod scatter;
 mod shift;
-mod small;
 mod split;
 mod views;
 mod wide;
@@ -38,10 +34,10 @@ pub(crate) use ending::{Account, compare, final_cause};
 pub(crate) use roster::Roster;
 pub(crate) use wide::{Job, LANES_FROM};
 
-use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Quit, Waiting, is_in_a_run, thrown};
+use crate::exec::Workspace;
 use crate::fabric::{
-    Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Span, Stop, World, disagreement, in_words,
+    Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Stop, World, disagreement, in_words,
 };
 use crate::model::{Rules, Tuning};
 use crate::order::Order;
@@ -49,7 +45,7 @@ use crate::schedule::Algorithm;
 use crate::sync::Arc;
 use crate::wait::Crowd;
 use ending::Ending;
-use plans::Plans;
+use route::Decisions;
 use std::fmt;
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -95,10 +91,8 @@ pub struct Comm {
     usual: Choice,
     /// Whether `choice` is another than `Auto`, or the ranks are on several nodes.
     forced: bool,
-    plans: Plans,
-    spans: Vec<Span>,
-    addresses: Vec<*mut u8>,
-    scratch: Scratch,
+    decisions: Decisions,
+    work: Workspace,
     roster: Option<Arc<Roster>>,
     /// The same on all ranks: the sizes for this number of ranks, and what
     /// those of sub-communicators come from.
@@ -117,7 +111,7 @@ pub struct Comm {
     job: Option<Arc<Job>>,
 }
 
-// SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
+// SAFETY: the raw pointers in `work` are left over from calls
 // that have ended, and are never used again; those in the port are to words of
 // the fabric and the world, which are `Sync` and which the port keeps; everything
 // else is `Send`. That a
@@ -147,10 +141,8 @@ impl Comm {
             choice: usual.clone(),
             usual,
             order: Order::default(),
-            plans: Plans::default(),
-            spans: Vec::new(),
-            addresses: Vec::new(),
-            scratch: Scratch::new(),
+            decisions: Decisions::default(),
+            work: Workspace::new(tuning.stream_from),
             roster,
             tuning,
             rules,
@@ -178,10 +170,8 @@ impl Comm {
             choice: usual.clone(),
             usual,
             order: Order::default(),
-            plans: Plans::default(),
-            spans: Vec::new(),
-            addresses: Vec::new(),
-            scratch: Scratch::new(),
+            decisions: Decisions::default(),
+            work: Workspace::new(tuning.stream_from),
             roster: self.roster.clone(),
             tuning,
             rules: self.rules.clone(),
@@ -238,13 +228,6 @@ impl Comm {
     #[inline(always)]
     fn is_wide(&self) -> bool {
         self.forced && self.wide.is_some()
-    }
-
-    /// Whether this rank is alone, and nobody has forced an algorithm upon it: a
-    /// call is then done with what it does to its own buffers.
-    #[inline(always)]
-    fn is_alone(&self) -> bool {
-        self.port.size() == 1 && self.is_auto()
     }
 
     /// Whether the library chooses the algorithms, by its rules, on one node.

@@ -28,7 +28,7 @@ pub(crate) use rules::Rules;
 
 use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
-use crate::model::choice::{Call, auto};
+use crate::model::choice::{Case, auto};
 use crate::model::{Level, Tuning};
 use crate::schedule::{Algorithm, Operation};
 use std::fmt;
@@ -319,7 +319,7 @@ impl Profile {
     pub fn algorithm(&self, operation: Operation, ranks: usize, bytes: usize) -> Algorithm {
         let tuning = self.tuning(ranks).unwrap_or_default();
         let (commutative, varied, idle) = (true, false, false);
-        auto(&tuning, &Call { operation, ranks, bytes, commutative, varied, idle })
+        auto(&tuning, &Case { operation, ranks, bytes, commutative, varied, idle })
     }
 
     /// Whether it is of this machine.

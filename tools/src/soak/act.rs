@@ -47,14 +47,7 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
     let (rank, p) = (comm.rank(), comm.size());
     let elements = act.bytes / size_of::<T>();
     let blocks = match act.kind {
-        Kind::Collective(op) => matches!(
-            op,
-            Operation::AllGather
-                | Operation::Gather
-                | Operation::Scatter
-                | Operation::ReduceScatter
-                | Operation::AllToAll
-        ),
+        Kind::Collective(op) => op.has_blocks(),
         Kind::Varied(_) | Kind::Peers => true,
         _ => false,
     };
@@ -189,7 +182,8 @@ fn collective<T: Thing>(comm: &mut Comm, op: Operation, job: &Job<'_>) {
             let from = (r as isize - distance).rem_euclid(p as isize) as usize;
             check(name, act, &x, &input(salt, from, 0, n));
         }
-        _ => comm.barrier(),
+        Operation::Barrier => comm.barrier(),
+        other => unreachable!("no act for {other}"),
     }
 }
 
