@@ -4,7 +4,10 @@
 
 use std::path::Path;
 
-/// Name, source, and what is replaced by what. Each passage must occur once.
+include!("passages.rs");
+
+/// Name, source, and what is replaced by what. Each passage must occur once; it is found by its
+/// tokens, so its layout does not matter.
 const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "dispatch_without_second_look",
@@ -17,16 +20,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "dispatch_marking_once",
         "../src/team/dispatch.rs",
-        &[
-            (
-                "loop {\n                    // Before every sleep",
-                "seat.bed.swap(ASLEEP, Ordering::AcqRel);\nloop {\n// Before every sleep",
-            ),
-            (
-                "                    seat.bed.swap(ASLEEP, Ordering::AcqRel);\n                    if",
-                "if",
-            ),
-        ],
+        &[(
+            "loop { seat.bed.swap(ASLEEP, Ordering::AcqRel); if come()",
+            "seat.bed.swap(ASLEEP, Ordering::AcqRel);\nloop { if come()",
+        )],
     ),
     (
         "dispatch_with_relaxed_swaps",
@@ -61,8 +58,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
                 "&self.slots[(episode % u64::from(SLOTS) / u64::from(SLOTS)) as usize]",
             ),
             (
-                "word.load(Ordering::Acquire) == episode\n    }\n\n    /// [`has_shown`]",
-                "word.load(Ordering::Acquire) >= episode\n    }\n\n    /// [`has_shown`]",
+                "self.slot(episode).word.load(consume(Site::Gate)) == episode",
+                "self.slot(episode).word.load(consume(Site::Gate)) >= episode",
             ),
         ],
     ),
@@ -146,14 +143,13 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
 fn main() {
     println!("cargo:rustc-cfg=loom");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=passages.rs");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     for (name, source, changes) in MUTANTS {
         println!("cargo:rerun-if-changed={source}");
         let mut files = read(Path::new(source));
         for (from, to) in *changes {
-            let found = files.iter().map(|(_, text)| text.matches(from).count()).sum::<usize>();
-            assert_eq!(found, 1, "{source} has changed: {name}: {from}");
-            files.iter_mut().for_each(|(_, text)| *text = text.replace(from, to));
+            replace(&mut files, name, from, to);
         }
         let to = Path::new(&out).join(name);
         std::fs::create_dir_all(&to).expect("writable");

@@ -63,6 +63,7 @@ mod element;
 mod error;
 mod exec;
 mod fabric;
+mod file;
 pub mod guide;
 pub mod machine;
 mod mailbox;
@@ -86,3 +87,8 @@ pub use order::Order;
 pub use schedule::Algorithm;
 pub use team::{Binding, Builder, Team, run};
 pub use wait::Wait;
+
+/// Runs the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

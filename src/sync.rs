@@ -1,19 +1,24 @@
-//! The only door to atomics, cells and scheduling hints.
+//! The only door to atomics, cells and scheduling hints; to threads, what is
+//! theirs, and what unwinds them; and to the clock.
 //!
 //! In a normal build these are the standard library's; under `cfg(loom)` (the
-//! `loom-tests` workspace compiles these same sources with it) they are loom's,
-//! which explores every interleaving that the C11 memory model allows. Code
+//! `loom-tests` workspace compiles a part of these same sources with it) they
+//! are loom's, which explores every interleaving that the C11 memory model
+//! allows; under `cfg(shuttle)` (`loom-tests/shuttle` compiles all of them)
+//! they are its checker's, which runs whole programs in many schedules. Code
 //! elsewhere in the crate must not name `std::sync::atomic`,
-//! `std::cell::UnsafeCell` or `std::hint::spin_loop`: what bypasses this file
-//! escapes the models.
+//! `std::cell::UnsafeCell`, `std::hint::spin_loop`, `std::thread`,
+//! `thread_local!` or `Instant`: what bypasses this file escapes the models
+//! (`tests/trust.rs` has the list of what may).
 //!
 //! # Orderings and their sites
 //! Every word that publishes something is stored with [`publish`], which is
-//! `Release` and takes the word's [`Site`]. Under loom a test can weaken one
-//! site to `Relaxed`; the model that uses the word must then fail. That is how
-//! we know that the models look.
+//! `Release`, and loaded with [`consume`], which is `Acquire`; both take the
+//! word's [`Site`]. Under a checker a test can weaken one side of one site to
+//! `Relaxed`; the model that uses the word must then fail. That is how we know
+//! that the models look.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod imp {
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -42,6 +47,43 @@ mod imp {
     }
 }
 
+/// Not atomics, but what a checker must have in its hand, too: threads, time,
+/// and which thread unwinds. (Loom's models have none of these.)
+#[cfg(not(shuttle))]
+mod whole {
+    pub(crate) use std::panic::{catch_unwind, resume_unwind};
+    pub(crate) use std::sync::mpsc;
+    pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle, panicking, sleep};
+    pub(crate) use std::thread_local;
+    pub(crate) use std::time::Instant;
+
+    /// A number that no other live thread has.
+    #[inline(always)]
+    pub(crate) fn this_thread() -> usize {
+        std::thread_local! {
+            static MARK: u8 = const { 0 };
+        }
+        MARK.with(|mark| std::ptr::from_ref(mark).addr())
+    }
+}
+
+#[cfg(shuttle)]
+mod imp {
+    pub(crate) use checker::threads::{spin_loop, yield_now};
+    pub(crate) use checker::{AtomicU32, AtomicU64, Mutex, UnsafeCell};
+    pub(crate) use std::sync::Arc;
+    pub(crate) use std::sync::atomic::Ordering;
+}
+
+#[cfg(shuttle)]
+mod whole {
+    pub(crate) use checker::panic::{catch_unwind, resume_unwind};
+    pub(crate) use checker::threads::{
+        Builder as ThreadBuilder, JoinHandle, panicking, sleep, this_thread,
+    };
+    pub(crate) use checker::{Instant, mpsc, thread_local};
+}
+
 #[cfg(loom)]
 mod imp {
     pub(crate) use loom::cell::UnsafeCell;
@@ -61,7 +103,7 @@ mod imp {
 
         #[track_caller]
         pub(crate) fn load(&self, ordering: Ordering) -> u64 {
-            if super::eager::is() && ordering == Ordering::Acquire {
+            if super::eager::is() && (ordering == Ordering::Acquire || super::weaken::loads()) {
                 return self.0.fetch_or(0, ordering);
             }
             self.0.load(ordering)
@@ -75,16 +117,18 @@ mod imp {
 }
 
 pub(crate) use imp::*;
+#[allow(unused_imports)] // Loom's models are a part of the library.
+pub(crate) use whole::*;
 
 /// A hint that the line at `at` will be read soon.
 #[inline(always)]
 pub(crate) fn fetch(at: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
     // SAFETY: any address will do.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
     }
-    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri)))))]
     let _ = at;
 }
 
@@ -126,7 +170,7 @@ pub(crate) enum Site {
 /// The ordering of a publishing store: `Release`. Built with `--cfg weak="word"`
 /// (or another site) that site's is `Relaxed`: for `.ci/tsan`, where
 /// ThreadSanitizer must then report races.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
 pub(crate) const fn publish(site: Site) -> Ordering {
     let is_weak = match site {
@@ -144,9 +188,62 @@ pub(crate) const fn publish(site: Site) -> Ordering {
     if is_weak { Ordering::Relaxed } else { Ordering::Release }
 }
 
+/// The ordering of the load that meets a publishing store: `Acquire`. Built with
+/// `--cfg weak_load="word"` (or another site) that site's is `Relaxed`, as above.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub(crate) const fn consume(site: Site) -> Ordering {
+    let is_weak = match site {
+        Site::Word => cfg!(weak_load = "word"),
+        Site::Ack => cfg!(weak_load = "ack"),
+        Site::Gate => cfg!(weak_load = "gate"),
+        Site::Entered => cfg!(weak_load = "entered"),
+        Site::Finished => cfg!(weak_load = "finished"),
+        Site::Left => cfg!(weak_load = "left"),
+        Site::Poison => cfg!(weak_load = "poison"),
+        Site::Waiting => cfg!(weak_load = "waiting"),
+        Site::Epoch => cfg!(weak_load = "epoch"),
+        Site::Done => cfg!(weak_load = "done"),
+    };
+    if is_weak { Ordering::Relaxed } else { Ordering::Acquire }
+}
+
 #[cfg(loom)]
 pub(crate) fn publish(site: Site) -> Ordering {
     if weaken::is(site) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+#[cfg(loom)]
+pub(crate) fn consume(site: Site) -> Ordering {
+    if weaken::is_load(site) { Ordering::Relaxed } else { Ordering::Acquire }
+}
+
+#[cfg(shuttle)]
+pub(crate) fn publish(site: Site) -> Ordering {
+    if checker::weaken(site.name(), true) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+#[cfg(shuttle)]
+pub(crate) fn consume(site: Site) -> Ordering {
+    if checker::weaken(site.name(), false) { Ordering::Relaxed } else { Ordering::Acquire }
+}
+
+#[cfg(shuttle)]
+impl Site {
+    fn name(self) -> &'static str {
+        match self {
+            Site::Word => "Word",
+            Site::Ack => "Ack",
+            Site::Gate => "Gate",
+            Site::Entered => "Entered",
+            Site::Finished => "Finished",
+            Site::Left => "Left",
+            Site::Poison => "Poison",
+            Site::Waiting => "Waiting",
+            Site::Epoch => "Epoch",
+            Site::Done => "Done",
+        }
+    }
 }
 
 /// Acquiring loads that see the latest value, for models whose waits look only
@@ -182,6 +279,7 @@ pub(crate) mod weaken {
 
     std::thread_local! {
         static WEAK: Cell<Option<Site>> = const { Cell::new(None) };
+        static WEAK_LOAD: Cell<Option<Site>> = const { Cell::new(None) };
         static PASSED: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
     }
 
@@ -194,6 +292,21 @@ pub(crate) mod weaken {
     /// From here on, on this thread, stores at `site` are relaxed.
     pub(crate) fn set(site: Site) {
         WEAK.set(Some(site));
+    }
+
+    /// Whether the loads of `site` are weak.
+    pub(crate) fn is_load(site: Site) -> bool {
+        WEAK_LOAD.get() == Some(site)
+    }
+
+    /// Whether any loads are.
+    pub(crate) fn loads() -> bool {
+        WEAK_LOAD.get().is_some()
+    }
+
+    /// From here on, on this thread, loads at `site` are relaxed.
+    pub(crate) fn set_load(site: Site) {
+        WEAK_LOAD.set(Some(site));
     }
 
     /// The sites that were passed on this thread.

@@ -16,8 +16,9 @@
 //! Where more ranks run than there are cores, whoever spins keeps the awaited
 //! rank off its core, so [`Wait::Auto`] then yields at once.
 
+use crate::sync::Instant;
 use crate::sync::diagnostic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How the ranks of a team wait for each other.
 ///
@@ -48,9 +49,9 @@ pub enum Wait {
 const SPIN: Duration = Duration::from_micros(80);
 /// Yields before parking. 50 yields cost about 25 us where nobody else is
 /// runnable, and one hand-over each where somebody is.
-const YIELDS: u32 = 50;
+const YIELDS: u32 = if cfg!(shuttle) { 2 } else { 50 };
 /// Looks between two readings of the clock: 64 x 26 ns = 1.7 us.
-const LOOKS: u32 = 64;
+const LOOKS: u32 = if cfg!(shuttle) { 1 } else { 64 };
 /// The first and the longest park.
 const NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
@@ -126,7 +127,7 @@ impl Patience {
     /// answer takes between distant cores: a pause is as long as an exchange
     /// between near ones. The crowd is not asked: who starts a run writes to its
     /// line.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn looks(&self) -> u32 {
         let at_first = self.looks == 0 && self.yields == 0;
         match self.wait {
@@ -135,7 +136,7 @@ impl Patience {
         }
     }
 
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     pub(crate) fn looks(&self) -> u32 {
         1
     }
@@ -220,7 +221,7 @@ impl Patience {
 /// publishing store, so a wake can be missed (store and load are not ordered);
 /// naps are therefore timed. Ordering them would cost a full fence, 15 to
 /// 20 ns, on every message.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod bed {
     use crossbeam_utils::sync::{Parker, Unparker};
     use std::time::Duration;
@@ -250,6 +251,11 @@ mod bed {
             self.0.unpark();
         }
     }
+}
+
+#[cfg(shuttle)]
+mod bed {
+    pub(crate) use checker::threads::{Bed, Ring as Alarm, bed as make};
 }
 
 /// A nap ends by itself, so it is a yield. A sleep is for an alarm only; where

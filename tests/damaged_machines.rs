@@ -4,7 +4,6 @@
 //! `PHALANX_FUZZ=100 cargo test --test damaged_machines` tries 100 times as many, others each time.
 
 #[path = "../examples/solver/read.rs"]
-#[allow(dead_code)] // Files are read elsewhere.
 mod matrix;
 
 use std::fs;
@@ -196,6 +195,26 @@ const SMALL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
   </distances2>
 </topology>
 "#;
+
+/// What is no file is refused unopened: a device without an end, a pipe that nobody writes to.
+#[test]
+fn what_is_no_file() {
+    let mut odd = vec![PathBuf::from("/dev/zero"), std::env::temp_dir()];
+    let pipe = std::env::temp_dir().join(format!("phalanx-pipe-{}", std::process::id()));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    odd.extend(made.is_ok_and(|status| status.success()).then(|| pipe.clone()));
+    for path in odd.iter().filter(|path| path.exists()) {
+        let machine = Machine::from_xml(path).unwrap_err();
+        assert!(matches!(&machine, MachineError::Unreadable { path: at, .. } if at == path));
+        assert!(machine.to_string().ends_with("it is no file"), "{machine}");
+        #[cfg(feature = "profile")]
+        assert!(phalanx::model::Profile::read(path).unwrap_err().to_string().contains("no file"));
+        assert!(matrix::read(path).unwrap_err().ends_with("it is no file"));
+    }
+    if pipe.exists() {
+        fs::remove_file(pipe).unwrap();
+    }
+}
 
 #[test]
 fn damaged_xml() {

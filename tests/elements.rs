@@ -5,7 +5,8 @@
 mod common;
 
 use common::{team, watched};
-use phalanx::{Comm, Element, op};
+use phalanx::dist::Halo;
+use phalanx::{Algorithm, Comm, Element, Order, Team, op};
 use std::fmt::Debug;
 
 /// Values that differ by rank and index.
@@ -42,6 +43,58 @@ struct Aligned(u8);
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(4096))]
 struct Page(u64);
+
+/// Types of every alignment, without a size and with one: more than a line, a page, a block of
+/// the engine's, a place on the shelf.
+macro_rules! alignments {
+    ($($align:literal $empty:ident $full:ident;)*) => {
+        $(
+            #[derive(Clone, Copy, Debug, PartialEq)]
+            #[repr(align($align))]
+            struct $empty;
+
+            #[derive(Clone, Copy, Debug, PartialEq)]
+            #[repr(align($align))]
+            struct $full(u8);
+
+            impl Make for $empty {
+                fn make(_: usize) -> Self {
+                    $empty
+                }
+            }
+
+            impl Make for $full {
+                fn make(k: usize) -> Self {
+                    $full(k as u8)
+                }
+            }
+        )*
+
+        #[test]
+        fn every_alignment() {
+            // Without optimisation a function keeps dozens of copies of its elements.
+            const STACK: usize = 256 << 20;
+            let all = || {
+                for p in 1..=5 {
+                    let team = Team::builder().ranks(p).stack_size(STACK).build().unwrap();
+                    $(
+                        team.run(in_every_way::<$empty>).unwrap();
+                        team.run(in_every_way::<$full>).unwrap();
+                    )*
+                }
+            };
+            // Rank 0 has this thread's.
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            watched(|| thread.spawn(all).unwrap().join().unwrap());
+        }
+    };
+}
+
+alignments! {
+    1 E1 F1; 2 E2 F2; 4 E4 F4; 8 E8 F8; 16 E16 F16; 32 E32 F32; 64 E64 F64; 128 E128 F128;
+    256 E256 F256; 512 E512 F512; 1024 E1024 F1024; 2048 E2048 F2048; 4096 E4096 F4096;
+    8192 E8192 F8192; 16384 E16384 F16384; 32768 E32768 F32768; 65536 E65536 F65536;
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Large([u32; 256]);
@@ -270,6 +323,47 @@ fn varied<T: Make>(comm: &mut Comm, counts: &[usize]) {
     let mut got = vec![T::make(77); total];
     comm.all_to_all_varied_into(&send, &to(r), &mut got, &to(r));
     assert_eq!(got, wanted);
+}
+
+/// Every operation, each way of small and of large calls, in both orders.
+fn in_every_way<T: Make>(comm: &mut Comm) {
+    let (r, p) = (comm.rank(), comm.size());
+    for n in [0, 1, 3] {
+        every_operation::<T>(comm, n);
+        every_operation::<T>(&mut comm.hypercube(), n);
+        every_operation::<T>(&mut comm.with_order(Order::Fixed), n);
+        let counts: Vec<usize> = (0..p).map(|q| (q + n) % 3).collect();
+        varied::<T>(comm, &counts);
+        varied::<T>(&mut comm.with_order(Order::Fixed), &counts);
+
+        let mut x = data::<T>(r, n);
+        comm.all_reduce_while(&mut x, op::ordered(later), || ());
+        assert_eq!(x, data(p - 1, n));
+
+        let halo = Halo::new(&[n.max(1), 2], 1);
+        let mut field = data::<T>(r, halo.len());
+        comm.cart(&[0, 1], &[true, true]).exchange_halo(&mut field, &halo);
+        let above = data::<T>((r + p - 1) % p, halo.len());
+        let (own, theirs) = (halo.index(&[-1, 0]), halo.index(&[n.max(1) as isize - 1, 0]));
+        assert_eq!(field[own..own + 2], above[theirs..theirs + 2]);
+    }
+    let fused =
+        [Algorithm::AR_FUSED, Algorithm::BC_FUSED, Algorithm::SCAN_FUSED, Algorithm::RED_FUSED];
+    for algorithm in fused {
+        let (mut x, op) = (data::<T>(r, 2), op::ordered(later));
+        let mut forced = comm.with(algorithm);
+        match algorithm {
+            Algorithm::AR_FUSED => forced.all_reduce(&mut x, op),
+            Algorithm::BC_FUSED => forced.broadcast(&mut x, p - 1),
+            Algorithm::RED_FUSED => forced.reduce(&mut x, op, 0),
+            _ => forced.scan(&mut x, op),
+        }
+        let last = matches!(algorithm, Algorithm::AR_FUSED | Algorithm::BC_FUSED);
+        let whose = if last || (algorithm == Algorithm::RED_FUSED && r == 0) { p - 1 } else { r };
+        assert_eq!(x, data(whose, 2), "{algorithm}");
+    }
+    let sum = comm.fixed_reduce(&data::<T>(r, 1), op::ordered(later), r);
+    assert_eq!(sum, Some(T::make((p - 1) * 7919)));
 }
 
 #[test]

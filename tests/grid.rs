@@ -213,6 +213,11 @@ fn what_does_not_fit_is_refused() {
         refused(2, |c| c.cart(&[1, 2], &[true; 2]).exchange_halo(&mut [0; 6], &halo)),
         "has 1 dimensions, the grid 1px2p has 2",
     );
+    let endless = Halo::new(&[0, usize::MAX / 2, 8], 0);
+    says(
+        refused(2, |c| c.cart(&[2, 1, 1], &[true; 3]).exchange_halo(&mut [0u8; 0], &endless)),
+        "more cells along its dimensions than can be counted",
+    );
     let wide = Halo::new(&[1], 2);
     says(
         refused(2, |c| c.cart(&[2], &[true]).exchange_halo(&mut [0; 5], &wide)),

@@ -1,13 +1,20 @@
-//! Does what the README shows run? Its program is an example, word for word.
+//! Is the README's program an example (and a doctest: `src/lib.rs`), and is the page short?
+
+const README: &str = include_str!("../README.md");
 
 #[test]
 fn the_program_is_an_example() {
-    let readme = include_str!("../README.md");
-    let example = include_str!("../examples/conjugate_gradient.rs");
+    let example = include_str!("../examples/pi.rs");
     let programs: Vec<&str> =
-        readme.split("```rust\n").skip(1).filter_map(|text| text.split("```").next()).collect();
+        README.split("```rust\n").skip(1).filter_map(|text| text.split("```").next()).collect();
     assert!(!programs.is_empty());
     for program in programs {
-        assert!(example.contains(program.trim()), "not in examples/:\n{program}");
+        assert!(example.contains(program), "not in examples/pi.rs:\n{program}");
     }
+}
+
+#[test]
+fn it_is_short() {
+    let lines = README.lines().count();
+    assert!(lines <= 120, "{lines} lines: numbers, rationale and reference belong in docs/");
 }

@@ -1,6 +1,7 @@
 //! Matrix Market files. sprs reads them; what it would hang or panic on, or refuse without a reason, is found before.
 
 use sprs::{CsMat, TriMat};
+use std::io::Read;
 use std::path::Path;
 
 /// A square symmetric matrix of real numbers, or in one line what is wrong with the file.
@@ -9,8 +10,21 @@ pub(crate) fn read(path: &Path) -> Result<CsMat<f64>, String> {
     let in_folder =
         std::env::var_os("PHALANX_MATRICES").map(|folder| Path::new(&folder).join(path));
     let path = in_folder.as_deref().filter(|it| !path.exists() && it.exists()).unwrap_or(path);
-    let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+    bytes(path).and_then(|bytes| parse(&bytes)).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Bytes of a file up to which it is read: beyond any matrix that these examples can solve.
+const MOST: u64 = 4 << 30;
+
+/// Devices may have no end, and the opening of a pipe waits for a writer.
+fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let said = |e: std::io::Error| e.to_string();
+    if !std::fs::metadata(path).map_err(said)?.is_file() {
+        return Err("it is no file".to_string());
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).map_err(said)?.take(MOST).read_to_end(&mut bytes).map_err(said)?;
+    Ok(bytes)
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<CsMat<f64>, String> {

@@ -23,10 +23,11 @@ pub(crate) struct Model {
     pub(crate) floor: usize,
     /// Labels given to [`reached`]: each must be reached in some execution.
     pub(crate) reaches: &'static [&'static str],
-    /// Sites whose weakening this model must catch.
+    /// Sites whose weakening this model must catch: of the stores, and of the loads that meet
+    /// them.
     pub(crate) catches: &'static [Site],
-    /// Sites that the model passes through, and whose weakening it cannot
-    /// notice. Checked too: with `catches` these are all that it passes.
+    /// Sites that the model passes through, and the weakening of whose stores it cannot
+    /// notice. (That of the loads takes away the same edges.) Checked too: with `catches` these are all that it passes.
     pub(crate) silent: &'static [Site],
     pub(crate) body: fn(),
 }
@@ -90,6 +91,8 @@ impl Drop for Rows {
 enum Weak {
     Nothing,
     Site(Site),
+    /// The loads of a site.
+    Load(Site),
     Mutant,
 }
 
@@ -133,20 +136,23 @@ impl Model {
             "{}: the sites that it passes (left) and those that it states (right)",
             self.name
         );
-        for &site in self.catches {
-            let weak = self.explore(Weak::Site(site));
+        let sides = |&site: &Site| [("stores", Weak::Site(site)), ("loads", Weak::Load(site))];
+        for (site, (side, weak)) in
+            self.catches.iter().flat_map(|site| sides(site).map(|side| (site, side)))
+        {
+            let weak = self.explore(weak);
             let Some(failure) = weak.failure else {
-                panic!("{}: does not notice that {site:?} is relaxed", self.name);
+                panic!("{}: does not notice that {side} of {site:?} are relaxed", self.name);
             };
             let first = failure.lines().next().unwrap_or("");
             rows.0.push(format!(
-                "{:<50} |   {site:?} relaxed: caught in execution {}: {first}",
+                "{:<50} |   {site:?}, {side} relaxed: caught in execution {}: {first}",
                 "", weak.executions
             ));
             // Running out of branches is no finding.
             assert!(
                 !failure.contains("maximum number of branches"),
-                "{}: {site:?} relaxed gives a livelock, not a finding: {failure}",
+                "{}: {site:?}, {side} relaxed, gives a livelock, not a finding: {failure}",
                 self.name
             );
         }
@@ -169,8 +175,10 @@ impl Model {
 fn explore(body: fn(), bound: Option<usize>, weak: Weak) -> Outcome {
     hush();
     let explore = move || {
-        if let Weak::Site(site) = weak {
-            weaken::set(site);
+        match weak {
+            Weak::Site(site) => weaken::set(site),
+            Weak::Load(site) => weaken::set_load(site),
+            Weak::Nothing | Weak::Mutant => {}
         }
         QUIET.set(weak != Weak::Nothing);
         let me = std::thread::current().id();

@@ -108,6 +108,12 @@ mod mutants {
     mod record {
         pub(super) use crate::fabric::{Call, Records};
     }
+    mod shape {
+        pub(super) use crate::fabric::Shape;
+    }
+    mod counts {
+        pub(super) use crate::fabric::OwnCounts;
+    }
     mod words {
         pub(super) use crate::fabric::{Fabric, Seat};
     }

@@ -35,7 +35,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_to_all_into<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
-        let sig = const { &Sig::of::<T>("all_to_all_into", "", "") };
+        let sig = const { &Sig::of::<T>("all_to_all_into", "") };
         let at = Location::caller();
         let p = self.size();
         let len = send.len() / p;
@@ -82,7 +82,7 @@ impl Comm {
         recv: &mut [T],
         recv_counts: &[usize],
     ) {
-        let sig = const { &Sig::of::<T>("all_to_all_varied_into", "", "") };
+        let sig = const { &Sig::of::<T>("all_to_all_varied_into", "") };
         let at = Location::caller();
         let rank = self.rank();
         let own = |counts: &[usize]| counts.get(rank).copied().unwrap_or(0);

@@ -33,7 +33,7 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn barrier(&mut self) {
-        static SIG: Sig = Sig::of::<()>("barrier", "", "");
+        static SIG: Sig = Sig::of::<()>("barrier", "");
         let at = Location::caller();
         // By an algorithm: an all-reduce of one word. Peers compare the fingerprint of a
         // barrier, whose only payload anywhere is one u8.

@@ -32,7 +32,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("broadcast", "", "from root") };
+        let sig = const { &Sig::of::<T>("broadcast", "from root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;

@@ -73,7 +73,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
-        static SIG: Sig = Sig::of::<()>("cart", "", "");
+        static SIG: Sig = Sig::of::<()>("cart", "");
         match Cartesian::new(self.size(), dims, periodic) {
             Ok(grid) => Cart { comm: self, grid },
             Err(bad) => {
@@ -193,7 +193,7 @@ impl Cart<'_> {
     /// ```
     #[track_caller]
     pub fn sub(&mut self, keep: &[bool]) -> Comm {
-        static SIG: Sig = Sig::of::<()>("sub", "", "");
+        static SIG: Sig = Sig::of::<()>("sub", "");
         match self.grid.sub(self.rank(), keep) {
             Ok((_, which, place)) => self.comm.split(which, place),
             Err(bad) => {

@@ -46,6 +46,16 @@ pub enum Choice {
     Groups(Arc<Hierarchy>),
 }
 
+impl Choice {
+    /// The extents that it prescribes.
+    pub(super) fn dims(&self) -> Option<&Extents> {
+        match self {
+            Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
+            _ => None,
+        }
+    }
+}
+
 /// A communicator whose collectives use a forced algorithm or order; made by
 /// [`Comm::with`], [`Comm::with_order`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
 /// [`Comm::tree`].

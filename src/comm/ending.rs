@@ -5,8 +5,8 @@ use super::Comm;
 use super::disagree;
 use crate::error::Error;
 use crate::fabric::{Call, Fabric, World};
-use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, panicking};
 
 /// What one rank has done with a communicator.
 #[derive(Debug, Default)]
@@ -195,7 +195,7 @@ impl Ending {
 
     /// `comm` is about to be dropped.
     pub(super) fn settle(&self, comm: &Comm) {
-        if comm.is_dead() || std::thread::panicking() {
+        if comm.is_dead() || panicking() {
             // Relaxed: the drop of this rank's `Arc` publishes it.
             self.failed.store(true, Relaxed);
         }

@@ -87,19 +87,26 @@ impl Comm {
     ) {
         let sig = match call.operation() {
             Operation::Reduce => {
-                const { &Sig::of::<T>("reduce in fixed order", O::NAME, "to root") }
+                const { &Sig::combining::<T, O>("reduce in fixed order", O::NAME, "to root") }
             }
             Operation::ReduceScatter => {
-                const { &Sig::of::<T>("reduce_scatter in fixed order", O::NAME, "") }
+                const { &Sig::combining::<T, O>("reduce_scatter in fixed order", O::NAME, "") }
             }
-            _ => const { &Sig::of::<T>("all_reduce in fixed order", O::NAME, "") },
+            _ => const { &Sig::combining::<T, O>("all_reduce in fixed order", O::NAME, "") },
         };
         let call = call.under(sig);
-        match self.way(&call.bare()) {
+        let way = self.way(&call.bare());
+        // Carried or not, what is cut so is compared.
+        self.salt = match call.cut() {
+            Cut::Varied(counts) => Some(self.shape_of(counts)),
+            _ => None,
+        };
+        match way {
             Some(Way::Direct) => drop(self.carry_out_around(call, || ())),
             Some(Way::Moved) => self.carry_out_moved(call),
             None => (),
         }
+        self.salt = None;
     }
 
     /// By the data movement of the forced topology.
@@ -134,7 +141,10 @@ impl Comm {
             _ => mine.len(),
         };
         let m = (0..p).map(count).max().unwrap_or(0);
-        let Some(&filler) = all.first() else { return };
+        let Some(&filler) = all.first() else {
+            // Nothing to carry; but a call, of which the counts are compared.
+            return self.carry::<T>(call, Operation::AllToAll, 0, &[], &mut []);
+        };
         let mut send = vec![filler; m * p];
         let mut from = 0;
         for (r, block) in send.chunks_exact_mut(m).enumerate() {

@@ -61,7 +61,7 @@ impl Comm {
     where
         Sum: Operator<T>,
     {
-        let sig = const { &Sig::of::<T>("fixed_sum", <Sum as Operator<T>>::NAME, "") };
+        let sig = const { &Sig::combining::<T, Sum>("fixed_sum", <Sum as Operator<T>>::NAME, "") };
         let [sum] = self.whole(sig, Location::caller(), [mine], &Sum, offset);
         self.or_zero(sum, sig, Location::caller())
     }
@@ -116,7 +116,7 @@ impl Comm {
         T: Element + Mul<Output = T>,
         Sum: Operator<T>,
     {
-        let sig = const { &Sig::of::<T>("fixed_dots", <Sum as Operator<T>>::NAME, "") };
+        let sig = const { &Sig::combining::<T, Sum>("fixed_dots", <Sum as Operator<T>>::NAME, "") };
         let at = Location::caller();
         let len = pairs.first().map_or(0, |(x, _)| x.len());
         let odd = pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]).find(|&n| n != len);
@@ -152,7 +152,7 @@ impl Comm {
         op: O,
         offset: usize,
     ) -> Option<T> {
-        let sig = const { &Sig::of::<T>("fixed_reduce", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("fixed_reduce", O::NAME, "") };
         let [result] = self.whole(sig, Location::caller(), [mine], &op, offset);
         result
     }

@@ -41,7 +41,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
-        let sig = const { &Sig::of::<T>("all_gather_into", "", "") };
+        let sig = const { &Sig::of::<T>("all_gather_into", "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
@@ -79,7 +79,7 @@ impl Comm {
         all: &mut [T],
         counts: &[usize],
     ) {
-        let sig = const { &Sig::of::<T>("all_gather_varied_into", "", "") };
+        let sig = const { &Sig::of::<T>("all_gather_varied_into", "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
@@ -114,7 +114,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("gather_into", "", "to root") };
+        let sig = const { &Sig::of::<T>("gather_into", "to root") };
         let at = Location::caller();
         let len = mine.len();
         if !self.check_rank("root", root, sig, at, len) {
@@ -157,7 +157,7 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Sig::of::<T>("gather_varied_into", "", "to root") };
+        let sig = const { &Sig::of::<T>("gather_varied_into", "to root") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)

@@ -75,7 +75,7 @@ impl Cart<'_> {
     /// ```
     #[track_caller]
     pub fn exchange_halo<T: Element>(&mut self, field: &mut [T], halo: &Halo) {
-        let sig = const { &Sig::of::<T>("exchange_halo", "", "") };
+        let sig = const { &Sig::of::<T>("exchange_halo", "") };
         self.swap(sig, Location::caller(), &mut [field], halo, none);
     }
 
@@ -98,7 +98,7 @@ impl Cart<'_> {
     /// ```
     #[track_caller]
     pub fn exchange_halos<T: Element>(&mut self, fields: &mut [&mut [T]], halo: &Halo) {
-        let sig = const { &Sig::of::<T>("exchange_halos", "", "") };
+        let sig = const { &Sig::of::<T>("exchange_halos", "") };
         self.swap(sig, Location::caller(), fields, halo, none);
     }
 
@@ -129,7 +129,7 @@ impl Cart<'_> {
         halo: &Halo,
         work: impl FnOnce(&[T]) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("exchange_halo_while", "", "") };
+        let sig = const { &Sig::of::<T>("exchange_halo_while", "") };
         match self.swap(sig, Location::caller(), &mut [field], halo, work) {
             Some(r) => r,
             None => self.comm.nothing_to_return(),

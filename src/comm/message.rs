@@ -48,8 +48,8 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn send<T: Element>(&mut self, data: &[T], to: usize) {
-        let sig = const { &Sig::of::<T>("send", "", "to rank") };
-        let wire = const { &Sig::of::<T>("message", "", "") };
+        let sig = const { &Sig::of::<T>("send", "to rank") };
+        let wire = const { &Sig::of::<T>("message", "") };
         let at = Location::caller();
         if !self.check_peer(to, sig, at, data.len()) || !self.admit(sig, at) {
             return;
@@ -100,8 +100,8 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn recv<T: Element>(&mut self, data: &mut [T], from: usize) {
-        let sig = const { &Sig::of::<T>("recv", "", "from rank") };
-        let wire = const { &Sig::of::<T>("message", "", "") };
+        let sig = const { &Sig::of::<T>("recv", "from rank") };
+        let wire = const { &Sig::of::<T>("message", "") };
         let at = Location::caller();
         if self.check_peer(from, sig, at, data.len())
             && self.enter_p2p(sig, wire, at, data.len(), from)
@@ -140,8 +140,8 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn exchange<T: Element>(&mut self, send: &[T], to: usize, recv: &mut [T], from: usize) {
-        let sig = const { &Sig::of::<T>("exchange", "", "to rank") };
-        let wire = const { &Sig::of::<T>("message", "", "") };
+        let sig = const { &Sig::of::<T>("exchange", "to rank") };
+        let wire = const { &Sig::of::<T>("message", "") };
         let at = Location::caller();
         if to == self.rank() && from == to {
             if self.check_len("the output", recv.len(), Some(send.len()), sig, at, send.len())

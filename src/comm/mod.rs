@@ -42,13 +42,13 @@ use crate::fabric::{
 use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::schedule::Algorithm;
-use crate::sync::Arc;
+use crate::sync::{Arc, Instant, catch_unwind, panicking, resume_unwind, this_thread};
 use crate::wait::Crowd;
 use ending::Ending;
 use route::Decisions;
 use std::fmt;
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wide::Wide;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
@@ -105,7 +105,8 @@ pub struct Comm {
     /// For ranks on several nodes: who is where. The port then is that of this
     /// node's ranks. Only ever looked at where `forced` is true.
     wide: Option<Box<Wide>>,
-    /// What a step on this node is told apart by, within a call of all nodes.
+    /// What a step is told apart by that is a part of a call: of all nodes, or of one with
+    /// counts of its own.
     salt: Option<Shape>,
     /// The job on several nodes that a failure ends.
     job: Option<Arc<Job>>,
@@ -117,15 +118,6 @@ pub struct Comm {
 // else is `Send`. That a
 // team's communicators stay on their rank's thread is checked by `enter`.
 unsafe impl Send for Comm {}
-
-/// A number that no other live thread has.
-#[inline(always)]
-fn this_thread() -> usize {
-    std::thread_local! {
-        static MARK: u8 = const { 0 };
-    }
-    MARK.with(|mark| std::ptr::from_ref(mark).addr())
-}
 
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
@@ -283,7 +275,7 @@ impl Comm {
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         let of_a_team = std::mem::replace(&mut self.in_team, true);
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
+        let result = catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
         self.in_team = of_a_team;
         result.map_err(|payload| {
             let world = fabric.world();
@@ -429,7 +421,7 @@ impl Comm {
     fn throw(&self, what: &'static str, sig: &'static Sig, at: &'static Location<'static>) {
         let stale = || Error::Stale { what };
         let message = format!("{} at {at}: {}", sig.call, stale());
-        if !self.in_team || std::thread::panicking() {
+        if !self.in_team || panicking() {
             return self.quit(&message);
         }
         self.end_job(Some(&message));
@@ -438,7 +430,7 @@ impl Comm {
         let (fabric, run) = (self.port.fabric(), self.port.run());
         drop(fabric.world().poison(run, fabric.member(self.port.rank()), Some(stale())));
         if is_in_a_run() {
-            std::panic::resume_unwind(Box::new(Quit(Some(stale()))));
+            resume_unwind(Box::new(Quit(Some(stale()))));
         }
         // No rank's thread: nobody catches a silent exit.
         panic!("{message}");
@@ -448,11 +440,11 @@ impl Comm {
     /// is nowhere to go (a second panic would abort), so the call returns,
     /// having done nothing.
     fn quit(&self, message: &dyn fmt::Display) {
-        if std::thread::panicking() {
+        if panicking() {
             return;
         }
         if self.in_team {
-            std::panic::resume_unwind(Box::new(Quit(None)));
+            resume_unwind(Box::new(Quit(None)));
         }
         panic!("{message}");
     }
@@ -557,7 +549,7 @@ fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        let unwinding = std::thread::panicking();
+        let unwinding = panicking();
         if let Some(ending) = &self.ending {
             ending.settle(self);
         }

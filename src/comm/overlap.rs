@@ -71,7 +71,7 @@ impl Comm {
     /// do not wait at all. Else it returns once everybody's work is done.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always. (Through
     /// a view with a forced algorithm the work is done first, and then the
@@ -111,7 +111,7 @@ impl Comm {
         op: O,
         work: impl FnOnce() -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("all_reduce_while", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("all_reduce_while", O::NAME, "") };
         if self.is_wide() {
             let r = work();
             self.with_order(Order::Fixed).all_reduce(buf, op);
@@ -144,8 +144,8 @@ impl Comm {
             Operation::AllReduce => (Algorithm::AR_FUSED, Transport::Boards),
             _ => (Algorithm::RED_FUSED, Transport::Boards),
         };
-        let params = call.params(algorithm, transport, Shape::NONE);
-        let begun = self.begin(call.sig(), call.at(), params)?;
+        let params = call.params(algorithm, transport, self.salt.unwrap_or(Shape::NONE));
+        let begun = self.begin_compared(call.sig(), call.at(), params)?;
         let result = if flat {
             flat::run(&mut self.port, &mut self.work, begun, call, work)
         } else {
@@ -188,7 +188,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        static SIG: Sig = Sig::of::<()>("barrier_while", "", "");
+        static SIG: Sig = Sig::of::<()>("barrier_while", "");
         if self.choice != Choice::Auto || self.is_wide() {
             let r = work();
             self.barrier();

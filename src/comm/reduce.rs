@@ -13,7 +13,7 @@ impl Comm {
     /// `x0 (+) x1 (+) .. (+) x(p-1)`. The other ranks' buffers stay as they are.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, `root`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** Operands are combined in rank order, in an association that
     /// is the same for the same p, length and choice of algorithm.
@@ -37,7 +37,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let sig = const { &Sig::of::<T>("reduce", O::NAME, "to root") };
+        let sig = const { &Sig::combining::<T, O>("reduce", O::NAME, "to root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
@@ -50,7 +50,7 @@ impl Comm {
     /// in everybody's.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** Operands are combined in rank order. Every rank gets the
     /// same bits; so does every run with the same p, length and choice of
@@ -77,7 +77,7 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("all_reduce", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("all_reduce", O::NAME, "") };
         let at = Location::caller();
         let call = Call::new(Operation::AllReduce, sig, at, Cut::Vector(buf.len()));
         self.carry_out(call.combining(Buffers::InPlace(buf), &op));
@@ -88,7 +88,7 @@ impl Comm {
     /// `r`'s `mine`.
     ///
     /// **Must agree on all ranks:** the element type, the lengths
-    /// (`all.len() == p * mine.len()`), the operator's kind.
+    /// (`all.len() == p * mine.len()`), the operator's type.
     ///
     /// **Order.** As given by the algorithm for commutative operators, rank
     /// order for others; the same for the same p, length and choice.
@@ -118,7 +118,7 @@ impl Comm {
         mine: &mut [T],
         op: O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter_into", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter_into", O::NAME, "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
@@ -135,7 +135,7 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
-    /// kind.
+    /// type.
     ///
     /// **Order and cost** as `RS-FUSED` there.
     ///
@@ -160,7 +160,7 @@ impl Comm {
         counts: &[usize],
         op: O,
     ) {
-        let sig = const { &Sig::of::<T>("reduce_scatter_varied_into", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {

@@ -14,9 +14,9 @@
 
 use super::{Choice, Comm};
 use crate::element::Element;
-use crate::exec::plan::{Key, bind};
+use crate::exec::plan::{Key, bind_while};
 use crate::exec::{Call, Cut, Memory, Slices, alone, board, eager, gate, plan};
-use crate::fabric::{Params, Shape, Sig, Transport};
+use crate::fabric::{Begun, Params, Shape, Sig, Stop, Transport};
 use crate::mailbox::EAGER;
 use crate::model::choice::{self, auto};
 use crate::model::{Decision, LevelModel, Rates, best_segments, rank};
@@ -40,6 +40,14 @@ enum Route {
     Alone,
     Board,
     Plan,
+    NewPlan(Unbound),
+}
+
+/// A plan that is still to be made.
+struct Unbound {
+    schedule: Box<Schedule>,
+    /// None for one that is not kept.
+    key: Option<Key>,
 }
 
 /// What was chosen before.
@@ -142,12 +150,20 @@ impl Comm {
             return self.carry_out_between_nodes(call);
         }
         let Some((route, params)) = self.route(call) else { return };
-        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
+        let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
+        if let Route::NewPlan(unbound) = &route {
+            // On record, since of many blocks it takes a while.
+            self.port.note(begun);
+            if let Err(stop) = self.bind(unbound, call) {
+                return self.stop(stop);
+            }
+            self.remember(call, params);
+        }
         let (port, work) = (&mut self.port, &mut self.work);
         let result = match route {
             Route::Alone => alone::run(port, work, begun, call),
             Route::Board => board::run(port, work, begun, call),
-            Route::Plan => plan::run(port, work, begun, call),
+            Route::Plan | Route::NewPlan(_) => plan::run(port, work, begun, call),
         };
         if let Err(stop) = result {
             self.stop(stop);
@@ -177,32 +193,41 @@ impl Comm {
         if !is_idle && call.operation().usual().direct == Some(algorithm) {
             return Some((Route::Board, call.params(algorithm, Transport::Boards, shape)));
         }
-        if let Err(unfit) = self.prepare(call, algorithm) {
-            self.wrong(call.sig(), call.at(), call.len(), unfit);
-            return None;
-        }
         let params = call.params(algorithm, Transport::Messages, shape);
+        match self.prepare(call, algorithm) {
+            Ok(None) => {
+                self.remember(call, params);
+                Some((Route::Plan, params))
+            }
+            Ok(Some(unbound)) => Some((Route::NewPlan(unbound), params)),
+            Err(unfit) => {
+                self.wrong(call.sig(), call.at(), call.len(), unfit);
+                None
+            }
+        }
+    }
+
+    /// Remembers a call that goes by the latest plan.
+    #[inline(always)]
+    fn remember(&mut self, call: &Call<'_, Memory<'_>>, params: Params) {
         if self.is_auto() {
             self.work.plans.remember(call, params);
         }
-        Some((Route::Plan, params))
     }
 
     /// What tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
-    fn shape(&self, cut: Cut<'_>) -> Shape {
+    fn shape(&mut self, cut: Cut<'_>) -> Shape {
         if let Some(salt) = self.salt {
             return salt;
         }
-        let extents = |dims| (0..Extents::dimensions(dims)).map(|d| dims.extent(d));
-        let fabric = self.port.fabric();
-        let records = || fabric.world().records(fabric.member(self.port.rank()));
-        match (self.dims(), cut) {
-            (Some(dims), Cut::Varied(counts)) => records().varied(counts, extents(dims)),
-            (None, Cut::Varied(counts)) => records().varied(counts, std::iter::empty()),
-            (Some(dims), _) => Shape::of_mesh(extents(dims)),
-            (None, _) => match (&self.choice, &self.decisions.levels) {
+        if let Cut::Varied(counts) = cut {
+            return self.shape_of(counts);
+        }
+        match self.dims() {
+            Some(dims) => Shape::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
+            None => match (&self.choice, &self.decisions.levels) {
                 (Choice::Groups(_), Some(groups)) => {
                     let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
                     let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
@@ -216,6 +241,34 @@ impl Comm {
         }
     }
 
+    /// That of a call with varied blocks.
+    pub(super) fn shape_of(&mut self, counts: &[usize]) -> Shape {
+        match self.choice.dims() {
+            Some(dims) => self.port.varied(counts, (0..dims.dimensions()).map(|d| dims.extent(d))),
+            None => self.port.varied(counts, std::iter::empty()),
+        }
+    }
+
+    /// Starts a call; if it has counts that the other ranks' have not been compared with
+    /// yet, they are. None if the call must not go on.
+    #[inline(always)]
+    pub(super) fn begin_compared(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) -> Option<Begun> {
+        let begun = self.begin(sig, at, params)?;
+        if self.port.has_new_counts() {
+            self.port.note(begun);
+            if let Err(stop) = self.port.compare_counts() {
+                self.stop(stop);
+                return None;
+            }
+        }
+        Some(begun)
+    }
+
     pub(super) fn mesh_choice(&mut self, dims: &Extents, at: &'static Location<'static>) -> Choice {
         if dims.ranks() == self.size() {
             return Choice::Mesh(dims.clone());
@@ -226,7 +279,7 @@ impl Comm {
     /// Ends the run: there is no such mesh of this many ranks.
     #[cold]
     pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
-        static SIG: Sig = Sig::of::<()>("mesh", "", "");
+        static SIG: Sig = Sig::of::<()>("mesh", "");
         let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
         self.wrong(&SIG, at, 0, what);
         Choice::Auto
@@ -234,10 +287,7 @@ impl Comm {
 
     /// The extents that the choice prescribes.
     fn dims(&self) -> Option<&Extents> {
-        match &self.choice {
-            Choice::Mesh(dims) | Choice::On(_, dims) => Some(dims),
-            _ => None,
-        }
+        self.choice.dims()
     }
 
     /// The algorithm for a call of `bytes` bytes.
@@ -416,30 +466,43 @@ impl Comm {
         }
     }
 
-    /// Makes the call's plan the latest, or says why there is none.
+    /// Makes the call's plan the latest, if there is one; else returns what is to be
+    /// [bound](Comm::bind) when the call is on record, or why there is no plan.
     #[inline(always)]
-    fn prepare(&mut self, call: &Call<'_, Memory<'_>>, algorithm: Algorithm) -> Result<(), String> {
+    fn prepare(
+        &mut self,
+        call: &Call<'_, Memory<'_>>,
+        algorithm: Algorithm,
+    ) -> Result<Option<Unbound>, String> {
         let bare = call.bare();
         let of_choice =
             (self.dims().cloned(), self.segments(&bare, algorithm), self.levels(algorithm));
         let key = Key::of(call, algorithm, call.element_size(), of_choice);
         match key {
-            Some(key) if self.work.plans.find(&key) => Ok(()),
-            key => self.bind_new(key, &bare, algorithm, call.element_size()),
+            Some(key) if self.work.plans.find(&key) => Ok(None),
+            key => self.unbound(key, &bare, algorithm).map(Some),
         }
     }
 
     #[cold]
-    fn bind_new(
+    fn unbound(
         &mut self,
         key: Option<Key>,
         call: &Call<'_>,
         algorithm: Algorithm,
-        size: usize,
-    ) -> Result<(), String> {
+    ) -> Result<Unbound, String> {
         let schedule = self.schedule(call, algorithm)?;
-        let plan = bind(&schedule, self.rank(), call.cut(), size);
-        self.work.plans.keep(key, plan);
+        Ok(Unbound { schedule: Box::new(schedule), key })
+    }
+
+    /// Makes the plan of the call in progress, which is on record.
+    #[cold]
+    fn bind(&mut self, unbound: &Unbound, call: &Call<'_, Memory<'_>>) -> Result<(), Stop> {
+        let (rank, cut, size) = (self.rank(), call.cut(), call.element_size());
+        let bind =
+            |go_on: &mut dyn FnMut() -> bool| bind_while(&unbound.schedule, rank, cut, size, go_on);
+        let plan = self.port.preparing(bind)?;
+        self.work.plans.keep(unbound.key.clone(), plan);
         Ok(())
     }
 }
@@ -470,5 +533,70 @@ fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Opt
             2 * bytes - 1
         ),
         None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::comm::Comm;
+    use crate::{Doing, Error, Team, op};
+    use std::time::Duration;
+
+    /// As a call does whose plan takes for ever.
+    fn prepare_for_ever(comm: &mut Comm) {
+        let prepared = comm.port.preparing(|go_on| {
+            while go_on() {
+                std::thread::yield_now();
+            }
+            None::<()>
+        });
+        comm.stop(prepared.unwrap_err());
+    }
+
+    #[test]
+    fn a_long_preparation_hears_of_a_deadline_and_is_in_the_report() {
+        let limit = Duration::from_millis(100);
+        for p in [1, 3] {
+            let team = Team::builder().ranks(p).deadline(limit).build().unwrap();
+            let error = team
+                .run(|comm| {
+                    comm.all_reduce(&mut [1], op::Sum);
+                    prepare_for_ever(comm);
+                })
+                .unwrap_err();
+            let text = error.to_string();
+            let Error::Deadline { rank, peer, ranks, .. } = error else { panic!("{text}") };
+            assert_eq!(rank, peer, "{text}");
+            assert_eq!(ranks[rank].doing, Doing::Prepares);
+            assert!(text.contains("has prepared the plan of a call for 100ms"), "{text}");
+            assert!(text.contains("prepares the plan of its latest call; latest calls"), "{text}");
+        }
+        // A rank that waits for one that prepares.
+        let team = Team::builder().ranks(2).deadline(limit).build().unwrap();
+        let error = team
+            .run(|comm| match comm.rank() {
+                0 => comm.barrier(),
+                _ => {
+                    std::thread::sleep(limit / 2);
+                    prepare_for_ever(comm);
+                }
+            })
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Deadline { rank: 0, peer: 1, .. }), "{text}");
+        assert!(text.contains("rank 1 prepares the plan of its latest call"), "{text}");
+    }
+
+    #[test]
+    fn a_long_preparation_hears_that_the_run_is_over() {
+        let team = Team::builder().ranks(2).build().unwrap();
+        let error = team
+            .run(|comm| match comm.rank() {
+                0 => prepare_for_ever(comm),
+                _ => panic!("over"),
+            })
+            .unwrap_err();
+        assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
+        team.run(|comm| comm.barrier()).unwrap();
     }
 }

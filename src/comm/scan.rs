@@ -13,7 +13,7 @@ impl Comm {
     /// element by element.
     ///
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
-    /// operator's kind.
+    /// operator's type.
     ///
     /// **Order.** Rank order, always.
     ///
@@ -33,7 +33,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("scan", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("scan", O::NAME, "") };
         self.any_scan(Operation::Scan, sig, Location::caller(), None, buf, op);
     }
 
@@ -56,7 +56,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::of::<T>("exclusive_scan", O::NAME, "") };
+        let sig = const { &Sig::combining::<T, O>("exclusive_scan", O::NAME, "") };
         let identity = op.identity();
         let at = Location::caller();
         self.any_scan(Operation::ExclusiveScan, sig, at, identity.as_ref(), buf, op);

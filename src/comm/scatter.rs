@@ -35,7 +35,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scatter_into<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("scatter_into", "", "from root") };
+        let sig = const { &Sig::of::<T>("scatter_into", "from root") };
         let at = Location::caller();
         let len = mine.len();
         if !self.check_rank("root", root, sig, at, len) {
@@ -79,7 +79,7 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Sig::of::<T>("scatter_varied_into", "", "from root") };
+        let sig = const { &Sig::of::<T>("scatter_varied_into", "from root") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)

@@ -30,7 +30,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize) {
-        let sig = const { &Sig::of::<T>("shift", "", "by") };
+        let sig = const { &Sig::of::<T>("shift", "by") };
         let p = self.size() as isize;
         let at = Location::caller();
         let by = distance.rem_euclid(p) as usize;

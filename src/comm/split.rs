@@ -40,7 +40,7 @@ impl Comm {
     pub fn split(&mut self, color: usize, key: usize) -> Comm {
         static SIG: Sig = Sig {
             element_name: std::any::type_name::<()>, // For people there is none.
-            ..Sig::of::<(usize, usize)>("split", "", "")
+            ..Sig::of::<(usize, usize)>("split", "")
         };
         let at = Location::caller();
         let p = self.size();

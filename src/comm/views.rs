@@ -132,7 +132,7 @@ impl Comm {
         mine: &[T],
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("with_peers", "", "") };
+        let sig = const { &Sig::of::<T>("with_peers", "") };
         self.show_all(sig, Location::caller(), mine, f)
     }
 
@@ -211,7 +211,7 @@ impl Comm {
         root: usize,
         f: impl for<'a> FnOnce(&'a [T]) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("with_root", "", "from root") };
+        let sig = const { &Sig::of::<T>("with_root", "from root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, data.len()) {
             self.nothing_to_return();

@@ -136,13 +136,14 @@ impl Halo {
         (0..self.dims).fold(1, |n: usize, d| n.saturating_mul(self.total(d)))
     }
 
-    /// Elements between neighbours along dimension `dim`.
+    /// Elements between neighbours along dimension `dim`; `usize::MAX` if that is
+    /// not enough to count them.
     ///
     /// # Panics
     /// If there is no such dimension.
     pub fn stride(&self, dim: usize) -> usize {
         assert!(dim < self.dims, "dimension {dim} of {}", self.dims);
-        (dim + 1..self.dims).map(|d| self.total(d)).product()
+        (dim + 1..self.dims).fold(1, |n: usize, d| n.saturating_mul(self.total(d)))
     }
 
     /// The index in the array of the cell at `at`, counted from the first own
@@ -167,22 +168,36 @@ impl Halo {
     pub fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let halo = *self;
         let last = halo.dims - 1;
-        let rows = halo.extents[..last].iter().product::<usize>();
+        // No rows, where one extent is 0 and the others are beyond counting.
+        let rows = match halo.extents[..last].contains(&0) {
+            true => 0,
+            false => halo.extents[..last].iter().fold(1, |n: usize, &e| n.saturating_mul(e)),
+        };
         (0..rows).map(move |mut row| {
             let mut at = halo.widths[last];
             let mut stride = halo.total(last);
             for d in (0..last).rev() {
                 at += (halo.widths[d] + row % halo.extents[d]) * stride;
                 row /= halo.extents[d];
-                stride *= halo.total(d);
+                stride = stride.saturating_mul(halo.total(d));
             }
             at..at + halo.extents[last]
         })
     }
 
     /// What an exchange asks for: in each dimension with a halo, as many own
-    /// cells as it is wide.
+    /// cells as it is wide; and distances between cells that can be counted,
+    /// which those of an array without any cells need not be.
     pub(crate) fn problem(&self) -> Option<String> {
+        let cells = (0..self.dims).try_fold(1, |n: usize, d| {
+            let total = self.widths[d].checked_mul(2)?.checked_add(self.extents[d])?;
+            n.checked_mul(total.max(1))
+        });
+        if cells.is_none() {
+            return Some(format!(
+                "{self:?} has more cells along its dimensions than can be counted"
+            ));
+        }
         (0..self.dims).find(|&d| self.widths[d] > self.extents[d]).map(|d| {
             let (w, n) = (self.widths[d], self.extents[d]);
             format!("a halo of width {w} along dimension {d}, where there are only {n} own cells")
@@ -325,5 +340,20 @@ mod tests {
         assert_eq!(rows[1].start, Halo::new(&[2, 1, 3], 1).index(&[1, 0, 0]));
         assert!(std::panic::catch_unwind(|| halo.index(&[4, 0])).is_err());
         assert!(Halo::new(&[3, 1], 2).problem().unwrap().contains("dimension 1"));
+    }
+
+    /// An array of no cells whose cells are too far apart for a number.
+    #[test]
+    fn extents_beyond_counting() {
+        for (extents, width) in
+            [([0, usize::MAX / 2, 8], 0), ([usize::MAX, 0, 2], 0), ([4, usize::MAX / 2, 4], 2)]
+        {
+            let halo = Halo::new(&extents, width);
+            assert!(halo.problem().unwrap().contains("counted"), "{halo:?}");
+            let strides: Vec<usize> = (0..3).map(|d| halo.stride(d)).collect();
+            assert_eq!(strides[2], 1, "{strides:?}");
+        }
+        assert_eq!(Halo::new(&[0, usize::MAX / 2, 8], 0).rows().count(), 0);
+        assert_eq!(Halo::new(&[0, 3, 8], 0).problem(), None);
     }
 }

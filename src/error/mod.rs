@@ -153,7 +153,7 @@ pub enum Error {
     Deadline {
         /// The rank that waited.
         rank: usize,
-        /// The rank that it waited for.
+        /// The rank that it waited for; itself, if it was preparing a call's plan.
         peer: usize,
         /// The deadline.
         limit: Duration,
@@ -311,7 +311,11 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Error::Deadline { rank, peer, limit, ranks } => {
-                write!(f, "rank {rank} has waited {limit:?} for rank {peer}, the team's deadline")?;
+                match rank == peer {
+                    true => write!(f, "rank {rank} has prepared the plan of a call for {limit:?}")?,
+                    false => write!(f, "rank {rank} has waited {limit:?} for rank {peer}")?,
+                }
+                f.write_str(", the team's deadline")?;
                 ranks.iter().try_for_each(|standing| write!(f, "\n  {standing}"))
             }
             Error::Unreceived { rank, peer, messages, site, last } => {

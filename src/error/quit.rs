@@ -1,9 +1,10 @@
 //! How a rank leaves a run that is over: the payload that it throws.
 
 use super::Error;
+use crate::sync::{catch_unwind, thread_local};
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 
 /// What a rank throws to leave the closure when the run has ended for another
 /// reason than a panic of its own. Thrown without calling the panic hook. An

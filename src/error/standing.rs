@@ -16,6 +16,9 @@ pub enum Doing {
     WaitsFor(usize),
     /// It was in the user's own code (or in a call, and did not wait).
     Computes,
+    /// It was in its latest call, and prepared the plan by which that is carried out: of
+    /// many blocks that takes a while, once for each shape of call.
+    Prepares,
     /// Its closure had ended.
     Returned,
 }
@@ -49,6 +52,7 @@ impl fmt::Display for Standing {
         match self.doing {
             Doing::WaitsFor(peer) => write!(f, "waits for rank {peer}; ")?,
             Doing::Computes => f.write_str("is in its own code; ")?,
+            Doing::Prepares => f.write_str("prepares the plan of its latest call; ")?,
             Doing::Returned => f.write_str("has returned; ")?,
         }
         if self.calls.is_empty() {

@@ -12,6 +12,7 @@
 //! Protocols and their words are in `README.md` beside this file.
 
 mod cause;
+mod counts;
 mod disagreement;
 mod port;
 mod record;
@@ -29,4 +30,4 @@ pub(crate) use sig::{Check, Kind, Params, Sig, Transport};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
-pub(crate) use {record::Records, words::Seat, world::Line};
+pub(crate) use {counts::OwnCounts, record::Records, words::Seat, world::Line};

@@ -90,7 +90,8 @@ impl Call {
         let len = if self.own_len { 0 } else { self.len };
         let numbers = (self.call, len, self.parameter, self.algorithm, self.shape.0);
         let numbers = (numbers, self.transport as u8);
-        (numbers, self.sig.call, self.sig.element, self.sig.operator).hash(&mut hasher);
+        let sig = self.sig;
+        (numbers, sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut hasher);
         hasher.finish()
     }
 }
@@ -139,21 +140,20 @@ impl Records {
         self.next.store(number, Release);
     }
 
-    /// The shape of a call with blocks of `counts`, perhaps on a mesh, which is
-    /// about to be noted; keeps both, for people.
+    /// A call with blocks of `counts`, perhaps on a mesh, of shape `shape`, is about to
+    /// be noted: keeps both, for people.
     pub(crate) fn varied(
         &self,
+        shape: Shape,
         counts: &[usize],
-        extents: impl Iterator<Item = usize> + Clone,
-    ) -> Shape {
-        let shape = Shape::of_counts(counts.iter().copied().chain(extents.clone()));
+        extents: impl Iterator<Item = usize>,
+    ) {
         let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
         varied.shape = shape;
         varied.counts.clear();
         varied.counts.extend(counts);
         varied.extents.clear();
         varied.extents.extend(extents);
-        shape
     }
 
     /// `shape` in words.

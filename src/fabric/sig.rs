@@ -2,6 +2,7 @@
 
 use super::shape::Shape;
 use std::any::TypeId;
+use typeid::ConstTypeId;
 
 /// The part of a call's fingerprint that is known at compile time. One static
 /// per call, element type and operator, so that equal calls almost always have
@@ -14,15 +15,26 @@ pub(crate) struct Sig {
     pub(crate) element: TypeId,
     /// For people.
     pub(crate) element_name: fn() -> &'static str,
-    /// The operator's kind, empty where there is none.
+    /// The operator's kind, empty where there is none: for people.
     pub(crate) operator: &'static str,
+    /// The operator's type, exactly but for lifetimes: two closures are of two types, even if they
+    /// have one name.
+    pub(crate) operator_type: ConstTypeId,
+    /// For people.
+    pub(crate) operator_name: fn() -> &'static str,
     /// Whether the call's parameter is a root (or a distance, for `shift`).
     pub(crate) parameter: &'static str,
 }
 
 impl Sig {
-    /// The fingerprint of `call` on elements `T` with the operator `operator`.
-    pub(crate) const fn of<T: 'static>(
+    /// The fingerprint of `call` on elements `T`, which it does not combine.
+    pub(crate) const fn of<T: 'static>(call: &'static str, parameter: &'static str) -> Self {
+        Sig::combining::<T, ()>(call, "", parameter)
+    }
+
+    /// The fingerprint of `call` on elements `T` with an operator `O`, of the kind
+    /// `operator`.
+    pub(crate) const fn combining<T: 'static, O>(
         call: &'static str,
         operator: &'static str,
         parameter: &'static str,
@@ -32,11 +44,14 @@ impl Sig {
             element: TypeId::of::<T>(),
             element_name: std::any::type_name::<T>,
             operator,
+            operator_type: ConstTypeId::of::<O>(),
+            operator_name: std::any::type_name::<O>,
             parameter,
         }
     }
 
-    /// Whether both describe the same call on the same element type.
+    /// Whether both describe the same call on the same element type, by an operator
+    /// of the same type.
     #[inline(always)]
     pub(crate) fn agrees(&'static self, other: *const ()) -> bool {
         std::ptr::eq(std::ptr::from_ref(self).cast(), other) || self.agrees_in_content(other)
@@ -48,7 +63,10 @@ impl Sig {
         // `&'static Sig` (by `Port`), and a null one is never looked at: a
         // message has a header.
         let other: &'static Sig = unsafe { &*other.cast::<Sig>() };
-        self.element == other.element && self.call == other.call && self.operator == other.operator
+        self.element == other.element
+            && self.call == other.call
+            && self.operator == other.operator
+            && self.operator_type == other.operator_type
     }
 
     /// In words, what differs; none if nothing does.
@@ -67,7 +85,19 @@ impl Sig {
             .iter()
             .find(|(_, a, b)| a != b)
             .map(|(name, a, b)| format!("{name}: expected {a}, got {b}"))
-            .or_else(|| Some("element type: two types of one name".to_string()))
+            .or_else(|| Some(self.types_of_one_name(other)))
+    }
+
+    /// What differs, if no name does that is compared first.
+    fn types_of_one_name(&self, other: &Sig) -> String {
+        if self.element != other.element {
+            return "element type: two types of one name".to_string();
+        }
+        let (a, b) = ((self.operator_name)(), (other.operator_name)());
+        match a == b {
+            true => format!("operators of two types, both named {a} (each closure is a type)"),
+            false => format!("operators of two types: expected {a}, got {b}"),
+        }
     }
 
     /// The call in words: `reduce of 8 f64 with sum to root 2`.
@@ -178,7 +208,7 @@ impl Params {
 /// | 0..14 | number of the collective call, modulo 2^14 (0 for point to point) |
 /// | 14..25 | root or distance, 2047 for none |
 /// | 25..33 | algorithm, modulo 2^8 |
-/// | 33..38 | extents of a mesh, or counts of varied blocks: 5 bits of their digest |
+/// | 33..38 | extents of a mesh: 5 bits of their digest; of counts: of their number (`counts.rs`) |
 /// | 38..44 | kind of payload |
 /// | 44..56 | length of the call in elements, modulo 2^12; exclusive or 12 more bits of the digest |
 /// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |

@@ -1,10 +1,11 @@
 //! The words of one communicator: a mailbox for every ordered pair of its
 //! ranks, a gate, a board and a seat for every rank.
 
+use super::counts::Said;
 use super::world::World;
 use crate::mailbox::{Block, Board, Channel, Gate, Shelf};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
-use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Site, publish};
+use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
 use crate::wait::{Alarm, Bed, make_bed};
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
@@ -71,6 +72,8 @@ pub(crate) struct Fabric {
     seats: Box<[CachePadded<Seat>]>,
     /// Kept for as long as anybody may read from them.
     shelves: Mutex<Vec<Leaked>>,
+    /// Counts of varied blocks.
+    counts: Said,
 }
 
 static NEXT_ID: PlainU64 = PlainU64::new(1);
@@ -94,6 +97,7 @@ impl Fabric {
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: alarms.into_iter().map(seat).collect(),
             shelves: Mutex::new(Vec::new()),
+            counts: Said::default(),
         };
         if fabric.world.start() != 0 {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
@@ -186,6 +190,10 @@ impl Fabric {
         self.shelves.lock().unwrap_or_else(|e| e.into_inner()).push(shelf);
     }
 
+    pub(crate) fn counts(&self) -> &Said {
+        &self.counts
+    }
+
     #[inline(always)]
     pub(crate) fn board(&self, rank: usize) -> &Board {
         &self.boards[rank]
@@ -209,14 +217,14 @@ impl Fabric {
     /// is made known only after the rank's communicators are dropped.
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
-        self.seats[rank].left.load(Ordering::Acquire) == LEFT
+        self.seats[rank].left.load(consume(Site::Left)) == LEFT
             || self.world.has_left(self.members[rank], run)
     }
 
     /// Whether `rank` touches nobody's memory in this communicator any more.
     pub(crate) fn is_gone(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the stores in `leave` and `leave_in_panic`.
-        self.seats[rank].left.load(Ordering::Acquire) != 0
+        self.seats[rank].left.load(consume(Site::Left)) != 0
             || self.world.has_left(self.members[rank], run)
     }
 

@@ -5,10 +5,10 @@ use super::cause::Cause;
 use super::record::Records;
 use crate::error::{Doing, Error, Standing, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
-use crate::sync::{AtomicU64, Mutex, Ordering, Site, publish};
+use crate::sync::{AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::is_crowded_by;
 use crossbeam_utils::CachePadded;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 /// One rank's words. Written by that rank only; looked at by others only when
@@ -17,6 +17,8 @@ pub(crate) struct Line {
     /// The run that the rank is in; 0 if it is in none, or has left it.
     /// Looked at by the rank only.
     present: PlainU64,
+    /// Whether the rank is preparing a call's plan. For reports.
+    preparing: AtomicBool,
     /// Calls under way, on any communicator of the rank, in which user code (a
     /// view, an operator) may be running. Looked at by the rank only.
     depth: AtomicUsize,
@@ -87,6 +89,7 @@ impl World {
         let word = || AtomicU64::new(0);
         let line = || Line {
             present: PlainU64::new(0),
+            preparing: AtomicBool::new(false),
             depth: AtomicUsize::new(0),
             left: word(),
             wait: word(),
@@ -210,7 +213,7 @@ impl World {
 
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
         // Ordering: pairs with the store in `poison`.
-        self.poison.load(Ordering::Acquire) == run
+        self.poison.load(consume(Site::Poison)) == run
     }
 
     /// Ends run `run` because `rank` has waited for `peer` for as long as the
@@ -232,10 +235,17 @@ impl World {
         let doing = match self.wait_of(rank) {
             Some((_, peer)) => Doing::WaitsFor(peer),
             None if self.has_left(rank, run) => Doing::Returned,
+            None if self.lines[rank].preparing.load(Ordering::Relaxed) => Doing::Prepares,
             None => Doing::Computes,
         };
         let calls = self.records[rank].newest_first();
         Standing { rank, doing, calls: calls.iter().map(super::Call::site).collect() }
+    }
+
+    /// `rank` begins, or ends, to prepare a call's plan.
+    pub(crate) fn set_preparing(&self, rank: usize, preparing: bool) {
+        // Relaxed: reports only.
+        self.lines[rank].preparing.store(preparing, Ordering::Relaxed);
     }
 
     /// What the cause of the poisoning of run `run` is so far.
@@ -269,7 +279,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
         // Ordering: pairs with the store in `leave`.
-        self.lines[rank].left.load(Ordering::Acquire) == run
+        self.lines[rank].left.load(consume(Site::Left)) == run
     }
 
     /// `rank` begins a long wait for `peer`; returns the wait's number.
@@ -292,7 +302,7 @@ impl World {
     /// The number of `rank`'s current long wait and whom it is for.
     pub(crate) fn wait_of(&self, rank: usize) -> Option<(u32, usize)> {
         // Ordering: pairs with the store in `begin_wait`.
-        let word = self.lines[rank].wait.load(Ordering::Acquire);
+        let word = self.lines[rank].wait.load(consume(Site::Waiting));
         match word as u32 {
             0 => None,
             peer => Some(((word >> 32) as u32, peer as usize - 1)),

@@ -133,11 +133,7 @@ impl Machine {
         let path = path.as_ref();
         let unreadable =
             |reason: String| MachineError::Unreadable { path: path.to_owned(), reason };
-        let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
-        if size > xml::MAX_BYTES {
-            return Err(unreadable(format!("{size} bytes are more than any machine needs")));
-        }
-        let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
+        let bytes = crate::file::read(path, xml::MAX_BYTES).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
         build::build(xml::read(&text)?, Source::all(&format!("hwloc XML {}", path.display())))
     }

@@ -164,9 +164,12 @@ fn numbered(dir: &Path, prefix: &str) -> Vec<usize> {
     numbers
 }
 
+/// Of one file; a saved tree may have anything in the place of it.
+const MOST_BYTES: u64 = 1 << 20;
+
 fn read_text(path: &Path) -> Option<String> {
     // Firmware strings need not be UTF-8; nothing here is longer than a page or two.
-    let bytes = fs::read(path).ok()?;
+    let bytes = crate::file::read(path, MOST_BYTES).ok()?;
     Some(clean(&String::from_utf8_lossy(&bytes)).to_owned())
 }
 

@@ -27,14 +27,14 @@ unsafe impl Sync for Block {}
 
 /// From this size on the memory comes from the system; below, page faults and system calls cost more than
 /// zeros do.
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 const LARGE: usize = 128 << 10;
 
 impl Block {
     /// `rows` rows of `rows` channels, all empty; with `apart` no two rows share a page (as far as the system
     /// has pages to give).
     pub(crate) fn new(rows: usize, apart: bool) -> Block {
-        #[cfg(all(target_os = "linux", not(miri), not(loom)))]
+        #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         {
             let pitch = if apart { rows.next_multiple_of(page() / 128) } else { rows };
             let bytes = rows * pitch * size_of::<Channel>();
@@ -80,7 +80,7 @@ impl Drop for Block {
             return;
         }
         // SAFETY: the whole of a mapping of our own that nobody borrows any more. Channels need no drop.
-        #[cfg(all(target_os = "linux", not(miri), not(loom)))]
+        #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         unsafe {
             libc::munmap(self.channels.as_ptr().cast(), self.mapped);
         }
@@ -89,7 +89,7 @@ impl Drop for Block {
 
 /// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels are
 /// exactly five pages.
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 fn page() -> usize {
     const { assert!(size_of::<Channel>() == 5 * 128) }
     // SAFETY: asks for a constant of the system.
@@ -98,7 +98,7 @@ fn page() -> usize {
 }
 
 /// Untouched pages of zeros.
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 fn map(bytes: usize) -> Option<NonNull<Channel>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -114,7 +114,7 @@ fn map(bytes: usize) -> Option<NonNull<Channel>> {
     NonNull::new(at.cast())
 }
 
-#[cfg(all(test, target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(test, target_os = "linux", not(miri), not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::io::Write;

@@ -11,7 +11,7 @@
 //! is in `README.md`, "Boards".
 
 use super::Header;
-use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, publish};
+use crate::sync::{AtomicU64, Site, UnsafeCell, consume, publish};
 
 /// What a rank shows: two places in its memory and their length in elements.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,7 @@ impl Board {
     #[inline(always)]
     pub(crate) fn look(&self) -> u64 {
         // Ordering: pairs with the store in `show`.
-        self.entered.load(Ordering::Acquire)
+        self.entered.load(consume(Site::Entered))
     }
 
     /// The notice.
@@ -103,6 +103,6 @@ impl Board {
     #[inline(always)]
     pub(crate) fn has_finished(&self, call: u64) -> bool {
         // Ordering: pairs with the store in `finish`.
-        self.finished.load(Ordering::Acquire) >= call
+        self.finished.load(consume(Site::Finished)) >= call
     }
 }

@@ -25,7 +25,7 @@
 //! place. See `README.md` for the protocol.
 
 use super::shelf::{Place, Shelf};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, publish};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 use std::mem::MaybeUninit;
 
 /// Payload bytes that travel in the slot: two cache lines less the word and
@@ -140,7 +140,7 @@ unsafe impl Sync for Channel {}
 unsafe impl Send for Channel {}
 
 /// `n` channels, empty.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) fn channels(n: usize) -> Box<[Channel]> {
     let zeroed = Box::<[Channel]>::new_zeroed_slice(n);
     // SAFETY: all-zero bytes are a valid `Channel`: atomics of zero, a null
@@ -148,14 +148,14 @@ pub(crate) fn channels(n: usize) -> Box<[Channel]> {
     unsafe { zeroed.assume_init() }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) fn channels(n: usize) -> Box<[Channel]> {
     (0..n).map(|_| channel_after(0)).collect()
 }
 
 /// A channel after `n` messages, all consumed, as were those of the reverse
 /// channel; its ends start from `n`, too.
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) fn channel_after(n: u32) -> Channel {
     let slot = |i: u32| {
         let message = n.wrapping_sub(n.wrapping_sub(i) % SLOTS);
@@ -187,9 +187,9 @@ impl Channel {
     /// Messages that were posted and not taken. Only while nobody posts or
     /// takes.
     pub(crate) fn untaken(&self) -> u32 {
-        let ack = self.ack.0.load(Ordering::Acquire);
+        let ack = self.ack.0.load(consume(Site::Ack));
         let ahead =
-            |slot: &Slot| (slot.word.load(Ordering::Acquire) as u32).wrapping_sub(ack) as i32;
+            |slot: &Slot| (slot.word.load(consume(Site::Word)) as u32).wrapping_sub(ack) as i32;
         self.slots.iter().map(ahead).max().unwrap_or(0).max(0) as u32
     }
 
@@ -271,7 +271,7 @@ impl<'a> Link<'a> {
     fn look_at_ack(&mut self) {
         // Ordering: pairs with the store in `consume`; what the peer read
         // from the slot (or through its pointers) it has read before we write.
-        self.end.learn(self.out.ack.0.load(Ordering::Acquire));
+        self.end.learn(self.out.ack.0.load(consume(Site::Ack)));
     }
 
     /// Whether the peer is done with message `n` of ours.
@@ -328,7 +328,7 @@ impl<'a> Link<'a> {
     pub(crate) fn poll(&mut self) -> bool {
         let n = self.end.rx.wrapping_add(1);
         // Ordering: pairs with the store in the peer's `post`.
-        let word = self.inc.slot(n).word.load(Ordering::Acquire);
+        let word = self.inc.slot(n).word.load(consume(Site::Word));
         if word as u32 != n {
             return false;
         }
@@ -343,7 +343,7 @@ impl<'a> Link<'a> {
         let slot = self.inc.slot(n);
         for _ in 0..looks {
             // Ordering: as in `poll`.
-            let word = slot.word.load(Ordering::Acquire);
+            let word = slot.word.load(consume(Site::Word));
             if word as u32 == n {
                 self.end.learn((word >> 32) as u32);
                 return true;
@@ -361,7 +361,7 @@ impl<'a> Link<'a> {
         for _ in 0..looks {
             slot.fetch_second_line();
             // Ordering: as in `poll`.
-            let word = slot.word.load(Ordering::Acquire);
+            let word = slot.word.load(consume(Site::Word));
             if word as u32 == n {
                 self.end.learn((word >> 32) as u32);
                 return true;

@@ -15,7 +15,7 @@
 use super::Header;
 use super::channel::{SLOTS, Slot};
 use super::shelf::{Place, Shelf};
-use crate::sync::{Ordering, Site, publish};
+use crate::sync::{Site, consume, publish};
 
 /// See the module documentation.
 #[repr(C, align(128))]
@@ -85,7 +85,7 @@ impl Gate {
     #[inline(always)]
     pub(crate) fn has_shown(&self, episode: u64) -> bool {
         // Ordering: pairs with the store in `show`.
-        self.slot(episode).word.load(Ordering::Acquire) == episode
+        self.slot(episode).word.load(consume(Site::Gate)) == episode
     }
 
     /// [`has_shown`](Gate::has_shown), asked so many times.
@@ -93,7 +93,7 @@ impl Gate {
     pub(crate) fn has_shown_within(&self, episode: u64, looks: u32) -> bool {
         let word = &self.slot(episode).word;
         // Ordering: as in `has_shown`.
-        (0..looks).any(|_| word.load(Ordering::Acquire) == episode)
+        (0..looks).any(|_| word.load(consume(Site::Gate)) == episode)
     }
 
     /// [`has_shown_within`](Gate::has_shown_within) for a payload that goes on in
@@ -105,7 +105,7 @@ impl Gate {
         (0..looks).any(|_| {
             slot.fetch_second_line();
             // Ordering: as in `has_shown`.
-            slot.word.load(Ordering::Acquire) == episode
+            slot.word.load(consume(Site::Gate)) == episode
         })
     }
 

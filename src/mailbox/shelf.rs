@@ -35,13 +35,13 @@ unsafe impl Send for Shelf {}
 impl Shelf {
     /// Memory that nobody has touched, as far as the allocator has such.
     pub(crate) fn new() -> Box<Shelf> {
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         {
             let shelf = Box::<Shelf>::new_uninit();
             // SAFETY: bytes that are `MaybeUninit`, in cells.
             unsafe { shelf.assume_init() }
         }
-        #[cfg(loom)]
+        #[cfg(any(loom, shuttle))]
         {
             let place = || Place(UnsafeCell::new([MaybeUninit::uninit(); EAGER]));
             Box::new(Shelf([0; SLOTS as usize].map(|_| place())))

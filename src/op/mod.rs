@@ -14,6 +14,11 @@ use built_in::{Fold, Number, built_in};
 
 /// An associative combination of two elements.
 ///
+/// All ranks of a call pass an operator of the same type; that is compared, and two types are
+/// an error that names both, even if they have one [`NAME`](Operator::NAME). What the operator has
+/// captured, or where a function pointer leads, is not compared: that, too, must be the same for
+/// the result to mean anything.
+///
 /// # Examples
 /// An operator of one's own, with a name for error messages and an identity:
 /// ```
@@ -45,7 +50,7 @@ use built_in::{Fold, Number, built_in};
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub trait Operator<T: Element> {
-    /// The operator's kind: compared between ranks, and shown in errors.
+    /// The operator's kind, shown in errors. (Compared between ranks is its type.)
     const NAME: &'static str;
     /// Whether `combine(a, b)` always equals `combine(b, a)`.
     const COMMUTATIVE: bool;
@@ -276,7 +281,9 @@ pub struct Commutative<F>(F);
 #[derive(Clone, Copy, Debug)]
 pub struct Ordered<F>(F);
 
-/// The operator that calls `f`, which must be associative and commutative. It
+/// The operator that calls `f`, which must be associative and commutative. Every closure
+/// expression is a type of its own, and all ranks of a call pass operators of one type: so the
+/// closure stands in one place of the program, and not in a branch for each rank. It
 /// may read what it captures; every rank calls its own closure.
 ///
 /// # Examples

@@ -17,13 +17,13 @@ use crate::model::{
 };
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::wait::{Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::{Arc, Mutex, OnceLock, TryLockError};
-use std::thread::JoinHandle;
+use std::sync::{OnceLock, TryLockError};
 use std::time::Duration;
 
 /// Where a rank runs.
@@ -195,10 +195,10 @@ impl Team {
             workers: Vec::with_capacity(ranks - 1),
             pin_caller: pus[0].filter(|_| builder.pin_caller),
         };
-        let (told, tell) = std::sync::mpsc::channel();
+        let (told, tell) = mpsc::channel();
         for (worker, bed) in beds.into_iter().enumerate() {
             let (shared, told, pu) = (team.shared.clone(), told.clone(), pus[worker + 1]);
-            let mut thread = std::thread::Builder::new().name(format!("phalanx-{}", worker + 1));
+            let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
             if let Some(bytes) = builder.stack_size {
                 thread = thread.stack_size(bytes);
             }

@@ -21,7 +21,7 @@
 //! epoch; if it is the worker's, the caller sees `ASLEEP` and rings. A plain
 //! store and load on each side would need a sequentially consistent fence.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, publish};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 use crate::wait::{Alarm, Bed, Patience, Pause, Wait, make_bed};
 use crossbeam_utils::CachePadded;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl<J: Copy> Dispatch<J> {
         let seat = &self.seats[worker];
         let come = || {
             // Ordering: pairs with the store in `start`.
-            let epoch = self.order.epoch.load(Ordering::Acquire);
+            let epoch = self.order.epoch.load(consume(Site::Epoch));
             (epoch != seen).then_some(epoch)
         };
         let mut patience = Patience::new(wait);
@@ -138,7 +138,7 @@ impl<J: Copy> Dispatch<J> {
         for seat in &self.seats {
             let mut patience = Patience::new(wait);
             // Ordering: pairs with the store in `done`.
-            let done = || seat.done.load(Ordering::Acquire) == epoch;
+            let done = || seat.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
                 if let Pause::Nap(nap) = patience.pause() {
                     nap_for(nap);
@@ -152,7 +152,7 @@ impl<J: Copy> Dispatch<J> {
 /// it sleeps by the clock. Only runs that take long get here.
 #[cfg(not(loom))]
 fn nap_for(nap: Duration) {
-    std::thread::sleep(nap);
+    crate::sync::sleep(nap);
 }
 
 #[cfg(loom)]

@@ -8,8 +8,8 @@ use crate::fabric::{Fabric, Port, World};
 use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
 use crate::model::{Fingerprint, Rules, Tuning, for_process};
+use crate::sync::Arc;
 use crate::wait::know_cores;
-use std::sync::Arc;
 
 pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -10,9 +10,10 @@ use crate::fabric::{Fabric, Port, World};
 use crate::machine::affinity;
 use crate::model::{ProfileReport, Rules};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, Mutex};
 use crate::wait::{Bed, Wait};
 use crossbeam_utils::CachePadded;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 
 /// What the ranks run: the closure, and the number of the run.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 use super::common::{bomb, check_usable, failure, team, watched};
 use phalanx::model::Rates;
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Element, Error, Team, op};
+use phalanx::{Algorithm, Comm, Element, Error, Order, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank `got`, and
 /// whose text has all of `words`; then sees whether the team still works.
@@ -526,5 +526,181 @@ fn types_that_look_alike() {
         cast(&team, a::Same(1), b::Same(1), &["a::Same", "b::Same"]);
         cast(&team, Some('a'), 7u32, &["Option<char>", "u32"]);
         cast(&team, "a", (1usize, 2usize), &["&str", "(usize, usize)"]);
+    });
+}
+
+/// Two lists of counts with one sum, and of which a digest of 17 bits was the same; nobody whose
+/// own block, or whose messages, tell them apart.
+#[test]
+fn counts_with_one_digest() {
+    watched(|| {
+        let team = team(4);
+        let (usual, other) = ([1, 1, 63, 637], [1, 1, 404, 296]);
+        for k in 0..8 {
+            told(
+                &team,
+                [1, 0],
+                &["counts: expected [1, 1, 63, 637]", "got [1, 1, 404, 296]"],
+                |c| {
+                    let counts = if c.rank() == 0 { other } else { usual };
+                    let own = usual[c.rank()];
+                    let (mut one, mut all) = (vec![1u8; own], vec![0u8; 702]);
+                    match k {
+                        0 => c.all_gather_varied_into(&one, &mut all, &counts),
+                        1 => c.hypercube().all_gather_varied_into(&one, &mut all, &counts),
+                        2 => c.ring().all_gather_varied_into(&one, &mut all, &counts),
+                        3 => c.tree().all_gather_varied_into(&one, &mut all, &counts),
+                        4 => c.hypercube().gather_varied_into(&one, &mut all, &counts, 0),
+                        5 => c.scatter_varied_into(&all, &mut one, &counts, 3),
+                        6 => c.mesh(2, 2).gather_varied_into(&one, &mut all, &counts, 2),
+                        _ => c.reduce_scatter_varied_into(&all, &mut one, &counts, op::Sum),
+                    }
+                },
+            );
+        }
+    });
+}
+
+/// In a fixed order, where the counts say only which part of the result is whose.
+#[test]
+fn counts_in_a_fixed_order() {
+    watched(|| {
+        let team = team(3);
+        for k in 0..4 {
+            told(&team, [0, 1], &["counts: expected [5, 289, 112], got [5, 165, 236]"], |c| {
+                let one = c.rank() == 1;
+                let counts = if one { [5, 165, 236] } else { [5, 289, 112] };
+                let (x, mut y) = (vec![1u64; 406], vec![0; counts[c.rank()]]);
+                let mut ways = match k {
+                    1 => c.ring(),
+                    2 => c.tree(),
+                    3 => c.with(Algorithm::RS_FUSED),
+                    _ => c.with_order(Order::Fixed),
+                };
+                match k {
+                    1 | 2 => {
+                        let mut fixed = ways.with_order(Order::Fixed);
+                        fixed.reduce_scatter_varied_into(&x, &mut y, &counts, op::Sum);
+                    }
+                    _ => ways.reduce_scatter_varied_into(&x, &mut y, &counts, op::Sum),
+                }
+            });
+        }
+        // Agreed upon, also of nothing.
+        let run = team.run(|c| {
+            let r = c.rank();
+            for counts in [[5, 289, 112], [0, 0, 0], [0, 1, 0], [0, 1, 0]] {
+                let (x, mut y) = (vec![1u64; counts.iter().sum()], vec![0; counts[r]]);
+                c.with_order(Order::Fixed).reduce_scatter_varied_into(&x, &mut y, &counts, op::Sum);
+                let mut ring = c.ring();
+                ring.with_order(Order::Fixed).reduce_scatter_varied_into(
+                    &x,
+                    &mut y,
+                    &counts,
+                    op::Sum,
+                );
+                assert_eq!(y, vec![3; counts[r]]);
+            }
+        });
+        run.unwrap();
+    });
+}
+
+/// Counts that change all the time, in three communicators by turns; then one rank keeps those
+/// of the call before.
+#[test]
+fn counts_that_change_all_the_time() {
+    watched(|| {
+        let team = team(4);
+        for (last, odd) in [(0, 2), (31, 1), (32, 3), (70, 2)] {
+            let words = ["counts: expected [", "all_gather_varied_into of"];
+            told(&team, [0, odd], &words, |c| {
+                let mut half = c.split(c.rank() % 2, 0);
+                for call in 0..=last {
+                    let behind = usize::from(call == last && call > 0 && c.rank() == odd);
+                    let at = call - behind + usize::from(call == 0 && c.rank() == odd);
+                    // The own block is as long as before.
+                    let mut counts = [4; 4];
+                    let (a, b) = ((c.rank() + 1) % 4, (c.rank() + 2) % 4);
+                    if c.rank() == odd && at != call {
+                        (counts[a], counts[b]) = (3, 5);
+                    }
+                    counts.iter_mut().for_each(|n| *n += call % 3);
+                    let mut all = vec![0; counts.iter().sum()];
+                    c.all_gather_varied_into(&vec![7; counts[c.rank()]], &mut all, &counts);
+                    let counts = [call, 2];
+                    let mut all = vec![0; call + 2];
+                    let mine = vec![7; counts[half.rank()]];
+                    half.all_gather_varied_into(&mine, &mut all, &counts);
+                }
+            });
+        }
+    });
+}
+
+// ---- Operators ----
+
+/// An operator of which there are two types, both "kind".
+struct Kind<const N: usize>;
+
+impl<const N: usize> op::Operator<u64> for Kind<N> {
+    const NAME: &'static str = "kind";
+    const COMMUTATIVE: bool = true;
+
+    fn combine(&self, a: u64, b: u64) -> u64 {
+        a + b * N as u64
+    }
+}
+
+fn combined(c: &mut Comm, call: usize, n: usize, op: impl op::Operator<u64>) {
+    let p = c.size();
+    let (mut x, all) = (vec![1; n], vec![1; n * p]);
+    match call {
+        0 => c.all_reduce(&mut x, op),
+        1 => c.reduce(&mut x, op, 1),
+        2 => c.scan(&mut x, op),
+        3 => c.exclusive_scan(&mut x, op),
+        4 => c.reduce_scatter_into(&all, &mut x, op),
+        5 => c.reduce_scatter_varied_into(&all, &mut x, &vec![n; p], op),
+        6 => c.all_reduce_while(&mut x, op, || ()),
+        7 => drop(c.fixed_reduce(&x, op, c.rank() * n)),
+        8 => c.with_order(Order::Fixed).all_reduce(&mut x, op),
+        9 => c.with_order(Order::Fixed).reduce(&mut x, op, 0),
+        10 => c.with_order(Order::Fixed).reduce_scatter_into(&all, &mut x, op),
+        _ => c.hypercube().all_reduce(&mut x, op),
+    }
+}
+
+#[test]
+fn operators_of_two_types() {
+    watched(|| {
+        for p in [2, 3, 5] {
+            let team = team(p);
+            for (call, n) in (0..12).flat_map(|call| [1, 10, 5000].map(|n| (call, n))) {
+                let error = failure(team.run(|c| match c.rank() {
+                    0 => combined(c, call, n, Kind::<1>),
+                    _ => combined(c, call, n, Kind::<2>),
+                }));
+                let text = error.to_string();
+                assert!(matches!(error, Error::Mismatch { .. }), "{call} {n}: {text}");
+                let words = "operators of two types: expected ";
+                assert!(text.contains(words) && text.contains("Kind<1>"), "{call} {n}: {text}");
+                let error = failure(team.run(|c| match c.rank() {
+                    0 => combined(c, call, n, op::commutative(|a: u64, b: u64| a + b)),
+                    _ => combined(c, call, n, op::commutative(|a: u64, b: u64| a * b)),
+                }));
+                let text = error.to_string();
+                assert!(matches!(error, Error::Mismatch { .. }), "{call} {n}: {text}");
+                assert!(text.contains("operators of two types, both named"), "{call} {n}: {text}");
+                check_usable(&team, 1);
+            }
+            // One closure, whatever it has captured and for however long.
+            let run = team.run(|c| {
+                let own = (c.rank() as u64, 1);
+                let op = op::commutative(|a: u64, b: u64| a + b * own.1);
+                (0..12).for_each(|call| combined(c, call, 3, op));
+            });
+            run.unwrap();
+        }
     });
 }

@@ -71,6 +71,7 @@ fn explain(e: &Error) -> Result<(), Failure> {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let names: Vec<String> = Cli::command()
                 .get_subcommands()
+                .filter(|command| !command.is_hide_set())
                 .map(|command| command.get_name().to_string())
                 .collect();
             let names = names.join(", ");

@@ -9,6 +9,7 @@ mod calibrate;
 mod cli;
 mod command;
 mod failure;
+mod file;
 mod ground;
 mod interrupt;
 mod matrix;

@@ -1,10 +1,13 @@
-//! `phalanx soak` checks what it says it checks: a run that leaves nothing behind passes, and one that loses
-//! two hundred bytes in every script does not.
+//! `phalanx soak` checks what it says it checks: a run that leaves nothing behind passes, and one
+//! that loses two hundred bytes in every script does not; nor does one that crawls. The load that
+//! it makes is there, in the group that was asked for, and never outlives it.
 //!
 //! Programs of their own: the count is the process's, and other tests allocate, too.
 #![cfg(target_os = "linux")]
 
-use std::process::{Command, Output};
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Three teams and a part of a fourth. The time is a bound for a machine that does other things.
 fn soak(more: &[&str]) -> Output {
@@ -33,4 +36,125 @@ fn a_small_leak_is_found() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("the heap has grown from") && text.contains("seed 5"), "{text}");
+}
+
+#[test]
+fn a_crawl_is_found() {
+    // Every run is made again five times and sleeps for 80 ms or more; that is more than 20 ms and
+    // eight times the vectors of four calls.
+    let output = soak(&["--crawl", "20000"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("a run crawls") && text.contains("5 times in a row"), "{text}");
+    assert!(text.contains("again with: phalanx soak -p 2 --seed"), "{text}");
+}
+
+#[test]
+fn wrong_loads_are_told() {
+    for (args, wanted) in [
+        (["--load", "65"], "'65' is no number of busy processes; 0 to 64 are"),
+        (["--load", "some"], "'some' is no number of busy processes"),
+        (["--load-group", "smae"], "did you mean same? accepted are same, other"),
+    ] {
+        let output = soak(&args);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted), "{text}");
+    }
+}
+
+/// A process as `/proc` shows it.
+#[derive(Debug)]
+struct Process {
+    id: u32,
+    parent: u32,
+    session: u32,
+    /// Clock ticks of work.
+    ticks: u64,
+}
+
+impl Process {
+    /// Nothing if it has gone, or has ended and waits to be buried.
+    fn read(id: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name, in parentheses, may have anything in it.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |i: usize| fields[i].parse::<u64>().ok();
+        let is_busy = fs::read_to_string(format!("/proc/{id}/cmdline")).ok()?.contains("busy");
+        (!matches!(fields[0], "Z" | "X") && is_busy).then_some(())?;
+        Some(Process {
+            id,
+            parent: number(1)? as u32,
+            session: number(3)? as u32,
+            ticks: number(11)? + number(12)?,
+        })
+    }
+
+    /// The busy processes of `parent`.
+    fn load_of(parent: u32) -> Vec<Self> {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        ids.filter_map(Process::read).filter(|process| process.parent == parent).collect()
+    }
+}
+
+/// Looks until there is something to see; in vain for a time that no machine needs.
+fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what}: not within two minutes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A soak beside two busy processes, and those.
+fn loaded(group: &str, more: &[&str]) -> (Child, Vec<Process>) {
+    let soak = Command::new(env!("CARGO_BIN_EXE_phalanx"))
+        .args(["soak", "-p", "2", "--load", "2", "--load-group", group])
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let load = until("the load", || {
+        let load = Process::load_of(soak.id());
+        // Each works, and has had the time to move to its group.
+        (load.len() == 2 && load.iter().all(|process| process.ticks > 5)).then_some(load)
+    });
+    (soak, load)
+}
+
+fn is_gone(load: &[Process]) {
+    until("the end of the load", || {
+        load.iter().all(|process| Process::read(process.id).is_none()).then_some(())
+    });
+}
+
+#[test]
+fn the_load_is_there_and_goes_with_the_soak() {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let after_name = stat.rsplit_once(')').unwrap().1;
+    let session: u32 = after_name.split_whitespace().nth(3).unwrap().parse().unwrap();
+    for group in ["same", "other"] {
+        let (mut soak, load) = loaded(group, &["--seconds", "2"]);
+        for process in &load {
+            assert_eq!(process.session == session, group == "same", "{process:?} of {session}");
+        }
+        // However it ends: whether its runs were quick enough is not asked here.
+        soak.wait().unwrap();
+        is_gone(&load);
+    }
+}
+
+#[test]
+fn the_load_goes_when_the_soak_is_killed() {
+    for group in ["same", "other"] {
+        let (mut soak, load) = loaded(group, &["--seconds", "1000"]);
+        soak.kill().unwrap();
+        soak.wait().unwrap();
+        is_gone(&load);
+    }
 }

@@ -10,16 +10,18 @@ use std::hash::{Hash, Hasher};
 const WORDS: usize = 256;
 
 impl Narrow<'_> {
-    /// What must be equal on all nodes, in 128 bits. Nodes run the same program
-    /// (that is compared when a job begins), so the element's `TypeId`, itself such
-    /// a hash, is the same on all.
+    /// What must be equal on all nodes, in 128 bits; of counts that is a digest, which on
+    /// a node are compared in full. Nodes run the same program (that is compared when a job
+    /// begins), so the `TypeId`s of element and operator, themselves such hashes, are the same on
+    /// all.
     fn digest(&self) -> [u64; 2] {
         let call = &self.call;
         [0u64, 1].map(|seed| {
             // SipHash with constant keys.
             let mut h = DefaultHasher::new();
             seed.hash(&mut h);
-            (call.sig().call, call.sig().element, call.sig().operator).hash(&mut h);
+            let sig = call.sig();
+            (sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut h);
             (call.parameter(), call.len(), call.is_commutative()).hash(&mut h);
             (self.comm.order, self.wide().calls).hash(&mut h);
             match call.cut() {

@@ -148,7 +148,7 @@ impl Comm {
     /// The end of a run on several nodes: compares with the others that it is
     /// theirs, too, and that every message was received.
     pub(crate) fn end_wide(&mut self, at: &'static Location<'static>) {
-        static SIG: Sig = Sig::of::<()>("the end of the closure", "", "");
+        static SIG: Sig = Sig::of::<()>("the end of the closure", "");
         if !self.is_wide() || !self.admit(&SIG, at) {
             return;
         }
@@ -208,9 +208,7 @@ impl Comm {
             _ => &[],
         };
         let fields = [&[call.parameter(), call.len()][..], counts].concat();
-        let fabric = self.port.fabric();
-        let records = fabric.world().records(fabric.member(self.port.rank()));
-        self.salt = Some(records.varied(&fields, std::iter::empty()));
+        self.salt = Some(self.port.varied(&fields, std::iter::empty()));
         Narrow { comm: self, wide, call: *call }
     }
 

@@ -77,7 +77,7 @@ impl Comm {
             made = self.make_groups(&*net, &several);
         }
         let handed = [Handed(&raw const made)];
-        static SIG: Sig = Sig::of::<Handed>("split", "", "");
+        static SIG: Sig = Sig::of::<Handed>("split", "");
         let at = Location::caller();
         let own = self.with_root_here(&SIG, at, &handed, 0, |handed| {
             // SAFETY: the leader's list, which it keeps until this closure has

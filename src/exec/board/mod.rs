@@ -108,8 +108,7 @@ impl<'a> Parts<'a> {
     }
 
     /// As a peer of the same call, which shows its counts at `at`, cuts: what
-    /// is compared between ranks is a hash of the counts, and no ground to write
-    /// on.
+    /// the fingerprint has of the counts is a digest, and no ground to write on.
     ///
     /// # Safety
     /// If the blocks vary, `at` is another rank's [`shown`](Parts::shown) of the

@@ -19,9 +19,10 @@ struct Own<'a> {
     slots: *mut u8,
 }
 
-/// Bytes between one partial result and the next.
+/// Bytes between one partial result and the next, which is aligned like the
+/// first: an element of no size may ask for more than a block.
 fn slot(kernel: &Kernel<'_>) -> usize {
-    BLOCK.max(kernel.size())
+    BLOCK.max(kernel.size()).next_multiple_of(kernel.align())
 }
 
 /// Bytes of scratch memory that a reduction over `p` ranks needs: a block for

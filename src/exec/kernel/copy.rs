@@ -4,7 +4,7 @@
 //! Zen 3 to 5 takes 2 to 13 times as long where the destination begins at, or a few
 //! bytes after, the source's place in its page. Vectors that come from `mmap`
 //! all begin at the same place of a page. A loop of vector moves does not care,
-//! and is never slower (`DESIGN.md`, "Measured").
+//! and is never slower (docs/measurements.md).
 
 /// Below this `memcpy` is as good.
 #[cfg(all(target_arch = "x86_64", not(any(miri, plain_copies))))]

@@ -20,18 +20,38 @@
 //! posts of step `k`; so the ranks that are least far can always go on.
 
 use super::actions::{Action, Memory, Piece, Place, Plan, Target};
+use super::regions::{Free, Regions};
 use crate::exec::Cut;
 use crate::mailbox::EAGER;
 use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Share, Step};
 use std::collections::HashMap;
 
 /// A post that its receiver may still be reading from.
+#[derive(Clone, Copy)]
 struct Reader {
-    piece: Piece,
     peer: usize,
     /// Number of the message to `peer`, counted from 1 within the plan.
     number: u32,
     step: usize,
+}
+
+/// What is known of a memory that the plan writes.
+#[derive(Default)]
+struct Room {
+    /// How many of the blocks that the rank holds are there.
+    held: Regions<u32>,
+    /// Who may be reading, in the order of posts. Some may have been settled since.
+    readers: Regions<Vec<Reader>>,
+}
+
+/// Of a list of lengths: where each begins.
+fn starts(counts: &[usize]) -> Vec<usize> {
+    let next = |at: &mut usize, n: &usize| {
+        let begin = *at;
+        *at += n;
+        Some(begin)
+    };
+    counts.iter().scan(0, next).collect()
 }
 
 /// What the rest of the schedule does with a block.
@@ -50,18 +70,52 @@ struct Binder<'a> {
     /// Where every block is that the rank holds.
     held: HashMap<usize, Place>,
     future: HashMap<usize, Future>,
-    readers: Vec<Reader>,
+    output: Room,
+    scratch: Room,
     /// Messages posted so far, by peer.
     posted: HashMap<usize, u32>,
-    /// Free scratch memory: offset and length, in order of offset.
-    free: Vec<(usize, usize)>,
+    /// The latest of those that is known to have been read, by peer.
+    settled: HashMap<usize, u32>,
+    /// Free scratch memory..
+    free: Free,
+    /// ..and what will be free when the step is over: it was posted in it.
+    free_later: Vec<(usize, usize)>,
+    /// Where blocks begin, if they vary: those sent, of an all-to-all, and those received.
+    starts: [Vec<usize>; 2],
+    /// Blocks handled.
+    blocks: u64,
     plan: Plan,
 }
+
+/// What is done before somebody is asked whether to go on: a millisecond's work.
+const UNASKED: u64 = 10_000;
 
 /// Binds `rank`'s part of `schedule` to data cut by `cut`, of elements of
 /// `element` bytes.
 pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usize) -> Plan {
-    let steps: Vec<Step> = (0..schedule.steps()).map(|k| schedule.step(k, rank)).collect();
+    bind_while(schedule, rank, cut, element, &mut || true).expect("nobody has stopped it")
+}
+
+/// The same, for as long as `go_on` says so, which is asked now and then. In
+/// O(n log n) for n blocks sent and received.
+pub(crate) fn bind_while(
+    schedule: &Schedule,
+    rank: usize,
+    cut: Cut<'_>,
+    element: usize,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Plan> {
+    bind_counted(schedule, rank, cut, element, go_on).map(|(plan, _)| plan)
+}
+
+/// The same, with a count of what was done.
+fn bind_counted(
+    schedule: &Schedule,
+    rank: usize,
+    cut: Cut<'_>,
+    element: usize,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<(Plan, u64)> {
     let mut binder = Binder {
         contract: schedule.contract(),
         rank,
@@ -69,9 +123,18 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usiz
         element,
         held: HashMap::new(),
         future: HashMap::new(),
-        readers: Vec::new(),
+        output: Room::default(),
+        scratch: Room::default(),
         posted: HashMap::new(),
-        free: Vec::new(),
+        settled: HashMap::new(),
+        free: Free::default(),
+        free_later: Vec::new(),
+        starts: match cut {
+            Cut::Varied(counts) => [starts(counts), Vec::new()],
+            Cut::Pairs { send, recv } => [starts(send), starts(recv)],
+            Cut::Vector(_) | Cut::Equal(_) => [Vec::new(), Vec::new()],
+        },
+        blocks: 0,
         plan: Plan {
             actions: Vec::new(),
             pieces: Vec::new(),
@@ -81,6 +144,23 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usiz
             output: 0,
         },
     };
+    let mut asked = 0;
+    let mut may_go_on = |work: u64| {
+        if work < asked + UNASKED {
+            return true;
+        }
+        asked = work;
+        go_on()
+    };
+    let mut steps: Vec<Step> = Vec::with_capacity(schedule.steps());
+    let mut made = 0;
+    for k in 0..schedule.steps() {
+        steps.push(schedule.step(k, rank));
+        made += 1;
+        if !may_go_on(made) {
+            return None;
+        }
+    }
     binder.foresee(&steps);
     binder.begin();
     for (k, step) in steps.iter().enumerate() {
@@ -92,9 +172,16 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usiz
             binder.take(k, recv);
         }
         binder.bury(k, step, false);
+        for (offset, len) in std::mem::take(&mut binder.free_later) {
+            binder.free.give(offset..offset + len);
+        }
+        if !may_go_on(made + binder.work()) {
+            return None;
+        }
     }
     binder.end(steps.len());
-    binder.plan
+    let work = made + binder.work();
+    Some((binder.plan, work))
 }
 
 /// What `rank` posts in a step: its messages, and what it keeps for itself
@@ -110,6 +197,47 @@ fn blocks(runs: &[Run]) -> impl Iterator<Item = usize> + '_ {
 }
 
 impl Binder<'_> {
+    /// Blocks handled, and parts of memory looked at.
+    fn work(&self) -> u64 {
+        let looks = |room: &Room| room.held.looks + room.readers.looks;
+        self.blocks + looks(&self.output) + looks(&self.scratch) + self.free.looks
+    }
+
+    /// The memory of `at`, if it is one that the plan writes.
+    fn room_of(&mut self, memory: Memory) -> Option<&mut Room> {
+        match memory {
+            Memory::Input => None,
+            Memory::Output => Some(&mut self.output),
+            Memory::Scratch => Some(&mut self.scratch),
+        }
+    }
+
+    /// Block `b` is at `at` from now on; returns where it was.
+    fn hold(&mut self, b: usize, at: Place) -> Option<Place> {
+        let len = self.len(b);
+        let old = self.held.insert(b, at);
+        if old == Some(at) {
+            return old;
+        }
+        if let Some(old) = old {
+            self.vacate(old, len);
+        }
+        if let Some(room) = self.room_of(at.memory) {
+            room.held.enter(at.offset..at.offset + len, |n| *n += 1);
+        }
+        old
+    }
+
+    /// A block that was there is gone.
+    fn vacate(&mut self, at: Place, len: usize) {
+        if let Some(room) = self.room_of(at.memory) {
+            room.held.retain(at.offset..at.offset + len, |n| {
+                *n -= 1;
+                *n > 0
+            });
+        }
+    }
+
     /// Offset and length of block `b` in the memory in which its kind of block
     /// is laid out.
     fn extent(&self, b: usize, home: bool) -> (usize, usize) {
@@ -132,7 +260,7 @@ impl Binder<'_> {
                     Cut::Equal(m) => return (index * m, m),
                     Cut::Pairs { send, recv } => {
                         let counts = if home { recv } else { send };
-                        return (counts[..index].iter().sum(), counts[index]);
+                        return (self.starts[usize::from(home)][index], counts[index]);
                     }
                     _ => unreachable!("an all-to-all is cut into pairs"),
                 }
@@ -146,7 +274,7 @@ impl Binder<'_> {
         let whole = share == Share::Blocks;
         let offset = match self.cut {
             _ if !whole => 0,
-            Cut::Varied(counts) => counts[..index].iter().sum(),
+            Cut::Varied(_) => self.starts[0][index],
             _ => index * len,
         };
         (offset, len)
@@ -203,7 +331,7 @@ impl Binder<'_> {
         let memory = if self.in_place() { Memory::Output } else { Memory::Input };
         for b in blocks(&self.contract.initial(self.rank)) {
             let offset = self.extent(b, false).0;
-            self.held.insert(b, Place { memory, offset });
+            self.hold(b, Place { memory, offset });
         }
         // What already has its final content goes home at once, so that it is
         // next to what joins it there, and messages stay in one piece.
@@ -260,13 +388,14 @@ impl Binder<'_> {
         } else if len > 0 {
             self.plan.actions.push(Action::Copy { from, to, len });
         }
-        self.held.insert(b, to);
+        self.hold(b, to);
     }
 
     fn post(&mut self, step: usize, peer: usize, runs: &[Run]) {
         let first = self.plan.pieces.len();
         let mut total = 0;
         for b in blocks(runs) {
+            self.blocks += 1;
             let len = self.len(b);
             let at = *self.held.get(&b).unwrap_or_else(|| {
                 panic!("rank {} sends block {b} in step {step} and does not hold it", self.rank)
@@ -282,8 +411,13 @@ impl Binder<'_> {
         *number += 1;
         let number = *number;
         if total * self.element > EAGER {
-            let pieces = self.plan.pieces[first..].iter();
-            self.readers.extend(pieces.map(|&piece| Reader { piece, peer, number, step }));
+            for i in first..self.plan.pieces.len() {
+                let Piece { at, len } = self.plan.pieces[i];
+                if let Some(room) = self.room_of(at.memory) {
+                    let reader = Reader { peer, number, step };
+                    room.readers.enter(at.offset..at.offset + len, |all| all.push(reader));
+                }
+            }
         }
         let pieces = first..self.plan.pieces.len();
         self.plan.actions.push(Action::Post { peer, pieces, len: total });
@@ -295,6 +429,7 @@ impl Binder<'_> {
         let mut skip = 0;
         let mut room = self.room(step, recv, total);
         for b in blocks(&recv.blocks) {
+            self.blocks += 1;
             let len = self.len(b);
             self.target(step, b, skip, len, recv.mode, &mut room);
             skip += len;
@@ -361,9 +496,9 @@ impl Binder<'_> {
         if len > 0 {
             self.plan.targets.push(Target { skip, len, to, own: own.unwrap_or(to), mode });
         }
-        self.held.insert(b, to);
+        self.hold(b, to);
         if let Some(old) = old.filter(|&o| o != to) {
-            self.release(old, len);
+            self.release(step, old, len);
         }
     }
 
@@ -388,29 +523,53 @@ impl Binder<'_> {
 
     /// Whether block `b` may be written to `at` in step `step`, perhaps after
     /// settling earlier posts.
-    fn may_write(&self, step: usize, b: usize, at: Place, len: usize) -> bool {
-        let piece = Piece { at, len };
-        let posted_now = self.readers.iter().any(|r| r.step == step && r.piece.overlaps(&piece));
-        let occupied = self.in_place()
+    fn may_write(&mut self, step: usize, b: usize, at: Place, len: usize) -> bool {
+        let range = at.offset..at.offset + len;
+        let in_place = self.in_place();
+        let own = self.held.get(&b).filter(|own| own.memory == at.memory).map(|own| own.offset);
+        let own = own.map_or(0..0, |own| own..own + len);
+        let Some(room) = self.room_of(at.memory) else { return false };
+        // Nobody has settled a post of this step yet, and the last one is the latest.
+        let is_of_step = |all: &[Reader]| all.last().is_some_and(|last| last.step == step);
+        let posted_now = room.readers.any(range.clone(), |_, all| is_of_step(all));
+        let occupied = in_place
             && at.memory == Memory::Output
-            && self.held.iter().any(|(&other, &place)| {
-                other != b && Piece { at: place, len: self.len(other) }.overlaps(&piece)
-            });
+            && room.held.any(range, |start, &n| n > u32::from(own.contains(&start)));
         !posted_now && !occupied
     }
 
     fn settle_before_writing(&mut self, piece: Piece, step: usize) {
-        let mut last: HashMap<usize, u32> = HashMap::new();
-        for r in self.readers.iter().filter(|r| r.step < step && r.piece.overlaps(&piece)) {
-            let n = last.entry(r.peer).or_default();
-            *n = r.number.max(*n);
-        }
-        let mut last: Vec<_> = last.into_iter().collect();
+        let Binder { output, scratch, settled, posted, plan, .. } = self;
+        let readers = match piece.at.memory {
+            Memory::Input => return,
+            Memory::Output => &mut output.readers,
+            Memory::Scratch => &mut scratch.readers,
+        };
+        // What is settled leaves the list here, each post once for each of its parts.
+        let mut last: Vec<(usize, u32)> = Vec::new();
+        let mut seen = 0;
+        readers.retain(piece.at.offset..piece.at.offset + piece.len, |all| {
+            seen += all.len() as u64;
+            all.retain(|r| {
+                if r.step >= step {
+                    return true;
+                }
+                if settled.get(&r.peer).is_none_or(|&number| r.number > number) {
+                    last.push((r.peer, r.number));
+                }
+                false
+            });
+            !all.is_empty()
+        });
+        readers.looks += seen;
         last.sort_unstable();
-        for (peer, number) in last {
-            let back = self.posted[&peer] - number;
-            self.plan.actions.push(Action::Settle { peer, back });
-            self.readers.retain(|r| r.peer != peer || r.number > number);
+        for (i, &(peer, number)) in last.iter().enumerate() {
+            if last.get(i + 1).is_some_and(|next| next.0 == peer) {
+                continue; // Not the latest to that peer.
+            }
+            let back = posted[&peer] - number;
+            plan.actions.push(Action::Settle { peer, back });
+            settled.insert(peer, number);
         }
     }
 
@@ -432,24 +591,16 @@ impl Binder<'_> {
                 && !to_combine
                 && let Some(place) = self.held.remove(&b)
             {
-                self.release(place, self.len(b));
+                let len = self.len(b);
+                self.vacate(place, len);
+                self.release(k, place, len);
             }
         }
     }
 
     fn allocate(&mut self, step: usize, len: usize) -> usize {
-        let fits = self.free.iter().position(|&(offset, room)| {
-            let piece = Piece { at: Place { memory: Memory::Scratch, offset }, len };
-            room >= len && !self.readers.iter().any(|r| r.step == step && r.piece.overlaps(&piece))
-        });
-        match fits {
-            Some(i) => {
-                let (offset, room) = self.free[i];
-                if room == len {
-                    self.free.remove(i);
-                } else {
-                    self.free[i] = (offset + len, room - len);
-                }
+        match self.free.take(len) {
+            Some(offset) => {
                 let at = Place { memory: Memory::Scratch, offset };
                 self.settle_before_writing(Piece { at, len }, step);
                 offset
@@ -462,26 +613,22 @@ impl Binder<'_> {
         }
     }
 
-    fn release(&mut self, place: Place, len: usize) {
+    /// No block is at `place` any more, unless another one is.
+    fn release(&mut self, step: usize, place: Place, len: usize) {
         if place.memory != Memory::Scratch || len == 0 {
             return;
         }
-        let still_used = self.held.iter().any(|(&b, &p)| {
-            let piece = Piece { at: place, len };
-            Piece { at: p, len: self.len(b) }.overlaps(&piece)
-        });
-        if still_used {
+        let range = place.offset..place.offset + len;
+        let Room { held, readers } = &mut self.scratch;
+        if held.any(range.clone(), |_, _| true) {
             return;
         }
-        let i = self.free.partition_point(|&(offset, _)| offset < place.offset);
-        self.free.insert(i, (place.offset, len));
-        if i + 1 < self.free.len() && self.free[i].0 + self.free[i].1 == self.free[i + 1].0 {
-            self.free[i].1 += self.free[i + 1].1;
-            self.free.remove(i + 1);
-        }
-        if i > 0 && self.free[i - 1].0 + self.free[i - 1].1 == self.free[i].0 {
-            self.free[i - 1].1 += self.free[i].1;
-            self.free.remove(i);
+        // A post of this step cannot be settled in it.
+        let is_of_step = |all: &[Reader]| all.last().is_some_and(|last| last.step == step);
+        if readers.any(range.clone(), |_, all| is_of_step(all)) {
+            self.free_later.push((place.offset, len));
+        } else {
+            self.free.give(range);
         }
     }
 }
@@ -489,3 +636,93 @@ impl Binder<'_> {
 /// The block that a scan ends with; named here so that the layout above and
 /// the schedules cannot drift apart unnoticed.
 const _: () = assert!(RESULT == 1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Algorithm, Request};
+
+    /// Blocks that `rank` sends and receives, and what binding them took.
+    fn counted(algorithm: Algorithm, request: &Request, rank: usize, cut: Cut<'_>) -> (u64, u64) {
+        let schedule = algorithm.schedule(request).unwrap();
+        let handled = |step: Step| {
+            let sent = posts(rank, &step).flat_map(|(_, runs)| blocks(runs)).count();
+            let taken = step.recvs.iter().map(|r| blocks(&r.blocks).count() + r.also.len());
+            sent + taken.sum::<usize>()
+        };
+        let n: usize = (0..schedule.steps()).map(|k| handled(schedule.step(k, rank))).sum();
+        // Elements so large that nothing is copied by its sender.
+        let element = crate::mailbox::EAGER + 1;
+        let (_, work) = bind_counted(&schedule, rank, cut, element, &mut || true).unwrap();
+        (n as u64, work)
+    }
+
+    /// The work for a block, and a little for each rank, is bounded; it does not grow with the
+    /// number of blocks.
+    #[test]
+    fn work_grows_with_the_blocks() {
+        let mut looked = 0;
+        for &algorithm in Algorithm::ALL {
+            for &operation in algorithm.operations() {
+                for p in [16, 64, 256] {
+                    let request = Request::new(operation, p).root(p / 3).shift(1);
+                    if algorithm.schedule(&request).is_err() {
+                        continue;
+                    }
+                    let cut = match operation {
+                        Operation::AllGather
+                        | Operation::ReduceScatter
+                        | Operation::Scatter
+                        | Operation::Gather
+                        | Operation::AllToAll => Cut::Equal(2),
+                        _ => Cut::Vector(3 * p),
+                    };
+                    for rank in [0, p / 3, p - 1] {
+                        let (n, work) = counted(algorithm, &request, rank, cut);
+                        looked += 1;
+                        let most = 12 * (n + p as u64);
+                        assert!(work <= most, "{algorithm} p={p} {rank}: {work} for {n} blocks");
+                    }
+                }
+            }
+        }
+        assert!(looked > 300, "{looked}");
+    }
+
+    /// A pipelined chain with a segment for each element, which took minutes.
+    #[test]
+    fn twice_as_many_segments_are_twice_the_work() {
+        for (algorithm, operation) in
+            [(Algorithm::BC_CHAIN, Operation::Broadcast), (Algorithm::RED_CHAIN, Operation::Reduce)]
+        {
+            for rank in 0..4 {
+                let work = |segments: usize| {
+                    let request = Request::new(operation, 4).segments(segments);
+                    counted(algorithm, &request, rank, Cut::Vector(segments)).1
+                };
+                let (once, twice) = (work(20_000), work(40_000));
+                assert!(twice <= 2 * once + once / 10, "{algorithm}: {once}, {twice}");
+                assert!(once < 20_000 * 20, "{algorithm}: {once}");
+            }
+        }
+    }
+
+    /// Whoever binds asks now and then, and ends when told so.
+    #[test]
+    fn binding_can_be_stopped() {
+        let request = Request::new(Operation::Broadcast, 4).segments(100_000);
+        let schedule = Algorithm::BC_CHAIN.schedule(&request).unwrap();
+        let mut asked = 0;
+        let mut bind = |answers: usize| {
+            asked = 0;
+            let go_on = &mut || {
+                asked += 1;
+                asked <= answers
+            };
+            (bind_while(&schedule, 1, Cut::Vector(100_000), 2000, go_on).is_some(), asked)
+        };
+        assert_eq!((bind(0), bind(3)), ((false, 1), (false, 4)));
+        let (done, asked) = bind(usize::MAX);
+        assert!(done && asked > 20, "asked {asked} times");
+    }
+}

@@ -9,13 +9,14 @@ mod actions;
 mod bind;
 mod cache;
 mod hazard;
+mod regions;
 #[cfg(test)]
 mod verify;
 
 pub use hazard::{Hazard, check_hazards};
 
 pub(crate) use actions::Plan;
-pub(crate) use bind::bind;
+pub(crate) use bind::bind_while;
 pub(crate) use cache::{Key, Plans};
 
 use super::call::{Call, Memory as Data};

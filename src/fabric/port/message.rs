@@ -196,7 +196,7 @@ impl Port {
     fn await_more_room(&mut self, peer: usize) -> Result<(), Stop> {
         // Not so often that the peer has to fetch the line back for each
         // message that it acknowledges.
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         for _ in 0..self.looks / 16 {
             if self.peers[peer].link().can_post() {
                 return Ok(());

@@ -2,7 +2,9 @@
 //! that may have to wait. One port per rank and communicator; it is used by
 //! one thread at a time (`&mut`), and in a team's run only by the rank's own.
 
+use super::counts::OwnCounts;
 use super::record::{Call, Records};
+use super::shape::Shape;
 use super::sig::{Check, Kind, Params, Sig};
 use super::words::{Fabric, Seat};
 use super::world::Line;
@@ -73,6 +75,10 @@ pub(crate) struct Port {
     calls: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
+    /// Counts of varied blocks, as this rank gave them last..
+    counts: OwnCounts,
+    /// ..and their shape.
+    varied: Shape,
     /// The call that has a notice on this rank's board which peers may still
     /// be using, or in which this rank may be using theirs.
     open: Option<u64>,
@@ -84,6 +90,7 @@ pub(crate) struct Port {
 }
 
 /// A call that has begun, and is not on record yet.
+#[derive(Clone, Copy)]
 #[must_use = "a call goes on record"]
 pub(crate) struct Begun {
     number: u64,
@@ -93,7 +100,7 @@ pub(crate) struct Begun {
     params: Params,
 }
 
-static NO_CALL: Sig = Sig::of::<()>("no call", "", "");
+static NO_CALL: Sig = Sig::of::<()>("no call", "");
 
 impl Port {
     /// # Safety
@@ -140,6 +147,8 @@ impl Port {
             debts: Vec::new(),
             calls: u64::from(start),
             unsent: 0,
+            counts: OwnCounts::default(),
+            varied: Shape::NONE,
             open: None,
             sig: &NO_CALL,
             check: Check(0),
@@ -293,6 +302,39 @@ impl Port {
     /// What [`keep_in_mind`](Port::keep_in_mind) was told so far.
     pub(crate) fn unsent(&self) -> u64 {
         self.unsent
+    }
+
+    /// The shape of this rank's next call, which has varied blocks of `counts`,
+    /// perhaps on a mesh. Once that call is on record, and before it waits for anybody, they
+    /// are to be [compared](Port::compare_counts).
+    pub(crate) fn varied(
+        &mut self,
+        counts: &[usize],
+        extents: impl Iterator<Item = usize> + Clone,
+    ) -> Shape {
+        let all = counts.iter().copied().chain(extents.clone());
+        if self.counts.say(all.clone()) {
+            self.varied = Shape::of_counts(self.counts.number, all);
+        }
+        let records = self.fabric.world().records(self.fabric.member(self.rank));
+        records.varied(self.varied, counts, extents);
+        self.varied
+    }
+
+    /// Whether the latest counts have yet to be compared with those of the other ranks.
+    #[inline(always)]
+    pub(crate) fn has_new_counts(&self) -> bool {
+        !self.counts.is_compared()
+    }
+
+    /// Compares the latest counts with the other ranks', in full. Does not wait.
+    #[cold]
+    pub(crate) fn compare_counts(&mut self) -> Result<(), Stop> {
+        let (rank, size) = (self.rank, self.size());
+        self.fabric.counts().compare(&mut self.counts, rank, size).map_err(|(peer, theirs)| {
+            let what = format!("counts: expected {:?}, got {theirs:?}", self.counts.latest());
+            Stop::Differs { peer, what }
+        })
     }
 
     /// Starts a collective call, and puts it on record.

@@ -2,6 +2,7 @@
 
 use super::{CLOSED, Peer, Port};
 use crate::mailbox::Header;
+use crate::sync::Instant;
 use crate::wait::{Patience, Pause};
 
 /// Looks at the awaited word before anything else is considered; free, since
@@ -9,13 +10,13 @@ use crate::wait::{Patience, Pause};
 /// longer (one to two microseconds) before the wait is announced: an
 /// announcement is a line that the awaited rank's own waits would read, and
 /// so costs transfers on exchanges between distant cores.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) const FEW_LOOKS: u32 = 64;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) const MANY_LOOKS: u32 = 1000;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) const FEW_LOOKS: u32 = 1;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) const MANY_LOOKS: u32 = 1;
 
 /// Why a wait ended without what it was for. The caller must quiesce.
@@ -109,6 +110,31 @@ impl Port {
         };
         world.end_wait(me);
         result
+    }
+
+    /// Does `work`, which may take long and waits for nobody: the preparation of a call that is on
+    /// record. Reports say so meanwhile; the work asks now and then whether to
+    /// go on, and gives up (by none) if the run is over or the deadline has passed.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn preparing<R>(
+        &self,
+        work: impl FnOnce(&mut dyn FnMut() -> bool) -> Option<R>,
+    ) -> Result<R, Stop> {
+        let (world, me) = (self.fabric.world(), self.fabric.member(self.rank));
+        let since = world.deadline().map(|limit| (Instant::now(), limit));
+        world.set_preparing(me, true);
+        let result = work(&mut || {
+            if world.is_poisoned(self.run) {
+                return false;
+            }
+            let over = since.is_some_and(|(since, limit)| since.elapsed() >= limit);
+            if over {
+                world.give_up(me, me, self.run);
+            }
+            !over
+        });
+        world.set_preparing(me, false);
+        result.ok_or(Stop::Poisoned)
     }
 
     /// Gives up: ends the run for everybody, declares this rank gone, and

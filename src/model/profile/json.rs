@@ -38,16 +38,11 @@ const STAR: &str = "star_below";
 const MOST_BYTES: u64 = 16 << 20;
 
 pub(super) fn read(path: &Path) -> Result<Profile, ProfileError> {
-    let refuse = |what: String| ProfileError::new(what).of(path);
-    let about = std::fs::metadata(path).map_err(|e| refuse(format!("it cannot be read: {e}")))?;
-    if !about.is_file() {
-        return Err(refuse("it cannot be read: it is no file".to_string()));
-    }
-    if about.len() > MOST_BYTES {
-        return Err(refuse(format!("{} bytes are more than any profile needs", about.len())));
-    }
-    let text =
-        std::fs::read_to_string(path).map_err(|e| refuse(format!("it cannot be read: {e}")))?;
+    let refuse = |what: &dyn std::fmt::Display| {
+        ProfileError::new(format!("it cannot be read: {what}")).of(path)
+    };
+    let bytes = crate::file::read(path, MOST_BYTES).map_err(|what| refuse(&what))?;
+    let text = String::from_utf8(bytes).map_err(|e| refuse(&e))?;
     parse(&text).map_err(|e| e.of(path))
 }
 

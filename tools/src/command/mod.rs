@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod bench;
+mod busy;
 mod calibrate;
 mod check;
 mod cost;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Bandwidth(bandwidth::Bandwidth),
     Diff(diff::DiffArgs),
     Calibrate(calibrate::Calibrate),
+    Busy(busy::Busy),
 }
 
 impl Command {
@@ -56,6 +58,7 @@ impl Command {
             Command::Bandwidth(bandwidth) => bandwidth.run(),
             Command::Diff(diff) => diff.run(),
             Command::Calibrate(calibrate) => calibrate.run(),
+            Command::Busy(busy) => busy.run(),
         }
     }
 }

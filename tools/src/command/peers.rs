@@ -135,7 +135,7 @@ impl Peers {
         let machine = Machine::this().map_err(Failure::run)?;
         let mut found = Found::default();
         if let Some(path) = self.raw.as_ref().filter(|path| path.exists()) {
-            let text = fs::read_to_string(path).map_err(|e| unreadable(path, &e))?;
+            let text = crate::file::text(path).map_err(|e| unreadable(path, &e))?;
             let (rows, rest) = parse(&text);
             if let Some(line) = rest.first() {
                 let what = format!("{} has a line that is no row: '{line}'", path.display());
@@ -390,7 +390,7 @@ fn append(path: &Path, rows: &[Raw]) -> Result<(), Failure> {
     written.map_err(|e| unwritable(path, &e))
 }
 
-fn unreadable(path: &Path, e: &std::io::Error) -> Failure {
+fn unreadable(path: &Path, e: &str) -> Failure {
     Failure::Usage(format!("'{}' cannot be read: {e}", path.display()))
 }
 

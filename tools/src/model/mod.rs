@@ -9,9 +9,11 @@
 //! | `misses.rs` | what is missed, and why |
 //! | `sensitivity.rs` | without an effect, with other constants, with another structure |
 //! | `page.rs` | docs/validation.md |
+//! | `markdown.rs` | wrapped prose |
 //! | `worth.rs` | what levels and placement are worth on large machines |
 //! | `scale.rs` | how long simulating thousands of ranks takes |
 
+mod markdown;
 mod misses;
 pub(crate) mod open_mpi;
 pub(crate) mod page;

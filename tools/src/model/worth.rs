@@ -1,6 +1,7 @@
 //! What levels, placement and schedules are worth on machines that we do not have: tables and a plot,
 //! modelled.
 
+use super::markdown::wrapped;
 use super::open_mpi;
 use crate::failure::Failure;
 use crate::size;
@@ -187,10 +188,12 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
     let subjects = MACHINES.iter().map(|&(id, name)| Subject::new(id, name));
     let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
     let mut out = String::from(
-        "# What levels and placement are worth\n\n\
-         **Modelled, not measured** (`phalanx model worth -o docs/modelled.md`): all cores of published machines, one rank a core, their published \
-         hand-off times; how well the model does is in [validation.md](validation.md). Times in microseconds. Rates that were not published \
-         are derived from hand-offs, so sizes from 16 KiB on are rougher than the rest.\n\n\
+        "# The worth of levels and placement\n\n\
+         **Modelled, not measured** (`phalanx model worth -o docs/modelled.md`): all cores of \
+         published machines, one rank a core, their published hand-off times. \
+         [validation.md](validation.md) says how good the model is. Times are in microseconds. \
+         Rates that were not published are derived from hand-offs, so sizes from 16 KiB on are \
+         rougher than the rest.\n\n\
          ![All-reduce on six machines, modelled](modelled.svg)\n",
     );
     for (operation, bytes, title) in
@@ -252,31 +255,40 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
     }
     out += &assumed(&subjects)?;
     out += FOUND;
-    Ok((out, plot(&curves)?))
+    Ok((wrapped(&out), plot(&curves)?))
 }
 
-const FOUND: &str = "\n## What was found\n\n\
-- The goal was a hierarchical barrier and 8-byte all-reduce three times as fast as recursive doubling over identity placement, at 128 ranks on the \
-two-socket EPYCs. By the model that is not possible. On Rome and Milan a single message over the link takes 0.54 and 0.61 us, and a third of \
-doubling's time is 0.55 and 0.51. Doubling over ranks that sit side by side (which identity is, in these descriptions) *is* hierarchical, bit by bit, \
-and crosses each boundary once; a tree crosses it once up and once down. The best found are doubling itself on Rome and Milan (1.66, 1.54 us; levels \
-come within a tenth), and on Genoa, whose caches are 3 a node, levels with one direct exchange between the eight nodes: a quarter less than doubling. \
-What is worth a factor is placement: the same doubling over random places takes 1.8 to 2.6 times as long.\n\
-- Trees over levels win where messages go one way (broadcast), and for vectors of 16 KiB to 4 MiB, which cross the slow links once per group instead \
-of once per rank (1.3 to 3.2 times the better of the two peers' schedules); at 64 MiB memory bounds all alike on the EPYCs.\n\
-- What the library chooses by its quick estimates is mostly what the simulation finds best, or near it. The estimates know no saturation, and that \
-shows: the broadcast of 16 KiB on Rome takes 2.3 times the best (all read from one L3 at once), all-reduces of 64 MiB on the EPYCs up to 13 % more.\n\
+const FOUND: &str = "\n## Results\n\n\
+- The goal was a hierarchical barrier and 8-byte all-reduce three times as fast as recursive \
+doubling over identity placement, at 128 ranks on the two-socket EPYCs. By the model that is not \
+possible. On Rome and Milan a single message over the link takes 0.54 and 0.61 us, and a third of \
+doubling's time is 0.55 and 0.51. Doubling over ranks that sit side by side (which identity is, in \
+these descriptions) *is* hierarchical, bit by bit, and crosses each boundary once; a tree crosses \
+it once up and once down. The best found are doubling itself on Rome and Milan (1.66, 1.54 us; \
+levels come within a tenth), and on Genoa, whose caches are 3 a node, levels with one direct \
+exchange between the eight nodes: a quarter less than doubling. Placement makes the larger \
+difference: the same doubling over random places takes 1.8 to 2.6 times as long.\n\
+- Trees over levels win where messages go one way (broadcast), and for vectors of 16 KiB to 4 MiB, \
+which cross the slow links once per group instead of once per rank (1.3 to 3.2 times the better of \
+the two peers' schedules); at 64 MiB memory bounds all alike on the EPYCs.\n\
+- The library's quick estimates mostly choose the algorithm that the simulation finds best, or one \
+near it. The estimates ignore saturation, and that shows: the broadcast of 16 KiB on Rome takes \
+2.3 times the best (all read from one L3 at once), all-reduces of 64 MiB on the EPYCs up to 13 % \
+more.\n\
 - A central counter costs a transfer per rank: 3.7 to 6.3 times the best at these sizes.\n\
-- No conclusion of the barrier and the 8-byte all-reduce hangs on the assumed constants: over halves and doubles, levels stay within a fifth of \
-doubling on Rome, on either side of it.\n";
+- No conclusion of the barrier and the 8-byte all-reduce depends on the assumed constants: over \
+halves and doubles, levels stay within a fifth of doubling on Rome, on either side of it.\n";
 
 /// What this library's constants that rest on one machine, or on nothing, do to the result.
 fn assumed(subjects: &[Subject]) -> Result<String, Failure> {
     let mut out = String::from(
-        "\n## How much hangs on assumed constants\n\n\
-         Of this library's messages, software was measured on one machine, the sender's share is Smelt's, and two numbers are assumptions: \
-         the lines that a receiver fetches at once (4), and what a further poller costs (5 ns). The best barrier and 8-byte all-reduce above, on Rome, in us, \
-         with each halved and doubled:\n\n| | barrier, best with levels | doubling | all-reduce of 8 bytes, best with levels | doubling |\n|---|---|---|---|---|\n",
+        "\n## How much depends on assumed constants\n\n\
+         Of the constants of this library's messages, the software cost was measured on one \
+         machine, the sender's share is Smelt's, and two are assumptions: the lines that a \
+         receiver fetches at once (4), and the cost of a further poller (5 ns). The table has the \
+         best barrier and 8-byte all-reduce above, on Rome, in us, with each constant halved and \
+         doubled:\n\n| | barrier, best with levels | doubling | all-reduce of 8 bytes, best with \
+         levels | doubling |\n|---|---|---|---|---|\n",
     );
     let Some(rome) = subjects.first() else { return Ok(out) };
     type Change = fn(&mut Transport, f64);

@@ -1,5 +1,5 @@
-//! Element types of every sort (one byte, a cache line's worth of them, floats,
-//! structs with padding), and their operators.
+//! Element types of every sort (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, structs with
+//! padding), and their operators.
 //!
 //! Data repeat after [`PERIOD`] elements, so that the oracle of a long vector is
 //! cheap, and every element of it can still be compared.
@@ -22,6 +22,8 @@ pub(crate) enum Reduction<'a, T> {
     AllReduce(&'a mut [T]),
     Scan(&'a mut [T]),
     ExclusiveScan(&'a mut [T]),
+    AllReduceWhile(&'a mut [T]),
+    Whole(&'a [T], usize, &'a mut Option<T>),
     ReduceScatter(&'a [T], &'a mut [T]),
     ReduceScatterVaried(&'a [T], &'a mut [T], &'a [usize]),
 }
@@ -33,6 +35,8 @@ impl<T: Element> Reduction<'_, T> {
             Reduction::AllReduce(x) => comm.all_reduce(x, op),
             Reduction::Scan(x) => comm.scan(x, op),
             Reduction::ExclusiveScan(x) => comm.exclusive_scan(x, op),
+            Reduction::AllReduceWhile(x) => comm.all_reduce_while(x, op, || ()),
+            Reduction::Whole(mine, offset, result) => *result = comm.fixed_reduce(mine, op, offset),
             Reduction::ReduceScatter(all, x) => comm.reduce_scatter_into(all, x, op),
             Reduction::ReduceScatterVaried(all, x, counts) => {
                 comm.reduce_scatter_varied_into(all, x, counts, op);
@@ -125,6 +129,55 @@ pub(crate) type Triple = [u16; 3];
 /// As large as what fits no mailbox.
 pub(crate) type Wide = [u64; 9];
 
+/// Of no usual size, at any address.
+pub(crate) type Odd = [u8; 61];
+
+/// The same, of more than a page of a mailbox's lines.
+pub(crate) type Large = [u8; 1025];
+
+/// Words that begin where so many bytes do.
+macro_rules! aligned {
+    ($(#[$about:meta])* $name:ident, $align:literal, $words:literal) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(C, align($align))]
+        pub(crate) struct $name([u64; $words]);
+
+        impl $name {
+            fn each(of: impl FnMut(usize) -> u64) -> Self {
+                $name(std::array::from_fn(of))
+            }
+        }
+    };
+}
+
+aligned!(
+    /// A cache line.
+    Line, 64, 8
+);
+aligned!(
+    /// A page.
+    Page, 4096, 512
+);
+aligned!(
+    /// Larger, and aligned to more, than a block of a fixed-order reduction.
+    Huge, 16384, 2048
+);
+
+/// No bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Nothing;
+
+/// No bytes, at the beginning of a page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(4096))]
+pub(crate) struct NothingOfAPage;
+
+/// No bytes, aligned to more than a block of a fixed-order reduction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(16384))]
+pub(crate) struct NothingFarApart;
+
 thing!(u8, |h| h as u8, {
     0 library op::Sum;
     1 library op::BitOr;
@@ -162,6 +215,43 @@ thing!(Padded, |h| Padded { sum: h, last: (h >> 7) as u8 }, {
 thing!(Wide, |h| std::array::from_fn(|i| mix(h ^ i as u64)), {
     0 commutative |l, r| std::array::from_fn(|i| l[i] ^ r[i]);
     1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
+});
+
+thing!(Odd, |h| std::array::from_fn(|i| mix(h ^ (i / 8) as u64).to_le_bytes()[i % 8]), {
+    0 commutative |l, r| std::array::from_fn(|i| l[i].wrapping_add(r[i]));
+    1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
+});
+
+thing!(Large, |h| std::array::from_fn(|i| mix(h ^ (i / 8) as u64).to_le_bytes()[i % 8]), {
+    0 commutative |l, r| std::array::from_fn(|i| l[i].wrapping_add(r[i]));
+    1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
+});
+
+thing!(Line, |h| Line::each(|i| mix(h ^ i as u64)), {
+    0 commutative |l, r| Line::each(|i| l.0[i].wrapping_add(r.0[i]));
+    1 ordered |l, r| Line::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
+});
+
+thing!(Page, |h| Page::each(|i| mix(h ^ i as u64)), {
+    0 commutative |l, r| Page::each(|i| l.0[i].wrapping_add(r.0[i]));
+    1 ordered |l, r| Page::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
+});
+
+thing!(Huge, |h| Huge::each(|i| mix(h ^ i as u64)), {
+    0 commutative |l, r| Huge::each(|i| l.0[i].wrapping_add(r.0[i]));
+    1 ordered |l, r| Huge::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
+});
+
+thing!(Nothing, |_| Nothing, {
+    0 commutative |_, r| r;
+});
+
+thing!(NothingOfAPage, |_| NothingOfAPage, {
+    0 commutative |_, r| r;
+});
+
+thing!(NothingFarApart, |_| NothingFarApart, {
+    0 commutative |_, r| r;
 });
 
 fn repeated<T: Thing>(from: usize, n: usize, value: impl Fn(usize) -> T) -> Vec<T> {
@@ -224,6 +314,14 @@ mod tests {
         is_associative::<Triple>();
         is_associative::<Padded>();
         is_associative::<Wide>();
+        is_associative::<Odd>();
+        is_associative::<Large>();
+        is_associative::<Line>();
+        is_associative::<Page>();
+        is_associative::<Huge>();
+        is_associative::<Nothing>();
+        is_associative::<NothingOfAPage>();
+        is_associative::<NothingFarApart>();
     }
 
     #[test]

@@ -11,8 +11,12 @@
 //! | `heap.rs` | bytes allocated, counted |
 //! | `process.rs` | memory, descriptors and threads of this process |
 //! | `memory.rs` | whether memory grows |
+//! | `load.rs` | busy processes beside the ranks |
+//! | `pace.rs` | whether a run takes as long as it may |
 
+pub(crate) mod load;
 pub(crate) mod memory;
+pub(crate) mod pace;
 pub(crate) mod process;
 pub(crate) mod round;
 

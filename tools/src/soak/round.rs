@@ -26,6 +26,9 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
         if script.jitter {
             be_late(&mut dice);
         }
+        if !script.crawl.is_zero() {
+            std::thread::sleep(script.crawl);
+        }
         let (mut act, mut longer) = (*act, 0);
         if let Some((who, at, fault)) = script.fault
             && (who, at) == (me, i)
@@ -34,9 +37,11 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
                 Fault::Panic => resume_unwind(Box::new(BOMB)),
                 Fault::PanicInside(calls) => fuse.set(calls),
                 Fault::Return => return,
-                // Views may differ in length.
+                // Views may differ in length, and so may parts of a vector; a halo has its own.
                 Fault::OtherLength => {
-                    longer = usize::from(!matches!(act.kind, Kind::Peers | Kind::Root))
+                    let may =
+                        matches!(act.kind, Kind::Peers | Kind::Root | Kind::Whole | Kind::Halo);
+                    longer = usize::from(!may)
                 }
                 Fault::OtherElement => act.element += 1,
                 Fault::OtherCall => of(comm, &mut children, &act).barrier(),
@@ -65,7 +70,8 @@ fn of<'a>(comm: &'a mut Comm, children: &'a mut [Comm], act: &Act) -> &'a mut Co
     }
 }
 
-fn be_late(dice: &mut Dice) {
+/// What a rank does now and then before a call.
+pub(crate) fn be_late(dice: &mut Dice) {
     match dice.roll(12) {
         0 => std::thread::yield_now(),
         1 => std::thread::sleep(Duration::from_micros(dice.next() % 300)),

@@ -3,13 +3,25 @@
 use super::dice::Dice;
 use phalanx::schedule::Operation;
 use std::fmt;
+use std::time::Duration;
 
 /// The largest buffer of a rank, in bytes.
 const MOST_BYTES: usize = 1 << 20;
+/// And in a script of small calls, which shows what the calls themselves cost.
+const MOST_BYTES_OF_SMALL: usize = 1 << 8;
 /// Communicators that a rank holds at once.
 const MOST_COMMS: usize = 5;
 /// One run in so many has a fault.
 const FAULTS: usize = 12;
+
+/// The operations that have a form with blocks of different lengths.
+pub(crate) const UNEVEN: [Operation; 5] = [
+    Operation::AllGather,
+    Operation::Gather,
+    Operation::Scatter,
+    Operation::ReduceScatter,
+    Operation::AllToAll,
+];
 
 /// One call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +33,14 @@ pub(crate) enum Kind {
     Peers,
     /// Looking at the root's slice.
     Root,
+    /// Looking at everybody's slices as one array.
+    Global,
+    /// A reduction or a barrier, and work meanwhile.
+    While,
+    /// All elements of a vector that is spread, combined.
+    Whole,
+    /// Halos of a grid.
+    Halo,
     /// `exchange` around a ring.
     Exchange,
     /// `send` and `recv` from rank to rank.
@@ -40,6 +60,10 @@ pub(crate) enum Way {
     Hypercube,
     Tree,
     Cheapest,
+    /// In the order of the ranks.
+    Fixed,
+    /// By groups of ranks.
+    Groups(usize),
     /// One that serves the call, by number.
     Named(usize),
 }
@@ -82,14 +106,19 @@ pub(crate) struct Script {
     pub(crate) fault: Option<(usize, usize, Fault)>,
     /// Ranks are late at random.
     pub(crate) jitter: bool,
+    /// Every rank sleeps so long before each call; never drawn: to see that the check of the pace
+    /// finds it.
+    pub(crate) crawl: Duration,
 }
 
 impl Script {
     pub(crate) fn draw(seed: u64, ranks: usize) -> Self {
         let mut dice = Dice::new(seed ^ (ranks as u64) << 40);
         let mut comms = 1;
-        let length = 4 + dice.roll(24);
-        let acts: Vec<Act> = (0..length).map(|_| act(&mut dice, &mut comms)).collect();
+        let small = dice.once_in(3);
+        let most_bytes = if small { MOST_BYTES_OF_SMALL } else { MOST_BYTES };
+        let length = if small { 16 + dice.roll(48) } else { 4 + dice.roll(24) };
+        let acts: Vec<Act> = (0..length).map(|_| act(&mut dice, &mut comms, most_bytes)).collect();
         let fault = dice.once_in(FAULTS).then(|| {
             let (who, at) = (dice.roll(ranks), dice.roll(length));
             let inside = 1 + dice.next() % 100;
@@ -103,22 +132,25 @@ impl Script {
             ];
             (who, at, *dice.pick(&faults))
         });
-        Script { acts, fault, jitter: dice.once_in(4) }
+        Script { acts, fault, jitter: dice.once_in(4), crawl: Duration::ZERO }
     }
 }
 
-fn act(dice: &mut Dice, comms: &mut usize) -> Act {
-    use Operation::*;
-    let kind = match dice.roll(20) {
+fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
+    let kind = match dice.roll(24) {
         0..=10 => Kind::Collective(*dice.pick(&Operation::ALL)),
-        11..=13 => Kind::Varied(*dice.pick(&[AllGather, Gather, Scatter, ReduceScatter, AllToAll])),
+        11..=13 => Kind::Varied(*dice.pick(&UNEVEN)),
         14 => Kind::Peers,
         15 => Kind::Root,
         16 => Kind::Exchange,
         17 => Kind::Relay,
         18 if *comms < MOST_COMMS => Kind::Split,
+        20 => Kind::Global,
+        21 => Kind::While,
+        22 => Kind::Whole,
+        23 => Kind::Halo,
         18 | 19 if *comms > 1 => Kind::Drop,
-        _ => Kind::Collective(Barrier),
+        _ => Kind::Collective(Operation::Barrier),
     };
     let comm = dice.roll(*comms);
     match kind {
@@ -126,11 +158,21 @@ fn act(dice: &mut Dice, comms: &mut usize) -> Act {
         Kind::Drop => *comms -= 1,
         _ => {}
     }
-    let ways =
-        [Way::Auto, Way::Ring, Way::Mesh, Way::Hypercube, Way::Tree, Way::Cheapest, Way::Auto];
+    let groups = Way::Groups(dice.roll(16));
+    let ways = [
+        Way::Auto,
+        Way::Auto,
+        Way::Ring,
+        Way::Mesh,
+        Way::Hypercube,
+        Way::Tree,
+        Way::Cheapest,
+        Way::Fixed,
+        groups,
+    ];
     let way = if dice.once_in(2) { Way::Named(dice.roll(1 << 16)) } else { *dice.pick(&ways) };
     // As many of each order of magnitude; 0 now and then.
-    let below = 1 << dice.roll(MOST_BYTES.ilog2() as usize + 1);
+    let below = 1 << dice.roll(most_bytes.ilog2() as usize + 1);
     Act {
         comm,
         kind,
@@ -166,7 +208,16 @@ mod tests {
         let scripts: Vec<Script> = (0..500).map(|seed| Script::draw(seed, 4)).collect();
         let faults = scripts.iter().filter(|s| s.fault.is_some()).count();
         assert!((10..100).contains(&faults), "{faults}");
-        for kind in [Kind::Split, Kind::Drop, Kind::Relay, Kind::Varied(Operation::AllToAll)] {
+        for kind in [
+            Kind::Split,
+            Kind::Drop,
+            Kind::Relay,
+            Kind::Global,
+            Kind::While,
+            Kind::Whole,
+            Kind::Halo,
+            Kind::Varied(Operation::AllToAll),
+        ] {
             assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.kind == kind)), "{kind:?}");
         }
         assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.bytes > 1 << 19)));

@@ -1,6 +1,6 @@
 // Included by `port.rs` for the real port and for each of its mutants.
 
-static SIG: Sig = Sig::of::<u64>("model", "", "");
+static SIG: Sig = Sig::of::<u64>("model", "");
 
 /// Runs `rank(port)` on `p` threads, this one as rank 0.
 pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {

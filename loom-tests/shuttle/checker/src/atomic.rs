@@ -1,0 +1,123 @@
+//! Atomics with clocks.
+
+use crate::clock::{Clock, learn, publish, switch};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+macro_rules! atomic {
+    ($name:ident, $int:ty) => {
+        /// As the standard library's. Every operation is a point at which others may go on.
+        pub struct $name {
+            value: Cell<$int>,
+            /// What whoever acquires the present value learns.
+            published: Cell<Clock>,
+        }
+
+        // SAFETY: all threads of an execution are coroutines of one thread of the system.
+        unsafe impl Sync for $name {}
+        // SAFETY: as above.
+        unsafe impl Send for $name {}
+
+        impl $name {
+            pub const fn new(value: $int) -> Self {
+                $name { value: Cell::new(value), published: Cell::new(Clock::ZERO) }
+            }
+
+            pub fn load(&self, ordering: Ordering) -> $int {
+                switch();
+                if matches!(ordering, Ordering::Acquire | Ordering::SeqCst) {
+                    learn(&self.published.get());
+                }
+                self.value.get()
+            }
+
+            pub fn store(&self, value: $int, ordering: Ordering) {
+                switch();
+                let releases = matches!(ordering, Ordering::Release | Ordering::SeqCst);
+                self.published.set(if releases { publish() } else { Clock::ZERO });
+                self.value.set(value);
+            }
+
+            pub fn swap(&self, value: $int, ordering: Ordering) -> $int {
+                self.change(ordering, |_| value)
+            }
+
+            pub fn fetch_add(&self, value: $int, ordering: Ordering) -> $int {
+                self.change(ordering, |old| old.wrapping_add(value))
+            }
+
+            pub fn fetch_sub(&self, value: $int, ordering: Ordering) -> $int {
+                self.change(ordering, |old| old.wrapping_sub(value))
+            }
+
+            pub fn fetch_or(&self, value: $int, ordering: Ordering) -> $int {
+                self.change(ordering, |old| old | value)
+            }
+
+            pub fn fetch_max(&self, value: $int, ordering: Ordering) -> $int {
+                self.change(ordering, |old| old.max(value))
+            }
+
+            pub fn compare_exchange(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                switch();
+                let old = self.value.get();
+                if old != current {
+                    if failure != Ordering::Relaxed {
+                        learn(&self.published.get());
+                    }
+                    return Err(old);
+                }
+                self.update(success, new);
+                Ok(old)
+            }
+
+            /// No spurious failures.
+            pub fn compare_exchange_weak(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.compare_exchange(current, new, success, failure)
+            }
+
+            fn change(&self, ordering: Ordering, f: impl FnOnce($int) -> $int) -> $int {
+                switch();
+                let old = self.value.get();
+                self.update(ordering, f(old));
+                old
+            }
+
+            /// The second half of a read-modify-write. It continues what was published
+            /// before, whatever its ordering (a release sequence).
+            fn update(&self, ordering: Ordering, value: $int) {
+                let mut published = self.published.get();
+                if !matches!(ordering, Ordering::Relaxed | Ordering::Release) {
+                    learn(&published);
+                }
+                if !matches!(ordering, Ordering::Relaxed | Ordering::Acquire) {
+                    published.join(&publish());
+                }
+                self.published.set(published);
+                self.value.set(value);
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.value.get().fmt(f)
+            }
+        }
+    };
+}
+
+atomic!(AtomicU32, u32);
+atomic!(AtomicU64, u64);

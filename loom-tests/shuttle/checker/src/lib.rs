@@ -1,0 +1,41 @@
+//! What the library finds behind its door (`src/sync.rs`) under `cfg(shuttle)`.
+//!
+//! Shuttle runs an execution's threads as coroutines on one thread of the system, and
+//! decides at every operation that others can see who goes on. It knows sequential
+//! consistency only. So the atomics here are of this crate: each keeps the vector clock
+//! that its `Release` stores have published, and only an `Acquire` load takes that over.
+//! Memory that is looked at without an order (`memory.rs`) ends the execution as a race,
+//! even where the value would be right, as loom and `ThreadSanitizer` have it. (No load
+//! ever sees an old value: that is loom's business.)
+
+mod atomic;
+mod clock;
+mod local;
+mod lock;
+mod memory;
+mod panics;
+mod run;
+mod thread;
+mod time;
+
+pub use atomic::{AtomicU32, AtomicU64};
+pub use lock::{Mutex, MutexGuard};
+pub use memory::{Memory, UnsafeCell, raw};
+pub use run::{Outcome, Plan, explore, is_twin, reached, weaken};
+
+/// As `std::panic`, for coroutines: who unwinds is known by coroutine.
+pub mod panic {
+    pub use crate::panics::{catch_unwind, resume_unwind};
+}
+
+/// Threads, which are shuttle's.
+pub mod threads {
+    pub use crate::local::LocalKey;
+    pub use crate::panics::panicking;
+    pub use crate::thread::{
+        Bed, Builder, JoinHandle, Ring, bed, sleep, spawn, spin_loop, this_thread, yield_now,
+    };
+}
+
+pub use shuttle::sync::mpsc;
+pub use time::Instant;

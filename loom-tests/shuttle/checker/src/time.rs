@@ -1,0 +1,22 @@
+//! Time, which passes by being looked at: a millisecond a look.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+std::thread_local! {
+    static LOOKS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(u64);
+
+impl Instant {
+    pub fn now() -> Instant {
+        LOOKS.set(LOOKS.get() + 1);
+        Instant(LOOKS.get())
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_millis(Instant::now().0 - self.0)
+    }
+}

@@ -1,0 +1,73 @@
+//! How a model is checked: in many schedules as it is; and once for each thing that may be
+//! wrong, which must be found.
+
+use checker::{Outcome, Plan, explore};
+use std::io::Write as _;
+use std::time::Duration;
+
+/// A program, and what must come of it.
+pub struct Model {
+    /// `path: what`, as in the table.
+    pub name: &'static str,
+    pub ranks: usize,
+    /// Schedules that are tried: `MODELS_TIMES=100` tries a hundred times as many.
+    pub schedules: usize,
+    /// Labels given to `reached`: each must be reached.
+    pub reaches: &'static [&'static str],
+    /// What must be found when it is wrong, in [`WITHIN`] schedules.
+    pub catches: &'static [Plan],
+    pub body: fn(),
+}
+
+/// Schedules within which a twin must be found.
+const WITHIN: usize = 30_000;
+
+fn number(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |v| v.parse().unwrap_or_else(|_| panic!("{name}: no number: {v}")))
+}
+
+/// Straight to the file: not captured by the test harness.
+fn row(text: &str) {
+    writeln!(std::io::stderr(), "{text}").unwrap_or_default();
+}
+
+impl Model {
+    pub fn check(&self) {
+        let seed = number("MODELS_SEED", 20_261_122);
+        let schedules = self.schedules * number("MODELS_TIMES", 1) as usize;
+        let sound = explore(self.body, Plan::Sound, seed, schedules, None);
+        let Outcome { steps, time, .. } = sound;
+        if let Some(failure) = sound.failure {
+            let n = sound.schedules;
+            panic!("{}: schedule {n} of seed {seed}: {failure}", self.name);
+        }
+        row(&format!(
+            "{:<60} | ranks {} | {:>7} schedules | {steps:>6} steps | {:>6.1} s",
+            self.name,
+            self.ranks,
+            sound.schedules,
+            time.as_secs_f64()
+        ));
+        for label in self.reaches {
+            assert!(sound.reached.contains(label), "{}: never reaches: {label}", self.name);
+        }
+        for &plan in self.catches {
+            let outcome = explore(self.body, plan, seed, WITHIN, Some(Duration::from_secs(120)));
+            assert!(outcome.passed, "{}: never comes by: {plan:?}", self.name);
+            let Some(failure) = outcome.failure else {
+                panic!("{}: in {} schedules not found: {plan:?}", self.name, outcome.schedules);
+            };
+            row(&format!(
+                "{:<60} |   {plan:?}: found in schedule {}, {:.1} s: {}",
+                "",
+                outcome.schedules,
+                outcome.time.as_secs_f64(),
+                failure.lines().next().unwrap_or_default()
+            ));
+            if std::env::var_os("MODELS_SAY").is_some() {
+                row(&failure);
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Models of whole programs. See `../../README.md`.
+
+mod good;
+mod harness;

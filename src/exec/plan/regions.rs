@@ -1,0 +1,207 @@
+//! Ranges of a memory, and what is known about each part of it.
+//!
+//! The binder asks of each block that it moves whether anything else is there, and whether a peer
+//! may be reading. The ranges are kept cut into parts at each other's ends, so that an answer
+//! takes the parts of the range in question and one look-up, however many ranges there are. (The
+//! ranges of one plan are blocks, or runs of blocks: nearly all begin and end together.)
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// A value for each part of a memory that is in some range.
+#[derive(Debug, Default)]
+pub(super) struct Regions<V> {
+    /// By where the part begins: where it ends, and its value.
+    parts: BTreeMap<usize, (usize, V)>,
+    /// Parts looked at so far: the work that was done.
+    pub(super) looks: u64,
+}
+
+impl<V: Clone + Default> Regions<V> {
+    /// Makes a part begin at `at`, if that is inside of one.
+    fn cut(&mut self, at: usize) {
+        if let Some((_, (end, value))) = self.parts.range_mut(..at).next_back()
+            && *end > at
+        {
+            let rest = (std::mem::replace(end, at), value.clone());
+            self.parts.insert(at, rest);
+        }
+    }
+
+    /// Changes the values of all parts of `range`; those that are in no range yet begin with the
+    /// default.
+    pub(super) fn enter(&mut self, range: Range<usize>, mut change: impl FnMut(&mut V)) {
+        if range.is_empty() {
+            return;
+        }
+        self.cut(range.start);
+        self.cut(range.end);
+        let (mut at, mut gaps) = (range.start, Vec::new());
+        for (&start, (end, value)) in self.parts.range_mut(range.clone()) {
+            self.looks += 1;
+            if at < start {
+                gaps.push(at..start);
+            }
+            change(value);
+            at = *end;
+        }
+        if at < range.end {
+            gaps.push(at..range.end);
+        }
+        for gap in gaps {
+            self.looks += 1;
+            let mut value = V::default();
+            change(&mut value);
+            self.parts.insert(gap.start, (gap.end, value));
+        }
+    }
+
+    /// Changes the values of the parts that overlap `range`, and forgets those of which `change`
+    /// says so by false.
+    pub(super) fn retain(&mut self, range: Range<usize>, mut change: impl FnMut(&mut V) -> bool) {
+        let mut over = Vec::new();
+        for (&start, (_, value)) in self.parts.range_mut(self.span(&range)) {
+            self.looks += 1;
+            if !change(value) {
+                over.push(start);
+            }
+        }
+        for start in over {
+            self.parts.remove(&start);
+        }
+    }
+
+    /// Whether a part that overlaps `range` is such: where it begins, and its value.
+    pub(super) fn any(&mut self, range: Range<usize>, is: impl Fn(usize, &V) -> bool) -> bool {
+        let mut looks = 0;
+        let found = self.parts.range(self.span(&range)).any(|(&start, (_, value))| {
+            looks += 1;
+            is(start, value)
+        });
+        self.looks += looks;
+        found
+    }
+
+    /// Where the parts begin that overlap `range`.
+    fn span(&self, range: &Range<usize>) -> Range<usize> {
+        if range.is_empty() {
+            return 0..0;
+        }
+        let before = self.parts.range(..range.start).next_back();
+        let first = before.filter(|(_, (end, _))| *end > range.start).map(|(&start, _)| start);
+        first.unwrap_or(range.start)..range.end
+    }
+}
+
+/// Memory that is free: ranges that do not touch.
+#[derive(Debug, Default)]
+pub(super) struct Free {
+    by_start: BTreeMap<usize, usize>,
+    /// Length, start.
+    by_len: BTreeSet<(usize, usize)>,
+    pub(super) looks: u64,
+}
+
+impl Free {
+    /// Free ranges that are looked at in order before the smallest that serves is taken. What is
+    /// low is filled first, so that blocks that are used together lie together.
+    const FIRST: usize = 32;
+
+    /// Adds a range that is not free.
+    pub(super) fn give(&mut self, range: Range<usize>) {
+        self.looks += 1;
+        let (mut start, mut end) = (range.start, range.end);
+        if let Some((&before, &len)) = self.by_start.range(..start).next_back()
+            && before + len == start
+        {
+            self.remove(before, len);
+            start = before;
+        }
+        if let Some(&len) = self.by_start.get(&end) {
+            self.remove(end, len);
+            end += len;
+        }
+        self.insert(start, end - start);
+    }
+
+    /// Takes `len` elements, if so many are free in one place.
+    pub(super) fn take(&mut self, len: usize) -> Option<usize> {
+        let first = self.by_start.iter().take(Self::FIRST);
+        let low = first.map(|(&start, &room)| (room, start)).find(|&(room, _)| room >= len);
+        let fits = low.or_else(|| self.by_len.range((len, 0)..).next().copied());
+        self.looks += 1;
+        let (room, start) = fits?;
+        self.remove(start, room);
+        if room > len {
+            self.insert(start + len, room - len);
+        }
+        Some(start)
+    }
+
+    fn insert(&mut self, start: usize, len: usize) {
+        self.by_start.insert(start, len);
+        self.by_len.insert((len, start));
+    }
+
+    fn remove(&mut self, start: usize, len: usize) {
+        self.by_start.remove(&start);
+        self.by_len.remove(&(len, start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against an array with a value for every place.
+    #[test]
+    fn as_place_by_place() {
+        const PLACES: usize = 40;
+        let mut seed = 1u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        for _ in 0..200 {
+            let (mut regions, mut plain) = (Regions::<u32>::default(), [0u32; PLACES]);
+            let mut inside: Vec<Range<usize>> = Vec::new();
+            for _ in 0..30 {
+                let from = random(PLACES);
+                let range = from..from + random(PLACES - from + 1).min(8);
+                if inside.len() > 5 {
+                    let range = inside.swap_remove(random(inside.len()));
+                    plain[range.clone()].iter_mut().for_each(|n| *n -= 1);
+                    regions.retain(range, |n| {
+                        *n -= 1;
+                        *n > 0
+                    });
+                } else {
+                    plain[range.clone()].iter_mut().for_each(|n| *n += 1);
+                    regions.enter(range.clone(), |n| *n += 1);
+                    inside.push(range);
+                }
+                for (from, to) in (0..PLACES).flat_map(|a| (a..PLACES).map(move |b| (a, b))) {
+                    for most in 0..3 {
+                        let wanted = plain[from..to].iter().any(|&n| n > most);
+                        assert_eq!(regions.any(from..to, |_, &n| n > most), wanted, "{plain:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_is_one_again() {
+        let mut free = Free::default();
+        for start in [10, 30, 20, 0] {
+            free.give(start..start + 10);
+        }
+        assert_eq!(free.by_start.iter().collect::<Vec<_>>(), [(&0, &40)]);
+        assert_eq!((free.take(15), free.take(30), free.take(25)), (Some(0), None, Some(15)));
+        assert!(free.by_start.is_empty() && free.by_len.is_empty());
+        // Many small ones, and one behind them all.
+        (0..100).for_each(|i| free.give(2 * i..2 * i + 1));
+        free.give(1000..1100);
+        assert_eq!((free.take(50), free.take(1)), (Some(1000), Some(0)));
+    }
+}

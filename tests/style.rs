@@ -1,0 +1,244 @@
+//! Does the text of the repository follow the style rules: width of lines, links, words of the
+//! glossary, one name for one thing? Counts of known offenders may only fall: lower them then.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const COLUMNS: usize = 100;
+
+/// Folders of Rust sources, and how many of their lines are too long still.
+const LONG_RUST: [(&str, usize); 8] = [
+    ("src", 225),
+    ("tools/src", 323),
+    ("tools/tests", 8),
+    ("tests", 56),
+    ("benches", 3),
+    ("examples", 110),
+    ("loom-tests", 6),
+    ("mpi", 4),
+];
+
+/// Markdown that still has long lines, and how many.
+const LONG_MARKDOWN: [(&str, usize); 3] =
+    [("TRUST.md", 29), ("src/fabric/README.md", 32), ("src/mailbox/README.md", 27)];
+
+/// For each crate: file names and type names that stand for two things.
+const DOUBLES: [(&str, usize, usize); 2] = [("src", 17, 39), ("tools/src", 8, 30)];
+
+/// File names that may repeat: idioms, and operations, which have a file in `comm` and in
+/// `schedule`.
+const SHARED_STEMS: [&str; 10] = [
+    "mod",
+    "tests",
+    "error",
+    "broadcast",
+    "gather",
+    "scatter",
+    "scan",
+    "shift",
+    "all_reduce",
+    "all_to_all",
+];
+
+/// Phrases that readers had to read twice, not to come back.
+const BANNED: [&str; 5] =
+    ["by turns", "hangs on", "has the word", "is gone for", "looks at everybody"];
+
+fn is_repository() -> bool {
+    let is = Path::new("mpi").exists() && Path::new("loom-tests").exists();
+    if !is {
+        eprintln!("SKIPPED: not in the repository");
+    }
+    is
+}
+
+/// All files below `folder` that end in `.extension`, without what is built or installed.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder:?}: {e}")) {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !["target", "node_modules"].contains(&name.as_str()) && !name.starts_with('.') {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path.strip_prefix("./").unwrap_or(&path).to_path_buf());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// `file:line` of the lines of `text` that are too long. Rows of tables cannot be broken.
+fn too_long(file: &Path, text: &str) -> Vec<String> {
+    let is_long = |line: &str| line.chars().count() > COLUMNS && !line.starts_with('|');
+    let lines = text.lines().enumerate().filter(|(_, line)| is_long(line));
+    lines.map(|(i, _)| format!("{}:{}", file.display(), i + 1)).collect()
+}
+
+#[test]
+fn markdown_is_wrapped() {
+    if !is_repository() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    for file in files(".", "md") {
+        let long = too_long(&file, &read(&file));
+        let known = LONG_MARKDOWN.iter().find(|(path, _)| Path::new(path) == file);
+        if long.len() > known.map_or(0, |(_, lines)| *lines) {
+            wrong.extend(long);
+        }
+    }
+    assert!(wrong.is_empty(), "more than {COLUMNS} columns: {wrong:#?}");
+}
+
+/// Links of Markdown to files and folders of the repository.
+#[test]
+fn links_lead_somewhere() {
+    if !is_repository() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for file in files(".", "md") {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        for target in read(&file).split("](").skip(1) {
+            let target = target.split([')', '#']).next().unwrap_or("");
+            if target.is_empty() || target.contains("://") || target.starts_with("crate::") {
+                continue;
+            }
+            count += 1;
+            if !folder.join(target).exists() {
+                wrong.push(format!("{}: {target}", file.display()));
+            }
+        }
+    }
+    assert!(count > 20, "{count} links");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_more_rust_lines_are_long() {
+    if !is_repository() {
+        return;
+    }
+    for (folder, known) in LONG_RUST {
+        let long: Vec<String> =
+            files(folder, "rs").iter().flat_map(|file| too_long(file, &read(file))).collect();
+        assert!(
+            long.len() <= known,
+            "{folder}: {} lines of more than {COLUMNS} columns, {known} known: {long:#?}",
+            long.len()
+        );
+    }
+}
+
+/// The glossary's terms and their definitions.
+fn terms(glossary: &str) -> Vec<(String, String)> {
+    let items = glossary.split("\n- **").skip(1);
+    let items = items.map(|item| item.split("\n\n").next().unwrap_or(item).replace("\n  ", " "));
+    items
+        .map(|item| {
+            let (term, meaning) = item.split_once("**: ").unwrap_or_else(|| panic!("{item}"));
+            (term.to_string(), meaning.trim().to_string())
+        })
+        .collect()
+}
+
+#[test]
+fn terms_of_the_glossary_are_used() {
+    if !is_repository() {
+        return;
+    }
+    let glossary = read("GLOSSARY.md");
+    let terms = terms(&glossary);
+    assert!((30..=70).contains(&terms.len()), "{} terms", terms.len());
+    let documents = files(".", "md").into_iter().filter(|f| f != Path::new("GLOSSARY.md"));
+    let text: String = ["src", "tools/src"]
+        .into_iter()
+        .flat_map(|folder| files(folder, "rs"))
+        .chain(documents)
+        .map(|file| read(file).to_lowercase())
+        .collect();
+    for (name, meaning) in &terms {
+        for word in name.split(", ") {
+            assert!(text.contains(&word.to_lowercase()), "nothing else speaks of {word}");
+        }
+        let is_sentence = meaning.ends_with('.') && !meaning.contains(". ");
+        assert!(is_sentence, "{name}: not one sentence: {meaning}");
+    }
+    let mut names: Vec<_> = terms.iter().map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), terms.len(), "a term stands twice");
+}
+
+#[test]
+fn banned_phrases_stay_away() {
+    if !is_repository() {
+        return;
+    }
+    let is_open = |file: &Path| LONG_MARKDOWN.iter().any(|(path, _)| Path::new(path) == file);
+    let mut wrong = Vec::new();
+    for file in files(".", "md").into_iter().filter(|file| !is_open(file)) {
+        // A phrase may be broken by the end of a line.
+        let text = read(&file).split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        let found = BANNED.iter().filter(|phrase| text.contains(*phrase));
+        wrong.extend(found.map(|phrase| format!("{}: {phrase}", file.display())));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Names of types that a source defines, but for associated ones, which are indented.
+fn types(source: &str) -> Vec<&str> {
+    let is_keyword = |word: &str| ["struct", "enum", "trait", "union", "type"].contains(&word);
+    let mut found = Vec::new();
+    for line in source.lines().filter(|line| !line.starts_with(' ')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let at = words.iter().take(4).position(|word| is_keyword(word));
+        if let Some(name) = at.and_then(|at| words.get(at + 1)) {
+            found.push(name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[test]
+fn no_more_names_stand_for_two_things() {
+    if !is_repository() {
+        return;
+    }
+    for (folder, known_stems, known_types) in DOUBLES {
+        let mut stems: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for file in files(folder, "rs") {
+            let path = file.display().to_string();
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            for name in types(&read(&file)) {
+                names.entry(name.to_string()).or_default().push(path.clone());
+            }
+            // A command has the name of the module that does its work.
+            if !SHARED_STEMS.contains(&stem.as_str()) && !path.contains("/command/") {
+                stems.entry(stem).or_default().push(path);
+            }
+        }
+        for (kind, mut found, known) in [("file", stems, known_stems), ("type", names, known_types)]
+        {
+            found.retain(|_, places| places.len() > 1);
+            let count = found.len();
+            assert!(count <= known, "{folder}: {count} {kind} names, {known} known: {found:#?}");
+        }
+    }
+}
