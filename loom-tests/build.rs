@@ -80,10 +80,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_confirming_early",
         "../src/fabric/port",
         &[
-            ("let peer_wait = world.wait_of(it);\n", ""),
+            ("let peer_wait = world.wait_of(it);\n            if ready", "if ready"),
             (
-                "if let Some((peer_number, _)) = peer_wait {",
-                "if let Some((peer_number, _)) = world.wait_of(it) {",
+                "if let Some((peer_number, thread)) = peer_wait {\n                world.confirm(me",
+                "if let Some((peer_number, thread)) = world.wait_of(it) {\n                world.confirm(me",
             ),
         ],
     ),
@@ -114,6 +114,31 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[(
             "if !come {\n                    bed.nap(longest);",
             "if !come {\n                    let _ = longest;\n                    bed.sleep();",
+        )],
+    ),
+    (
+        "fabric_joining_blindly",
+        "../src/fabric",
+        &[(
+            "let before = present.swap(ticket(run), Ordering::Relaxed);",
+            "let before = present.load(Ordering::Relaxed);\n\
+             present.store(ticket(run), Ordering::Relaxed);",
+        )],
+    ),
+    (
+        "fabric_with_old_edges",
+        "../src/fabric",
+        &[(
+            "let same = (edge >> 32) as u32 == number && self.wait()?.0 == number;",
+            "let same = true;",
+        )],
+    ),
+    (
+        "fabric_of_separate_worlds",
+        "../src/fabric",
+        &[(
+            "Some((thread.wait()?.0, thread))",
+            "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))",
         )],
     ),
     // Not a mistake: see `lean` in `src/lib.rs`.
@@ -157,7 +182,9 @@ fn main() {
             // `include!` takes no inner documentation.
             let lines = text.lines().filter(|line| !line.starts_with("//!"));
             let text = lines.collect::<Vec<_>>().join("\n");
-            std::fs::write(to.join(file), text).expect("writable");
+            let file = to.join(file);
+            std::fs::create_dir_all(file.parent().expect("in `to`")).expect("writable");
+            std::fs::write(file, text).expect("writable");
         }
     }
 }
@@ -171,9 +198,16 @@ fn read(source: &Path) -> Vec<(String, String)> {
     }
     let files = std::fs::read_dir(source).expect("the library's sources are there");
     let paths = files.map(|file| file.expect("readable").path());
-    paths
-        .map(|path| {
-            (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text(&path))
-        })
-        .collect()
+    let mut all = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match () {
+            () if path.is_dir() => all.extend(
+                read(&path).into_iter().map(|(file, text)| (format!("{name}/{file}"), text)),
+            ),
+            () if name.ends_with(".rs") => all.push((name, text(&path))),
+            () => {}
+        }
+    }
+    all
 }

@@ -21,7 +21,7 @@
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
     pub(crate) use std::sync::{Arc, Mutex};
     pub(crate) use std::thread::yield_now;
 
@@ -88,7 +88,7 @@ mod whole {
 mod imp {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::hint::spin_loop;
-    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
     pub(crate) use loom::sync::{Arc, Mutex};
     pub(crate) use loom::thread::yield_now;
 
@@ -112,6 +112,16 @@ mod imp {
         #[track_caller]
         pub(crate) fn store(&self, value: u64, ordering: Ordering) {
             self.0.store(value, ordering);
+        }
+
+        #[track_caller]
+        pub(crate) fn swap(&self, value: u64, ordering: Ordering) -> u64 {
+            self.0.swap(value, ordering)
+        }
+
+        #[track_caller]
+        pub(crate) fn fetch_max(&self, value: u64, ordering: Ordering) -> u64 {
+            self.0.fetch_max(value, ordering)
         }
     }
 }

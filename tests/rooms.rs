@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of the library, each of which imports only rooms before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "sync",
     "wait",
+    "file",
     "element",
     "order",
     "op",

@@ -125,8 +125,11 @@ mod mutants {
     mod shelf {
         pub(super) use crate::mailbox::{Place, Shelf};
     }
+    mod thread {
+        pub(super) use crate::fabric::Seen;
+    }
     mod world {
-        pub(super) use crate::fabric::Line;
+        pub(super) use crate::fabric::{Line, ticket};
     }
     use crate::mailbox::Header;
 
@@ -165,6 +168,16 @@ mod mutants {
     }
     pub(crate) mod port_sleeping_without_limit {
         include!(concat!(env!("OUT_DIR"), "/port_sleeping_without_limit/mod.rs"));
+    }
+    pub(crate) mod fabric_joining_blindly {
+        include!(concat!(env!("OUT_DIR"), "/fabric_joining_blindly/mod.rs"));
+    }
+    #[allow(unused_variables)]
+    pub(crate) mod fabric_with_old_edges {
+        include!(concat!(env!("OUT_DIR"), "/fabric_with_old_edges/mod.rs"));
+    }
+    pub(crate) mod fabric_of_separate_worlds {
+        include!(concat!(env!("OUT_DIR"), "/fabric_of_separate_worlds/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

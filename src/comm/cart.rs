@@ -9,7 +9,8 @@ use std::panic::Location;
 
 /// A communicator seen as a grid of ranks; made by [`Comm::cart`].
 ///
-/// It is the communicator: all its collectives can be called through it.
+/// It is the communicator: all its collectives can be called through it. What needs the
+/// grid ends the run if another communicator has been put in its place (`std::mem::swap`).
 ///
 /// # Examples
 /// A sum over each row, and a shift down each column:
@@ -32,6 +33,9 @@ use std::panic::Location;
 pub struct Cart<'a> {
     pub(super) comm: &'a mut Comm,
     pub(super) grid: Cartesian,
+    /// The communicator's fabric, and the rank there: what is behind `comm` can be swapped.
+    of: u64,
+    rank: usize,
 }
 
 impl Deref for Cart<'_> {
@@ -75,7 +79,7 @@ impl Comm {
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
         static SIG: Sig = Sig::of::<()>("cart", "");
         match Cartesian::new(self.size(), dims, periodic) {
-            Ok(grid) => Cart { comm: self, grid },
+            Ok(grid) => Cart { of: self.fabric_id(), rank: self.rank(), comm: self, grid },
             Err(bad) => {
                 self.wrong(&SIG, Location::caller(), 0, bad.to_string());
                 self.nothing_to_return()
@@ -103,6 +107,18 @@ impl Comm {
 }
 
 impl Cart<'_> {
+    /// Whether the grid's communicator is there. Returns false only while a panic unwinds.
+    #[inline]
+    pub(super) fn is_itself(&self) -> bool {
+        self.comm.fabric_id() == self.of || self.comm.is_swapped("grid")
+    }
+
+    /// The rank in the grid.
+    fn own_rank(&self) -> usize {
+        self.is_itself();
+        self.rank
+    }
+
     /// The grid: extents, coordinates and neighbours of any rank.
     ///
     /// ```
@@ -123,7 +139,7 @@ impl Cart<'_> {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn coordinates(&self) -> Vec<usize> {
-        self.grid.coordinates(self.rank())
+        self.grid.coordinates(self.own_rank())
     }
 
     /// The rank at these coordinates, which wrap around in periodic dimensions;
@@ -154,7 +170,7 @@ impl Cart<'_> {
     /// # Panics
     /// If there is no such dimension.
     pub fn shift(&self, dim: usize, by: isize) -> (Option<usize>, Option<usize>) {
-        self.grid.shift(self.rank(), dim, by)
+        self.grid.shift(self.own_rank(), dim, by)
     }
 
     /// For each dimension the neighbour before and the neighbour after. Both may
@@ -194,7 +210,7 @@ impl Cart<'_> {
     #[track_caller]
     pub fn sub(&mut self, keep: &[bool]) -> Comm {
         static SIG: Sig = Sig::of::<()>("sub", "");
-        match self.grid.sub(self.rank(), keep) {
+        match self.grid.sub(self.own_rank(), keep) {
             Ok((_, which, place)) => self.comm.split(which, place),
             Err(bad) => {
                 self.comm.wrong(&SIG, Location::caller(), 0, bad.to_string());

@@ -60,6 +60,9 @@ impl Choice {
 /// [`Comm::with`], [`Comm::with_order`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
 /// [`Comm::tree`].
 ///
+/// If another communicator has been put in its place (`std::mem::swap`) when the view ends,
+/// the run ends, too.
+///
 /// # Examples
 /// ```
 /// use phalanx::op;
@@ -76,6 +79,8 @@ pub struct View<'a> {
     pub(super) comm: &'a mut Comm,
     before: Choice,
     order: Order,
+    /// The communicator's fabric: what is behind `comm` can be swapped.
+    of: u64,
 }
 
 impl Deref for View<'_> {
@@ -93,6 +98,11 @@ impl DerefMut for View<'_> {
 
 impl Drop for View<'_> {
     fn drop(&mut self) {
+        if self.comm.fabric_id() != self.of {
+            // Another's choice is none of this view's.
+            self.comm.is_swapped("view");
+            return;
+        }
         let before = std::mem::take(&mut self.before);
         self.comm.choose(before);
         self.comm.order = self.order;
@@ -101,9 +111,9 @@ impl Drop for View<'_> {
 
 impl Comm {
     pub(super) fn choosing(&mut self, choice: Choice) -> View<'_> {
-        let order = self.order;
+        let (order, of) = (self.order, self.fabric_id());
         let before = self.choose(choice);
-        View { comm: self, before, order }
+        View { comm: self, before, order, of }
     }
 
     /// This communicator with one algorithm forced for every collective

@@ -145,7 +145,10 @@ impl Cart<'_> {
         halo: &Halo,
         work: impl FnOnce(&[T]) -> R,
     ) -> Option<R> {
-        let Cart { comm, grid } = self;
+        if !self.is_itself() {
+            return None;
+        }
+        let Cart { comm, grid, .. } = self;
         let problem = problem(fields, halo, grid);
         if let Some(what) = problem {
             comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);

@@ -34,10 +34,11 @@ pub(crate) use ending::{Account, compare, final_cause};
 pub(crate) use roster::Roster;
 pub(crate) use wide::{Job, LANES_FROM};
 
-use crate::error::{CallSite, Error, Quit, Waiting, is_in_a_run, thrown};
+use crate::error::{CallSite, Error, Quit, Waiting, thrown};
 use crate::exec::Workspace;
 use crate::fabric::{
-    Begun, Call, Check, Fabric, Params, Port, Shape, Sig, Stop, World, disagreement, in_words,
+    Begun, Call, Check, Fabric, Params, Port, Seen, Shape, Sig, Stop, Thread, World, disagreement,
+    discard, in_words,
 };
 use crate::model::{Rules, Tuning};
 use crate::order::Order;
@@ -82,9 +83,6 @@ pub struct Comm {
     port: Port,
     /// The thread that the communicator belongs to; 0 for none yet.
     thread: usize,
-    /// Whether a failure is thrown to `Team::run` (which has the cause), or to
-    /// a thread that is the user's own.
-    in_team: bool,
     choice: Choice,
     order: Order,
     /// The choice outside of views.
@@ -128,7 +126,6 @@ impl Comm {
         Comm {
             port,
             thread: 0,
-            in_team: roster.is_some(),
             forced: !matches!(usual, Choice::Auto),
             choice: usual.clone(),
             usual,
@@ -157,7 +154,6 @@ impl Comm {
         Comm {
             port,
             thread: self.thread,
-            in_team: self.in_team,
             forced: !matches!(usual, Choice::Auto),
             choice: usual.clone(),
             usual,
@@ -273,26 +269,50 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        let of_a_team = std::mem::replace(&mut self.in_team, true);
+        let of_a_team = self.roster.is_some();
+        if self.thread == 0 {
+            self.settle_here();
+        }
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
-        let result = catch_unwind(std::panic::AssertUnwindSafe(|| f(self)));
-        self.in_team = of_a_team;
+        let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
+        let f = std::panic::AssertUnwindSafe(|| f(self));
+        let result = here.within(world, run, false, || catch_unwind(f));
         result.map_err(|payload| {
-            let world = fabric.world();
-            let Some(cause) = thrown(fabric.member(rank), payload) else {
+            let Some(cause) = thrown((world.id(), run), member, payload) else {
                 // In a team the cause is for `run` to report.
                 let cause = if of_a_team { None } else { world.take_cause(run) };
                 return cause.map_or(Error::Dead, |(error, _)| error);
             };
-            if run != world.run() || ![0, this_thread()].contains(&self.thread) {
+            let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
+            if is_over || ![0, this_thread()].contains(&self.thread) {
                 return cause; // It has no say in the run that is going on.
             }
-            let late = world.poison(run, fabric.member(rank), Some(cause));
-            self.port.quiesce();
+            let late = world.poison(run, member, Some(cause));
+            if self.port.id() == fabric.id() {
+                self.port.quiesce();
+            } else if !world.is_inside(member) {
+                // `f` has put another communicator in its place, which has nothing to do
+                // with this failure. The one that was here owes nobody anything: `f` was
+                // in no call of it, or that has quiesced it.
+                world.leave(member, run);
+            }
             // The error of this rank comes back to it, if it was not the first.
             let own = || if of_a_team { None } else { Some(world.take_cause(run)?.0) };
             late.or_else(own).unwrap_or(Error::Dead)
         })
+    }
+
+    /// From now on the communicator belongs to this thread. One of a thread of the
+    /// user's own is given up when that ends, wherever the communicator then is: it may
+    /// be lent.
+    #[cold]
+    fn settle_here(&mut self) {
+        self.thread = this_thread();
+        if self.roster.is_none() {
+            let fabric = self.port.fabric();
+            let member = fabric.member(self.port.rank());
+            Thread::here().put_on(fabric.world_arc(), member, self.port.run());
+        }
     }
 
     /// Starts a collective call. If that is refused while a panic unwinds (see
@@ -300,11 +320,11 @@ impl Comm {
     #[inline(always)]
     #[must_use]
     fn enter(&mut self, sig: &'static Sig, at: &'static Location<'static>, params: Params) -> bool {
-        let admitted = self.admit(sig, at);
-        if admitted {
-            self.port.enter(sig, at, params);
+        if !self.is_good_here() && !self.refuse(sig, at, Some(params)) {
+            return false;
         }
-        admitted
+        self.port.enter(sig, at, params);
+        true
     }
 
     /// [`enter`](Comm::enter), but for the record: the call is to
@@ -317,7 +337,10 @@ impl Comm {
         at: &'static Location<'static>,
         params: Params,
     ) -> Option<Begun> {
-        self.admit(sig, at).then(|| self.port.begin(sig, at, params))
+        if !self.is_good_here() && !self.refuse(sig, at, Some(params)) {
+            return None;
+        }
+        Some(self.port.begin(sig, at, params))
     }
 
     /// Whether the communicator may be used, here and now. Returns false only
@@ -325,7 +348,7 @@ impl Comm {
     #[inline(always)]
     #[must_use]
     fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
-        self.is_good_here() || self.refuse(sig, at)
+        self.is_good_here() || self.refuse(sig, at, None)
     }
 
     #[inline(always)]
@@ -333,24 +356,61 @@ impl Comm {
         self.thread == this_thread() && self.port.is_open()
     }
 
+    /// Why the communicator cannot be used, or that it can. A call that would have been
+    /// the first to hear that the run has failed goes on record all the same (`params`):
+    /// the ranks' votes are counted when all have ended.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
-        if self.port.run() != self.port.fabric().world().run() {
-            self.throw("the run that it belongs to is over", sig, at);
+    fn refuse(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Option<Params>,
+    ) -> bool {
+        const OVER: &str = "the run that it belongs to is over";
+        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
+        let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+        if run != world.run() {
+            self.throw(OVER, sig, at);
         }
         if self.thread == 0 {
-            self.thread = this_thread();
+            self.settle_here();
         }
         if self.thread != this_thread() {
             let what =
                 "it belongs to the thread that used it first (a team's: to its rank's thread)";
             self.throw(what, sig, at);
         }
-        if self.port.is_dead() || self.port.has_left_run() {
-            self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
+        if self.roster.is_some() && !Thread::here().is_in(world, run) {
+            self.throw(OVER, sig, at);
         }
-        self.is_good_here()
+        if self.port.is_dead() || self.port.has_left_run() {
+            if self.roster.is_none() && !world.is_poisoned(run) {
+                self.throw("the thread that used it first has ended", sig, at);
+            }
+            self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
+            return false;
+        }
+        loop {
+            if world.is_poisoned(run) {
+                // For the rank's other communicators, if this has opened them.
+                world.shut(member, run);
+                if let Some(params) = params {
+                    self.port.enter(sig, at, params);
+                }
+                self.stop(Stop::Poisoned);
+                return false;
+            }
+            if let Some(outer) = world.outer_over(member) {
+                self.stop(Stop::Outer(outer));
+                return false;
+            }
+            if self.is_good_here() {
+                return true;
+            }
+            // A failure elsewhere, which is none of this run's.
+            world.reopen(member, run);
+        }
     }
 
     /// Ends the run because of an argument of this rank's.
@@ -386,6 +446,9 @@ impl Comm {
                 crate::sync::yield_now();
             }
         }
+        if let Stop::Outer(of) = stop {
+            return self.go_out(of);
+        }
         // What this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
@@ -397,8 +460,23 @@ impl Comm {
             None => {
                 self.end_job(None);
                 self.port.quiesce();
-                self.quit(&Error::Dead);
+                let cause = self.port.fabric().world().cause(self.port.run());
+                self.quit(&cause.unwrap_or_else(|| Error::Dead.to_string()));
             }
+        }
+    }
+
+    /// Leaves a wait because another run that the thread is in, `of`, has ended.
+    fn go_out(&mut self, of: (u64, u64)) {
+        let what = "another run that its thread is in has ended with an error";
+        let text = Error::Stale { what }.to_string();
+        self.end_job(Some(&text));
+        let fabric = self.port.fabric();
+        let member = fabric.member(self.port.rank());
+        drop(fabric.world().poison(self.port.run(), member, Some(Error::Stale { what })));
+        self.port.quiesce();
+        if !std::thread::panicking() {
+            std::panic::resume_unwind(Box::new(Quit { of, error: None, text }));
         }
     }
 
@@ -419,21 +497,41 @@ impl Comm {
 
     /// Unwinds because the communicator does not belong here.
     fn throw(&self, what: &'static str, sig: &'static Sig, at: &'static Location<'static>) {
-        let stale = || Error::Stale { what };
-        let message = format!("{} at {at}: {}", sig.call, stale());
-        if !self.in_team || panicking() {
-            return self.quit(&message);
+        self.throw_text(what, &format!("{} at {at}: {}", sig.call, Error::Stale { what }));
+    }
+
+    /// The same with a text of its own.
+    #[cold]
+    fn throw_text(&self, what: &'static str, text: &str) {
+        if panicking() {
+            return;
         }
-        self.end_job(Some(&message));
-        // The run that it belongs to must not end well without this call. (If
-        // it is over, this does nothing.)
+        let here = Thread::here();
         let (fabric, run) = (self.port.fabric(), self.port.run());
-        drop(fabric.world().poison(run, fabric.member(self.port.rank()), Some(stale())));
-        if is_in_a_run() {
-            resume_unwind(Box::new(Quit(Some(stale()))));
+        let world = fabric.world();
+        if self.roster.is_some() || here.catches(world, run) {
+            self.end_job(Some(text));
+            // The run that it belongs to must not end well without this call. (If
+            // it is over, this does nothing.)
+            let member = fabric.member(self.port.rank());
+            drop(world.poison(run, member, Some(Error::Stale { what })));
+            if here.is_in_a_run() || here.catches(world, run) {
+                let (of, error) = ((world.id(), run), Some(Error::Stale { what }));
+                resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
+            }
         }
         // No rank's thread: nobody catches a silent exit.
-        panic!("{message}");
+        panic!("{text}");
+    }
+
+    /// Ends the run because this communicator stands where a `what` has borrowed another.
+    /// Returns (false) only while a panic unwinds.
+    #[cold]
+    pub(super) fn is_swapped(&self, what: &str) -> bool {
+        const WHAT: &str = "it was put in the place of another that is borrowed";
+        let error = Error::Stale { what: WHAT };
+        self.throw_text(WHAT, &format!("{error} (by a {what})"));
+        false
     }
 
     /// Leaves the closure. In a `Drop` that runs while a panic unwinds there
@@ -443,8 +541,10 @@ impl Comm {
         if panicking() {
             return;
         }
-        if self.in_team {
-            resume_unwind(Box::new(Quit(None)));
+        let (world, run) = (self.port.fabric().world(), self.port.run());
+        if Thread::here().catches(world, run) {
+            let (of, text) = ((world.id(), run), message.to_string());
+            resume_unwind(Box::new(Quit { of, error: None, text }));
         }
         panic!("{message}");
     }
@@ -459,7 +559,7 @@ impl Comm {
         // The latest call may be one in another communicator, by an operator.
         let here = || self.port.record().or_else(|| latest(me));
         Some(match stop {
-            Stop::Poisoned => return None,
+            Stop::Poisoned | Stop::Outer(_) => return None,
             Stop::Left { peer } => {
                 let peer = fabric.member(peer);
                 let last = world.records(peer).latest_of_run(|_| true).map(site);
@@ -491,14 +591,17 @@ impl Comm {
                 let there = latest(peer).map(site);
                 Error::Mismatch { rank: me, here: site(latest(me)?), peer, there, what }
             }
+            Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
+                Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
+            }
             Stop::Circle(circle) => {
                 let here = latest(me)?;
                 if let Some(error) =
-                    circle.iter().find_map(|&(rank, _)| disagree(world, latest(rank)?.comm, me))
+                    circle.iter().find_map(|it| disagree(world, latest(it.rank)?.comm, me))
                 {
                     return Some(error);
                 }
-                let odd = circle.iter().map(|&(rank, _)| rank).find(|&rank| {
+                let odd = circle.iter().map(|it| it.rank).find(|&rank| {
                     rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
                 });
                 match odd.and_then(|peer| Some((peer, latest(peer)?))) {
@@ -512,7 +615,7 @@ impl Comm {
                     None => Error::Deadlock {
                         circle: circle
                             .into_iter()
-                            .map(|(rank, peer)| Waiting {
+                            .map(|Seen { rank, peer, .. }| Waiting {
                                 rank,
                                 peer,
                                 site: latest(rank).map(site),
@@ -523,6 +626,17 @@ impl Comm {
             }
         })
     }
+}
+
+/// A wait of a circle through several teams, in the words of one of `world`.
+fn across(Seen { world: its, rank, peer, site }: Seen, world: &World) -> Waiting {
+    let elsewhere = |mut site: CallSite| {
+        if its != world.id() {
+            site.call += ", in another team";
+        }
+        site
+    };
+    Waiting { rank, peer, site: site.map(elsewhere) }
 }
 
 /// Whether two ranks' latest calls could be parts of one.
@@ -555,15 +669,21 @@ impl Drop for Comm {
         }
         if unwinding && self.roster.is_none() {
             // A thread of the user's own, which may not be `protect`ed: nobody
-            // else would say that the run is over. The cause, if anyone has
-            // it, is taken later, too.
-            self.end_job(Some("a thread that owns its communicator has panicked"));
+            // else would say that the run is over. If it is not yet, or this rank has ended
+            // it and not said why, that is the cause.
+            let what = "a thread that owns its communicator has panicked";
+            self.end_job(Some(what));
             let (fabric, run) = (self.port.fabric(), self.port.run());
-            drop(fabric.world().poison(run, fabric.member(self.port.rank()), None));
+            let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+            let is_its = !world.is_poisoned(run) || world.is_ended_by(run, member);
+            let protected = Thread::here().catches(world, run);
+            let its = "its thread has panicked (the standard error has what it said)";
+            let cause = (is_its && !protected).then(|| Error::panicked(member, Box::new(its)));
+            discard(world.poison(run, member, cause));
         }
         // In a team's run the rank says what has happened when the panic has
         // reached the end of its closure.
-        self.port.leave(unwinding && is_in_a_run());
+        self.port.leave(unwinding && Thread::here().is_in_a_run());
     }
 }
 

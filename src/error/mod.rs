@@ -5,7 +5,7 @@ mod standing;
 
 pub use standing::{Doing, Standing};
 
-pub(crate) use quit::{Quit, in_a_run, is_in_a_run, thrown};
+pub(crate) use quit::{Quit, thrown};
 
 use std::any::Any;
 use std::fmt;
@@ -41,7 +41,9 @@ impl fmt::Display for CallSite {
     }
 }
 
-/// One rank of a circle of waiting ranks.
+/// One rank of a circle of waiting ranks. A circle may go through several teams, where a
+/// thread is a rank of each: `site` then says which waits are in another team than that whose
+/// error this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Who waits.

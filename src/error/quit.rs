@@ -1,38 +1,28 @@
 //! How a rank leaves a run that is over: the payload that it throws.
 
 use super::Error;
-use crate::sync::{catch_unwind, thread_local};
 use std::any::Any;
-use std::cell::Cell;
-use std::panic::AssertUnwindSafe;
 
-/// What a rank throws to leave the closure when the run has ended for another
-/// reason than a panic of its own. Thrown without calling the panic hook. An
-/// error that it carries is the run's.
-pub(crate) struct Quit(pub(crate) Option<Error>);
+/// The payload that a rank throws to leave its closure when the run has ended for another
+/// reason than a panic of its own. Thrown without calling the panic hook.
+pub(crate) struct Quit {
+    /// The run that is over: the world's id, and the run's number.
+    pub(crate) of: (u64, u64),
+    /// The error of the run that catches this.
+    pub(crate) error: Option<Error>,
+    /// The reason, for a catcher in another run.
+    pub(crate) text: String,
+}
 
-/// What a rank has thrown, as an error; none if it left because of another.
-pub(crate) fn thrown(rank: usize, payload: Box<dyn Any + Send>) -> Option<Error> {
+/// The payload that a rank has thrown in run `of`, as an error; none if the rank left because
+/// that run is over.
+pub(crate) fn thrown(of: (u64, u64), rank: usize, payload: Box<dyn Any + Send>) -> Option<Error> {
     match payload.downcast::<Quit>() {
-        Ok(quit) => quit.0,
+        Ok(quit) if quit.error.is_none() && quit.of != of => {
+            let text = format!("(passed on from another run) {}", quit.text);
+            Some(Error::panicked(rank, Box::new(text)))
+        }
+        Ok(quit) => quit.error,
         Err(payload) => Some(Error::panicked(rank, payload)),
     }
-}
-
-thread_local! {
-    /// Whether this thread is in a rank's closure.
-    static IN_A_RUN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether somebody catches what this thread throws, and reports it.
-pub(crate) fn is_in_a_run() -> bool {
-    IN_A_RUN.get()
-}
-
-/// Calls a rank's closure, and catches what it throws.
-pub(crate) fn in_a_run(closure: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
-    let outer = IN_A_RUN.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(closure));
-    IN_A_RUN.set(outer);
-    result
 }

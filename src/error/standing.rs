@@ -14,6 +14,8 @@ use std::fmt;
 pub enum Doing {
     /// It waited for this rank.
     WaitsFor(usize),
+    /// It waited for a rank of another team: its thread is a rank of both.
+    WaitsElsewhere,
     /// It was in the user's own code (or in a call, and did not wait).
     Computes,
     /// It was in its latest call, and prepared the plan by which that is carried out: of
@@ -51,6 +53,7 @@ impl fmt::Display for Standing {
         write!(f, "rank {} ", self.rank)?;
         match self.doing {
             Doing::WaitsFor(peer) => write!(f, "waits for rank {peer}; ")?,
+            Doing::WaitsElsewhere => f.write_str("waits in a communicator of another team; ")?,
             Doing::Computes => f.write_str("is in its own code; ")?,
             Doing::Prepares => f.write_str("prepares the plan of its latest call; ")?,
             Doing::Returned => f.write_str("has returned; ")?,

@@ -17,7 +17,8 @@ pub(crate) struct Cause {
     /// The communicator whose ranks disagree, if that is the reason.
     comm: Option<u64>,
     /// The reason has been taken, and reported: none that comes later is the run's.
-    taken: bool,
+    /// What it was is kept for those who panic of it.
+    taken: Option<String>,
 }
 
 impl Cause {
@@ -34,7 +35,7 @@ impl Cause {
         match slot {
             Some(it) if it.run == run => {
                 let is_better = match &it.told {
-                    None => !it.taken,
+                    None => it.taken.is_none(),
                     Some((teller, _)) => by == it.first && *teller != by,
                 };
                 if told.is_none() || !is_better {
@@ -44,7 +45,7 @@ impl Cause {
                 (None, std::mem::replace(&mut it.told, told).map(|(_, reason)| reason))
             }
             _ => {
-                let old = slot.replace(Cause { run, first: by, told, comm: None, taken: false });
+                let old = slot.replace(Cause { run, first: by, told, comm: None, taken: None });
                 (None, old.and_then(|it| it.told).map(|(_, reason)| reason))
             }
         }
@@ -63,17 +64,23 @@ impl Cause {
     }
 
     /// What the reason of run `run` is so far.
-    #[cfg_attr(loom, allow(dead_code))] // For jobs on several nodes.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn text(slot: &Option<Cause>, run: u64) -> Option<String> {
         let it = slot.as_ref().filter(|it| it.run == run)?;
-        it.told.as_ref().map(|(_, reason)| reason.to_string())
+        it.told.as_ref().map(|(_, reason)| reason.to_string()).or_else(|| it.taken.clone())
+    }
+
+    /// Whether run `run` was ended by `rank`.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn is_by(slot: &Option<Cause>, run: u64, rank: usize) -> bool {
+        slot.as_ref().is_some_and(|it| it.run == run && it.first == rank)
     }
 
     /// Takes the reason of run `run`, and the communicator whose ranks disagree.
     pub(crate) fn take(slot: &mut Option<Cause>, run: u64) -> Option<(Error, Option<u64>)> {
         let it = slot.as_mut().filter(|it| it.run == run)?;
         let (_, reason) = it.told.take()?;
-        it.taken = true;
+        it.taken = Some(reason.to_string());
         Some((reason, it.comm.take()))
     }
 }

@@ -1,7 +1,8 @@
 //! What the ranks of a run share, and one rank's hold on it.
 //!
-//! - [`World`]: one per team: the poison word, who has left, who waits for
-//!   whom, and the latest calls of every rank.
+//! - [`World`]: one per team: the poison word, who has left, which thread is
+//!   which rank, and the latest calls of every rank.
+//! - [`Thread`]: one per thread: for whom it waits, and the runs that it is in.
 //! - [`Fabric`]: one per communicator: its mailboxes, gates and boards.
 //! - [`Port`]: one per rank and communicator: the private counters, and every
 //!   operation that may have to wait; with [`Port::branch`], by which a part of
@@ -19,6 +20,7 @@ mod record;
 mod seat;
 mod shape;
 mod sig;
+mod thread;
 mod words;
 mod world;
 
@@ -27,7 +29,13 @@ pub(crate) use port::{Begun, Guard, Port, Span, Stop, Words};
 pub(crate) use record::Call;
 pub(crate) use shape::Shape;
 pub(crate) use sig::{Check, Kind, Params, Sig, Transport};
+pub(crate) use thread::{Seen, Thread};
 pub(crate) use words::Fabric;
 pub(crate) use world::{World, discard};
 #[cfg(loom)]
-pub(crate) use {counts::OwnCounts, record::Records, words::Seat, world::Line};
+pub(crate) use {
+    counts::OwnCounts,
+    record::Records,
+    words::Seat,
+    world::{Line, ticket},
+};

@@ -3,9 +3,10 @@
 
 use super::cause::Cause;
 use super::record::Records;
+use super::thread::{Seen, Thread};
 use crate::error::{Doing, Error, Standing, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
-use crate::sync::{AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
+use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::is_crowded_by;
 use crossbeam_utils::CachePadded;
 use std::panic::AssertUnwindSafe;
@@ -14,9 +15,9 @@ use std::time::Duration;
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
 pub(crate) struct Line {
-    /// The run that the rank is in; 0 if it is in none, or has left it.
-    /// Looked at by the rank only.
-    present: PlainU64,
+    /// [`ticket`] of the run that the rank is in. One more once that is over for it:
+    /// the rank has left, or a rank has poisoned the run. Never less than before.
+    present: AtomicU64,
     /// Whether the rank is preparing a call's plan. For reports.
     preparing: AtomicBool,
     /// Calls under way, on any communicator of the rank, in which user code (a
@@ -24,21 +25,21 @@ pub(crate) struct Line {
     depth: AtomicUsize,
     /// The number of the latest run that the rank has left for good.
     left: AtomicU64,
-    /// High half: number of the rank's latest long wait. Low half: the rank it
-    /// waits for, plus 1; 0 when that wait is over.
-    wait: AtomicU64,
-    /// What the rank knows about its current wait. High half: its number. Low
-    /// half: the number of the wait in which it saw its peer *before* it
-    /// looked for what it awaits and did not find it.
-    edge: AtomicU64,
+    /// The thread that is the rank in the current run; null if none is yet, or any more.
+    thread: AtomicPtr<Thread>,
+}
+
+/// What a rank's `present` is in run `run`, as long as nobody has failed.
+pub(crate) const fn ticket(run: u64) -> u64 {
+    run << 1
 }
 
 impl Line {
-    /// The run that the rank is in; 0 for none.
+    /// The [`ticket`] of the run that the rank is in, or another number.
     #[inline(always)]
     pub(crate) fn present(&self) -> u64 {
-        // Relaxed: only the rank itself uses the word. (Another thread that
-        // got hold of its communicator is refused for being another thread.)
+        // Relaxed: whoever finds another number looks for the reason, and
+        // finds it, or takes the number back (`World::reopen`) and looks again.
         self.present.load(Ordering::Relaxed)
     }
 
@@ -66,6 +67,7 @@ pub(crate) fn discard<T>(cause: T) {
 
 /// See the module documentation.
 pub(crate) struct World {
+    id: u64,
     /// The number of the current run; written between runs.
     /// In a line of its own: ranks look at the rest when a run begins.
     run: CachePadded<AtomicU64>,
@@ -84,18 +86,25 @@ pub(crate) struct World {
     deadline: Option<Duration>,
 }
 
+static NEXT_ID: PlainU64 = PlainU64::new(1);
+
 impl World {
+    /// A number that no other world of the process has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     pub(crate) fn new(ranks: usize) -> Self {
         let word = || AtomicU64::new(0);
         let line = || Line {
-            present: PlainU64::new(0),
+            present: word(),
             preparing: AtomicBool::new(false),
             depth: AtomicUsize::new(0),
             left: word(),
-            wait: word(),
-            edge: word(),
+            thread: AtomicPtr::new(std::ptr::null_mut()),
         };
         World {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             run: CachePadded::new(AtomicU64::new(0)),
             poison: AtomicU64::new(0),
             crowded: AtomicBool::new(false),
@@ -116,15 +125,9 @@ impl World {
         self.deadline
     }
 
-    /// The same with all counters that wrap beginning from `start`: those of
-    /// waits here, those of messages and calls in its communicators.
+    /// The same with the counters of messages and calls in its communicators
+    /// beginning from `start`. (Those of waits always wrap soon.)
     pub(crate) fn counting_from(self, start: u32) -> Self {
-        for line in &self.lines {
-            // Relaxed: nobody else has the world yet.
-            line.wait.store(u64::from(start) << 32, Ordering::Relaxed);
-            // Of the wait before the first: an edge of wait 0 would be believed.
-            line.edge.store(u64::from(start) << 32, Ordering::Relaxed);
-        }
         World { start, ..self }
     }
 
@@ -147,9 +150,50 @@ impl World {
         &self.lines[rank]
     }
 
-    /// `rank` takes part in run `run` from now on.
+    /// `rank` takes part in run `run` from now on, unless that has failed already: a
+    /// rank that is quicker may have poisoned it before this one came.
     pub(crate) fn join(&self, rank: usize, run: u64) {
-        self.lines[rank].present.store(run, Ordering::Relaxed);
+        let present = &self.lines[rank].present;
+        // An RMW: in the order of the word's values it comes before the poisoner's, which
+        // then shuts it, or after that, and then sees it. Relaxed: see `present`.
+        let before = present.swap(ticket(run), Ordering::Relaxed);
+        if before > ticket(run) {
+            present.store(before, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes `rank` look at what has happened before its next call in run `run`.
+    pub(crate) fn shut(&self, rank: usize, run: u64) {
+        // Release: the rank finds why. Pairs with the RMW in `reopen`.
+        self.lines[rank].present.fetch_max(ticket(run) + 1, Ordering::Release);
+    }
+
+    /// Takes back what `shut` did, for `rank` itself, which then looks again.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn reopen(&self, rank: usize, run: u64) {
+        // Acquire: pairs with `shut`, whose reason is seen after this, or comes later.
+        self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
+    }
+
+    /// From now on `thread`, the calling one, is `rank`.
+    pub(crate) fn sit(&self, rank: usize, thread: &'static Thread) {
+        // Release: who finds the thread finds its words. Pairs with the load in `thread`.
+        let thread = std::ptr::from_ref(thread).cast_mut();
+        self.lines[rank].thread.store(thread, Ordering::Release);
+    }
+
+    /// From now on no thread is `rank`. Before another can be.
+    pub(crate) fn rise(&self, rank: usize) {
+        // Relaxed: a later run's dispatch publishes it; until then it is that thread.
+        self.lines[rank].thread.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// The thread that is `rank`.
+    pub(crate) fn thread(&self, rank: usize) -> Option<&'static Thread> {
+        // Acquire: pairs with the store in `sit`.
+        let thread = self.lines[rank].thread.load(Ordering::Acquire);
+        // SAFETY: null, or made of a `&'static Thread` (`sit`).
+        unsafe { thread.as_ref() }
     }
 
     /// Whether ranks outnumbered cores when the run began: the same answer on
@@ -196,11 +240,21 @@ impl World {
         // on it (`Site::Poison`). Several ranks may store here, all of them
         // the same value.
         self.poison.store(run, publish(Site::Poison));
+        // A rank that waits for nobody hears of it at its next call.
+        (0..self.ranks()).for_each(|rank| self.shut(rank, run));
         drop(slot);
+        #[cfg(not(loom))]
+        (0..self.ranks()).filter_map(|it| self.thread(it)).for_each(|it| it.call_home(self));
         // Nobody has asked for it. Whoever calls this may owe others its memory,
         // and must not unwind here.
         discard(old);
         rest
+    }
+
+    /// Whether it was `by` who ended run `run`.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn is_ended_by(&self, run: u64, by: usize) -> bool {
+        Cause::is_by(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run, by)
     }
 
     /// The cause that `by` has given for the end of run `run` is a disagreement
@@ -232,8 +286,10 @@ impl World {
     }
 
     fn standing(&self, rank: usize, run: u64) -> Standing {
-        let doing = match self.wait_of(rank) {
-            Some((_, peer)) => Doing::WaitsFor(peer),
+        let thread = self.thread(rank);
+        let doing = match thread.and_then(|thread| Some((thread.waits_in(), thread.wait()?.1))) {
+            Some((world, peer)) if world == self.id => Doing::WaitsFor(peer),
+            Some(_) => Doing::WaitsElsewhere,
             None if self.has_left(rank, run) => Doing::Returned,
             None if self.lines[rank].preparing.load(Ordering::Relaxed) => Doing::Prepares,
             None => Doing::Computes,
@@ -249,7 +305,7 @@ impl World {
     }
 
     /// What the cause of the poisoning of run `run` is so far.
-    #[cfg_attr(loom, allow(dead_code))] // For jobs on several nodes.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn cause(&self, run: u64) -> Option<String> {
         Cause::text(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
     }
@@ -263,8 +319,10 @@ impl World {
 
     /// Declares that `rank` touches nobody's memory any more in run `run`.
     pub(crate) fn leave(&self, rank: usize, run: u64) {
-        if self.lines[rank].present() == run {
-            self.join(rank, 0);
+        let present = &self.lines[rank].present;
+        if self.lines[rank].present() == ticket(run) {
+            // Relaxed: a poisoner's RMW in between would store the same.
+            present.store(ticket(run) + 1, Ordering::Relaxed);
         }
         // Ordering: pairs with the load in `has_left`; all reads and writes of
         // foreign memory come before.
@@ -284,67 +342,41 @@ impl World {
 
     /// `rank` begins a long wait for `peer`; returns the wait's number.
     pub(crate) fn begin_wait(&self, rank: usize, peer: usize) -> u32 {
-        let word = &self.lines[rank].wait;
-        let number = ((word.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
-        // Ordering: whoever sees this wait also sees everything that the rank
-        // sent before it; pairs with the load in `wait_of`.
-        word.store(u64::from(number) << 32 | (peer as u64 + 1), publish(Site::Waiting));
-        number
+        self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer))
     }
 
     pub(crate) fn end_wait(&self, rank: usize) {
-        let word = &self.lines[rank].wait;
-        // Relaxed: the number stays, so that nobody takes an old edge for a
-        // new one; that the wait is over publishes nothing.
-        word.store(word.load(Ordering::Relaxed) >> 32 << 32, Ordering::Relaxed);
+        self.thread(rank).into_iter().for_each(Thread::end_wait);
     }
 
-    /// The number of `rank`'s current long wait and whom it is for.
-    pub(crate) fn wait_of(&self, rank: usize) -> Option<(u32, usize)> {
-        // Ordering: pairs with the store in `begin_wait`.
-        let word = self.lines[rank].wait.load(consume(Site::Waiting));
-        match word as u32 {
-            0 => None,
-            peer => Some(((word >> 32) as u32, peer as usize - 1)),
+    /// The number of the current long wait of the thread that is `rank`, wherever that is.
+    pub(crate) fn wait_of(&self, rank: usize) -> Option<(u32, &'static Thread)> {
+        let thread = self.thread(rank)?;
+        Some((thread.wait()?.0, thread))
+    }
+
+    /// `rank`, in its wait `number`, saw its peer's thread in wait `peer_number` and
+    /// after that found nothing.
+    pub(crate) fn confirm(
+        &self,
+        rank: usize,
+        number: u32,
+        peer: &'static Thread,
+        peer_number: u32,
+    ) {
+        if let Some(thread) = self.thread(rank) {
+            thread.confirm(number, peer, peer_number);
         }
     }
 
-    /// `rank`, in its wait `number`, saw its peer in the peer's wait
-    /// `peer_number` and after that found nothing: as long as both waits last,
-    /// nothing will come.
-    pub(crate) fn confirm(&self, rank: usize, number: u32, peer_number: u32) {
-        let edge = u64::from(number) << 32 | u64::from(peer_number);
-        self.lines[rank].edge.store(edge, Ordering::Relaxed);
+    /// The circle of threads waiting for each other that `rank`'s belongs to.
+    pub(crate) fn circle(&self, rank: usize) -> Option<Vec<Seen>> {
+        let site = || Some(self.records[rank].latest()?.site());
+        self.thread(rank)?.circle(self.id, site)
     }
 
-    /// The circle of ranks waiting for each other that `rank` belongs to, if
-    /// every rank on it has confirmed its part.
-    pub(crate) fn circle(&self, rank: usize) -> Option<Vec<(usize, usize)>> {
-        let mut circle = Vec::new();
-        let (first, _) = self.wait_of(rank)?;
-        let mut at = rank;
-        let mut number = first;
-        loop {
-            let (n, peer) = self.wait_of(at)?;
-            // Relaxed: an edge is a statement about two numbered waits, true
-            // for as long as both last, whenever it is read.
-            let edge = self.lines[at].edge.load(Ordering::Relaxed);
-            let peer_number = edge as u32;
-            if n != number || (edge >> 32) as u32 != n {
-                return None;
-            }
-            let (peer_now, _) = self.wait_of(peer)?;
-            if peer_now != peer_number {
-                return None;
-            }
-            circle.push((at, peer));
-            if peer == rank {
-                return (peer_number == first).then_some(circle);
-            }
-            if circle.len() > self.lines.len() {
-                return None;
-            }
-            (at, number) = (peer, peer_number);
-        }
+    /// Another run that `rank`'s thread, the calling one, is in, and that has failed.
+    pub(crate) fn outer_over(&self, rank: usize) -> Option<(u64, u64)> {
+        self.thread(rank)?.outer_over(self)
     }
 }

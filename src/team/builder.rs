@@ -281,6 +281,16 @@ impl Builder {
     /// wait, and the deadline. No threads are started and none is bound, so the
     /// other settings have no meaning here.
     ///
+    /// **Who ends without a word** Each communicator belongs to the thread that uses it first
+    /// (a collective, a message, a split, or [`Comm::protect`]), until that thread ends: then its
+    /// rank has left, whether the communicator was the thread's own or only lent to it
+    /// (`&mut comms[0]`), and it is refused everywhere. A panic is told with its message in
+    /// [`Comm::protect`], else as that of a thread that owned its communicator, or as a rank that
+    /// has left. That ends where threads do not: on a thread of a pool a panic is told only by
+    /// [`Comm::protect`], and a piece of work that returns early only by the
+    /// [`deadline`](Builder::deadline). Nor is a thread known that a communicator is lent to,
+    /// and that ends before it has used it.
+    ///
     /// # Errors
     /// [`Error::Ranks`] for 0 ranks or too many.
     ///

@@ -8,8 +8,8 @@ use super::shared::{Job, Shared};
 use crate::Comm;
 use crate::comm::{Account, Roster};
 use crate::dist::chunk;
-use crate::error::{Error, is_in_a_run};
-use crate::fabric::World;
+use crate::error::Error;
+use crate::fabric::{Thread, World};
 use crate::machine::{Machine, affinity};
 use crate::mailbox::MAX_RANKS;
 use crate::model::{
@@ -95,10 +95,13 @@ impl Team {
 
     /// Communicators for `ranks` threads that the caller already owns: one
     /// communicator for each. They are [`Send`]; each belongs to the thread
-    /// that first uses it. Nothing is pinned.
+    /// that first uses it, and is given up when that ends
+    /// ([`Builder::external`]). Nothing is pinned.
     ///
     /// A failure makes the calls of all ranks panic with its message; wrap the
-    /// work in [`Comm::protect`] to get it as an [`Error`] instead.
+    /// work in [`Comm::protect`] to get it as an [`Error`] instead. (What a thread that is
+    /// not protected has panicked of is on the standard error; the others' message is that
+    /// it has.)
     ///
     /// # Errors
     /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
@@ -289,7 +292,8 @@ impl Team {
     ///   message was left over.
     ///
     /// The first cause ends the run for every rank: each leaves its next (or
-    /// current) collective by unwinding, without a message of its own.
+    /// current) call by unwinding, without a message of its own, on whichever
+    /// communicator that is, and whether or not the call has to wait.
     /// Afterwards the team can be used again.
     ///
     /// # Examples
@@ -422,7 +426,8 @@ impl Team {
     /// its own binding back after the run.
     fn bind_caller(&self) -> Option<OuterBinding> {
         let pu = self.pin_caller?;
-        let outer = is_in_a_run()
+        let outer = Thread::here()
+            .is_in_a_run()
             .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
         if outer.is_some() || CALLER_ON.get() != Some(pu) {
             self.shared.bind(0, pu);
@@ -457,8 +462,10 @@ impl Team {
         // Not before: the workers are on their way meanwhile. Of two teams that start
         // at once neither may see the other when it begins; waits look again.
         let _crowd = Crowd::enter(self.size());
-        shared.take_part(0, run, &mut comm, body);
-        shared.dispatch.await_done(shared.wait);
+        Thread::here().leads(&shared.world, run, || {
+            shared.take_part(0, run, &mut comm, body);
+            shared.dispatch.await_done(shared.wait);
+        });
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             *comm = shared.renew();
@@ -495,7 +502,7 @@ impl Drop for Team {
         }
         // In a rank of another team the binding is that team's.
         let bound = self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller;
-        if bound && !is_in_a_run() {
+        if bound && !Thread::here().is_in_a_run() {
             CALLER_ON.set(None);
             drop(affinity::unpin());
         }

@@ -5,12 +5,16 @@
 //! Buffers are canaries: overwritten before they are freed, and operators end the
 //! process if they ever see such a value.
 
+mod circles;
 #[path = "../common/mod.rs"]
 mod common;
 mod communicators;
 mod destructors;
+mod idle;
+mod lent;
 mod nested;
 mod panics;
+mod places;
 mod random;
 mod short;
 mod teams;

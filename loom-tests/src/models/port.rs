@@ -3,7 +3,7 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{Fabric, Kind, Params, Sig, World};
+use crate::fabric::{Fabric, Kind, Params, Sig, Thread, World};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
@@ -32,6 +32,30 @@ bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
 bodies!(port_lean, crate::mutants::port_lean);
+
+/// The same for models of worlds.
+macro_rules! worlds {
+    ($name:ident, $($fabric:ident)::+) => {
+        mod $name {
+            use crate::error::Error;
+            use crate::harness::reached;
+            use crate::sync::Arc;
+            use crate::wait::Wait;
+            use loom::thread;
+            use std::panic::Location;
+            use $($fabric)::+::{Fabric, Params, Port, Sig, Stop, Thread, World, ticket};
+
+            static SIG: Sig = Sig::of::<u64>("model", "");
+
+            include!("port/worlds.rs");
+        }
+    };
+}
+
+worlds!(worlds, crate::fabric);
+worlds!(joining_blindly, crate::mutants::fabric_joining_blindly);
+worlds!(with_old_edges, crate::mutants::fabric_with_old_edges);
+worlds!(of_separate_worlds, crate::mutants::fabric_of_separate_worlds);
 
 use crate::fabric::{Port, Stop};
 use real::*;
@@ -276,6 +300,67 @@ fn circle_of_two() {
         body: || ranks(2, circle),
     }
     .check();
+}
+
+#[test]
+fn late_join() {
+    Model {
+        name: "world: who joins late hears of the poison",
+        ranks: 2,
+        bound: None,
+        floor: 10,
+        reaches: &["open"],
+        catches: &[],
+        silent: &[Poison],
+        body: worlds::late_join,
+    }
+    .check();
+    must_fail("world: a rank joins by a plain store", None, "never hears", || {
+        joining_blindly::late_join();
+    });
+}
+
+#[test]
+fn circle_of_worlds() {
+    Model {
+        name: "port: a circle through two worlds",
+        ranks: 2,
+        bound: Some(2),
+        floor: 6_000,
+        reaches: &["circle", "left"],
+        catches: &[],
+        silent: &[Left, Poison, Waiting],
+        body: worlds::circle,
+    }
+    .check();
+    must_fail(
+        "port: only waits in the own world count",
+        Some(2),
+        "maximum number of branches",
+        || {
+            of_separate_worlds::circle();
+        },
+    );
+}
+
+#[test]
+fn question_in_two_worlds() {
+    Model {
+        name: "port: question, answer in another world",
+        ranks: 2,
+        bound: None,
+        floor: 7_200,
+        reaches: &[],
+        catches: &[Word],
+        // Both must find the circle: one look that misses the message is not enough, and
+        // loom does not try a second after a yield.
+        silent: &[Ack, Waiting],
+        body: worlds::question::<1>,
+    }
+    .check();
+    must_fail("port: an edge of an earlier wait is believed", Some(3), "Circle", || {
+        with_old_edges::question::<2>();
+    });
 }
 
 /// See `crate::lean`.

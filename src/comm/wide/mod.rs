@@ -33,7 +33,7 @@ mod views;
 use super::Comm;
 use crate::error::{CallSite, Error, say};
 use crate::exec::{Call, Cut, Kernel, Memory, Scratch};
-use crate::fabric::{Sig, Stop};
+use crate::fabric::{Sig, Stop, Thread};
 use crate::net::{Fold, Layout, Net, NetError, Number, Pending, Transfer};
 use crate::op::BitOr;
 use crate::schedule::Operation;
@@ -432,6 +432,10 @@ fn loop_until(
         }
         if world.is_poisoned(run) {
             node.comm.stop(Stop::Poisoned);
+            node.comm.nothing_to_return();
+        }
+        if let Some(outer) = Thread::here().outer_over(world) {
+            node.comm.stop(Stop::Outer(outer));
             node.comm.nothing_to_return();
         }
         if patience.is_over(world.deadline()) {

@@ -7,7 +7,7 @@ use super::record::{Call, Records};
 use super::shape::Shape;
 use super::sig::{Check, Kind, Params, Sig};
 use super::words::{Fabric, Seat};
-use super::world::Line;
+use super::world::{Line, ticket};
 use crate::mailbox::{Board, Channel, End, Gate, Header, Link, Shelf};
 use crate::sync::Arc;
 use crate::wait::{Bed, Wait};
@@ -49,7 +49,8 @@ struct Peer {
 pub(crate) struct Port {
     peers: Box<[Peer]>,
     rank: usize,
-    /// The run, or [`CLOSED`] once the port is dead: what the rank's `present` must be.
+    /// The run's [`ticket`], or [`CLOSED`] once the port is dead: what the rank's `present`
+    /// must be.
     pass: u64,
     line: NonNull<Line>,
     records: NonNull<Records>,
@@ -132,7 +133,7 @@ impl Port {
             gate,
             peers,
             rank,
-            pass: run,
+            pass: ticket(run),
             line,
             records,
             looks: FEW_LOOKS,
@@ -178,7 +179,7 @@ impl Port {
     }
 
     /// Whether the port can be used: its rank is in the run that it belongs to,
-    /// and has left neither that nor the communicator.
+    /// which has not failed, and has left neither that nor the communicator.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.line().present() == self.pass
@@ -264,7 +265,7 @@ impl Port {
         self.fabric.world().join(self.fabric.member(self.rank), run);
         self.run = run;
         if !self.dead {
-            self.pass = run;
+            self.pass = ticket(run);
         }
         self.look_round();
     }

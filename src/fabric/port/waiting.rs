@@ -1,5 +1,6 @@
 //! Waiting for a peer, and how a wait ends badly.
 
+use super::super::thread::Seen;
 use super::{CLOSED, Peer, Port};
 use crate::mailbox::Header;
 use crate::sync::Instant;
@@ -26,8 +27,10 @@ pub(crate) enum Stop {
     Poisoned,
     /// The awaited rank has left.
     Left { peer: usize },
-    /// Ranks (of the world) wait for each other, this one among them.
-    Circle(Vec<(usize, usize)>),
+    /// Ranks wait for each other, this one among them.
+    Circle(Vec<Seen>),
+    /// Another run that the thread is in has ended: world's id and run.
+    Outer((u64, u64)),
     /// The peer's message belongs to another call than this rank's.
     Mismatch { peer: usize, expected: Header, got: Header, lens: Option<(usize, usize)> },
     /// What the peer's message describes does not fit, in words.
@@ -84,8 +87,11 @@ impl Port {
             if left {
                 break Err(Stop::Left { peer });
             }
-            if let Some((peer_number, _)) = peer_wait {
-                world.confirm(me, number, peer_number);
+            if let Some(outer) = world.outer_over(me) {
+                break Err(Stop::Outer(outer));
+            }
+            if let Some((peer_number, thread)) = peer_wait {
+                world.confirm(me, number, thread, peer_number);
                 if patience.is_long()
                     && let Some(circle) = world.circle(me)
                 {
@@ -164,14 +170,20 @@ impl Port {
             // for that very peer below.
             fabric.world().leave(member, self.run);
         }
+        let world = fabric.world();
         for peer in (0..self.size()).filter(|&q| q != me) {
             fabric.wake(peer);
+            let it = fabric.member(peer);
             // Inline messages are the fabric's. What describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
             let mut patience = Patience::new(self.wait);
+            // On the graph of waits, so that a rank that waits for this one elsewhere
+            // finds the circle, and leaves. This one must stay.
+            let mut number = None;
             loop {
+                let peer_wait = patience.is_long().then(|| world.wait_of(it));
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
                 let left = fabric.is_gone(peer, self.run);
@@ -181,11 +193,22 @@ impl Port {
                 if left || (settled && finished) {
                     break;
                 }
+                if let Some(peer_wait) = peer_wait {
+                    let number = *number.get_or_insert_with(|| world.begin_wait(member, it));
+                    if let Some((peer_number, thread)) = peer_wait {
+                        world.confirm(member, number, thread, peer_number);
+                        // Says that it has found the circle, if there is one.
+                        drop(world.circle(member));
+                    }
+                }
                 if let Pause::Nap(longest) = patience.pause() {
                     fabric.set_asleep(self.rank, true);
                     self.bed.nap(longest);
                     fabric.set_asleep(self.rank, false);
                 }
+            }
+            if number.is_some() {
+                world.end_wait(member);
             }
         }
         self.open = None;

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use serde_json::{Map, Value, json};
-use std::fs;
 use std::path::Path;
 
 /// The format of the object. It changes when an old page maker would misread a new run.

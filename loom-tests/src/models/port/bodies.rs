@@ -13,6 +13,7 @@ pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank:
     let run = world.begin(0);
     let (fabric, beds) = Fabric::new(world, (0..p).collect(), false);
     let fabric = Arc::new(fabric);
+    (0..p).for_each(|r| fabric.world().sit(r, Thread::leak()));
     let mut parts = beds.into_iter().enumerate().map(|(r, bed)| {
         // SAFETY: the only port of this rank.
         let mut port = unsafe { Port::new(fabric.clone(), r, bed, run, wait) };

@@ -1,0 +1,93 @@
+// Included by `port.rs` for the real fabric and for its mutants: two worlds, each
+// thread a rank of both.
+
+/// A rank may join its run before or after that is poisoned: either way its next call
+/// finds that the communicator is not to be used.
+pub(super) fn late_join() {
+    let world = Arc::new(World::new(2));
+    let run = world.begin(0);
+    let other = thread::spawn({
+        let world = world.clone();
+        move || assert!(world.poison(run, 1, Some(Error(1))).is_none())
+    });
+    world.join(0, run);
+    if world.line(0).present() == ticket(run) {
+        reached("open");
+    }
+    other.join().unwrap();
+    assert_ne!(world.line(0).present(), ticket(run), "a rank that waits for nobody never hears");
+}
+
+/// Runs `rank(port in one world, port in the other)` on two threads.
+fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
+    let threads = [Thread::leak(), Thread::leak()];
+    let ports = || {
+        let world = Arc::new(World::new(2));
+        let run = world.begin(0);
+        let (fabric, beds) = Fabric::new(world, [0, 1].into(), false);
+        let fabric = Arc::new(fabric);
+        (0..2).for_each(|r| fabric.world().sit(r, threads[r]));
+        let port = |(r, bed)| {
+            // SAFETY: the only port of this rank.
+            unsafe { Port::new(fabric.clone(), r, bed, run, Wait::Auto) }
+        };
+        beds.into_iter().enumerate().map(port).collect::<Vec<_>>()
+    };
+    let mut both = ports().into_iter().zip(ports());
+    let (mut a, mut b) = both.next().unwrap();
+    let (mut c, mut d) = both.next().unwrap();
+    let other = thread::spawn(move || rank(&mut c, &mut d));
+    rank(&mut a, &mut b);
+    other.join().unwrap();
+}
+
+fn enter(port: &mut Port) {
+    port.enter(&SIG, Location::caller(), Params::of(1));
+}
+
+fn post(port: &mut Port, value: u64) {
+    enter(port);
+    let peer = 1 - port.rank();
+    // SAFETY: eight bytes fit.
+    port.post_copy(peer, 1, 8, |body| unsafe { body.cast::<u64>().write(value) }).unwrap();
+}
+
+fn take(port: &mut Port) -> Result<u64, Stop> {
+    enter(port);
+    let peer = 1 - port.rank();
+    // SAFETY: a message of this kind was written by `post`.
+    port.take_copy(peer, 1, 8, |body| unsafe { body.cast::<u64>().read() })
+}
+
+/// Rank 0 waits in the first world, rank 1 in the second. One of them finds out, or both;
+/// who does not hears that the other has left.
+pub(super) fn circle() {
+    in_two_worlds(|a, b| {
+        let (own, other) = if a.rank() == 0 { (a, b) } else { (b, a) };
+        match take(own) {
+            Err(Stop::Circle(circle)) => {
+                assert_eq!(circle.len(), 2);
+                reached("circle");
+            }
+            Err(Stop::Left { .. }) => reached("left"),
+            other => panic!("out of nothing: {other:?}"),
+        }
+        own.quiesce();
+        other.fabric().world().leave(other.rank(), other.run());
+    });
+}
+
+/// Rank 0 asks in one world, and is answered in the other; `ROUNDS` times.
+pub(super) fn question<const ROUNDS: u64>() {
+    in_two_worlds(|a, b| {
+        for round in 0..ROUNDS {
+            if a.rank() == 0 {
+                post(b, round);
+                assert_eq!(take(a).expect("a sound run is stopped"), round + 10);
+            } else {
+                let got = take(b).expect("a sound run is stopped");
+                post(a, got + 10);
+            }
+        }
+    });
+}

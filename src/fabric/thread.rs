@@ -1,0 +1,387 @@
+//! What a thread shows to those that wait for one of the ranks that it is: in
+//! which wait it is, and what it knows about that. One graph for the process: a thread
+//! may be a rank of several teams, and waits in one place at a time.
+//! See `README.md`, "Circles".
+
+use super::world::World;
+use crate::error::CallSite;
+use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
+use std::ptr::null_mut;
+
+/// See the module documentation. Never freed, and handed on to a later thread when its
+/// own has ended: who follows a circle may come to it at any time.
+pub(crate) struct Thread {
+    /// High half: number of the thread's latest long wait. Low half: the rank that it
+    /// waits for, plus 1; 0 when that wait is over.
+    wait: AtomicU64,
+    /// What the thread knows about its current wait. High half: its number. Low half:
+    /// the number of the wait in which it saw its peer *before* it looked for what it
+    /// awaits and did not find it.
+    edge: AtomicU64,
+    /// That peer's thread; null until there is an edge.
+    toward: AtomicPtr<Thread>,
+    /// The world and the rank of the latest wait, and in which call that was, for
+    /// errors only.
+    world: PlainU64,
+    rank: PlainU64,
+    told: diagnostic::Mutex<Option<(u32, Option<CallSite>)>>,
+    /// The runs that the thread is in, the innermost first. Used by the thread only.
+    parts: diagnostic::AtomicPtr<Part>,
+    /// The ranks that the thread is beside that of its outermost run: those to be told
+    /// when that fails, or when the thread ends.
+    #[cfg(not(loom))]
+    hats: diagnostic::Mutex<Vec<Hat>>,
+}
+
+/// A run that a thread is in, or a piece of a program that catches what a failed call
+/// throws (`protect`).
+pub(crate) struct Part {
+    world: *const World,
+    run: u64,
+    is_run: bool,
+    below: *mut Part,
+}
+
+/// A rank that a thread is.
+#[cfg(not(loom))]
+struct Hat {
+    world: std::sync::Weak<World>,
+    rank: usize,
+    run: u64,
+    /// In a run that was started in a rank's closure; else for as long as the thread
+    /// lives.
+    is_inner: bool,
+}
+
+/// One wait of a circle.
+#[derive(Clone, Debug)]
+#[cfg_attr(loom, allow(dead_code))] // Read by communicators only.
+pub(crate) struct Seen {
+    /// The world's id.
+    pub(crate) world: u64,
+    pub(crate) rank: usize,
+    pub(crate) peer: usize,
+    /// For circles through several worlds: the others' records are out of reach.
+    pub(crate) site: Option<CallSite>,
+}
+
+impl Thread {
+    /// Of a new thread, for ever.
+    pub(crate) fn leak() -> &'static Thread {
+        // Numbers wrap soon.
+        let before = u64::from(u32::MAX - 2) << 32;
+        Box::leak(Box::new(Thread {
+            wait: AtomicU64::new(before),
+            edge: AtomicU64::new(before),
+            toward: AtomicPtr::new(null_mut()),
+            world: PlainU64::new(0),
+            rank: PlainU64::new(0),
+            told: diagnostic::Mutex::new(None),
+            parts: diagnostic::AtomicPtr::new(null_mut()),
+            #[cfg(not(loom))]
+            hats: diagnostic::Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// The thread begins a long wait, as rank `rank` of `world`, for `peer`; returns the
+    /// wait's number.
+    pub(super) fn begin_wait(&self, world: u64, rank: usize, peer: usize) -> u32 {
+        let number = ((self.wait.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
+        self.world.store(world, Relaxed);
+        self.rank.store(rank as u64, Relaxed);
+        // Relaxed: who sees the new wait finds this, or something later.
+        self.toward.store(null_mut(), Ordering::Relaxed);
+        // Ordering: whoever sees this wait also sees everything that the thread
+        // sent before it; pairs with the load in `wait`.
+        self.wait.store(u64::from(number) << 32 | (peer as u64 + 1), publish(Site::Waiting));
+        number
+    }
+
+    pub(super) fn end_wait(&self) {
+        // Relaxed: the number stays, so that nobody takes an old edge for a
+        // new one; that the wait is over publishes nothing.
+        self.wait.store(self.wait.load(Ordering::Relaxed) >> 32 << 32, Ordering::Relaxed);
+    }
+
+    /// The number of the thread's current long wait, and for which rank of its world.
+    pub(super) fn wait(&self) -> Option<(u32, usize)> {
+        // Ordering: pairs with the store in `begin_wait`.
+        let word = self.wait.load(consume(Site::Waiting));
+        match word as u32 {
+            0 => None,
+            peer => Some(((word >> 32) as u32, peer as usize - 1)),
+        }
+    }
+
+    /// The id of the world that the thread waits in, or waited in last. For reports.
+    pub(super) fn waits_in(&self) -> u64 {
+        self.world.load(Relaxed)
+    }
+
+    /// The thread, in its wait `number`, saw its peer's in that one's wait `peer_number`
+    /// and after that found nothing: as long as both waits last, nothing will come.
+    pub(super) fn confirm(&self, number: u32, peer: &'static Thread, peer_number: u32) {
+        let peer = std::ptr::from_ref(peer).cast_mut();
+        // Release: who reads it from a later wait than it looks for, sees that wait.
+        // Pairs with the load in `edge`.
+        self.toward.store(peer, Ordering::Release);
+        let edge = u64::from(number) << 32 | u64::from(peer_number);
+        // Release: who sees the edge finds the peer. Pairs with the load in `edge`.
+        self.edge.store(edge, Ordering::Release);
+    }
+
+    /// What the thread has confirmed about its wait `number`, if it is still in that.
+    fn edge(&self, number: u32) -> Option<(&'static Thread, u32)> {
+        // Ordering: both pair with the stores in `confirm`.
+        let edge = self.edge.load(Ordering::Acquire);
+        let toward = self.toward.load(Ordering::Acquire);
+        // Then the peer is that of this wait: within one it does not change.
+        let same = (edge >> 32) as u32 == number && self.wait()?.0 == number;
+        // SAFETY: null, or made of a `&'static Thread` (`confirm`).
+        let toward = unsafe { toward.as_ref() }?;
+        same.then_some((toward, edge as u32))
+    }
+
+    /// The circle of threads waiting for each other that this one belongs to, if
+    /// every one has confirmed its part; with the numbers of the waits.
+    fn steps(&'static self) -> Option<Vec<(&'static Thread, u32)>> {
+        let (first, _) = self.wait()?;
+        let (mut at, mut number) = (self, first);
+        let mut steps = Vec::new();
+        // A circle that this thread only leads to goes round for ever: the thread met
+        // at the latest power of two is met again.
+        let mut mark = self;
+        loop {
+            let (to, peer_number) = at.edge(number)?;
+            steps.push((at, number));
+            if to.wait()?.0 != peer_number {
+                return None;
+            }
+            if std::ptr::eq(to, self) {
+                return (peer_number == first).then_some(steps);
+            }
+            if std::ptr::eq(to, mark) {
+                return None;
+            }
+            if steps.len().is_power_of_two() {
+                mark = to;
+            }
+            (at, number) = (to, peer_number);
+        }
+    }
+
+    /// The circle that the thread, waiting in world `world`, belongs to. One through
+    /// several worlds counts only when every thread on it has found it: none of them
+    /// then has seen its run fail, which would have ended its wait.
+    pub(super) fn circle(
+        &'static self,
+        world: u64,
+        site: impl FnOnce() -> Option<CallSite>,
+    ) -> Option<Vec<Seen>> {
+        let steps = self.steps()?;
+        let seen = |&(at, _): &(&Thread, u32)| {
+            let (_, peer) = at.wait()?;
+            let (world, rank) = (at.world.load(Relaxed), at.rank.load(Relaxed) as usize);
+            Some(Seen { world, rank, peer, site: None })
+        };
+        let mut circle = steps.iter().map(seen).collect::<Option<Vec<_>>>()?;
+        if circle.iter().all(|it| it.world == world) {
+            return Some(circle);
+        }
+        let told = |at: &Thread| at.told.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let (number, _) = self.wait()?;
+        if told(self).is_none_or(|(told, _)| told != number) {
+            *self.told.lock().unwrap_or_else(|e| e.into_inner()) = Some((number, site()));
+        }
+        for (it, (at, number)) in circle.iter_mut().zip(steps) {
+            match told(at) {
+                Some((told, site)) if told == number => it.site = site,
+                _ => return None,
+            }
+        }
+        Some(circle)
+    }
+
+    /// Calls `f` as a part of run `run` of `world`. `is_run`: as a rank's closure; else
+    /// as something that catches what its calls throw.
+    pub(crate) fn within<R>(
+        &self,
+        world: &World,
+        run: u64,
+        is_run: bool,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        struct Out<'a>(&'a Thread, *mut Part);
+        impl Drop for Out<'_> {
+            fn drop(&mut self) {
+                self.0.parts.store(self.1, Relaxed);
+            }
+        }
+        // Relaxed, here and below: only the thread itself uses it.
+        let below = self.parts.load(Relaxed);
+        let mut part = Part { world, run, is_run, below };
+        let _out = Out(self, below);
+        self.parts.store(&raw mut part, Relaxed);
+        f()
+    }
+
+    /// The first of the thread's parts, from the innermost, of which `is` holds, as
+    /// world's id and run.
+    fn part(&self, is: impl Fn(&World, &Part) -> bool) -> Option<(u64, u64)> {
+        let mut at = self.parts.load(Relaxed);
+        // SAFETY: parts are on the stack of this thread, below this frame, until
+        // `within` takes them off the list; each is made of a `&World` that outlives it.
+        while let Some(part) = unsafe { at.as_ref() } {
+            // SAFETY: as above.
+            let world = unsafe { &*part.world };
+            if is(world, part) {
+                return Some((world.id(), part.run));
+            }
+            at = part.below;
+        }
+        None
+    }
+
+    /// Whether the thread is in a rank's closure.
+    pub(crate) fn is_in_a_run(&self) -> bool {
+        self.part(|_, part| part.is_run).is_some()
+    }
+
+    /// Whether the thread is in a rank's closure in run `run` of `world`.
+    pub(crate) fn is_in(&self, world: &World, run: u64) -> bool {
+        self.part(|it, part| part.is_run && std::ptr::eq(it, world) && part.run == run).is_some()
+    }
+
+    /// Whether what is thrown for run `run` of `world` is caught on this thread.
+    pub(crate) fn catches(&self, world: &World, run: u64) -> bool {
+        self.part(|it, part| std::ptr::eq(it, world) && part.run == run).is_some()
+    }
+
+    /// Another run than those of `world` that the thread is in, and that is over: the
+    /// thread has no business in a wait any more.
+    pub(crate) fn outer_over(&self, world: &World) -> Option<(u64, u64)> {
+        self.part(|it, part| part.is_run && !std::ptr::eq(it, world) && it.is_poisoned(part.run))
+    }
+}
+
+#[cfg(not(loom))]
+mod here {
+    use super::super::world::discard;
+    use super::{Hat, Thread, World};
+    use crate::error::Error;
+    use crate::sync::diagnostic::Mutex;
+    use std::sync::Arc;
+
+    /// Those whose thread has ended.
+    static IDLE: Mutex<Vec<&'static Thread>> = Mutex::new(Vec::new());
+
+    struct Here(&'static Thread);
+
+    std::thread_local! {
+        static HERE: Here = Here::new();
+    }
+
+    impl Here {
+        fn new() -> Self {
+            let idle = IDLE.lock().unwrap_or_else(|e| e.into_inner()).pop();
+            Here(idle.unwrap_or_else(Thread::leak))
+        }
+    }
+
+    impl Drop for Here {
+        fn drop(&mut self) {
+            let hats = std::mem::take(&mut *self.0.hats.lock().unwrap_or_else(|e| e.into_inner()));
+            for Hat { world, rank, run, .. } in hats {
+                if let Some(world) = world.upgrade() {
+                    world.rise(rank);
+                    world.leave(rank, run);
+                }
+            }
+            IDLE.lock().unwrap_or_else(|e| e.into_inner()).push(self.0);
+        }
+    }
+
+    impl Thread {
+        /// The calling thread's.
+        #[inline]
+        pub(crate) fn here() -> &'static Thread {
+            // In a destructor after the last: of nobody, for ever.
+            HERE.try_with(|here| here.0).unwrap_or_else(|_| Thread::leak())
+        }
+
+        /// The thread, which is the calling one, is rank `rank` in run `run` of `world`
+        /// until it ends: it has then left the run, whatever becomes of its communicator.
+        pub(crate) fn put_on(&'static self, world: &Arc<World>, rank: usize, run: u64) {
+            world.sit(rank, self);
+            self.push(world, rank, run, false);
+        }
+
+        fn push(&self, world: &Arc<World>, rank: usize, run: u64, is_inner: bool) {
+            let hat = Hat { world: Arc::downgrade(world), rank, run, is_inner };
+            {
+                let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
+                hats.retain(|hat| hat.world.strong_count() > 0);
+                hats.push(hat);
+            }
+            // Who fails calls home first and looks at the list then, or finds the hat there.
+            if self.outer_over(world).is_some() {
+                self.tell(world, rank, run, is_inner);
+            }
+        }
+
+        /// Calls `f`, which carries out run `run` of `world` with this thread as rank 0.
+        pub(crate) fn leads<R>(
+            &'static self,
+            world: &Arc<World>,
+            run: u64,
+            f: impl FnOnce() -> R,
+        ) -> R {
+            if !self.is_in_a_run() {
+                return f();
+            }
+            self.push(world, 0, run, true);
+            let result = f();
+            let of = |hat: &Hat| std::ptr::eq(hat.world.as_ptr(), &raw const **world);
+            let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
+            hats.retain(|hat| !(hat.is_inner && of(hat)));
+            result
+        }
+
+        /// An outer run has failed: ends the inner one, or makes the rank look.
+        fn tell(&self, world: &World, rank: usize, run: u64, is_inner: bool) {
+            if is_inner {
+                let what = "the run in which it was started has ended with an error";
+                discard(world.poison(run, rank, Some(Error::Stale { what })));
+            } else {
+                world.shut(rank, run);
+            }
+        }
+
+        /// A run of `world`, in which the thread is a rank, has failed. If that is one of a
+        /// team's, the runs inside it are over, too; and the thread looks at it before it
+        /// does anything as another rank.
+        pub(in super::super) fn call_home(&self, world: &World) {
+            let inner: Vec<_> = {
+                let hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
+                let own = hats.iter().position(|hat| std::ptr::eq(hat.world.as_ptr(), world));
+                let from = match own {
+                    Some(own) if !hats[own].is_inner => return,
+                    own => own.map_or(0, |own| own + 1),
+                };
+                let is_meant = |i: usize, hat: &Hat| i >= from || !hat.is_inner;
+                let meant = hats.iter().enumerate().filter(|(i, hat)| is_meant(*i, hat));
+                meant
+                    .filter_map(|(_, hat)| {
+                        Some((hat.world.upgrade()?, hat.rank, hat.run, hat.is_inner))
+                    })
+                    .collect()
+            };
+            for (world, rank, run, is_inner) in inner {
+                self.tell(&world, rank, run, is_inner);
+                // It may be the last to have it.
+                discard(world);
+            }
+        }
+    }
+}
