@@ -60,8 +60,8 @@
 mod comm;
 pub mod dist;
 mod element;
-mod engine;
 mod error;
+mod exec;
 mod fabric;
 mod file;
 pub mod guide;
@@ -81,8 +81,8 @@ mod wait;
 
 pub use comm::{Cart, Choice, Comm, Global, Peers, Spread, View};
 pub use element::Element;
-pub use engine::{Hazard, check_hazards};
 pub use error::{CallSite, Doing, Error, Payload, Standing, Waiting};
+pub use exec::{Hazard, check_hazards};
 pub use mailbox::MAX_RANKS;
 pub use order::Order;
 pub use schedule::Algorithm;

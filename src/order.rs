@@ -60,13 +60,25 @@ pub(crate) fn by_tree<V>(
     leaf: &mut impl FnMut(usize) -> V,
     join: &mut impl FnMut(V, V) -> V,
 ) -> V {
+    by_levels(first, n, 0, leaf, &mut |_, left, right| join(left, right))
+}
+
+/// The same with the number of right turns, from `level` on, before each join: what is
+/// kept under that number is kept until the join is made.
+pub(crate) fn by_levels<V>(
+    first: usize,
+    n: usize,
+    level: usize,
+    leaf: &mut impl FnMut(usize) -> V,
+    join: &mut impl FnMut(usize, V, V) -> V,
+) -> V {
     if n == 1 {
         return leaf(first);
     }
     let half = left_half(n);
-    let left = by_tree(first, half, leaf, join);
-    let right = by_tree(first + half, n - half, leaf, join);
-    join(left, right)
+    let left = by_levels(first, half, level, leaf, join);
+    let right = by_levels(first + half, n - half, level + 1, leaf, join);
+    join(level, left, right)
 }
 
 #[cfg(test)]
@@ -74,7 +86,7 @@ mod tests {
     use super::*;
 
     /// The definition in words: level by level.
-    fn by_levels(n: usize) -> String {
+    fn as_defined(n: usize) -> String {
         let mut row: Vec<String> = (0..n).map(|i| i.to_string()).collect();
         while row.len() > 1 {
             row = row
@@ -89,7 +101,7 @@ mod tests {
     fn the_tree_is_the_one_of_the_definition() {
         for n in 1..300 {
             let tree = by_tree(0, n, &mut |i| i.to_string(), &mut |a, b| format!("({a} {b})"));
-            assert_eq!(tree, by_levels(n));
+            assert_eq!(tree, as_defined(n));
         }
     }
 }

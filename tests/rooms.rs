@@ -21,7 +21,7 @@ const ORDER: [&str; 21] = [
     "net",
     "dist",
     "fabric",
-    "engine",
+    "exec",
     "comm",
     "team",
     "guide",

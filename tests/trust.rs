@@ -253,7 +253,7 @@ fn one_door() {
 fn streaming_stores_end_with_a_fence() {
     const STREAMING: [&str; 5] =
         ["movnt", "_stream_", "_mm_stream", "maskmov", "nontemporal_store"];
-    let home = Path::new("src/engine/stream.rs");
+    let home = Path::new("src/exec/kernel/stream.rs");
     for file in sources("src") {
         let text = read(&file);
         let code =

@@ -1,10 +1,9 @@
 //! Total exchange.
 
 use super::Comm;
-use super::perform::Task;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Sig};
+use crate::exec::{Buffers, Call, Cut};
+use crate::fabric::Sig;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -47,25 +46,8 @@ impl Comm {
         if !self.check_len("the output", recv.len(), Some(send.len()), sig, at, len) {
             return;
         }
-        if self.is_alone() {
-            return self.keep_block(sig, at, Check::NO_PARAMETER, send, recv);
-        }
-        let task = Task {
-            operation: Operation::AllToAll,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut: Cut::Equal(len),
-            len,
-            commutative: true,
-            built_in: None,
-        };
-        // SAFETY: the lengths are checked; the borrows last for the call.
-        unsafe {
-            let (from, to) = (send.as_ptr().cast(), recv.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::mover::<T>(), from, to);
-        }
+        let call = Call::new(Operation::AllToAll, sig, at, Cut::Equal(len));
+        self.carry_out(call.moving(Buffers::Apart(send, recv)));
     }
 
     /// [`all_to_all_into`](Comm::all_to_all_into) with blocks of different
@@ -117,22 +99,8 @@ impl Comm {
         if !self.check_len("the output", recv.len(), Some(total), sig, at, total) {
             return;
         }
-        let task = Task {
-            operation: Operation::AllToAll,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut: Cut::Pairs { send: send_counts, recv: recv_counts },
-            // Lengths differ from rank to rank; each message is checked.
-            len: 0,
-            commutative: true,
-            built_in: None,
-        };
-        // SAFETY: the lengths are checked; the borrows last for the call.
-        unsafe {
-            let (from, to) = (send.as_ptr().cast(), recv.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::mover::<T>(), from, to);
-        }
+        let cut = Cut::Pairs { send: send_counts, recv: recv_counts };
+        let call = Call::new(Operation::AllToAll, sig, at, cut);
+        self.carry_out(call.moving(Buffers::Apart(send, recv)));
     }
 }

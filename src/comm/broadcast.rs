@@ -1,13 +1,10 @@
 //! One-to-all broadcast.
 
 use super::Comm;
-use super::perform::Task;
-use super::small;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
-use crate::fabric::{Params, Sig};
-use crate::mailbox::EAGER;
-use crate::schedule::{Algorithm, Operation};
+use crate::exec::{Buffers, Call, Cut};
+use crate::fabric::Sig;
+use crate::schedule::Operation;
 use std::panic::Location;
 
 impl Comm {
@@ -40,37 +37,7 @@ impl Comm {
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
         }
-        if self.is_auto() {
-            let bytes = size_of_val(buf);
-            let algorithm = Algorithm::BC_ANY.index();
-            let params = Params { parameter: root, algorithm, ..Params::of(buf.len()) };
-            if self.size() == 1 {
-                let _ = self.enter(sig, at, params);
-                return;
-            }
-            if bytes <= EAGER && bytes < self.tuning.broadcast_fused {
-                if let Some(begun) = self.begin(sig, at, params)
-                    && let Err(stop) = small::spread(&mut self.port, begun, buf, root)
-                {
-                    self.stop(stop);
-                }
-                return;
-            }
-        }
-        let task = Task {
-            operation: Operation::Broadcast,
-            sig,
-            at,
-            root,
-            shift: 0,
-            cut: Cut::Vector(buf.len()),
-            len: buf.len(),
-            commutative: true,
-            built_in: None,
-        };
-        // SAFETY: in place on a slice that is exclusively ours for the call.
-        unsafe {
-            self.perform(&task, &Kernel::mover::<T>(), std::ptr::null(), buf.as_mut_ptr().cast());
-        }
+        let call = Call::new(Operation::Broadcast, sig, at, Cut::Vector(buf.len())).root(root);
+        self.carry_out(call.moving(Buffers::InPlace(buf)));
     }
 }

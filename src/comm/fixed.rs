@@ -4,15 +4,13 @@
 //! What is forced by topology then is how contributions *travel* (its all-to-all
 //! and all-gather); they are combined by the rank that has all of them.
 
-use super::perform::Task;
 use super::{Choice, Comm, View};
 use crate::element::Element;
-use crate::engine::{Cut, Kernel, fixed};
-use crate::fabric::{Check, Params, Shape, Sig};
+use crate::exec::{Buffers, Call, Cut, Slices};
+use crate::fabric::Sig;
 use crate::op::Operator;
 use crate::order::{Order, by_tree};
-use crate::schedule::{Algorithm, Operation};
-use std::panic::Location;
+use crate::schedule::Operation;
 
 /// Bytes up to which every rank gets every contribution whole, rather than its
 /// part of each and then the parts' results: one step less.
@@ -24,13 +22,6 @@ enum Way {
     Direct,
     /// The topology's data movement.
     Moved,
-}
-
-/// Who calls: what a [`Task`] is made of.
-#[derive(Clone, Copy)]
-pub(super) struct Caller {
-    pub(super) sig: &'static Sig,
-    pub(super) at: &'static Location<'static>,
 }
 
 impl Comm {
@@ -73,7 +64,7 @@ impl Comm {
         view
     }
 
-    fn way(&mut self, caller: Caller, len: usize) -> Option<Way> {
+    fn way(&mut self, call: &Call<'_>) -> Option<Way> {
         match &self.choice {
             Choice::Auto | Choice::Model(_) => Some(Way::Direct),
             Choice::Algorithm(a) | Choice::On(a, _) if a.is_direct() => Some(Way::Direct),
@@ -82,195 +73,128 @@ impl Comm {
                     "{a} combines in an order of its own; with Order::Fixed a topology can be \
                      forced (ring(), mesh(), hypercube(), tree()), but no algorithm"
                 );
-                self.wrong(caller.sig, caller.at, len, what);
+                self.wrong(call.sig(), call.at(), call.len(), what);
                 None
             }
             _ => Some(Way::Moved),
         }
     }
 
-    pub(super) fn all_reduce_fixed<T: Element, O: Operator<T>>(
+    /// Carries out a reduction in the order of the tree.
+    pub(super) fn carry_out_in_order<'a, T: Element, O: Operator<T>>(
         &mut self,
-        at: &'static Location<'static>,
-        buf: &mut [T],
-        op: &O,
+        call: Call<'a, Slices<'a, T, O>>,
     ) {
-        let sig = const { &Sig::combining::<T, O>("all_reduce in fixed order", O::NAME, "") };
-        let caller = Caller { sig, at };
-        match self.way(caller, buf.len()) {
-            Some(Way::Direct) => drop(self.reduce_around(sig, at, buf, op, || ())),
-            Some(Way::Moved) => self.all_reduce_moved(caller, buf, op),
-            None => (),
-        }
-    }
-
-    pub(super) fn reduce_fixed<T: Element, O: Operator<T>>(
-        &mut self,
-        at: &'static Location<'static>,
-        buf: &mut [T],
-        op: &O,
-        root: usize,
-    ) {
-        let sig = const { &Sig::combining::<T, O>("reduce in fixed order", O::NAME, "to root") };
-        let caller = Caller { sig, at };
-        let len = buf.len();
-        match self.way(caller, len) {
-            Some(Way::Direct) => {
-                let at = buf.as_mut_ptr();
-                // SAFETY: in place on the root, elsewhere only read; the slice
-                // is exclusively ours for the call.
-                unsafe { self.reduce_directly(caller, at, len, fixed::To::Root(root), op, root) }
+        let sig = match call.operation() {
+            Operation::Reduce => {
+                const { &Sig::combining::<T, O>("reduce in fixed order", O::NAME, "to root") }
             }
-            Some(Way::Moved) => {
-                let mut all = buf.to_vec();
-                self.all_reduce_moved(caller, &mut all, op);
-                if self.rank() == root {
-                    buf.copy_from_slice(&all);
-                }
+            Operation::ReduceScatter => {
+                const { &Sig::combining::<T, O>("reduce_scatter in fixed order", O::NAME, "") }
             }
-            None => (),
-        }
-    }
-
-    /// Of the result, `counts` (or, for none, as many for each rank) elements
-    /// go to each rank. The lengths are checked.
-    pub(super) fn reduce_scatter_fixed<T: Element, O: Operator<T>>(
-        &mut self,
-        at: &'static Location<'static>,
-        all: &[T],
-        mine: &mut [T],
-        counts: Option<&[usize]>,
-        op: &O,
-    ) {
-        let sig = const { &Sig::combining::<T, O>("reduce_scatter in fixed order", O::NAME, "") };
-        let caller = Caller { sig, at };
-        let (rank, p) = (self.rank(), self.size());
-        let count = |r: usize| counts.map_or(mine.len(), |c| c[r]);
-        let start: usize = (0..rank).map(count).sum();
-        let way = self.way(caller, all.len());
+            _ => const { &Sig::combining::<T, O>("all_reduce in fixed order", O::NAME, "") },
+        };
+        let call = call.under(sig);
+        let way = self.way(&call.bare());
         // Carried or not, what is cut so is compared.
-        self.salt = counts.map(|counts| self.shape_of(counts));
+        self.salt = match call.cut() {
+            Cut::Varied(counts) => Some(self.shape_of(counts)),
+            _ => None,
+        };
         match way {
-            Some(Way::Direct) => {
-                let (from, to) = (all.as_ptr(), mine.as_mut_ptr().cast());
-                let to = fixed::To::Own(start..start + mine.len(), to);
-                let none = Check::NO_PARAMETER;
-                // SAFETY: the lengths are checked; input and output are
-                // different borrows.
-                unsafe { self.reduce_directly(caller, from, all.len(), to, op, none) }
-            }
-            Some(Way::Moved) => {
-                let m = (0..p).map(count).max().unwrap_or(0);
-                let Some(&filler) = all.first() else {
-                    // Nothing to carry; but a call, of which the counts are compared.
-                    self.carry::<T>(caller, Operation::AllToAll, 0, &[], &mut []);
-                    self.salt = None;
-                    return;
-                };
-                let mut send = vec![filler; m * p];
-                let mut from = 0;
-                for (r, block) in send.chunks_exact_mut(m).enumerate() {
-                    block[..count(r)].copy_from_slice(&all[from..from + count(r)]);
-                    from += count(r);
-                }
-                let mut recv = send.clone();
-                self.carry(caller, Operation::AllToAll, m, &send, &mut recv);
-                combine(p, &recv, m, mine, op);
-            }
+            Some(Way::Direct) => drop(self.carry_out_around(call, || ())),
+            Some(Way::Moved) => self.carry_out_moved(call),
             None => (),
         }
         self.salt = None;
     }
 
-    /// # Safety
-    /// As [`fixed::reduce`]'s, for elements of T.
-    unsafe fn reduce_directly<T: Element, O: Operator<T>>(
+    /// By the data movement of the forced topology.
+    fn carry_out_moved<'a, T: Element, O: Operator<T>>(
         &mut self,
-        caller: Caller,
-        input: *const T,
-        len: usize,
-        to: fixed::To,
-        op: &O,
-        parameter: usize,
+        call: Call<'a, Slices<'a, T, O>>,
     ) {
-        let algorithm = Algorithm::RED_FUSED.index();
-        let shape = self.salt.unwrap_or(Shape::NONE);
-        let params = Params { parameter, algorithm, shape, ..Params::of(len) };
-        if !self.enter(caller.sig, caller.at, params) {
-            return;
+        let bare = call.bare();
+        match call.into_buffers() {
+            (Buffers::InPlace(buf), op) if bare.operation() == Operation::Reduce => {
+                let mut all = buf.to_vec();
+                self.all_reduce_moved(&bare, &mut all, op);
+                if self.rank() == bare.root_rank() {
+                    buf.copy_from_slice(&all);
+                }
+            }
+            (Buffers::InPlace(buf), op) => self.all_reduce_moved(&bare, buf, op),
+            (Buffers::Apart(all, mine), op) => self.reduce_scatter_moved(&bare, all, mine, op),
         }
-        if self.port.has_new_counts()
-            && let Err(stop) = self.port.compare_counts()
-        {
-            return self.stop(stop);
+    }
+
+    fn reduce_scatter_moved<T: Element, O: Operator<T>>(
+        &mut self,
+        call: &Call<'_>,
+        all: &[T],
+        mine: &mut [T],
+        op: &O,
+    ) {
+        let p = self.size();
+        let count = |r: usize| match call.cut() {
+            Cut::Varied(counts) => counts[r],
+            _ => mine.len(),
+        };
+        let m = (0..p).map(count).max().unwrap_or(0);
+        let Some(&filler) = all.first() else {
+            // Nothing to carry; but a call, of which the counts are compared.
+            return self.carry::<T>(call, Operation::AllToAll, 0, &[], &mut []);
+        };
+        let mut send = vec![filler; m * p];
+        let mut from = 0;
+        for (r, block) in send.chunks_exact_mut(m).enumerate() {
+            block[..count(r)].copy_from_slice(&all[from..from + count(r)]);
+            from += count(r);
         }
-        let kernel = Kernel::combiner(op);
-        let slots = self.scratch.reserve(fixed::scratch(&kernel, self.size()), kernel.align());
-        let memory = fixed::Memory { all: &mut self.addresses, slots };
-        // SAFETY: passed on; the scratch memory is this communicator's own.
-        let result =
-            unsafe { fixed::reduce(&mut self.port, input.cast(), len, to, &kernel, memory) };
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
+        let mut recv = send.clone();
+        self.carry(call, Operation::AllToAll, m, &send, &mut recv);
+        combine(p, &recv, m, mine, op);
     }
 
     /// All-reduce by the data movement of the forced topology.
     fn all_reduce_moved<T: Element, O: Operator<T>>(
         &mut self,
-        caller: Caller,
+        call: &Call<'_>,
         buf: &mut [T],
         op: &O,
     ) {
         let p = self.size();
         let Some(&filler) = buf.first() else {
-            return self.carry::<T>(caller, Operation::AllGather, 0, &[], &mut []);
+            return self.carry::<T>(call, Operation::AllGather, 0, &[], &mut []);
         };
         if size_of_val(buf) <= WHOLE {
             let n = buf.len();
             let mut all = vec![filler; n * p];
-            self.carry(caller, Operation::AllGather, n, buf, &mut all);
+            self.carry(call, Operation::AllGather, n, buf, &mut all);
             return combine(p, &all, n, buf, op);
         }
         let m = buf.len().div_ceil(p);
         let mut parts = vec![filler; m * p];
         parts[..buf.len()].copy_from_slice(buf);
         let mut mine = parts.clone();
-        self.carry(caller, Operation::AllToAll, m, &parts, &mut mine);
+        self.carry(call, Operation::AllToAll, m, &parts, &mut mine);
         let mut sum = vec![filler; m];
         combine(p, &mine, m, &mut sum, op);
-        self.carry(caller, Operation::AllGather, m, &sum, &mut parts);
+        self.carry(call, Operation::AllGather, m, &sum, &mut parts);
         buf.copy_from_slice(&parts[..buf.len()]);
     }
 
     /// An all-gather or all-to-all of blocks of `m` elements.
     fn carry<T: Element>(
         &mut self,
-        Caller { sig, at }: Caller,
+        call: &Call<'_>,
         operation: Operation,
         m: usize,
         from: &[T],
         to: &mut [T],
     ) {
-        let cut = Cut::Equal(m);
-        let task = Task {
-            operation,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut,
-            len: m,
-            commutative: true,
-            built_in: None,
-        };
-        assert!(to.len() == m * self.size() && from.len().is_multiple_of(m.max(1)));
-        // SAFETY: the output has p blocks, as the input of an all-to-all has;
-        // that of an all-gather has one; the borrows last for the call.
-        unsafe {
-            let (from, to) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::mover::<T>(), from, to);
-        }
+        let call = Call::new(operation, call.sig(), call.at(), Cut::Equal(m));
+        self.carry_out(call.moving(Buffers::Apart(from, to)));
     }
 }
 

@@ -11,10 +11,9 @@
 use super::Comm;
 use crate::dist::{Partial, Products, Values};
 use crate::element::Element;
-use crate::engine::Guard;
-use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
+use crate::fabric::{Guard, Kind, Params, Port, Sig, Stop, Words};
 use crate::op::{Operator, Sum};
-use crate::schedule::Algorithm;
+use crate::schedule::{Algorithm, Doubling};
 use std::ops::Mul;
 use std::panic::Location;
 
@@ -210,7 +209,7 @@ impl Comm {
     }
 }
 
-/// Recursive doubling with contributions, as in `reduce.rs`: partners always
+/// Recursive doubling with contributions, as in `exec/eager.rs`: partners always
 /// have parts next to each other.
 fn exchange<T: Element, O: Operator<T>>(
     port: &mut Port,
@@ -274,37 +273,50 @@ fn exchange<T: Element, O: Operator<T>>(
             Stop::Differs { peer, what }
         })
     };
-    let active = 1 << p.ilog2();
-    let folded = p - active;
-    let rank_of = |id: usize| if id < folded { 2 * id + 1 } else { id + folded };
-    if rank < 2 * folded && rank % 2 == 0 {
-        send(port, rank + 1, &history[0])?;
-        receive(port, rank + 1, results)?;
-    } else {
-        if rank < 2 * folded {
-            let joined = join(port, rank - 1, &history[0])?;
-            history.push(joined);
+    let doubling = Doubling::of(p);
+    // A neighbour that was folded gets results, in the last step.
+    let mut has_result = false;
+    for step in 0..doubling.steps() {
+        let hop = doubling.step(step, rank);
+        let is_last = step > 0 && doubling.has_folded() && step + 1 == doubling.steps();
+        if let Some(peer) = hop.send {
+            if is_last {
+                conclude(&history, op, results);
+                has_result = true;
+                give(port, peer, results)?;
+            } else {
+                send(port, peer, &history[history.len() - 1])?;
+            }
         }
-        let id = if rank < 2 * folded { rank / 2 } else { rank - folded };
-        let mut bit = 1;
-        while bit < active {
-            let peer = rank_of(id ^ bit);
-            let own = &history[history.len() - 1];
-            send(port, peer, own)?;
-            let joined = join(port, peer, own)?;
-            history.push(joined);
-            bit *= 2;
+        match hop.recv {
+            None => {}
+            Some((peer, true)) => {
+                receive(port, peer, results)?;
+                has_result = true;
+            }
+            Some((peer, false)) => {
+                let joined = join(port, peer, &history[history.len() - 1])?;
+                history.push(joined);
+            }
         }
-        for (result, part) in results.iter_mut().zip(&history[history.len() - 1]) {
-            *result = part.result(op);
-        }
-        if rank < 2 * folded {
-            give(port, rank - 1, results)?;
-        }
+    }
+    if !has_result {
+        conclude(&history, op, results);
     }
     port.settle_all()?;
     guard.disarm();
     Ok(())
+}
+
+/// The results of the contributions that were joined last.
+fn conclude<T: Element, O: Operator<T>>(
+    history: &[Vec<Partial<T>>],
+    op: &O,
+    results: &mut [Option<T>],
+) {
+    for (result, part) in results.iter_mut().zip(&history[history.len() - 1]) {
+        *result = part.result(op);
+    }
 }
 
 /// Bytes of where a part begins and ends.

@@ -1,12 +1,10 @@
 //! Gathering blocks, at one rank or at all.
 
-use super::perform::Task;
-use super::{Comm, gated};
+use super::Comm;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Params, Sig, Transport};
-use crate::mailbox::EAGER;
-use crate::schedule::{Algorithm, Operation};
+use crate::exec::{Buffers, Call, Cut};
+use crate::fabric::Sig;
+use crate::schedule::Operation;
 use std::panic::Location;
 
 impl Comm {
@@ -50,23 +48,8 @@ impl Comm {
         if !self.check_len("the output", all.len(), wanted, sig, at, len) {
             return;
         }
-        if self.is_alone() {
-            return self.keep_block(sig, at, Check::NO_PARAMETER, mine, all);
-        }
-        let bytes = size_of_val(mine);
-        let is_small = bytes <= EAGER && bytes < self.tuning.all_gather_fused;
-        if is_small && self.is_auto() && self.port.is_gated() {
-            let (algorithm, transport) = (Algorithm::AG_ANY.index(), Transport::Gates);
-            let params = Params { algorithm, transport, ..Params::of(len) };
-            if let Some(begun) = self.begin(sig, at, params)
-                && let Err(stop) = gated::all_gather(&mut self.port, begun, mine, all)
-            {
-                self.stop(stop);
-            }
-            return;
-        }
-        let operation = Operation::AllGather;
-        self.collect(operation, sig, at, 0, Cut::Equal(len), len, mine, all);
+        let call = Call::new(Operation::AllGather, sig, at, Cut::Equal(len));
+        self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
     /// [`all_gather_into`](Comm::all_gather_into) with blocks of different
@@ -102,8 +85,8 @@ impl Comm {
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
             return;
         }
-        let operation = Operation::AllGather;
-        self.collect(operation, sig, at, 0, Cut::Varied(counts), total, mine, all);
+        let call = Call::new(Operation::AllGather, sig, at, Cut::Varied(counts));
+        self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
     /// Collects every rank's `mine`, in rank order, in `root`'s `all`. On the
@@ -141,10 +124,8 @@ impl Comm {
         if self.rank() == root && !self.check_len("the output", all.len(), wanted, sig, at, len) {
             return;
         }
-        if self.is_alone() {
-            return self.keep_block(sig, at, root, mine, all);
-        }
-        self.collect(Operation::Gather, sig, at, root, Cut::Equal(len), len, mine, all);
+        let call = Call::new(Operation::Gather, sig, at, Cut::Equal(len)).root(root);
+        self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
     /// [`gather_into`](Comm::gather_into) with blocks of different lengths:
@@ -183,64 +164,8 @@ impl Comm {
             && (self.rank() != root
                 || self.check_len("the output", all.len(), Some(total), sig, at, total));
         if good {
-            self.collect(Operation::Gather, sig, at, root, Cut::Varied(counts), total, mine, all);
+            let call = Call::new(Operation::Gather, sig, at, Cut::Varied(counts)).root(root);
+            self.carry_out(call.moving(Buffers::Apart(mine, all)));
         }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn collect<T: Element>(
-        &mut self,
-        operation: Operation,
-        sig: &'static Sig,
-        at: &'static Location<'static>,
-        root: usize,
-        cut: Cut<'_>,
-        len: usize,
-        mine: &[T],
-        all: &mut [T],
-    ) {
-        let task = Task {
-            operation,
-            sig,
-            at,
-            root,
-            shift: 0,
-            cut,
-            len,
-            commutative: true,
-            built_in: None,
-        };
-        // SAFETY: the callers have checked the lengths; the borrows last for
-        // the call.
-        unsafe {
-            let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::mover::<T>(), from, to);
-        }
-    }
-
-    /// Checks one count per rank of elements `T`, the own one being `own`;
-    /// returns their sum, which is that of a slice that there can be: what
-    /// the engine multiplies then never overflows.
-    pub(super) fn check_counts<T: Element>(
-        &mut self,
-        counts: &[usize],
-        own: usize,
-        sig: &'static Sig,
-        at: &'static Location<'static>,
-    ) -> Option<usize> {
-        let (rank, p) = (self.rank(), self.size());
-        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let most = isize::MAX as usize / size_of::<T>().max(1);
-        let what = if counts.len() != p {
-            format!("{} counts for {p} ranks", counts.len())
-        } else if counts[rank] != own {
-            format!("the own buffer has {own} elements, counts[{rank}] says {}", counts[rank])
-        } else if total.is_none_or(|total| total > most && size_of::<T>() > 0) {
-            "the counts sum to more than memory can hold".to_string()
-        } else {
-            return total;
-        };
-        self.wrong(sig, at, own, what);
-        None
     }
 }

@@ -16,8 +16,7 @@ use super::wide::Wire;
 use super::{Cart, Comm};
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
-use crate::engine::Guard;
-use crate::fabric::{Kind, Params, Port, Shape, Sig, Stop, Words};
+use crate::fabric::{Guard, Kind, Params, Port, Shape, Sig, Stop, Words};
 use crate::topology::Cartesian;
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -164,13 +163,13 @@ impl Cart<'_> {
         if comm.is_wide() {
             return Some(across(comm, sig, at, grid, fields, halo, work));
         }
-        let mut addresses = std::mem::take(&mut comm.addresses);
+        let mut addresses = std::mem::take(&mut comm.work.addresses);
         addresses.clear();
         addresses.extend(fields.iter_mut().map(|f| f.as_mut_ptr().cast::<u8>()));
         // SAFETY: each field has `halo.len()` elements, borrowed exclusively
         // for the call; the fingerprint holds T.
         let result = unsafe { around(&mut comm.port, grid, &addresses, halo, work) };
-        comm.addresses = addresses;
+        comm.work.addresses = addresses;
         match result {
             Ok(r) => Some(r),
             Err(stop) => {

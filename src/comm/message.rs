@@ -1,9 +1,9 @@
 //! Point to point: send, receive, exchange.
 
 use super::Comm;
-use super::small::{get, put};
 use crate::element::Element;
-use crate::engine::copy;
+use crate::exec::copy;
+use crate::exec::gate::{get, put};
 use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
 use crate::mailbox::EAGER;
 use std::panic::Location;

@@ -1,30 +1,26 @@
 //! Communicators: what a rank holds. One file per collective's public face;
-//! what they have in common is here and in `perform.rs`.
+//! what they have in common is here and in `route.rs`.
 
 mod all_to_all;
 mod barrier;
 mod broadcast;
 mod cart;
+mod check;
 mod choice;
-mod choose;
 mod ending;
 mod fixed;
 mod fixed_sum;
-mod gated;
 mod gather;
 mod global;
 mod halo;
 mod message;
 mod overlap;
-mod perform;
-mod plans;
-mod recent;
 mod reduce;
 mod roster;
+mod route;
 mod scan;
 mod scatter;
 mod shift;
-mod small;
 mod split;
 mod views;
 mod wide;
@@ -38,11 +34,11 @@ pub(crate) use ending::{Account, compare, final_cause};
 pub(crate) use roster::Roster;
 pub(crate) use wide::{Job, LANES_FROM};
 
-use crate::engine::Scratch;
 use crate::error::{CallSite, Error, Quit, Waiting, thrown};
+use crate::exec::Workspace;
 use crate::fabric::{
-    Begun, Call, Check, Fabric, Params, Port, Seen, Shape, Sig, Span, Stop, Thread, World,
-    disagreement, discard, in_words,
+    Begun, Call, Check, Fabric, Params, Port, Seen, Shape, Sig, Stop, Thread, World, disagreement,
+    discard, in_words,
 };
 use crate::order::Order;
 use crate::schedule::Algorithm;
@@ -50,7 +46,7 @@ use crate::sync::{Arc, Instant, catch_unwind, panicking, resume_unwind, this_thr
 use crate::tuning::{Rules, Tuning};
 use crate::wait::Crowd;
 use ending::Ending;
-use plans::Plans;
+use route::Decisions;
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -93,10 +89,8 @@ pub struct Comm {
     usual: Choice,
     /// Whether `choice` is another than `Auto`, or the ranks are on several nodes.
     forced: bool,
-    plans: Plans,
-    spans: Vec<Span>,
-    addresses: Vec<*mut u8>,
-    scratch: Scratch,
+    decisions: Decisions,
+    work: Workspace,
     roster: Option<Arc<Roster>>,
     /// The same on all ranks: the sizes for this number of ranks, and what
     /// those of sub-communicators come from.
@@ -116,7 +110,7 @@ pub struct Comm {
     job: Option<Arc<Job>>,
 }
 
-// SAFETY: the raw pointers in `spans` and `addresses` are left over from calls
+// SAFETY: the raw pointers in `work` are left over from calls
 // that have ended, and are never used again; those in the port are to words of
 // the fabric and the world, which are `Sync` and which the port keeps; everything
 // else is `Send`. That a
@@ -136,10 +130,8 @@ impl Comm {
             choice: usual.clone(),
             usual,
             order: Order::default(),
-            plans: Plans::default(),
-            spans: Vec::new(),
-            addresses: Vec::new(),
-            scratch: Scratch::new(),
+            decisions: Decisions::default(),
+            work: Workspace::new(tuning.stream_from),
             roster,
             tuning,
             rules,
@@ -166,10 +158,8 @@ impl Comm {
             choice: usual.clone(),
             usual,
             order: Order::default(),
-            plans: Plans::default(),
-            spans: Vec::new(),
-            addresses: Vec::new(),
-            scratch: Scratch::new(),
+            decisions: Decisions::default(),
+            work: Workspace::new(tuning.stream_from),
             roster: self.roster.clone(),
             tuning,
             rules: self.rules.clone(),
@@ -227,13 +217,6 @@ impl Comm {
     #[inline(always)]
     fn is_wide(&self) -> bool {
         self.forced && self.wide.is_some()
-    }
-
-    /// Whether this rank is alone, and nobody has forced an algorithm upon it: a
-    /// call is then done with what it does to its own buffers.
-    #[inline(always)]
-    fn is_alone(&self) -> bool {
-        self.port.size() == 1 && self.is_auto()
     }
 
     /// Whether the library chooses the algorithms, by its rules, on one node.

@@ -3,25 +3,18 @@
 //!
 //! What is posted first must be all that peers ever need from this rank, or
 //! they would wait for its closure. So few ranks send each their value to all
-//! others ([`FLAT`]); else, and for long vectors, everybody shows its buffer on
+//! others ([`flat`]); else, and for long vectors, everybody shows its buffer on
 //! its board.
 
 use super::{Choice, Comm};
 use crate::element::Element;
-use crate::engine::{Guard, Kernel, fixed};
-use crate::fabric::{Kind, Params, Port, Sig, Stop};
+use crate::exec::board::tree;
+use crate::exec::{Buffers, Call, Cut, Slices, flat};
+use crate::fabric::{Kind, Shape, Sig, Transport};
 use crate::op::{Operator, Sum};
-use crate::order::{Order, by_tree};
-use crate::schedule::Algorithm;
-use std::mem::MaybeUninit;
+use crate::order::Order;
+use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
-
-/// Ranks up to which everybody posts to everybody what fits the mailbox's line:
-/// p - 1 stores and looks, of which none waits for another, where a tree's steps
-/// would wait for the work of the ranks between. With more ranks the boards cost
-/// fewer stores (a store to another core's line is 20 to 50 ns, so these are some
-/// microseconds).
-pub(super) const FLAT: usize = 64;
 
 impl Comm {
     /// [`all_reduce`](Comm::all_reduce) of a few values at once, by value:
@@ -129,40 +122,35 @@ impl Comm {
             self.all_reduce(buf, op);
             return r;
         }
-        match self.reduce_around(sig, Location::caller(), buf, &op, work) {
+        let call = Call::new(Operation::AllReduce, sig, Location::caller(), Cut::Vector(buf.len()));
+        match self.carry_out_around(call.combining(Buffers::InPlace(buf), &op), work) {
             Some(r) => r,
             None => self.nothing_to_return(),
         }
     }
 
-    /// All-reduce in the order of the tree. None if the call was refused while
-    /// a panic unwinds.
-    pub(super) fn reduce_around<T: Element, O: Operator<T>, R>(
+    /// A reduction in the order of the tree, with work in between. None if the call
+    /// was refused while a panic unwinds.
+    pub(super) fn carry_out_around<'a, T: Element, O: Operator<T>, R>(
         &mut self,
-        sig: &'static Sig,
-        at: &'static Location<'static>,
-        buf: &mut [T],
-        op: &O,
+        call: Call<'a, Slices<'a, T, O>>,
         work: impl FnOnce() -> R,
     ) -> Option<R> {
-        let len = buf.len();
-        let flat = size_of_val(buf) <= Kind::BRIEF && self.size() <= FLAT;
-        let algorithm = if flat { Algorithm::AR_ANY } else { Algorithm::AR_FUSED };
-        let params = Params { algorithm: algorithm.index(), ..Params::of(len) };
-        if !self.enter(sig, at, params) {
-            return None;
-        }
+        let flat = call.operation() == Operation::AllReduce
+            && call.input_bytes() <= Kind::BRIEF
+            && self.size() <= flat::RANKS;
+        let (algorithm, transport) = match call.operation() {
+            _ if flat => (Algorithm::AR_ANY, Transport::Messages),
+            Operation::AllReduce => (Algorithm::AR_FUSED, Transport::Boards),
+            _ => (Algorithm::RED_FUSED, Transport::Boards),
+        };
+        let params = call.params(algorithm, transport, self.salt.unwrap_or(Shape::NONE));
+        let begun = self.begin_compared(call.sig(), call.at(), params)?;
         let result = if flat {
-            all_to_all(&mut self.port, buf, op, work)
+            flat::run(&mut self.port, &mut self.work, begun, call, work)
         } else {
-            let kernel = Kernel::combiner(op);
-            let slots = self.scratch.reserve(fixed::scratch(&kernel, self.size()), kernel.align());
-            let memory = fixed::Memory { all: &mut self.addresses, slots };
-            let (port, buf) = (&mut self.port, buf.as_mut_ptr().cast());
-            // SAFETY: in place on a slice that is exclusively ours for the
-            // call, and of which the work knows nothing; the scratch memory is
-            // this communicator's own.
-            unsafe { fixed::all_reduce(port, buf, len, &kernel, memory, work) }
+            let call = call.on_bytes(self.rank(), self.size());
+            tree::run(&mut self.port, &mut self.work, begun, &call, work)
         };
         match result {
             Ok(r) => Some(r),
@@ -207,7 +195,8 @@ impl Comm {
             return r;
         }
         // Nothing is combined, but everybody hears of everybody.
-        match self.reduce_around(&SIG, Location::caller(), &mut [()], &Nothing, work) {
+        let call = Call::new(Operation::AllReduce, &SIG, Location::caller(), Cut::Vector(1));
+        match self.carry_out_around(call.combining(Buffers::InPlace(&mut [()]), &Nothing), work) {
             Some(r) => r,
             None => self.nothing_to_return(),
         }
@@ -222,52 +211,4 @@ impl Operator<()> for Nothing {
     const COMMUTATIVE: bool = true;
 
     fn combine(&self, _: (), _: ()) {}
-}
-
-/// What a peer has sent.
-#[derive(Clone, Copy)]
-struct Line([MaybeUninit<u8>; Kind::BRIEF]);
-
-/// All-reduce of a value that fits the mailbox's line, among at most [`FLAT`]
-/// ranks: everybody sends its own to all, and combines all by the tree.
-#[inline]
-fn all_to_all<T: Element, O: Operator<T>, R>(
-    port: &mut Port,
-    buf: &mut [T],
-    op: &O,
-    work: impl FnOnce() -> R,
-) -> Result<R, Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    let bytes = size_of_val(buf);
-    let guard = Guard::around_user_code(port);
-    let port = &mut *guard.port;
-    // Each begins with its successor, so that not all write to one rank.
-    let peers = (1..p).map(|d| if rank + d < p { rank + d } else { rank + d - p });
-    for peer in peers.clone() {
-        port.post_copy(peer, bytes, 1, |body| {
-            // SAFETY: there is room for `bytes` bytes.
-            unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
-        })?;
-    }
-    let result = work();
-    let mut lines = [Line([const { MaybeUninit::uninit() }; Kind::BRIEF]); FLAT];
-    for peer in peers {
-        let line = &mut lines[peer];
-        port.take_copy(peer, bytes, 1, |body| {
-            // SAFETY: the peer wrote as many bytes (kind).
-            unsafe { std::ptr::copy_nonoverlapping(body, line.0.as_mut_ptr().cast(), bytes) }
-        })?;
-    }
-    for (i, own) in buf.iter_mut().enumerate() {
-        let mine = *own;
-        let operand = |r: usize| match r {
-            r if r == rank => mine,
-            // SAFETY: rank r sent as many elements of the same type
-            // (fingerprint and kind agree); a line is not aligned for them.
-            r => unsafe { lines[r].0.as_ptr().cast::<T>().add(i).read_unaligned() },
-        };
-        *own = by_tree(0, p, &mut { operand }, &mut |a, b| op.combine(a, b));
-    }
-    guard.disarm();
-    Ok(result)
 }

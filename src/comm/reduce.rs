@@ -1,15 +1,11 @@
 //! Reductions: to one rank, to all, scattered.
 
 use super::Comm;
-use super::perform::Task;
-use super::small;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
-use crate::fabric::{Check, Params, Sig, Transport};
-use crate::mailbox::EAGER;
+use crate::exec::{Buffers, Call, Cut};
+use crate::fabric::Sig;
 use crate::op::Operator;
-use crate::order::Order;
-use crate::schedule::{Algorithm, Operation};
+use crate::schedule::Operation;
 use std::panic::Location;
 
 impl Comm {
@@ -46,28 +42,8 @@ impl Comm {
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
         }
-        if self.order == Order::Fixed && !self.is_wide() {
-            return self.reduce_fixed(at, buf, &op, root);
-        }
-        if self.is_alone() {
-            let _ = self.enter(sig, at, Params { parameter: root, ..Params::of(buf.len()) });
-            return;
-        }
-        let task = Task {
-            operation: Operation::Reduce,
-            sig,
-            at,
-            root,
-            shift: 0,
-            cut: Cut::Vector(buf.len()),
-            len: buf.len(),
-            commutative: O::COMMUTATIVE,
-            built_in: O::BUILT_IN,
-        };
-        let at = buf.as_mut_ptr().cast();
-        // SAFETY: on the root in place, elsewhere only read; the slice is
-        // exclusively ours for the call.
-        unsafe { self.perform(&task, &Kernel::combiner(&op), at, at) };
+        let call = Call::new(Operation::Reduce, sig, at, Cut::Vector(buf.len())).root(root);
+        self.carry_out(call.combining(Buffers::InPlace(buf), &op));
     }
 
     /// Combines the ranks' buffers element by element, and leaves the result
@@ -103,44 +79,8 @@ impl Comm {
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
         let sig = const { &Sig::combining::<T, O>("all_reduce", O::NAME, "") };
         let at = Location::caller();
-        let len = buf.len();
-        if self.order == Order::Fixed && !self.is_wide() {
-            return self.all_reduce_fixed(at, buf, &op);
-        }
-        let bytes = size_of_val(buf);
-        if bytes <= EAGER && self.is_auto() && bytes < self.tuning.all_reduce_fused {
-            let is_gated = self.port.is_gated();
-            let transport = if is_gated { Transport::Gates } else { Transport::Messages };
-            let algorithm = Algorithm::AR_ANY.index();
-            let params = Params { algorithm, transport, ..Params::of(len) };
-            let Some(begun) = self.begin(sig, at, params) else { return };
-            let result = if is_gated {
-                small::all_at_once(&mut self.port, begun, &mut self.addresses, buf, &op)
-            } else {
-                self.port.note(begun);
-                small::fold_and_double(&mut self.port, buf, &op)
-            };
-            if let Err(stop) = result {
-                self.stop(stop);
-            }
-            return;
-        }
-        let task = Task {
-            operation: Operation::AllReduce,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut: Cut::Vector(len),
-            len,
-            commutative: O::COMMUTATIVE,
-            built_in: O::BUILT_IN,
-        };
-        // SAFETY: in place on a slice that is exclusively ours for the call.
-        unsafe {
-            let at = buf.as_mut_ptr().cast();
-            self.perform(&task, &Kernel::combiner(&op), std::ptr::null(), at);
-        }
+        let call = Call::new(Operation::AllReduce, sig, at, Cut::Vector(buf.len()));
+        self.carry_out(call.combining(Buffers::InPlace(buf), &op));
     }
 
     /// Combines the ranks' `all` element by element, and leaves block `r` of
@@ -185,28 +125,8 @@ impl Comm {
         if !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
-        if self.order == Order::Fixed && !self.is_wide() {
-            return self.reduce_scatter_fixed(at, all, mine, None, &op);
-        }
-        if self.is_alone() {
-            return self.keep_block(sig, at, Check::NO_PARAMETER, all, mine);
-        }
-        let task = Task {
-            operation: Operation::ReduceScatter,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut: Cut::Equal(len),
-            len,
-            commutative: O::COMMUTATIVE,
-            built_in: O::BUILT_IN,
-        };
-        // SAFETY: the lengths are checked; the borrows last for the call.
-        unsafe {
-            let (from, to) = (all.as_ptr().cast(), mine.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::combiner(&op), from, to);
-        }
+        let call = Call::new(Operation::ReduceScatter, sig, at, Cut::Equal(len));
+        self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
     }
 
     /// [`reduce_scatter_into`](Comm::reduce_scatter_into) with blocks of
@@ -246,24 +166,7 @@ impl Comm {
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
             return;
         }
-        if self.order == Order::Fixed && !self.is_wide() {
-            return self.reduce_scatter_fixed(at, all, mine, Some(counts), &op);
-        }
-        let task = Task {
-            operation: Operation::ReduceScatter,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut: Cut::Varied(counts),
-            len: total,
-            commutative: O::COMMUTATIVE,
-            built_in: O::BUILT_IN,
-        };
-        // SAFETY: the lengths are checked; the borrows last for the call.
-        unsafe {
-            let (from, to) = (all.as_ptr().cast(), mine.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::combiner(&op), from, to);
-        }
+        let call = Call::new(Operation::ReduceScatter, sig, at, Cut::Varied(counts));
+        self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
     }
 }

@@ -1,13 +1,11 @@
 //! Prefix combinations.
 
-use super::perform::Task;
-use super::{Comm, gated};
+use super::Comm;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
-use crate::fabric::{Params, Sig, Transport};
-use crate::mailbox::EAGER;
+use crate::exec::{Buffers, Call, Cut};
+use crate::fabric::Sig;
 use crate::op::Operator;
-use crate::schedule::{Algorithm, Operation};
+use crate::schedule::Operation;
 use std::panic::Location;
 
 impl Comm {
@@ -64,6 +62,7 @@ impl Comm {
         self.any_scan(Operation::ExclusiveScan, sig, at, identity.as_ref(), buf, op);
     }
 
+    #[inline(always)]
     fn any_scan<T: Element, O: Operator<T>>(
         &mut self,
         operation: Operation,
@@ -73,46 +72,7 @@ impl Comm {
         buf: &mut [T],
         op: O,
     ) {
-        if self.is_alone() {
-            let exclusive = operation == Operation::ExclusiveScan;
-            if self.enter(sig, at, Params::of(buf.len()))
-                && let (true, Some(x)) = (exclusive, identity)
-            {
-                buf.fill(*x);
-            }
-            return;
-        }
-        let bytes = size_of_val(buf);
-        let is_small = bytes <= EAGER && bytes < self.tuning.scan_fused;
-        if self.is_auto() && self.port.is_gated() && is_small {
-            let (algorithm, transport) = (Algorithm::SCAN_HCUBE.index(), Transport::Gates);
-            let params = Params { algorithm, transport, ..Params::of(buf.len()) };
-            let inclusive = operation == Operation::Scan;
-            if let Some(begun) = self.begin(sig, at, params) {
-                let (port, all) = (&mut self.port, &mut self.addresses);
-                let result = gated::scan(port, begun, all, buf, &op, inclusive, identity);
-                if let Err(stop) = result {
-                    self.stop(stop);
-                }
-            }
-            return;
-        }
-        let task = Task {
-            operation,
-            sig,
-            at,
-            root: 0,
-            shift: 0,
-            cut: Cut::Vector(buf.len()),
-            len: buf.len(),
-            commutative: O::COMMUTATIVE,
-            built_in: O::BUILT_IN,
-        };
-        // SAFETY: in place on a slice that is exclusively ours for the call.
-        unsafe {
-            let at = buf.as_mut_ptr().cast();
-            let identity = identity.map_or(std::ptr::null(), |x| std::ptr::from_ref(x).cast());
-            self.perform(&task, &Kernel::combiner(&op), identity, at);
-        }
+        let call = Call::new(operation, sig, at, Cut::Vector(buf.len()));
+        self.carry_out(call.combining(Buffers::InPlace(buf), &op).or(identity));
     }
 }

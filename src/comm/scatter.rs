@@ -1,9 +1,8 @@
 //! One-to-all personalised communication.
 
 use super::Comm;
-use super::perform::Task;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
+use crate::exec::{Buffers, Call, Cut};
 use crate::fabric::Sig;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -46,10 +45,8 @@ impl Comm {
         if self.rank() == root && !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
-        if self.is_alone() {
-            return self.keep_block(sig, at, root, all, mine);
-        }
-        self.deal(sig, at, root, Cut::Equal(len), len, all, mine);
+        let call = Call::new(Operation::Scatter, sig, at, Cut::Equal(len)).root(root);
+        self.carry_out(call.moving(Buffers::Apart(all, mine)));
     }
 
     /// [`scatter_into`](Comm::scatter_into) with blocks of different lengths:
@@ -89,38 +86,8 @@ impl Comm {
             && (self.rank() != root
                 || self.check_len("the input", all.len(), Some(total), sig, at, total));
         if good {
-            self.deal(sig, at, root, Cut::Varied(counts), total, all, mine);
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn deal<T: Element>(
-        &mut self,
-        sig: &'static Sig,
-        at: &'static Location<'static>,
-        root: usize,
-        cut: Cut<'_>,
-        len: usize,
-        all: &[T],
-        mine: &mut [T],
-    ) {
-        let operation = Operation::Scatter;
-        let task = Task {
-            operation,
-            sig,
-            at,
-            root,
-            shift: 0,
-            cut,
-            len,
-            commutative: true,
-            built_in: None,
-        };
-        // SAFETY: the callers have checked the lengths; the borrows last for
-        // the call.
-        unsafe {
-            let (from, to) = (all.as_ptr().cast(), mine.as_mut_ptr().cast());
-            self.perform(&task, &Kernel::mover::<T>(), from, to);
+            let call = Call::new(Operation::Scatter, sig, at, Cut::Varied(counts)).root(root);
+            self.carry_out(call.moving(Buffers::Apart(all, mine)));
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Circular shift.
 
 use super::Comm;
-use super::perform::Task;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
-use crate::fabric::{Params, Sig};
+use crate::exec::{Buffers, Call, Cut};
+use crate::fabric::Sig;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -34,26 +33,10 @@ impl Comm {
         let sig = const { &Sig::of::<T>("shift", "by") };
         let p = self.size() as isize;
         let at = Location::caller();
-        if self.is_alone() {
-            let _ = self.enter(sig, at, Params { parameter: 0, ..Params::of(buf.len()) });
-            return;
-        }
-        let task = Task {
-            operation: Operation::Shift,
-            sig,
-            at,
-            root: 0,
-            shift: distance.rem_euclid(p) as usize,
-            cut: Cut::Vector(buf.len()),
-            len: buf.len(),
-            commutative: true,
-            built_in: None,
-        };
-        // SAFETY: in place on a slice that is exclusively ours for the call.
-        unsafe {
-            self.perform(&task, &Kernel::mover::<T>(), std::ptr::null(), buf.as_mut_ptr().cast());
-        }
-        if task.shift == 0 && p > 1 {
+        let by = distance.rem_euclid(p) as usize;
+        let call = Call::new(Operation::Shift, sig, at, Cut::Vector(buf.len())).shifted(by);
+        self.carry_out(call.moving(Buffers::InPlace(buf)));
+        if by == 0 && p > 1 {
             self.port.keep_in_mind();
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Comm;
 use super::ending::Ending;
-use crate::engine::Cut;
+use crate::exec::{Buffers, Call, Cut};
 use crate::fabric::{Fabric, Params, Sig};
 use crate::machine::Level;
 use crate::schedule::Operation;
@@ -45,8 +45,12 @@ impl Comm {
         let at = Location::caller();
         let p = self.size();
         let mut all = vec![(0, 0); p];
-        let (operation, cut) = (Operation::AllGather, Cut::Equal(1));
-        self.collect(operation, &SIG, at, 0, cut, 1, &[(color, key)], &mut all);
+        let call = Call::new(Operation::AllGather, &SIG, at, Cut::Equal(1));
+        self.carry_on(
+            &call
+                .moving(Buffers::Apart(&[(color, key)], &mut all))
+                .on_bytes(self.rank(), self.size()),
+        );
         if self.is_wide() {
             return self.split_wide(&all, color);
         }

@@ -5,8 +5,7 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::engine::Guard;
-use crate::fabric::{Params, Sig, Span, Stop};
+use crate::fabric::{Guard, Params, Sig, Span, Stop};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
@@ -154,7 +153,7 @@ impl Comm {
         }
         let (rank, p) = (self.rank(), self.size());
         let own = Span { at: mine.as_ptr().cast(), len: mine.len() };
-        let mut spans = std::mem::take(&mut self.spans);
+        let mut spans = std::mem::take(&mut self.work.spans);
         spans.clear();
         spans.resize(p, own);
         let guard = Guard::around_user_code(&mut self.port);
@@ -174,7 +173,7 @@ impl Comm {
         match result {
             Ok(r) => {
                 guard.disarm();
-                self.spans = spans;
+                self.work.spans = spans;
                 r
             }
             Err(stop) => {

@@ -25,7 +25,7 @@ mod words;
 mod world;
 
 pub(crate) use disagreement::{disagreement, in_words};
-pub(crate) use port::{Begun, Port, Span, Stop, Words};
+pub(crate) use port::{Begun, Guard, Port, Span, Stop, Words};
 pub(crate) use record::Call;
 pub(crate) use shape::Shape;
 pub(crate) use sig::{Check, Kind, Params, Sig, Transport};

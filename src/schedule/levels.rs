@@ -4,8 +4,8 @@
 //! Up: in each group a tree of the stage's degree to the leader; down: the same backwards. Trees split the members into
 //! intervals, so that partial results are of neighbouring ranks wherever groups are.
 
-use super::all_reduce::Fold;
 use super::combine::{Boxed, Runs, ceil_log};
+use super::doubling::Doubling;
 use super::hierarchy::{Exchange, Group, Hierarchy};
 use super::rounds::Given;
 use super::{Incoming, Mode, OFFSET, RESULT, Reversed, Round, Run, Step, TOTAL};
@@ -45,7 +45,7 @@ pub(super) fn reduction(h: &Hierarchy, root: usize) -> Staged {
 /// All-reduce of the whole vector: up, between the outermost leaders, down.
 pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
     up_and_down(h, |leaders| {
-        let fold = Fold::new(leaders.len());
+        let fold = Doubling::of(leaders.len());
         let round = |step| {
             let mut store = false;
             let mut pairs = Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
         }
     }
     let mut rounds = vec![gather];
-    let fold = Fold::new(groups);
+    let fold = Doubling::of(groups);
     for step in 0..fold.steps() {
         let mut round = Round { combine: true, messages: Vec::new() };
         for x in 0..groups {

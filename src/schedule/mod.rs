@@ -12,6 +12,7 @@ mod catalogue;
 mod check;
 mod combine;
 mod contract;
+mod doubling;
 mod exchange;
 mod fused;
 mod gather;
@@ -48,7 +49,9 @@ pub use shape::Shape;
 pub use step::{Incoming, Mode, Outgoing, Run, Step};
 pub use trace::{Message, Words, trace};
 
+pub(crate) use doubling::{Doubling, disseminate, rounds};
 pub(crate) use step::{Chain, Reversed, Rule};
+pub(crate) use tree::Tree;
 
 use std::fmt;
 

@@ -377,6 +377,13 @@ impl Operation {
         self.row().combines
     }
 
+    /// Whether [`Order::Fixed`](crate::Order::Fixed) is about it: a reduction, but
+    /// not of prefixes.
+    #[inline(always)]
+    pub(crate) fn has_order(self) -> bool {
+        self.combines() && !matches!(self.units(), Units::Prefixes)
+    }
+
     /// Whether input and output are one buffer, where a rank has both.
     ///
     /// ```
@@ -436,6 +443,7 @@ impl Operation {
         &self.row().usual
     }
 
+    #[inline(always)]
     pub(super) fn units(self) -> Units {
         self.row().units
     }

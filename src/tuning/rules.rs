@@ -155,7 +155,7 @@ impl Tuning {
 
 /// What a choice is made for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct Case {
     pub(crate) operation: Operation,
     pub(crate) ranks: usize,
     /// Bytes per rank (or block).
@@ -170,8 +170,8 @@ pub(crate) struct Call {
 /// The algorithm for a call. It depends on nothing that differs from rank to
 /// rank.
 #[inline(always)]
-pub(crate) fn auto(tuning: &Tuning, call: &Call) -> Algorithm {
-    let &Call { operation, ranks, bytes, commutative, varied, idle } = call;
+pub(crate) fn auto(tuning: &Tuning, case: &Case) -> Algorithm {
+    let &Case { operation, ranks, bytes, commutative, varied, idle } = case;
     let usual = operation.usual();
     let is_direct = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
     let is_star = bytes < tuning.star_below;
@@ -202,7 +202,7 @@ mod tests {
                 for (ranks, bytes) in [(2, 0), (2, 41), (8, 8), (16, 100), (3, 1 << 20)] {
                     for commutative in [true, false] {
                         let (varied, idle) = (bytes == 41, bytes == 100);
-                        let call = Call { operation, ranks, bytes, commutative, varied, idle };
+                        let call = Case { operation, ranks, bytes, commutative, varied, idle };
                         let chosen = auto(&tuning, &call);
                         assert!(chosen.operations().contains(&operation), "{chosen} {call:?}");
                         let request = crate::schedule::Request::new(operation, ranks);

@@ -1,7 +1,7 @@
 //! Whether the nodes are in the same call.
 
 use super::Narrow;
-use crate::engine::Cut;
+use crate::exec::Cut;
 use crate::net::{Fold, Number, Pending, Transfer};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,16 +15,16 @@ impl Narrow<'_> {
     /// begins), so the `TypeId`s of element and operator, themselves such hashes, are the same on
     /// all.
     fn digest(&self) -> [u64; 2] {
-        let task = &self.task;
+        let call = &self.call;
         [0u64, 1].map(|seed| {
             // SipHash with constant keys.
             let mut h = DefaultHasher::new();
             seed.hash(&mut h);
-            let sig = task.sig;
+            let sig = call.sig();
             (sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut h);
-            (task.parameter(), task.len, task.commutative).hash(&mut h);
+            (call.parameter(), call.len(), call.is_commutative()).hash(&mut h);
             (self.comm.order, self.wide().calls).hash(&mut h);
-            match task.cut {
+            match call.cut() {
                 Cut::Vector(n) => (0, n).hash(&mut h),
                 Cut::Equal(n) => (1, n).hash(&mut h),
                 Cut::Varied(counts) => (2, counts).hash(&mut h),
@@ -57,9 +57,9 @@ impl Narrow<'_> {
     /// Ends the job: the nodes are in different calls. All of them come here.
     #[cold]
     fn disagree(&mut self, second: Option<Box<dyn Pending>>) -> ! {
-        let task = &self.task;
-        let parameter = Some(task.parameter()).filter(|_| !task.sig.parameter.is_empty());
-        let said = format!("{} at {}", task.sig.words(task.len, parameter), task.at);
+        let call = &self.call;
+        let parameter = Some(call.parameter()).filter(|_| !call.sig().parameter.is_empty());
+        let said = format!("{} at {}", call.sig().words(call.len(), parameter), call.at());
         let (nodes, node) = (self.layout().nodes(), self.node());
         let mut all = vec![0u8; nodes * WORDS];
         let n = said.len().min(WORDS);

@@ -1,18 +1,18 @@
 //! Calls that move blocks: broadcast, gather, scatter, all-to-all.
 
 use super::{Lens, Narrow, starts};
-use crate::engine::{Cut, Kernel};
+use crate::exec::{Cut, Kernel};
 use crate::net::{Layout, Transfer};
 use crate::schedule::Operation;
 use std::ptr::null;
 
 impl Narrow<'_> {
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn broadcast(&mut self, kernel: &Kernel<'_>, output: *mut u8) {
         let layout = self.layout();
-        let (home, root) = layout.place(self.task.root);
-        let Cut::Vector(n) = self.task.cut else { unreachable!("a vector") };
+        let (home, root) = layout.place(self.call.root_rank());
+        let Cut::Vector(n) = self.call.cut() else { unreachable!("a vector") };
         let (cut, bytes) = (Cut::Vector(n), n * kernel.size());
         let (at, op) = (output, Operation::Broadcast);
         let lanes = self.lanes(bytes);
@@ -35,14 +35,14 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn all_gather(
         &mut self,
         kernel: &Kernel<'_>,
         input: *const u8,
         output: *mut u8,
     ) {
-        let cut = self.task.cut;
+        let cut = self.call.cut();
         let lens = Lens::of_cut(cut);
         let total: usize = (0..self.layout().ranks()).map(|rank| lens.of(rank)).sum();
         // SAFETY: the contract.
@@ -58,7 +58,7 @@ impl Narrow<'_> {
     /// All ranks' blocks, in rank order, in the leaders' `output`.
     ///
     /// # Safety
-    /// As `perform` for an all-gather; `output` is looked at on leaders only.
+    /// As `Call::on_memory` for an all-gather; `output` is looked at on leaders only.
     pub(super) unsafe fn assemble(
         &mut self,
         lens: &Lens<'_>,
@@ -91,15 +91,15 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn gather(&mut self, kernel: &Kernel<'_>, input: *const u8, output: *mut u8) {
         let (layout, size, node) = (self.layout(), kernel.size(), self.node());
-        let cut = self.task.cut;
+        let cut = self.call.cut();
         let lens = Lens::of_cut(cut);
         let own = self.own_counts(&lens);
         let counts = node_bytes(&layout, &lens, size);
         let starts = starts(counts.iter().copied());
-        let (home, root) = layout.place(self.task.root);
+        let (home, root) = layout.place(self.call.root_rank());
         let bytes = if home == node { starts[layout.nodes()] } else { counts[node] };
         let leader = self.is_leader();
         let all = if leader { self.memory(0, bytes, kernel) } else { std::ptr::null_mut() };
@@ -181,7 +181,7 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn scatter(
         &mut self,
         kernel: &Kernel<'_>,
@@ -189,12 +189,12 @@ impl Narrow<'_> {
         output: *mut u8,
     ) {
         let (layout, size, node) = (self.layout(), kernel.size(), self.node());
-        let cut = self.task.cut;
+        let cut = self.call.cut();
         let lens = Lens::of_cut(cut);
         let own = self.own_counts(&lens);
         let counts = node_bytes(&layout, &lens, size);
         let starts = starts(counts.iter().copied());
-        let (home, root) = layout.place(self.task.root);
+        let (home, root) = layout.place(self.call.root_rank());
         let (leader, total) = (self.is_leader(), starts[layout.nodes()]);
         let bytes = if home == node { total } else { counts[node] };
         let mut all = if leader { self.memory(0, bytes, kernel) } else { std::ptr::null_mut() };
@@ -220,7 +220,7 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn all_to_all(
         &mut self,
         kernel: &Kernel<'_>,
@@ -232,7 +232,7 @@ impl Narrow<'_> {
         let leader = self.is_leader();
         // On the leader: what each of this node's ranks sends to all, and
         // receives from all.
-        let (sends, recvs) = match self.task.cut {
+        let (sends, recvs) = match self.call.cut() {
             Cut::Equal(m) => (vec![m; t * p], vec![m; t * p]),
             Cut::Pairs { send, recv } => self.tables(send, recv),
             _ => unreachable!("blocks for all ranks"),
@@ -279,13 +279,13 @@ impl Narrow<'_> {
                         }
                     }
                 }
-                if matches!(self.task.cut, Cut::Pairs { .. }) {
+                if matches!(self.call.cut(), Cut::Pairs { .. }) {
                     self.meet(None);
                     self.compare_tables(&layout, &sends, &recvs);
                 }
                 let (send_counts, recv_counts) = (&send_counts[..], &recv_counts[..]);
                 let transfer = Transfer::AllToAll { send, send_counts, recv, recv_counts };
-                match self.task.cut {
+                match self.call.cut() {
                     Cut::Pairs { .. } => self.pass(transfer),
                     _ => self.meet(Some(transfer)),
                 }

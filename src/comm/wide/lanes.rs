@@ -22,7 +22,7 @@
 
 use super::{Lens, Narrow, starts};
 use crate::dist::chunk;
-use crate::engine::{Cut, Kernel};
+use crate::exec::{Cut, Kernel};
 use crate::net::Transfer;
 use crate::schedule::Operation;
 
@@ -60,7 +60,7 @@ impl Narrow<'_> {
     /// Every thread a part: the threads of `home` have all of it.
     ///
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn broadcast_by_lanes(
         &mut self,
         home: usize,
@@ -88,7 +88,7 @@ impl Narrow<'_> {
     /// Every thread combines a part, with those of the same number on all nodes.
     ///
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn all_reduce_by_lanes(
         &mut self,
         kernel: &Kernel<'_>,
@@ -112,7 +112,7 @@ impl Narrow<'_> {
     /// the others of its node.
     ///
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn all_gather_by_lanes(
         &mut self,
         lens: &Lens<'_>,
@@ -152,7 +152,7 @@ impl Narrow<'_> {
     /// number, and exchanges these: what it gets is its own block, of each node.
     ///
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn reduce_scatter_by_lanes(
         &mut self,
         lens: &Lens<'_>,

@@ -5,10 +5,10 @@
 //! [`EAGER`] bytes travel with it, more follow under the same tag, into the
 //! receiver's buffer. A tag names both threads, so that each pair has its order.
 
-use super::{Comm, Narrow, Task, barrier};
+use super::{Comm, Narrow, barrier};
 use crate::comm::message::Caller;
 use crate::element::Element;
-use crate::engine::Kernel;
+use crate::exec::Kernel;
 use crate::fabric::{Kind, Sig, Stop, Words};
 use crate::mailbox::EAGER;
 use crate::net::{Pending, Transfer};
@@ -220,7 +220,7 @@ impl Drop for Wire<'_, '_> {
         // what was posted: neither the network nor this node's ranks may be reading
         // it then.
         if !self.node.comm.port.is_dead() {
-            let call = self.node.task.sig.call;
+            let call = self.node.call.sig().call;
             let why = format!("rank {} has panicked in {call}", self.node.wide().rank);
             self.node.comm.end_job(Some(&why));
         }
@@ -231,20 +231,20 @@ impl Drop for Wire<'_, '_> {
 
 impl Narrow<'_> {
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn shift(&mut self, kernel: &Kernel<'_>, output: *mut u8) {
-        let super::Cut::Vector(n) = self.task.cut else { unreachable!("a vector") };
+        let super::Cut::Vector(n) = self.call.cut() else { unreachable!("a vector") };
         self.pause();
         if self.is_leader() {
             self.meet(None);
         }
-        let (p, rank, by) = (self.layout().ranks(), self.wide().rank, self.task.shift);
+        let (p, rank, by) = (self.layout().ranks(), self.wide().rank, self.call.distance());
         if by == 0 {
             return;
         }
         let (to, from) = ((rank + by) % p, (rank + p - by) % p);
         let copy = self.memory(0, n * kernel.size(), kernel);
-        let sig = self.task.sig;
+        let sig = self.call.sig();
         // SAFETY: in place, by the contract; the copy is sent.
         unsafe {
             kernel.copy(copy, output, n);
@@ -267,10 +267,10 @@ impl Comm {
         len: usize,
         exchange: impl FnOnce(&mut Wire<'_, '_>, &mut Vec<K>),
     ) {
-        let task = Task { len, ..barrier(sig, at) };
+        let call = barrier(sig, at).of_length(len);
         // Before the wire, so that it outlives it.
         let mut kept = Vec::new();
-        let mut node = self.aside(&task);
+        let mut node = self.aside(&call);
         let mut wire = Wire::around_user_code(&mut node, sig);
         exchange(&mut wire, &mut kept);
         wire.finish();
@@ -286,8 +286,8 @@ impl Comm {
         recv: Option<(&mut [T], usize)>,
     ) {
         let len = send.map_or_else(|| recv.as_ref().map_or(0, |r| r.0.len()), |s| s.0.len());
-        let task = Task { len, ..barrier(caller.sig, caller.at) };
-        let mut node = self.aside(&task);
+        let call = barrier(caller.sig, caller.at).of_length(len);
+        let mut node = self.aside(&call);
         let mut wire = Wire::new(&mut node, caller.wire, 0);
         // SAFETY: both are borrowed for the call.
         unsafe {

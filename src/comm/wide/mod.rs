@@ -31,9 +31,8 @@ mod sums;
 mod views;
 
 use super::Comm;
-use super::perform::Task;
-use crate::engine::{Cut, Kernel, Scratch};
 use crate::error::{CallSite, Error, say};
+use crate::exec::{Call, Cut, Kernel, Memory, Scratch};
 use crate::fabric::{Sig, Stop, Thread};
 use crate::net::{Fold, Layout, Net, NetError, Number, Pending, Transfer};
 use crate::op::BitOr;
@@ -153,9 +152,9 @@ impl Comm {
         if !self.is_wide() || !self.admit(&SIG, at) {
             return;
         }
-        let task = barrier(&SIG, at);
+        let call = barrier(&SIG, at);
         let job = self.job.clone();
-        let mut node = self.narrow(&task);
+        let mut node = self.narrow(&call);
         node.pause();
         if node.is_leader() {
             node.meet(None);
@@ -198,25 +197,25 @@ impl Comm {
         }
     }
 
-    /// This node's ranks only, for steps of the call `task`.
-    pub(super) fn narrow<'a>(&'a mut self, task: &Task<'a>) -> Narrow<'a> {
+    /// This node's ranks only, for steps of the call.
+    pub(super) fn narrow<'a>(&'a mut self, call: &Call<'a>) -> Narrow<'a> {
         let mut wide = self.wide.take();
         if let Some(wide) = &mut wide {
             wide.calls += 1;
         }
-        let counts: &[usize] = match task.cut {
+        let counts: &[usize] = match call.cut() {
             Cut::Varied(counts) => counts,
             _ => &[],
         };
-        let fields = [&[task.parameter(), task.len][..], counts].concat();
+        let fields = [&[call.parameter(), call.len()][..], counts].concat();
         self.salt = Some(self.port.varied(&fields, std::iter::empty()));
-        Narrow { comm: self, wide, task: *task }
+        Narrow { comm: self, wide, call: *call }
     }
 
     /// As `narrow`, for messages: no call of all ranks.
-    fn aside<'a>(&'a mut self, task: &Task<'a>) -> Narrow<'a> {
+    fn aside<'a>(&'a mut self, call: &Call<'a>) -> Narrow<'a> {
         let wide = self.wide.take();
-        Narrow { comm: self, wide, task: *task }
+        Narrow { comm: self, wide, call: *call }
     }
 
     /// Why the choice cannot be followed between nodes, if it cannot.
@@ -237,36 +236,28 @@ impl Comm {
         ))
     }
 
-    /// `perform` for ranks on several nodes.
-    ///
-    /// # Safety
-    /// As `perform`.
+    /// Carries out a call of ranks on several nodes.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn perform_wide(
-        &mut self,
-        task: &Task<'_>,
-        kernel: &Kernel<'_>,
-        input: *const u8,
-        output: *mut u8,
-    ) {
-        if !self.admit(task.sig, task.at) {
+    pub(super) fn carry_out_between_nodes(&mut self, call: &Call<'_, Memory<'_>>) {
+        if !self.admit(call.sig(), call.at()) {
             return;
         }
         if let Some(what) = self.cannot_follow() {
-            return self.wrong(task.sig, task.at, task.len, what);
+            return self.wrong(call.sig(), call.at(), call.len(), what);
         }
         use Operation::*;
         let apart = self.wide.as_ref().is_some_and(|wide| !wide.layout.is_contiguous());
-        if apart && matches!(task.operation, Scan | ExclusiveScan) {
-            // SAFETY: passed on.
-            return unsafe { self.scan_apart(task, kernel, input, output) };
+        if apart && matches!(call.operation(), Scan | ExclusiveScan) {
+            return self.scan_apart(call);
         }
-        let by_tree = self.order == crate::order::Order::Fixed || (apart && !task.commutative);
-        let mut node = self.narrow(task);
-        // SAFETY: passed on.
+        let by_tree = self.order == crate::order::Order::Fixed || (apart && !call.is_commutative());
+        let (kernel, input, output) = call.parts();
+        let bare = call.bare();
+        let mut node = self.narrow(&bare);
+        // SAFETY: the call's promise.
         unsafe {
-            match task.operation {
+            match bare.operation() {
                 Barrier => node.barrier(),
                 Broadcast => node.broadcast(kernel, output),
                 AllGather => node.all_gather(kernel, input, output),
@@ -284,18 +275,8 @@ impl Comm {
 }
 
 /// A call that nothing but meets.
-fn barrier<'a>(sig: &'static Sig, at: &'static Location<'static>) -> Task<'a> {
-    Task {
-        operation: Operation::Barrier,
-        sig,
-        at,
-        root: 0,
-        shift: 0,
-        cut: Cut::Vector(1),
-        len: 0,
-        commutative: true,
-        built_in: None,
-    }
+fn barrier<'a>(sig: &'static Sig, at: &'static Location<'static>) -> Call<'a> {
+    Call::new(Operation::Barrier, sig, at, Cut::Vector(1)).of_length(0)
 }
 
 /// A communicator of ranks on several nodes, during a call, as that of the ranks on
@@ -303,7 +284,7 @@ fn barrier<'a>(sig: &'static Sig, at: &'static Location<'static>) -> Task<'a> {
 pub(super) struct Narrow<'a> {
     pub(super) comm: &'a mut Comm,
     wide: Option<Box<Wide>>,
-    task: Task<'a>,
+    call: Call<'a>,
 }
 
 impl Drop for Narrow<'_> {
@@ -346,7 +327,7 @@ impl Narrow<'_> {
     /// A step on this node.
     ///
     /// # Safety
-    /// As `perform`, for a call with these arguments.
+    /// As `Call::on_memory`, for a call with these arguments.
     unsafe fn step(
         &mut self,
         operation: Operation,
@@ -356,14 +337,7 @@ impl Narrow<'_> {
         input: *const u8,
         output: *mut u8,
     ) {
-        let len = match cut {
-            Cut::Vector(n) | Cut::Equal(n) => n,
-            Cut::Varied(counts) => counts.iter().sum(),
-            Cut::Pairs { .. } => 0,
-        };
-        let Task { sig, at, commutative, .. } = self.task;
-        let task =
-            Task { operation, sig, at, root, shift: 0, cut, len, commutative, built_in: None };
+        let call = self.call.part(operation, cut).root(root);
         // No identity is told from one by being null; of what is not looked at,
         // the address may be.
         let output = blocks::non_null(output, kernel);
@@ -372,7 +346,7 @@ impl Narrow<'_> {
             _ => blocks::non_null(input.cast_mut(), kernel),
         };
         // SAFETY: passed on.
-        unsafe { self.comm.perform(&task, kernel, input, output) }
+        unsafe { self.comm.carry_on(&call.on_memory(*kernel, input, output)) }
     }
 
     /// A barrier of this node's ranks.
@@ -423,7 +397,7 @@ impl Narrow<'_> {
     /// Ends the run, and the job.
     #[cold]
     fn fail(&mut self, what: &str) -> ! {
-        let Task { sig, at, len, .. } = self.task;
+        let (sig, at, len) = (self.call.sig(), self.call.at(), self.call.len());
         let site = Some(CallSite { call: sig.words(len, None), at });
         let rank = self.wide().rank;
         self.comm.end_run(Error::Network { rank, site, what: what.to_string() }, None);

@@ -14,7 +14,7 @@
 use super::blocks::by_node;
 use super::{Comm, Lens, Narrow, starts};
 use crate::dist::chunk;
-use crate::engine::{Cut, Kernel};
+use crate::exec::{Call, Cut, Kernel, Memory};
 use crate::net::{Net, Transfer};
 use crate::order::left_half;
 use crate::schedule::Operation;
@@ -48,14 +48,14 @@ impl Parts {
 
 impl Narrow<'_> {
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn all_reduce(
         &mut self,
         kernel: &Kernel<'_>,
         output: *mut u8,
         by_tree: bool,
     ) {
-        let Cut::Vector(n) = self.task.cut else { unreachable!("a vector") };
+        let Cut::Vector(n) = self.call.cut() else { unreachable!("a vector") };
         let nodes = self.layout().nodes();
         // SAFETY: in place, by the contract; the network has it between the steps.
         unsafe {
@@ -89,8 +89,8 @@ impl Narrow<'_> {
         let (nodes, node, size) = (self.layout().nodes(), self.node(), kernel.size());
         // An operator is anybody's to write, and what it says of itself no ground to
         // write on: the elements must be such numbers.
-        if let Some((number, fold)) = self.task.built_in
-            && number.is(self.task.sig.element)
+        if let Some((number, fold)) = self.call.built_in()
+            && number.is(self.call.sig().element)
         {
             return self.go(lane, Transfer::AllReduce { at, count: n, number, fold });
         }
@@ -167,7 +167,7 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn reduce(
         &mut self,
         kernel: &Kernel<'_>,
@@ -175,9 +175,9 @@ impl Narrow<'_> {
         output: *mut u8,
         by_tree: bool,
     ) {
-        let Cut::Vector(n) = self.task.cut else { unreachable!("a vector") };
+        let Cut::Vector(n) = self.call.cut() else { unreachable!("a vector") };
         let (layout, size, node) = (self.layout(), kernel.size(), self.node());
-        let (home, root) = layout.place(self.task.root);
+        let (home, root) = layout.place(self.call.root_rank());
         let parts = Parts::even(n, layout.nodes());
         let counts = parts.bytes(size);
         // SAFETY: the vectors by the contract; the others' stay as they are, so
@@ -211,7 +211,7 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`.
+    /// As `Call::on_memory`.
     pub(super) unsafe fn reduce_scatter(
         &mut self,
         kernel: &Kernel<'_>,
@@ -220,7 +220,7 @@ impl Narrow<'_> {
         by_tree: bool,
     ) {
         let (layout, size) = (self.layout(), kernel.size());
-        let cut = self.task.cut;
+        let cut = self.call.cut();
         let lens = Lens::of_cut(cut);
         let own = self.own_counts(&lens);
         let n: usize = (0..layout.ranks()).map(|rank| lens.of(rank)).sum();
@@ -320,17 +320,17 @@ impl Narrow<'_> {
     }
 
     /// # Safety
-    /// As `perform`, on ranks that are in the order of nodes.
+    /// As `Call::on_memory`, on ranks that are in the order of nodes.
     pub(super) unsafe fn scan(
         &mut self,
         kernel: &Kernel<'_>,
         identity: *const u8,
         output: *mut u8,
     ) {
-        let Cut::Vector(n) = self.task.cut else { unreachable!("a vector") };
+        let Cut::Vector(n) = self.call.cut() else { unreachable!("a vector") };
         let (layout, size, node) = (self.layout(), kernel.size(), self.node());
         let (nodes, t, local) = (layout.nodes(), self.comm.port.size(), self.local());
-        let exclusive = self.task.operation == Operation::ExclusiveScan;
+        let exclusive = self.call.operation() == Operation::ExclusiveScan;
         let cut = Cut::Vector(n);
         let parts = Parts::even(n, nodes);
         // SAFETY: in place, by the contract; all memory has room for `n` elements,
@@ -340,7 +340,7 @@ impl Narrow<'_> {
             kernel.copy(own, output, n);
             // All of this node's, at the last rank: to the leader.
             let total = self.memory(3, n * size, kernel);
-            self.step(self.task.operation, 0, cut, kernel, null(), output);
+            self.step(self.call.operation(), 0, cut, kernel, null(), output);
             match (exclusive, local) {
                 (true, 0) => {
                     kernel.copy(total, own, n);
@@ -390,25 +390,17 @@ impl Narrow<'_> {
 impl Comm {
     /// A prefix on ranks that are not in the order of nodes: everybody gets
     /// everything.
-    ///
-    /// # Safety
-    /// As `perform`.
-    pub(super) unsafe fn scan_apart(
-        &mut self,
-        task: &super::Task<'_>,
-        kernel: &Kernel<'_>,
-        identity: *const u8,
-        output: *mut u8,
-    ) {
-        let Cut::Vector(n) = task.cut else { unreachable!("a vector") };
+    pub(super) fn scan_apart(&mut self, call: &Call<'_, Memory<'_>>) {
+        let (kernel, identity, output) = call.parts();
+        let Cut::Vector(n) = call.cut() else { unreachable!("a vector") };
         let (rank, p, size) = (self.rank(), self.size(), kernel.size());
-        let mut memory = crate::engine::Scratch::new();
+        let mut memory = crate::exec::Scratch::new();
         let all = memory.reserve(p * n * size, kernel.align());
-        let gather = super::Task { operation: Operation::AllGather, cut: Cut::Equal(n), ..*task };
-        let exclusive = task.operation == Operation::ExclusiveScan;
+        let gather = call.bare().part(Operation::AllGather, Cut::Equal(n));
+        let exclusive = call.operation() == Operation::ExclusiveScan;
         // SAFETY: a vector of each rank; there is room for all.
         unsafe {
-            self.perform_wide(&gather, kernel, output, all);
+            self.carry_out_between_nodes(&gather.on_memory(*kernel, output, all));
             match (exclusive, rank) {
                 (true, 0) if !identity.is_null() => kernel.fill(output, identity, n),
                 (true, 0) => (),

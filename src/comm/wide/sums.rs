@@ -4,7 +4,7 @@
 use super::{Comm, starts};
 use crate::dist::Partial;
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
+use crate::exec::{Cut, Kernel};
 use crate::fabric::Sig;
 use crate::net::Transfer;
 use crate::op::Operator;
@@ -64,8 +64,8 @@ impl Comm {
         if !self.admit(sig, at) {
             self.nothing_to_return();
         }
-        let task = super::Task { len: N, ..super::barrier(sig, at) };
-        let mut node = self.narrow(&task);
+        let call = super::barrier(sig, at).of_length(N);
+        let mut node = self.narrow(&call);
         let layout = node.layout();
         let (kernel, of_bounds) = (Kernel::mover::<T>(), Kernel::mover::<Bounds>());
         let mut all_bounds = vec![(0usize, 0usize); t];

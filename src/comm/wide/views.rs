@@ -4,7 +4,7 @@
 use super::{Lens, starts};
 use crate::comm::{Comm, Peers};
 use crate::element::Element;
-use crate::engine::{Cut, Kernel};
+use crate::exec::{Call, Cut, Kernel};
 use crate::fabric::{Sig, Span};
 use crate::net::Transfer;
 use crate::schedule::Operation;
@@ -30,16 +30,11 @@ impl Comm {
             // SAFETY: elements that may be uninitialised.
             unsafe { all.set_len(total) };
         }
-        let task = super::Task {
-            operation: Operation::AllGather,
-            cut: Cut::Varied(&lens),
-            len: total,
-            ..super::barrier(sig, at)
-        };
+        let call = Call::new(Operation::AllGather, sig, at, Cut::Varied(&lens));
         if !self.admit(sig, at) {
             self.nothing_to_return();
         }
-        let mut node = self.narrow(&task);
+        let mut node = self.narrow(&call);
         // SAFETY: as an all-gather, which fills the leader's `all` only.
         unsafe {
             let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
@@ -74,14 +69,8 @@ impl Comm {
         if !self.admit(sig, at) {
             self.nothing_to_return();
         }
-        let task = super::Task {
-            operation: Operation::Broadcast,
-            root,
-            cut: Cut::Vector(len),
-            len,
-            ..super::barrier(sig, at)
-        };
-        let mut node = self.narrow(&task);
+        let call = Call::new(Operation::Broadcast, sig, at, Cut::Vector(len)).root(root);
+        let mut node = self.narrow(&call);
         let (here, leader) = (node.node(), node.is_leader());
         let kernel = Kernel::mover::<T>();
         let mut copy: Vec<MaybeUninit<T>> = Vec::new();

@@ -423,6 +423,49 @@ impl Port {
     }
 }
 
+/// A port in a call that peers may reach this rank's memory through. Whatever
+/// ends the call without [`disarm`](Guard::disarm), an error or a panic in an
+/// operator, quiesces the port before the stack unwinds further.
+pub(crate) struct Guard<'a> {
+    pub(crate) port: &'a mut Port,
+    user_code: bool,
+}
+
+impl<'a> Guard<'a> {
+    /// For a call in which no user code runs.
+    #[inline(always)]
+    pub(crate) fn new(port: &'a mut Port) -> Self {
+        Guard { port, user_code: false }
+    }
+
+    /// For a call that runs an operator or a view's closure, which may use
+    /// other communicators of the rank.
+    #[inline(always)]
+    pub(crate) fn around_user_code(port: &'a mut Port) -> Self {
+        port.go_in();
+        Guard { port, user_code: true }
+    }
+
+    /// The call has ended well: nobody reaches our memory any more.
+    #[inline(always)]
+    pub(crate) fn disarm(self) {
+        if self.user_code {
+            self.port.come_out();
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        // The user code has unwound, or was never reached.
+        if self.user_code {
+            self.port.come_out();
+        }
+        self.port.quiesce();
+    }
+}
+
 impl Peer {
     /// Both directions between this rank and the peer.
     #[inline(always)]

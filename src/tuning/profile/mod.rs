@@ -30,7 +30,7 @@ use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
 use crate::schedule::{Algorithm, Operation};
 use crate::tuning::Tuning;
-use crate::tuning::rules::{Call, auto};
+use crate::tuning::rules::{Case, auto};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -319,7 +319,7 @@ impl Profile {
     pub fn algorithm(&self, operation: Operation, ranks: usize, bytes: usize) -> Algorithm {
         let tuning = self.tuning(ranks).unwrap_or_default();
         let (commutative, varied, idle) = (true, false, false);
-        auto(&tuning, &Call { operation, ranks, bytes, commutative, varied, idle })
+        auto(&tuning, &Case { operation, ranks, bytes, commutative, varied, idle })
     }
 
     /// Whether it is of this machine.

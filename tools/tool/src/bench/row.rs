@@ -149,11 +149,7 @@ fn bus_factor(op: Operation, ranks: usize) -> f64 {
     let others = (ranks - 1) as f64 / ranks as f64;
     match op {
         Operation::AllReduce => 2.0 * others,
-        Operation::AllGather
-        | Operation::ReduceScatter
-        | Operation::AllToAll
-        | Operation::Gather
-        | Operation::Scatter => others,
+        op if op.has_blocks() => others,
         _ => 1.0,
     }
 }

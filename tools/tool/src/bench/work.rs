@@ -9,7 +9,7 @@ use super::element::Sample;
 use super::redop::Redop;
 use phalanx::Comm;
 use phalanx::op::Operator;
-use phalanx::schedule::Operation;
+use phalanx::schedule::{Operation, Share};
 
 /// Bytes between the starts of lanes are a multiple of this: no two lanes, and
 /// no two ranks, share a cache line or a pair of lines that is fetched together.
@@ -87,19 +87,7 @@ pub struct Shape {
 
 /// Whether the operation cuts the larger buffer into a block for each rank.
 pub fn has_blocks(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::AllGather
-            | Operation::ReduceScatter
-            | Operation::Scatter
-            | Operation::Gather
-            | Operation::AllToAll
-    )
-}
-
-/// Whether a rank has an input; the root, if `is_root`.
-fn operation_sends(operation: Operation, is_root: bool) -> bool {
-    !matches!(operation, Operation::Broadcast | Operation::Scatter) || is_root
+    operation.has_blocks()
 }
 
 /// One rank's part.
@@ -118,13 +106,15 @@ impl<T: Sample> Work<T> {
     /// Buffers for rank `rank` of `ranks`.
     pub fn new(shape: Shape, rank: usize, ranks: usize) -> Self {
         let (total, block) = (shape.count, shape.count / ranks);
+        let of = |share| match share {
+            Share::Block => block,
+            Share::Vector | Share::Blocks => total,
+            _ => 0,
+        };
         let (input, output) = match shape.operation {
             Operation::Barrier => (0, 0),
-            Operation::AllGather | Operation::Gather => (block, total),
-            Operation::ReduceScatter | Operation::Scatter => (total, block),
-            Operation::AllToAll => (total, total),
-            _ if shape.apart => (total, total),
-            _ => (total, 0),
+            operation if operation.is_in_place() => (total, if shape.apart { total } else { 0 }),
+            operation => (of(operation.input(true)), of(operation.output(true))),
         };
         let combining = shape.redop.and_then(T::combining);
         Work {
@@ -146,7 +136,7 @@ impl<T: Sample> Work<T> {
     /// Rewrites the inputs for sample number `sample`, and with `poison` what
     /// will be received.
     pub fn prepare(&mut self, sample: u64, root: usize, poison: bool) {
-        let sends = operation_sends(self.shape.operation, self.rank == root);
+        let sends = self.shape.operation.input(self.rank == root) != Share::Nothing;
         let first = self.round(sample, 0);
         for (round, lane) in (first..).zip(self.input.iter_mut()) {
             if sends {
@@ -201,7 +191,7 @@ impl<T: Sample> Work<T> {
             for (round, lane) in (first..).zip(self.output.iter()) {
                 wrong += self.oracle.count_wrong(round, &input, lane);
             }
-            let sends = operation_sends(self.shape.operation, rank == root);
+            let sends = self.shape.operation.input(rank == root) != Share::Nothing;
             input = if sends { own() } else { Expected::Poison };
         }
         for (round, lane) in (first..).zip(self.input.iter()) {

@@ -1,9 +1,9 @@
 //! Hazards, looked for in bound plans: does a rank ever write what a peer may
 //! be reading?
 
+use super::actions::{Action, Piece, Plan};
 use super::bind::bind;
-use super::cut::Cut;
-use super::plan::{Action, Piece, Plan};
+use crate::exec::Cut;
 use crate::schedule::Schedule;
 use std::fmt;
 

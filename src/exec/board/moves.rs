@@ -1,8 +1,7 @@
-//! Fused operations that only move.
+//! Operations that only move.
 
-use super::super::execute::Guard;
-use super::{Call, Parts, Work};
-use crate::fabric::{Port, Stop};
+use super::{Access, Parts, Work};
+use crate::fabric::{Guard, Port, Stop};
 
 /// Broadcast of `len` elements at `root`'s `buf` to everybody's.
 ///
@@ -10,8 +9,8 @@ use crate::fabric::{Port, Stop};
 /// - `buf` is valid for writes (on the root: reads) of `len` elements of the
 ///   kernel's type, and nobody but this call and the peers' same call accesses
 ///   it.
-pub(crate) unsafe fn broadcast(
-    call: Call<'_>,
+pub(super) unsafe fn broadcast(
+    call: Access<'_>,
     root: usize,
     buf: *mut u8,
     len: usize,
@@ -36,11 +35,11 @@ pub(crate) unsafe fn broadcast(
 /// Everybody shows `own`, `len` elements; then `take` is called once for every
 /// rank, the own one first, with what that rank shows.
 fn from_everybody(
-    call: Call<'_>,
+    call: Access<'_>,
     own: (*mut u8, *mut u8, usize),
     mut take: impl FnMut(&Work<'_>, &Port, usize, (*mut u8, *mut u8, usize)) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
-    let Call { port, begun, kernel, scratch, stream, .. } = call;
+    let Access { port, begun, kernel, scratch, stream, .. } = call;
     let guard = Guard::new(port);
     let port = &mut *guard.port;
     let (rank, p) = (port.rank(), port.size());
@@ -65,8 +64,8 @@ fn from_everybody(
 /// - `input` is valid for reads of the own part's elements of the kernel's
 ///   type, `output` for writes of all parts.
 /// - They do not overlap.
-pub(crate) unsafe fn all_gather(
-    call: Call<'_>,
+pub(super) unsafe fn all_gather(
+    call: Access<'_>,
     input: *const u8,
     output: *mut u8,
     parts: Parts<'_>,
@@ -90,8 +89,8 @@ pub(crate) unsafe fn all_gather(
 /// # Safety
 /// `input` is valid for reads, `output` for writes, of a block per rank of the
 /// kernel's type; they do not overlap.
-pub(crate) unsafe fn all_to_all(
-    call: Call<'_>,
+pub(super) unsafe fn all_to_all(
+    call: Access<'_>,
     input: *const u8,
     output: *mut u8,
     block: usize,
@@ -116,8 +115,8 @@ pub(crate) unsafe fn all_to_all(
 /// - `input` is valid for reads of the sum of `send`, `output` for writes of the
 ///   sum of `receive` elements of the kernel's type; they do not overlap.
 /// - `send` has an entry for every rank, on all ranks.
-pub(crate) unsafe fn all_to_all_varied(
-    call: Call<'_>,
+pub(super) unsafe fn all_to_all_varied(
+    call: Access<'_>,
     input: *const u8,
     output: *mut u8,
     send: &[usize],
@@ -145,13 +144,13 @@ pub(crate) unsafe fn all_to_all_varied(
 /// The root shows a buffer that has a block for every rank; each moves its own
 /// block: `block(work, address, length)`.
 fn with_root(
-    call: Call<'_>,
+    call: Access<'_>,
     root: usize,
     buf: *mut u8,
     parts: Parts<'_>,
     block: impl FnOnce(&Work<'_>, *mut u8, usize),
 ) -> Result<(), Stop> {
-    let Call { port, begun, kernel, scratch, stream, .. } = call;
+    let Access { port, begun, kernel, scratch, stream, .. } = call;
     let guard = Guard::new(port);
     let port = &mut *guard.port;
     let (rank, p) = (port.rank(), port.size());
@@ -187,8 +186,8 @@ fn with_root(
 /// - On the root `input` is valid for reads of all parts, elements of the
 ///   kernel's type; `output` is valid for writes of the own part; they do not
 ///   overlap.
-pub(crate) unsafe fn scatter(
-    call: Call<'_>,
+pub(super) unsafe fn scatter(
+    call: Access<'_>,
     root: usize,
     input: *const u8,
     parts: Parts<'_>,
@@ -208,8 +207,8 @@ pub(crate) unsafe fn scatter(
 ///   on the root `output` is valid for writes of all parts, and nobody but this
 ///   call and the peers' same call accesses it.
 /// - They do not overlap.
-pub(crate) unsafe fn gather(
-    call: Call<'_>,
+pub(super) unsafe fn gather(
+    call: Access<'_>,
     root: usize,
     input: *const u8,
     output: *mut u8,
@@ -229,8 +228,8 @@ pub(crate) unsafe fn gather(
 /// - `buf` is valid for reads and writes of `len` elements of the kernel's
 ///   type, and nobody but this call and the peers' same call accesses it.
 /// - The call's scratch memory is as large as `scratch_bytes` says.
-pub(crate) unsafe fn shift(
-    call: Call<'_>,
+pub(super) unsafe fn shift(
+    call: Access<'_>,
     distance: usize,
     buf: *mut u8,
     len: usize,

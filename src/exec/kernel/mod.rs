@@ -10,7 +10,13 @@
 //! On aarch64 the baseline has NEON. AVX-512 was measured with a prototype and
 //! gained nothing over AVX2 (such loops wait for memory), so it is left out.
 
-use super::copy::copy;
+mod copy;
+mod scratch;
+pub(super) mod stream;
+
+pub(crate) use copy::copy;
+pub(crate) use scratch::Scratch;
+
 use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;

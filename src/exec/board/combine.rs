@@ -1,7 +1,7 @@
-//! Fused reductions and scans.
+//! Reductions and scans.
 
 use super::super::kernel::{Kernel, MOST_INPUTS};
-use super::{Call, Work, half_of_scratch};
+use super::{Access, Work, half_of_scratch};
 use crate::fabric::Stop;
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// - `buf` is valid for reads and writes of `len` elements of the kernel's
 ///   type, and nobody but this call and the peers' same call accesses it.
 /// - The call's scratch memory is as large as `scratch_bytes` says.
-pub(crate) unsafe fn all_reduce(call: Call<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
+pub(super) unsafe fn all_reduce(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
     call.together(buf, len, |work, all| {
         let mine = work.share(len);
         let at = |buf: *mut u8| work.at(buf, mine.start);
@@ -36,8 +36,8 @@ pub(crate) unsafe fn all_reduce(call: Call<'_>, buf: *mut u8, len: usize) -> Res
 ///
 /// # Safety
 /// As [`all_reduce`]; on ranks other than the root `buf` need not be writable.
-pub(crate) unsafe fn reduce(
-    call: Call<'_>,
+pub(super) unsafe fn reduce(
+    call: Access<'_>,
     root: usize,
     buf: *mut u8,
     len: usize,
@@ -66,8 +66,8 @@ pub(crate) unsafe fn reduce(
 /// # Safety
 /// `input` is valid for reads of `len` elements of the kernel's type, `output`
 /// for writes of the own part; they do not overlap. Scratch as [`all_reduce`].
-pub(crate) unsafe fn reduce_scatter(
-    call: Call<'_>,
+pub(super) unsafe fn reduce_scatter(
+    call: Access<'_>,
     input: *const u8,
     len: usize,
     part: Range<usize>,
@@ -94,7 +94,7 @@ pub(crate) unsafe fn reduce_scatter(
 ///
 /// # Safety
 /// As [`all_reduce`].
-pub(crate) unsafe fn scan(call: Call<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
+pub(super) unsafe fn scan(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
     call.together(buf, len, |work, all| {
         let mine = work.share(len);
         // Two ranks need no blocks: nothing passes through a cache.
@@ -114,8 +114,8 @@ pub(crate) unsafe fn scan(call: Call<'_>, buf: *mut u8, len: usize) -> Result<()
 ///
 /// # Safety
 /// As [`all_reduce`]; `identity` is null or valid for reads of an element.
-pub(crate) unsafe fn exclusive_scan(
-    call: Call<'_>,
+pub(super) unsafe fn exclusive_scan(
+    call: Access<'_>,
     identity: *const u8,
     buf: *mut u8,
     len: usize,

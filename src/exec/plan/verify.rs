@@ -11,9 +11,9 @@
 //!   the right elements, in rank order where that is claimed; nothing
 //!   uninitialised is read, inputs and bystanders' buffers stay as they are.
 
+use super::actions::{Action, Memory, Piece, Place, Plan};
 use super::bind::bind;
-use super::cut::Cut;
-use super::plan::{Action, Memory, Piece, Place, Plan};
+use crate::exec::Cut;
 use crate::mailbox::{EAGER, SLOTS};
 use crate::schedule::{Algorithm, Mode, Operation, Request, Schedule};
 use std::collections::VecDeque;

@@ -1,17 +1,37 @@
-//! The executor: walks a plan over the mailboxes.
+//! A schedule bound to the call's memory, and the walk through it.
+//!
+//! [`bind`] decides where every block lives and inserts the waits that keep a rank from
+//! writing what a peer may be reading; it is pure, and `verify` proves its result on
+//! paper. [`run`] walks a plan over the mailboxes. Nothing here is generic over element
+//! or operator: a [`Kernel`] is called once per slice.
 
-use super::kernel::Kernel;
-use super::plan::{Action, Memory, Piece, Place, Plan, Target};
-use crate::fabric::{Kind, Port, Span, Stop, Words};
+mod actions;
+mod bind;
+mod cache;
+mod hazard;
+mod regions;
+#[cfg(test)]
+mod verify;
+
+pub use hazard::{Hazard, check_hazards};
+
+pub(crate) use actions::Plan;
+pub(crate) use bind::bind_while;
+pub(crate) use cache::{Key, Plans};
+
+use super::call::{Call, Memory as Data};
+use super::{Kernel, Workspace};
+use crate::fabric::{Begun, Guard, Kind, Port, Span, Stop, Words};
 use crate::mailbox::{EAGER, INLINE};
-use crate::schedule::Mode;
+use crate::schedule::{Mode, Operation};
+use actions::{Action, Memory, Piece, Place, Target};
 
 /// The memories of one call.
 #[derive(Clone, Copy)]
-pub(crate) struct Buffers {
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
-    pub(crate) scratch: *mut u8,
+struct Buffers {
+    input: *const u8,
+    output: *mut u8,
+    scratch: *mut u8,
 }
 
 impl Buffers {
@@ -27,52 +47,39 @@ impl Buffers {
     }
 }
 
-/// A port in a call that peers may reach this rank's memory through. Whatever
-/// ends the call without [`disarm`](Guard::disarm), an error or a panic in an
-/// operator, quiesces the port before the stack unwinds further.
-pub(crate) struct Guard<'a> {
-    pub(crate) port: &'a mut Port,
-    user_code: bool,
-}
-
-impl<'a> Guard<'a> {
-    /// For a call in which no user code runs.
-    #[inline(always)]
-    pub(crate) fn new(port: &'a mut Port) -> Self {
-        Guard { port, user_code: false }
-    }
-
-    /// For a call that runs an operator or a view's closure, which may use
-    /// other communicators of the rank.
-    #[inline(always)]
-    pub(crate) fn around_user_code(port: &'a mut Port) -> Self {
-        port.go_in();
-        Guard { port, user_code: true }
-    }
-
-    /// The call has ended well: nobody reaches our memory any more.
-    #[inline(always)]
-    pub(crate) fn disarm(self) {
-        if self.user_code {
-            self.port.come_out();
-        }
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        // The user code has unwound, or was never reached.
-        if self.user_code {
-            self.port.come_out();
-        }
-        self.port.quiesce();
-    }
-}
-
 /// A payload aligned for any element that fits inline.
 #[repr(C, align(64))]
 struct Aligned([std::mem::MaybeUninit<u8>; INLINE]);
+
+/// By the latest plan, which was bound for the call.
+#[inline(always)]
+pub(crate) fn run(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: Begun,
+    call: &Call<'_, Data<'_>>,
+) -> Result<(), Stop> {
+    port.note(begun);
+    let &Data { ref kernel, input, output, .. } = call.memory();
+    let plan = work.plans.latest();
+    let scratch = match plan.scratch {
+        0 => std::ptr::without_provenance_mut(kernel.align()),
+        n => work.scratch.reserve(n * kernel.size(), kernel.align()),
+    };
+    let buffers = Buffers { input, output, scratch };
+    // SAFETY: what the call promises of its memory covers the plan's reach, which the
+    // binder derived from the same operation and cut; the scratch memory is this
+    // communicator's own.
+    unsafe { walk(port, plan, &buffers, kernel, &mut work.spans)? };
+    // What a schedule leaves to do: rank 0's result of an exclusive scan is the
+    // operator's identity, where it has one.
+    let is_first = call.operation() == Operation::ExclusiveScan && port.rank() == 0;
+    if is_first && !input.is_null() {
+        // SAFETY: the call's promise; nobody looks at rank 0's buffer any more.
+        unsafe { kernel.fill(output, input, call.len()) };
+    }
+    Ok(())
+}
 
 /// Walks `plan`.
 ///
@@ -84,7 +91,7 @@ struct Aligned([std::mem::MaybeUninit<u8>; INLINE]);
 ///   peers through what the plan posts.
 /// - Every rank of the communicator walks its part of the same schedule over
 ///   elements of the same type, or its fingerprint differs.
-pub(crate) unsafe fn execute(
+unsafe fn walk(
     port: &mut Port,
     plan: &Plan,
     buffers: &Buffers,

@@ -1,4 +1,4 @@
-//! The paths that go round the schedules: every rank shows its buffers on its
+//! Direct access: every rank shows its buffers on its
 //! board, and then reads, and where that spreads the work writes, the others'
 //! memory directly.
 //!
@@ -21,24 +21,21 @@
 //! would have to do all the work (a broadcast, a gather, a scan on two ranks)
 //! the others do their share of it.
 //!
-//! Operands are combined in rank order. A rank is in a fused call from its
+//! Operands are combined in rank order. A rank is in such a call from its
 //! `show` until everybody has finished (`close`), whatever ends the call: a
 //! guard quiesces the port if the operator panics or a wait is given up, so
 //! nobody's memory is reached after its call is over.
 
 mod combine;
 mod moves;
+pub(crate) mod tree;
 
-pub(crate) use combine::{all_reduce, exclusive_scan, reduce, reduce_scatter, scan};
-pub(crate) use moves::{
-    all_gather, all_to_all, all_to_all_varied, broadcast, gather, scatter, shift,
-};
-
-use super::execute::Guard;
-use super::kernel::Kernel;
-use super::stream;
-pub(crate) use crate::dist::chunk;
-use crate::fabric::{Begun, Port, Stop};
+use super::call::{Call, Cut, Memory};
+use super::kernel::stream;
+use super::{Kernel, Workspace};
+use crate::dist::chunk;
+use crate::fabric::{Begun, Guard, Port, Stop};
+use crate::schedule::Operation;
 use std::ops::Range;
 
 /// Bytes that are worked on over all ranks before the next are begun, where
@@ -70,7 +67,7 @@ pub(super) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = R
 
 /// How a buffer that has a block for every rank is cut.
 #[derive(Clone, Copy)]
-pub(crate) enum Parts<'a> {
+enum Parts<'a> {
     /// Blocks of so many elements each.
     Equal(usize),
     /// Block `r` has `counts[r]` elements.
@@ -79,7 +76,7 @@ pub(crate) enum Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Where rank `rank`'s block is.
-    pub(crate) fn range(&self, rank: usize) -> Range<usize> {
+    fn range(&self, rank: usize) -> Range<usize> {
         match *self {
             // Wrapping: lengths are checked by those who have the buffer, and
             // elements of no size may be as many as can be counted.
@@ -95,7 +92,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Elements of all `p` blocks.
-    pub(crate) fn total(&self, p: usize) -> usize {
+    fn total(&self, p: usize) -> usize {
         match *self {
             Parts::Equal(n) => n.wrapping_mul(p),
             Parts::Varied(counts) => counts.iter().sum(),
@@ -128,23 +125,84 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What all fused calls need.
-pub(crate) struct Call<'a> {
-    pub(crate) port: &'a mut Port,
+/// What a call has at hand.
+struct Access<'a> {
+    port: &'a mut Port,
     /// The call, which goes on record once its notice is out.
-    pub(crate) begun: Begun,
-    pub(crate) kernel: &'a Kernel<'a>,
+    begun: Begun,
+    kernel: &'a Kernel<'a>,
     /// Room for everybody's address.
-    pub(crate) all: &'a mut Vec<*mut u8>,
+    all: &'a mut Vec<*mut u8>,
     /// [`scratch_bytes`] bytes of this rank's own, aligned for the element.
-    pub(crate) scratch: *mut u8,
+    scratch: *mut u8,
     /// Whether results that are not written in place are too large for any
     /// cache, and so go round them.
-    pub(crate) stream: bool,
+    stream: bool,
 }
 
-/// Bytes of scratch memory for a fused call: two blocks, or elements.
-pub(crate) fn scratch_bytes(kernel: &Kernel<'_>) -> usize {
+pub(crate) fn run(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: Begun,
+    call: &Call<'_, Memory<'_>>,
+) -> Result<(), Stop> {
+    let &Memory { ref kernel, input, output, .. } = call.memory();
+    let (rank, p, root) = (port.rank(), port.size(), call.root_rank());
+    let access = Access {
+        stream: touched(call, p) >= work.stream_from,
+        port,
+        begun,
+        kernel,
+        all: &mut work.addresses,
+        scratch: work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
+    };
+    let (parts, len) = match call.cut() {
+        Cut::Vector(n) => (Parts::Equal(0), n),
+        Cut::Equal(m) => (Parts::Equal(m), m),
+        Cut::Varied(counts) => (Parts::Varied(counts), 0),
+        // SAFETY: the call's promise, for the whole of the buffers; both have a
+        // count for every rank.
+        Cut::Pairs { send, recv } => unsafe {
+            return moves::all_to_all_varied(access, input, output, send, recv);
+        },
+    };
+    // SAFETY: the call's promise, for the whole of the buffers.
+    unsafe {
+        match call.operation() {
+            Operation::Broadcast => moves::broadcast(access, root, output, len),
+            Operation::Reduce => combine::reduce(access, root, output, len),
+            Operation::AllGather => moves::all_gather(access, input, output, parts),
+            Operation::ReduceScatter => {
+                let (total, part) = (parts.total(p), parts.range(rank));
+                combine::reduce_scatter(access, input, total, part, output)
+            }
+            Operation::AllReduce => combine::all_reduce(access, output, len),
+            Operation::Scan => combine::scan(access, output, len),
+            Operation::ExclusiveScan => combine::exclusive_scan(access, input, output, len),
+            Operation::Scatter => moves::scatter(access, root, input, parts, output),
+            Operation::Gather => moves::gather(access, root, input, output, parts),
+            Operation::AllToAll => moves::all_to_all(access, input, output, len),
+            Operation::Shift => moves::shift(access, call.distance(), output, len),
+            Operation::Barrier => unreachable!("a barrier has no memory to access"),
+        }
+    }
+}
+
+/// Bytes that a call reads and writes on all `p` ranks together.
+fn touched(call: &Call<'_, Memory<'_>>, p: usize) -> usize {
+    // Of a rank; for blocks, of all blocks together.
+    let larger = match call.cut() {
+        Cut::Vector(n) => n,
+        Cut::Equal(m) => m.saturating_mul(p),
+        Cut::Varied(_) => call.len(),
+        Cut::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
+    };
+    let bytes = larger.saturating_mul(call.memory().kernel.size());
+    bytes.saturating_mul(call.operation().touched(p))
+}
+
+/// Bytes of scratch memory for a call: two blocks, or elements.
+fn scratch_bytes(kernel: &Kernel<'_>) -> usize {
     2 * half_of_scratch(kernel)
 }
 
@@ -153,7 +211,7 @@ fn half_of_scratch(kernel: &Kernel<'_>) -> usize {
     BLOCK.max(kernel.size()).next_multiple_of(kernel.align())
 }
 
-impl Call<'_> {
+impl Access<'_> {
     /// Shows `own`, `len` elements; lets `work` use everybody's, in rank order;
     /// returns when everybody is done.
     fn together(
@@ -172,7 +230,7 @@ impl Call<'_> {
         len: usize,
         work: impl FnOnce(&Work<'_>, &[*mut u8], *mut u8),
     ) -> Result<(), Stop> {
-        let Call { port, begun, kernel, all, scratch, stream } = self;
+        let Access { port, begun, kernel, all, scratch, stream } = self;
         // The operator is user code, but for kernels that only move.
         let guard = Guard::around_user_code(port);
         let port = &mut *guard.port;

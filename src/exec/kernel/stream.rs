@@ -18,7 +18,7 @@
 /// - `src` is valid for reads and `dst` for writes of `bytes` bytes.
 /// - They do not overlap.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle)), not(miri)))]
-pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
+pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     use std::arch::asm;
     /// Bytes of a turn of the loop: a cache line, so that the processor writes
     /// whole lines.
@@ -76,7 +76,7 @@ pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
 /// # Safety
 /// As above.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)), not(miri))))]
-pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
+pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     // SAFETY: by the contract.
     unsafe { std::ptr::copy_nonoverlapping(src, dst, bytes) }
 }

@@ -19,9 +19,9 @@
 //! for takes of steps before `k` at other ranks, and takes of step `k` only for
 //! posts of step `k`; so the ranks that are least far can always go on.
 
-use super::cut::Cut;
-use super::plan::{Action, Memory, Piece, Place, Plan, Target};
+use super::actions::{Action, Memory, Piece, Place, Plan, Target};
 use super::regions::{Free, Regions};
+use crate::exec::Cut;
 use crate::mailbox::EAGER;
 use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Share, Step};
 use std::collections::HashMap;

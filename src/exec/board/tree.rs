@@ -1,22 +1,22 @@
-//! Reductions over the boards, as in `fused`, in the order of one tree.
+//! Reductions by direct access in the order of one tree.
 //!
 //! Rank `i` combines chunk `i` of all buffers, neighbours first (see
 //! `order.rs`), in scratch memory, and stores the result where it belongs. The
 //! order of an element's operands depends on nothing but their number: not on
 //! the length, the chunks or the blocks.
 
-use super::execute::Guard;
-use super::fused::{BLOCK, blocks, chunk};
-use super::kernel::Kernel;
-use crate::fabric::{Port, Stop};
-use crate::order::left_half;
+use super::{BLOCK, Call, Cut, Kernel, Memory, Parts, Workspace, blocks};
+use crate::dist::chunk;
+use crate::fabric::{Begun, Guard, Port, Stop};
+use crate::order::by_levels;
+use crate::schedule::Operation;
 use std::ops::Range;
 
-/// A rank's own memory in a call: scratch space for the peers' addresses, and
-/// [`scratch`] bytes aligned for the kernel's elements.
-pub(crate) struct Memory<'a> {
-    pub(crate) all: &'a mut Vec<*mut u8>,
-    pub(crate) slots: *mut u8,
+/// A rank's own memory in a call: room for the peers' addresses, and [`scratch`] bytes
+/// aligned for the kernel's elements.
+struct Own<'a> {
+    all: &'a mut Vec<*mut u8>,
+    slots: *mut u8,
 }
 
 /// Bytes between one partial result and the next, which is aligned like the
@@ -27,30 +27,66 @@ fn slot(kernel: &Kernel<'_>) -> usize {
 
 /// Bytes of scratch memory that a reduction over `p` ranks needs: a block for
 /// every level of the tree.
-pub(crate) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
+fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
     slot(kernel) * (p.ilog2() as usize + 2)
 }
 
-/// All-reduce in place of `len` elements at `buf`; `work` runs when they are
+/// A reduction; `meanwhile` runs when this rank's part is shown, before it looks at
+/// anybody.
+pub(crate) fn run<R>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: Begun,
+    call: &Call<'_, Memory<'_>>,
+    meanwhile: impl FnOnce() -> R,
+) -> Result<R, Stop> {
+    port.note(begun);
+    let &Memory { ref kernel, input, output, .. } = call.memory();
+    let (rank, p) = (port.rank(), port.size());
+    let slots = work.scratch.reserve(scratch(kernel, p), kernel.align());
+    let own = Own { all: &mut work.addresses, slots };
+    let (parts, len) = match call.cut() {
+        Cut::Vector(n) => (Parts::Equal(0), n),
+        Cut::Equal(m) => (Parts::Equal(m), m * p),
+        Cut::Varied(counts) => (Parts::Varied(counts), call.len()),
+        Cut::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
+    };
+    // SAFETY: the call's promise; the scratch memory is this communicator's own.
+    unsafe {
+        match call.operation() {
+            Operation::AllReduce => all_reduce(port, output, len, kernel, own, meanwhile),
+            Operation::Reduce => {
+                let to = To::Root(call.root_rank());
+                reduce(port, output, len, to, kernel, own, meanwhile)
+            }
+            _ => {
+                let to = To::Own(parts.range(rank), output);
+                reduce(port, input, len, to, kernel, own, meanwhile)
+            }
+        }
+    }
+}
+
+/// All-reduce in place of `len` elements at `buf`; `meanwhile` runs when they are
 /// shown, before this rank looks at anybody.
 ///
 /// # Safety
 /// `buf` is valid for reads and writes of `len` elements of the kernel's type,
 /// and nobody but this call and the peers' same call accesses it.
-pub(crate) unsafe fn all_reduce<R>(
+unsafe fn all_reduce<R>(
     port: &mut Port,
     buf: *mut u8,
     len: usize,
     kernel: &Kernel<'_>,
-    memory: Memory<'_>,
-    work: impl FnOnce() -> R,
+    own: Own<'_>,
+    meanwhile: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let (rank, p, size) = (port.rank(), port.size(), kernel.size());
-    let Memory { all, slots } = memory;
+    let Own { all, slots } = own;
     port.show(buf, buf, len);
-    let result = work();
+    let result = meanwhile();
     addresses(port, buf, len, all)?;
     let mine = chunk(len, rank, p);
     if let [a, b] = all[..] {
@@ -77,8 +113,8 @@ pub(crate) unsafe fn all_reduce<R>(
     Ok(result)
 }
 
-/// Where the result of [`reduce_part`] goes.
-pub(crate) enum To {
+/// Where the result of [`reduce`] goes.
+enum To {
     /// These elements of it to this rank's own memory at the address.
     Own(Range<usize>, *mut u8),
     /// All of it to the input of this rank, in its place.
@@ -92,20 +128,22 @@ pub(crate) enum To {
 ///   also for writes, and nobody writes it during the call but this call.
 /// - All ranks name one root, or none does; an own output is valid for writes of
 ///   its elements and overlaps no input.
-pub(crate) unsafe fn reduce(
+unsafe fn reduce<R>(
     port: &mut Port,
     input: *const u8,
     len: usize,
     to: To,
     kernel: &Kernel<'_>,
-    memory: Memory<'_>,
-) -> Result<(), Stop> {
+    own: Own<'_>,
+    meanwhile: impl FnOnce() -> R,
+) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let size = kernel.size();
-    let Memory { all, slots } = memory;
+    let Own { all, slots } = own;
     let input = input.cast_mut();
     port.show(input, input, len);
+    let result = meanwhile();
     addresses(port, input, len, all)?;
     // Where element 0 of the result would be.
     let (part, base) = match to {
@@ -129,7 +167,7 @@ pub(crate) unsafe fn reduce(
     port.finish();
     port.close()?;
     guard.disarm();
-    Ok(())
+    Ok(result)
 }
 
 /// Collects everybody's buffer, in rank order.
@@ -166,16 +204,13 @@ unsafe fn tree(
     len: usize,
     slots: *mut u8,
 ) -> *const u8 {
-    if let [only] = all {
-        return only.wrapping_add(at);
-    }
-    let (left, right) = all.split_at(left_half(all.len()));
-    // SAFETY: by the contract; the left result may be in the first slot, which
-    // the right one leaves alone.
-    unsafe {
-        let left = tree(kernel, left, at, len, slots);
-        let right = tree(kernel, right, at, len, slots.wrapping_add(slot(kernel)));
-        kernel.combine(slots, left, right, len);
-    }
-    slots
+    let leaf = &mut |rank: usize| all[rank].wrapping_add(at).cast_const();
+    let join = &mut |level: usize, left, right| {
+        // The left result may be in this very slot, the right one is in a later one.
+        let to = slots.wrapping_add(level * slot(kernel));
+        // SAFETY: by the contract.
+        unsafe { kernel.combine(to, left, right, len) };
+        to.cast_const()
+    };
+    by_levels(0, all.len(), 0, leaf, join)
 }

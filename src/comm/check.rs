@@ -1,0 +1,71 @@
+//! Checks of arguments: what is wrong ends the run, with the call and its line.
+
+use super::Comm;
+use crate::element::Element;
+use crate::fabric::Sig;
+use std::panic::Location;
+
+impl Comm {
+    /// Checks a rank number; ends the run if there is no such rank.
+    #[inline(always)]
+    pub(super) fn check_rank(
+        &mut self,
+        what: &str,
+        rank: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
+        if rank < self.size() {
+            return true;
+        }
+        let p = self.size();
+        self.wrong(sig, at, len, format!("{what} {rank} is no rank of a communicator of {p}"));
+        false
+    }
+
+    /// Checks that a buffer has the length that it must have.
+    #[inline(always)]
+    pub(super) fn check_len(
+        &mut self,
+        what: &str,
+        got: usize,
+        wanted: Option<usize>,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+    ) -> bool {
+        if wanted == Some(got) {
+            return true;
+        }
+        let wanted = wanted.map_or("more than memory can hold".to_string(), |w| w.to_string());
+        self.wrong(sig, at, len, format!("{what} has {got} elements, must have {wanted}"));
+        false
+    }
+
+    /// Checks one count per rank of elements `T`, the own one being `own`;
+    /// returns their sum, which is that of a slice that there can be: what
+    /// the engine multiplies then never overflows.
+    pub(super) fn check_counts<T: Element>(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+    ) -> Option<usize> {
+        let (rank, p) = (self.rank(), self.size());
+        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let most = isize::MAX as usize / size_of::<T>().max(1);
+        let what = if counts.len() != p {
+            format!("{} counts for {p} ranks", counts.len())
+        } else if counts[rank] != own {
+            format!("the own buffer has {own} elements, counts[{rank}] says {}", counts[rank])
+        } else if total.is_none_or(|total| total > most && size_of::<T>() > 0) {
+            "the counts sum to more than memory can hold".to_string()
+        } else {
+            return total;
+        };
+        self.wrong(sig, at, own, what);
+        None
+    }
+}

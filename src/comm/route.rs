@@ -1,0 +1,602 @@
+//! How a call is carried out: the only decision.
+//!
+//! | route | when |
+//! |---|---|
+//! | alone | one rank, and nothing is forced |
+//! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
+//! | eager | the same with more ranks, and a broadcast of a few bytes |
+//! | board | by size ([`Tuning`](crate::tuning::Tuning)), by the model of the levels, or forced |
+//! | plan | any other algorithm |
+//! | nodes | ranks on several nodes |
+//!
+//! In fixed order a reduction takes `fixed.rs` first: what it makes of the call comes
+//! back here, or goes by the boards in the order of the tree.
+
+use super::{Choice, Comm};
+use crate::element::Element;
+use crate::exec::plan::{Key, bind_while};
+use crate::exec::{Call, Cut, Memory, Slices, alone, board, eager, gate, plan};
+use crate::fabric::{Begun, Params, Shape, Sig, Stop, Transport};
+use crate::mailbox::EAGER;
+use crate::op::Operator;
+use crate::order::Order;
+use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
+use crate::sync::Arc;
+use crate::topology::Extents;
+use crate::tuning::rules::{self, auto};
+use crate::tuning::{Decision, LevelModel, Rates, best_segments, cheapest};
+use std::panic::Location;
+use std::sync::LazyLock;
+
+/// The routes of a few bytes.
+enum Short {
+    Alone,
+    Gate,
+    Eager,
+}
+
+/// The routes of all other calls on one node.
+enum Route {
+    Alone,
+    Board,
+    Plan,
+    NewPlan(Unbound),
+}
+
+/// A plan that is still to be made.
+struct Unbound {
+    schedule: Box<Schedule>,
+    /// None for one that is not kept.
+    key: Option<Key>,
+}
+
+/// What was chosen before.
+#[derive(Default)]
+pub(super) struct Decisions {
+    /// By the cost model.
+    modelled: Vec<(Modelled, Algorithm)>,
+    /// By the model of the levels: operation, power of two of the bytes, kind of
+    /// operator.
+    by_levels: Vec<((Operation, u32, bool), Option<Decision>)>,
+    /// The groups for the call in progress, if its algorithm is hierarchical.
+    levels: Option<Arc<Hierarchy>>,
+}
+
+/// What the cost model's choice depends on.
+#[derive(Clone, PartialEq)]
+struct Modelled {
+    rates: Rates,
+    operation: Operation,
+    parameter: usize,
+    words: usize,
+    commutative: bool,
+    pairs: bool,
+}
+
+/// Choices by the cost model that are kept.
+const KEPT: usize = 64;
+
+impl Comm {
+    /// Carries out a collective call, whose arguments are checked.
+    #[inline(always)]
+    pub(super) fn carry_out<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        if self.order == Order::Fixed && call.operation().has_order() && !self.is_wide() {
+            return self.carry_out_in_order(call);
+        }
+        let Some((route, params)) = self.short_route(&call) else {
+            return self.carry_on(&call.on_bytes(self.rank(), self.size()));
+        };
+        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match route {
+            Short::Alone => alone::run_on_slices(port, work, begun, call),
+            Short::Gate => gate::run(port, work, begun, call),
+            Short::Eager => eager::run(port, work, begun, call),
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// The route of a call of a few bytes, if it has one of its own.
+    #[inline(always)]
+    fn short_route<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        call: &Call<'a, Slices<'a, T, O>>,
+    ) -> Option<(Short, Params)> {
+        use Operation::*;
+        let operation = call.operation();
+        if !self.is_auto() && (operation != Barrier || !self.is_usual(&call.bare())) {
+            return None;
+        }
+        // (A vector that many reduce is as good as reduced by one: no branch for it.)
+        if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
+            return Some((Short::Alone, call.params_alone()));
+        }
+        let (algorithm, limit) = match operation {
+            Barrier => (Algorithm::BAR_ANY, usize::MAX),
+            AllReduce => (Algorithm::AR_ANY, self.tuning.all_reduce_fused),
+            Broadcast => (Algorithm::BC_ANY, self.tuning.broadcast_fused),
+            AllGather if !call.is_varied() => (Algorithm::AG_ANY, self.tuning.all_gather_fused),
+            Scan | ExclusiveScan => (Algorithm::SCAN_HCUBE, self.tuning.scan_fused),
+            _ => return None,
+        };
+        let bytes = call.input_bytes();
+        if bytes > EAGER || bytes >= limit {
+            return None;
+        }
+        let (route, transport) = match operation {
+            Broadcast => (Short::Eager, Transport::Messages),
+            _ if self.port.is_gated() => (Short::Gate, Transport::Gates),
+            Barrier | AllReduce => (Short::Eager, Transport::Messages),
+            _ => return None,
+        };
+        Some((route, call.params(algorithm, transport, Shape::NONE)))
+    }
+
+    /// Whether what is chosen for a barrier comes to what the library would take
+    /// (the ring's does).
+    #[cold]
+    fn is_usual(&mut self, call: &Call<'_>) -> bool {
+        !self.is_wide() && self.dims().is_none() && self.algorithm(call, 1) == Algorithm::BAR_ANY
+    }
+
+    /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
+    pub(super) fn carry_on(&mut self, call: &Call<'_, Memory<'_>>) {
+        if self.is_wide() {
+            return self.carry_out_between_nodes(call);
+        }
+        let Some((route, params)) = self.route(call) else { return };
+        let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
+        if let Route::NewPlan(unbound) = &route {
+            // On record, since of many blocks it takes a while.
+            self.port.note(begun);
+            if let Err(stop) = self.bind(unbound, call) {
+                return self.stop(stop);
+            }
+            self.remember(call, params);
+        }
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match route {
+            Route::Alone => alone::run(port, work, begun, call),
+            Route::Board => board::run(port, work, begun, call),
+            Route::Plan | Route::NewPlan(_) => plan::run(port, work, begun, call),
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// The route of a call on one node. None if the choice cannot be followed, and
+    /// the run has ended (or a panic unwinds).
+    #[inline(always)]
+    fn route(&mut self, call: &Call<'_, Memory<'_>>) -> Option<(Route, Params)> {
+        let bytes = call.unit().saturating_mul(call.element_size());
+        if self.is_auto() {
+            if self.port.size() == 1 {
+                return Some((Route::Alone, call.params_alone()));
+            }
+            // What is longer goes by no plan, as a rule.
+            if bytes <= EAGER
+                && let Some(params) = self.work.plans.again(call)
+            {
+                return Some((Route::Plan, params));
+            }
+        }
+        let algorithm = self.algorithm(&call.bare(), bytes);
+        let shape = self.shape(call.cut());
+        // A single rank, and a shift by 0, have a schedule of no steps.
+        let is_idle = self.port.size() == 1 || call.is_idle();
+        if !is_idle && call.operation().usual().direct == Some(algorithm) {
+            return Some((Route::Board, call.params(algorithm, Transport::Boards, shape)));
+        }
+        let params = call.params(algorithm, Transport::Messages, shape);
+        match self.prepare(call, algorithm) {
+            Ok(None) => {
+                self.remember(call, params);
+                Some((Route::Plan, params))
+            }
+            Ok(Some(unbound)) => Some((Route::NewPlan(unbound), params)),
+            Err(unfit) => {
+                self.wrong(call.sig(), call.at(), call.len(), unfit);
+                None
+            }
+        }
+    }
+
+    /// Remembers a call that goes by the latest plan.
+    #[inline(always)]
+    fn remember(&mut self, call: &Call<'_, Memory<'_>>, params: Params) {
+        if self.is_auto() {
+            self.work.plans.remember(call, params);
+        }
+    }
+
+    /// What tells meshes of different extents (which may use one algorithm) and
+    /// different counts of the same sum apart.
+    #[inline(always)]
+    fn shape(&mut self, cut: Cut<'_>) -> Shape {
+        if let Some(salt) = self.salt {
+            return salt;
+        }
+        if let Cut::Varied(counts) = cut {
+            return self.shape_of(counts);
+        }
+        match self.dims() {
+            Some(dims) => Shape::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
+            None => match (&self.choice, &self.decisions.levels) {
+                (Choice::Groups(_), Some(groups)) => {
+                    let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
+                    let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
+                    let exchanges =
+                        (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
+                    let each = (0..groups.ranks()).flat_map(of);
+                    Shape::of_mesh(each.chain(degrees).chain(exchanges))
+                }
+                _ => Shape::NONE,
+            },
+        }
+    }
+
+    /// That of a call with varied blocks.
+    pub(super) fn shape_of(&mut self, counts: &[usize]) -> Shape {
+        match self.choice.dims() {
+            Some(dims) => self.port.varied(counts, (0..dims.dimensions()).map(|d| dims.extent(d))),
+            None => self.port.varied(counts, std::iter::empty()),
+        }
+    }
+
+    /// Starts a call; if it has counts that the other ranks' have not been compared with
+    /// yet, they are. None if the call must not go on.
+    #[inline(always)]
+    pub(super) fn begin_compared(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) -> Option<Begun> {
+        let begun = self.begin(sig, at, params)?;
+        if self.port.has_new_counts() {
+            self.port.note(begun);
+            if let Err(stop) = self.port.compare_counts() {
+                self.stop(stop);
+                return None;
+            }
+        }
+        Some(begun)
+    }
+
+    pub(super) fn mesh_choice(&mut self, dims: &Extents, at: &'static Location<'static>) -> Choice {
+        if dims.ranks() == self.size() {
+            return Choice::Mesh(dims.clone());
+        }
+        self.no_mesh(&dims.to_string(), at)
+    }
+
+    /// Ends the run: there is no such mesh of this many ranks.
+    #[cold]
+    pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
+        static SIG: Sig = Sig::of::<()>("mesh", "");
+        let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
+        self.wrong(&SIG, at, 0, what);
+        Choice::Auto
+    }
+
+    /// The extents that the choice prescribes.
+    fn dims(&self) -> Option<&Extents> {
+        self.choice.dims()
+    }
+
+    /// The algorithm for a call of `bytes` bytes.
+    #[inline(always)]
+    fn algorithm(&mut self, call: &Call<'_>, bytes: usize) -> Algorithm {
+        match &self.choice {
+            &Choice::Model(rates) => self.modelled(rates, call),
+            Choice::Auto => self.by_rules(call, bytes),
+            Choice::Levels(model) => {
+                let model = model.clone();
+                self.by_levels(&model, call, bytes)
+            }
+            Choice::Groups(groups) => {
+                let groups = groups.clone();
+                self.by_groups(groups, call, bytes)
+            }
+            other => self.forced(other, call),
+        }
+    }
+
+    #[inline(always)]
+    fn by_rules(&self, call: &Call<'_>, bytes: usize) -> Algorithm {
+        let case = rules::Case {
+            operation: call.operation(),
+            ranks: self.size(),
+            bytes,
+            commutative: call.is_commutative(),
+            varied: call.is_varied(),
+            idle: call.is_idle(),
+        };
+        auto(&self.tuning, &case)
+    }
+
+    /// The hierarchical algorithm, where there is one.
+    #[cold]
+    fn by_groups(&mut self, groups: Arc<Hierarchy>, call: &Call<'_>, bytes: usize) -> Algorithm {
+        let mut own = Algorithm::for_operation(call.operation()).filter(|a| a.uses_levels());
+        match own.next() {
+            Some(algorithm) => {
+                self.decisions.levels = Some(groups);
+                algorithm
+            }
+            None => self.by_rules(call, bytes),
+        }
+    }
+
+    /// The cheapest by what the machine's levels cost; decided once for each power of
+    /// two of the length.
+    fn by_levels(&mut self, model: &LevelModel, call: &Call<'_>, bytes: usize) -> Algorithm {
+        if call.is_varied() {
+            return self.by_rules(call, bytes);
+        }
+        let class = bytes.max(1).ilog2();
+        let key = (call.operation(), class, call.is_commutative());
+        let known = self.decisions.by_levels.iter().position(|(k, _)| *k == key);
+        let at = known.unwrap_or_else(|| {
+            let decision = model.choose(call.operation(), 1 << class, call.is_commutative());
+            if self.rank() == 0 && explains() {
+                explain(model, call.operation(), 1 << class, decision.as_ref());
+            }
+            self.decisions.by_levels.push((key, decision));
+            self.decisions.by_levels.len() - 1
+        });
+        match &self.decisions.by_levels[at].1 {
+            Some(decision) => {
+                self.decisions.levels = Some(decision.levels.clone());
+                decision.algorithm
+            }
+            None => self.by_rules(call, bytes),
+        }
+    }
+
+    #[cold]
+    fn forced(&self, choice: &Choice, call: &Call<'_>) -> Algorithm {
+        let shape = match choice {
+            Choice::Algorithm(algorithm) | Choice::On(algorithm, _) => return *algorithm,
+            Choice::Ring => schedule::Shape::Ring,
+            Choice::Mesh(extents) => schedule::Shape::Mesh(extents.clone()),
+            Choice::Hypercube => schedule::Shape::Hypercube,
+            Choice::Tree => schedule::Shape::Tree,
+            Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
+                unreachable!("handled by the caller")
+            }
+        };
+        Algorithm::for_topology(call.operation(), &shape, self.size(), call.is_commutative())
+    }
+
+    /// The cheapest algorithm by the cost model, of those that can serve.
+    #[cold]
+    fn modelled(&mut self, rates: Rates, call: &Call<'_>) -> Algorithm {
+        let key = Modelled {
+            rates,
+            operation: call.operation(),
+            parameter: call.parameter(),
+            words: self.words(call),
+            commutative: call.is_commutative(),
+            pairs: matches!(call.cut(), Cut::Pairs { .. }),
+        };
+        if let Some((_, algorithm)) = self.decisions.modelled.iter().find(|(k, _)| *k == key) {
+            return *algorithm;
+        }
+        let request = self.request(call, Algorithm::BC_ANY);
+        let ranked = cheapest(&request, key.words as f64, rates);
+        let served = ranked.into_iter().find(|&a| self.schedule(call, a).is_ok());
+        let shape = schedule::Shape::Hypercube;
+        let (operation, commutative) = (call.operation(), call.is_commutative());
+        let algorithm = served.unwrap_or_else(|| {
+            Algorithm::for_topology(operation, &shape, self.size(), commutative)
+        });
+        if self.decisions.modelled.len() == KEPT {
+            self.decisions.modelled.clear();
+        }
+        self.decisions.modelled.push((key, algorithm));
+        algorithm
+    }
+
+    /// The schedule of `algorithm` for the call, or why it cannot serve it.
+    fn schedule(&self, call: &Call<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
+        let schedule = algorithm
+            .schedule(&self.request(call, algorithm))
+            .map_err(|unfit| unfit.to_string())?;
+        if !call.is_commutative() && !schedule.is_ordered() {
+            return Err(format!(
+                "{algorithm} does not combine in rank order, which {} needs",
+                call.sig().operator
+            ));
+        }
+        if matches!(call.cut(), Cut::Pairs { .. }) && forwards(&schedule, self.rank()) {
+            return Err(format!(
+                "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
+            ));
+        }
+        Ok(schedule)
+    }
+
+    fn request(&self, call: &Call<'_>, algorithm: Algorithm) -> Request {
+        let request = Request::new(call.operation(), self.size());
+        let mut request = request.root(call.root_rank()).shift(call.distance() as isize);
+        if let Some(dims) = self.dims() {
+            request = request.dims(dims.clone());
+        }
+        if let Some(segments) = self.segments(call, algorithm) {
+            request = request.segments(segments);
+        }
+        if let Some(levels) = self.levels(algorithm) {
+            request = request.levels(Hierarchy::clone(&levels));
+        }
+        request
+    }
+
+    /// The groups for a hierarchical algorithm: those of the choice, else the machine's.
+    fn levels(&self, algorithm: Algorithm) -> Option<Arc<Hierarchy>> {
+        if !algorithm.uses_levels() {
+            return None;
+        }
+        match (&self.choice, &self.usual) {
+            (Choice::Levels(_) | Choice::Groups(_), _) => self.decisions.levels.clone(),
+            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
+            _ => None,
+        }
+    }
+
+    /// The segments of a pipelined chain that the cost model has chosen.
+    fn segments(&self, call: &Call<'_>, algorithm: Algorithm) -> Option<usize> {
+        let Choice::Model(rates) = self.choice else { return None };
+        let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
+        is_chain.then(|| best_segments(self.size(), self.words(call) as f64, rates.t_s, rates.t_w))
+    }
+
+    /// The m of the cost model: elements of the vector, or of a block.
+    fn words(&self, call: &Call<'_>) -> usize {
+        match call.cut() {
+            Cut::Vector(n) | Cut::Equal(n) => n,
+            Cut::Varied(_) => call.len().div_ceil(self.size()),
+            Cut::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
+        }
+    }
+
+    /// Makes the call's plan the latest, if there is one; else returns what is to be
+    /// [bound](Comm::bind) when the call is on record, or why there is no plan.
+    #[inline(always)]
+    fn prepare(
+        &mut self,
+        call: &Call<'_, Memory<'_>>,
+        algorithm: Algorithm,
+    ) -> Result<Option<Unbound>, String> {
+        let bare = call.bare();
+        let of_choice =
+            (self.dims().cloned(), self.segments(&bare, algorithm), self.levels(algorithm));
+        let key = Key::of(call, algorithm, call.element_size(), of_choice);
+        match key {
+            Some(key) if self.work.plans.find(&key) => Ok(None),
+            key => self.unbound(key, &bare, algorithm).map(Some),
+        }
+    }
+
+    #[cold]
+    fn unbound(
+        &mut self,
+        key: Option<Key>,
+        call: &Call<'_>,
+        algorithm: Algorithm,
+    ) -> Result<Unbound, String> {
+        let schedule = self.schedule(call, algorithm)?;
+        Ok(Unbound { schedule: Box::new(schedule), key })
+    }
+
+    /// Makes the plan of the call in progress, which is on record.
+    #[cold]
+    fn bind(&mut self, unbound: &Unbound, call: &Call<'_, Memory<'_>>) -> Result<(), Stop> {
+        let (rank, cut, size) = (self.rank(), call.cut(), call.element_size());
+        let bind =
+            |go_on: &mut dyn FnMut() -> bool| bind_while(&unbound.schedule, rank, cut, size, go_on);
+        let plan = self.port.preparing(bind)?;
+        self.work.plans.keep(unbound.key.clone(), plan);
+        Ok(())
+    }
+}
+
+/// Whether `rank` sends blocks of an all-to-all that are not its own.
+fn forwards(schedule: &Schedule, rank: usize) -> bool {
+    let p = schedule.contract().ranks;
+    (0..schedule.steps()).any(|k| {
+        let step = schedule.step(k, rank);
+        step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
+    })
+}
+
+/// Whether choices are to be printed.
+fn explains() -> bool {
+    static EXPLAINS: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
+    *EXPLAINS
+}
+
+#[cold]
+fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Option<&Decision>) {
+    let (p, costs) = (model.ranks(), model.costs());
+    match decision {
+        Some(decision) => eprintln!(
+            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (the cheapest by \
+             estimates; levels of {costs})",
+            2 * bytes - 1
+        ),
+        None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::comm::Comm;
+    use crate::{Doing, Error, Team, op};
+    use std::time::Duration;
+
+    /// As a call does whose plan takes for ever.
+    fn prepare_for_ever(comm: &mut Comm) {
+        let prepared = comm.port.preparing(|go_on| {
+            while go_on() {
+                std::thread::yield_now();
+            }
+            None::<()>
+        });
+        comm.stop(prepared.unwrap_err());
+    }
+
+    #[test]
+    fn a_long_preparation_hears_of_a_deadline_and_is_in_the_report() {
+        let limit = Duration::from_millis(100);
+        for p in [1, 3] {
+            let team = Team::builder().ranks(p).deadline(limit).build().unwrap();
+            let error = team
+                .run(|comm| {
+                    comm.all_reduce(&mut [1], op::Sum);
+                    prepare_for_ever(comm);
+                })
+                .unwrap_err();
+            let text = error.to_string();
+            let Error::Deadline { rank, peer, ranks, .. } = error else { panic!("{text}") };
+            assert_eq!(rank, peer, "{text}");
+            assert_eq!(ranks[rank].doing, Doing::Prepares);
+            assert!(text.contains("has prepared the plan of a call for 100ms"), "{text}");
+            assert!(text.contains("prepares the plan of its latest call; latest calls"), "{text}");
+        }
+        // A rank that waits for one that prepares.
+        let team = Team::builder().ranks(2).deadline(limit).build().unwrap();
+        let error = team
+            .run(|comm| match comm.rank() {
+                0 => comm.barrier(),
+                _ => {
+                    std::thread::sleep(limit / 2);
+                    prepare_for_ever(comm);
+                }
+            })
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Deadline { rank: 0, peer: 1, .. }), "{text}");
+        assert!(text.contains("rank 1 prepares the plan of its latest call"), "{text}");
+    }
+
+    #[test]
+    fn a_long_preparation_hears_that_the_run_is_over() {
+        let team = Team::builder().ranks(2).build().unwrap();
+        let error = team
+            .run(|comm| match comm.rank() {
+                0 => prepare_for_ever(comm),
+                _ => panic!("over"),
+            })
+            .unwrap_err();
+        assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
+        team.run(|comm| comm.barrier()).unwrap();
+    }
+}

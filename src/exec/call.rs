@@ -1,0 +1,386 @@
+//! A collective call: one type, from the public method to what carries it out.
+
+use super::kernel::Kernel;
+use crate::element::Element;
+use crate::fabric::{Check, Params, Shape, Sig, Transport};
+use crate::net::{Fold, Number};
+use crate::op::Operator;
+use crate::schedule::{Algorithm, Operation, Share};
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// How the data of a call are cut into the contract's blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cut<'a> {
+    /// A vector of so many elements, whole or cut evenly into the parts.
+    Vector(usize),
+    /// Blocks of so many elements each.
+    Equal(usize),
+    /// Block `j` has `counts[j]` elements.
+    Varied(&'a [usize]),
+    /// All-to-all: this rank sends `send[j]` elements to `j` and receives
+    /// `recv[j]` from it. Only for schedules that do not forward.
+    Pairs { send: &'a [usize], recv: &'a [usize] },
+}
+
+/// The user's slices, borrowed until the call has returned.
+pub(crate) enum Buffers<'a, T> {
+    /// One that is input and output.
+    InPlace(&'a mut [T]),
+    /// Two that cannot overlap.
+    Apart(&'a [T], &'a mut [T]),
+}
+
+/// A collective call. `D` is the data: none, where a call is only told of; slices
+/// of one element type, and its operator ([`Slices`]); or memory behind a kernel
+/// ([`Memory`]), for what is not generic over either.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a, D = ()> {
+    operation: Operation,
+    sig: &'static Sig,
+    at: &'static Location<'static>,
+    root: usize,
+    shift: usize,
+    cut: Cut<'a>,
+    /// The length that goes into the fingerprint, in elements.
+    len: usize,
+    commutative: bool,
+    /// The operator, if it is one of the library's on numbers.
+    built_in: Option<(Number, Fold)>,
+    data: D,
+}
+
+/// Typed data: see [`Call`].
+pub(crate) struct Slices<'a, T, O> {
+    pub(super) buffers: Buffers<'a, T>,
+    pub(super) op: &'a O,
+    /// What rank 0 gets of an exclusive scan.
+    pub(super) identity: Option<&'a T>,
+    kernel: fn(&'a O) -> Kernel<'a>,
+}
+
+/// Data behind a kernel: see [`Call`]. A call with memory promises that what its
+/// operation and its cut say of input and output is there, of elements of the
+/// kernel's type: initialised for reads, exclusive for writes, until it is over.
+/// The input of an exclusive scan is the identity, or null; of other operations in
+/// place it is not looked at.
+pub(crate) struct Memory<'a> {
+    pub(super) kernel: Kernel<'a>,
+    pub(super) input: *const u8,
+    pub(super) output: *mut u8,
+    _buffers: PhantomData<&'a mut [u8]>,
+}
+
+/// The operator of a call that only moves.
+pub(crate) struct Move;
+
+impl<T: Element> Operator<T> for Move {
+    const NAME: &'static str = "";
+    const COMMUTATIVE: bool = true;
+
+    fn combine(&self, left: T, _: T) -> T {
+        left
+    }
+}
+
+impl<'a> Call<'a> {
+    /// A call without data.
+    #[inline(always)]
+    pub(crate) fn new(
+        operation: Operation,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        cut: Cut<'a>,
+    ) -> Self {
+        let len = match cut {
+            Cut::Vector(n) | Cut::Equal(n) => n,
+            Cut::Varied(counts) => counts.iter().sum(),
+            // Lengths differ from rank to rank; each message is checked.
+            Cut::Pairs { .. } => 0,
+        };
+        Call {
+            operation,
+            sig,
+            at,
+            root: 0,
+            shift: 0,
+            cut,
+            len,
+            commutative: true,
+            built_in: None,
+            data: (),
+        }
+    }
+
+    /// That moves elements.
+    #[inline(always)]
+    pub(crate) fn moving<T: Element>(
+        self,
+        buffers: Buffers<'a, T>,
+    ) -> Call<'a, Slices<'a, T, Move>> {
+        let kernel = |_: &'a Move| Kernel::mover::<T>();
+        self.with(Slices { buffers, op: &Move, identity: None, kernel })
+    }
+
+    /// That combines elements by `op`.
+    #[inline(always)]
+    pub(crate) fn combining<T: Element, O: Operator<T>>(
+        mut self,
+        buffers: Buffers<'a, T>,
+        op: &'a O,
+    ) -> Call<'a, Slices<'a, T, O>> {
+        self.commutative = O::COMMUTATIVE;
+        self.built_in = O::BUILT_IN;
+        self.with(Slices { buffers, op, identity: None, kernel: Kernel::combiner::<T, O> })
+    }
+
+    /// The same part of a call on memory.
+    ///
+    /// # Safety
+    /// What [`Memory`] promises.
+    #[inline(always)]
+    pub(crate) unsafe fn on_memory(
+        self,
+        kernel: Kernel<'a>,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Call<'a, Memory<'a>> {
+        self.with(Memory { kernel, input, output, _buffers: PhantomData })
+    }
+
+    /// Another operation, on data that are cut otherwise, as a part of this call.
+    pub(crate) fn part(self, operation: Operation, cut: Cut<'a>) -> Self {
+        let Call { commutative, built_in, .. } = self;
+        Call { commutative, built_in, ..Call::new(operation, self.sig, self.at, cut) }
+    }
+}
+
+impl<'a, D> Call<'a, D> {
+    #[inline(always)]
+    fn with<E>(self, data: E) -> Call<'a, E> {
+        let Call { operation, sig, at, root, shift, cut, len, commutative, built_in, .. } = self;
+        Call { operation, sig, at, root, shift, cut, len, commutative, built_in, data }
+    }
+
+    /// The call without its data.
+    #[inline(always)]
+    pub(crate) fn bare(&self) -> Call<'a> {
+        let &Call { operation, sig, at, root, shift, cut, len, commutative, built_in, .. } = self;
+        Call { operation, sig, at, root, shift, cut, len, commutative, built_in, data: () }
+    }
+
+    #[inline(always)]
+    pub(crate) fn root(self, root: usize) -> Self {
+        Call { root, ..self }
+    }
+
+    /// By so many ranks, less than there are.
+    #[inline(always)]
+    pub(crate) fn shifted(self, shift: usize) -> Self {
+        Call { shift, ..self }
+    }
+
+    /// With another length in the fingerprint than the cut's.
+    #[inline(always)]
+    pub(crate) fn of_length(self, len: usize) -> Self {
+        Call { len, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    #[inline(always)]
+    pub(crate) fn sig(&self) -> &'static Sig {
+        self.sig
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self) -> &'static Location<'static> {
+        self.at
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub(crate) fn cut(&self) -> Cut<'a> {
+        self.cut
+    }
+
+    #[inline(always)]
+    pub(crate) fn root_rank(&self) -> usize {
+        self.root
+    }
+
+    #[inline(always)]
+    pub(crate) fn distance(&self) -> usize {
+        self.shift
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_commutative(&self) -> bool {
+        self.commutative
+    }
+
+    pub(crate) fn built_in(&self) -> Option<(Number, Fold)> {
+        self.built_in
+    }
+
+    /// Whether block lengths differ from rank to rank.
+    #[inline(always)]
+    pub(crate) fn is_varied(&self) -> bool {
+        matches!(self.cut, Cut::Varied(_) | Cut::Pairs { .. })
+    }
+
+    /// Whether nothing is to be done: a shift by 0.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.operation == Operation::Shift && self.shift == 0
+    }
+
+    /// Elements of the vector or of a block; of varied blocks, of all together.
+    #[inline(always)]
+    pub(crate) fn unit(&self) -> usize {
+        match self.cut {
+            Cut::Vector(n) | Cut::Equal(n) => n,
+            Cut::Varied(_) | Cut::Pairs { .. } => self.len,
+        }
+    }
+
+    /// The root or the distance, as the fingerprint has it.
+    #[inline(always)]
+    pub(crate) fn parameter(&self) -> usize {
+        match self.operation {
+            operation if operation.is_rooted() => self.root,
+            Operation::Shift => self.shift,
+            _ => Check::NO_PARAMETER,
+        }
+    }
+
+    /// What goes into the fingerprint beside the signature.
+    #[inline(always)]
+    pub(crate) fn params(
+        &self,
+        algorithm: Algorithm,
+        transport: Transport,
+        shape: Shape,
+    ) -> Params {
+        let own_len = match self.cut {
+            Cut::Pairs { send, .. } => Some(send.iter().sum()),
+            _ => None,
+        };
+        let (algorithm, parameter) = (algorithm.index(), self.parameter());
+        Params { len: self.len, own_len, parameter, algorithm, transport, shape }
+    }
+
+    /// What goes into the fingerprint of a rank alone, which meets nobody's.
+    #[inline(always)]
+    pub(crate) fn params_alone(&self) -> Params {
+        Params { parameter: self.parameter(), ..Params::of(self.len) }
+    }
+
+    /// Elements of a buffer that holds `share`; none if that is more than can be.
+    fn elements(&self, share: Share, is_input: bool, rank: usize, p: usize) -> Option<usize> {
+        match (share, self.cut) {
+            (Share::Nothing, _) => Some(0),
+            (Share::Vector, Cut::Vector(n)) | (Share::Block, Cut::Equal(n)) => Some(n),
+            (Share::Blocks, Cut::Equal(n)) => n.checked_mul(p),
+            (_, Cut::Varied(counts)) if counts.len() != p => None,
+            (Share::Block, Cut::Varied(counts)) => Some(counts[rank]),
+            (Share::Blocks, Cut::Varied(counts)) => sum(counts),
+            (_, Cut::Pairs { send, recv }) if send.len() != p || recv.len() != p => None,
+            (Share::Blocks, Cut::Pairs { send, recv }) => sum(if is_input { send } else { recv }),
+            _ => None,
+        }
+    }
+}
+
+fn sum(counts: &[usize]) -> Option<usize> {
+    counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n))
+}
+
+impl<'a> Call<'a, Memory<'a>> {
+    #[inline(always)]
+    pub(super) fn memory(&self) -> &Memory<'a> {
+        &self.data
+    }
+
+    /// Bytes of an element.
+    #[inline(always)]
+    pub(crate) fn element_size(&self) -> usize {
+        self.data.kernel.size()
+    }
+
+    /// What a call between nodes hands to its steps, and to the network.
+    pub(crate) fn parts(&self) -> (&Kernel<'a>, *const u8, *mut u8) {
+        (&self.data.kernel, self.data.input, self.data.output)
+    }
+}
+
+impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
+    /// With what rank 0 gets of an exclusive scan; else it keeps its own.
+    #[inline(always)]
+    pub(crate) fn or(mut self, identity: Option<&'a T>) -> Self {
+        self.data.identity = identity;
+        self
+    }
+
+    /// Bytes that this rank gives.
+    #[inline(always)]
+    pub(crate) fn input_bytes(&self) -> usize {
+        match &self.data.buffers {
+            Buffers::InPlace(buf) => size_of_val(*buf),
+            Buffers::Apart(from, _) => size_of_val(*from),
+        }
+    }
+
+    /// Under the name of another signature, for the same element type.
+    pub(crate) fn under(self, sig: &'static Sig) -> Self {
+        Call { sig, ..self }
+    }
+
+    /// The buffers, and the operator.
+    #[inline(always)]
+    pub(crate) fn into_buffers(self) -> (Buffers<'a, T>, &'a O) {
+        (self.data.buffers, self.data.op)
+    }
+
+    #[inline(always)]
+    pub(super) fn into_slices(self) -> Slices<'a, T, O> {
+        self.data
+    }
+
+    /// The same call for what is not generic, of rank `rank` of `p`.
+    ///
+    /// # Panics
+    /// If the slices are shorter than operation and cut say: the public methods
+    /// have looked.
+    #[inline(always)]
+    pub(crate) fn on_bytes(self, rank: usize, p: usize) -> Call<'a, Memory<'a>> {
+        let is_root = self.root == rank;
+        let input = self.elements(self.operation.input(is_root), true, rank, p);
+        let output = self.elements(self.operation.output(is_root), false, rank, p);
+        let call = self.bare();
+        let Slices { buffers, op, identity, kernel } = self.data;
+        let (from, to, has) = match buffers {
+            Buffers::InPlace(buf) => {
+                let from = match (call.operation, identity) {
+                    (Operation::ExclusiveScan, Some(identity)) => std::ptr::from_ref(identity),
+                    (Operation::ExclusiveScan, None) => std::ptr::null(),
+                    _ => buf.as_ptr(),
+                };
+                (from, buf.as_mut_ptr(), (buf.len(), buf.len()))
+            }
+            Buffers::Apart(from, to) => (from.as_ptr(), to.as_mut_ptr(), (from.len(), to.len())),
+        };
+        let fits = |needs: Option<usize>, has| needs.is_some_and(|needs| needs <= has);
+        assert!(fits(input, has.0) && fits(output, has.1), "{}: short slices", call.operation);
+        // SAFETY: the slices have the elements that operation and cut say, of the
+        // kernel's type, and are borrowed for 'a, the output exclusively.
+        unsafe { call.on_memory(kernel(op), from.cast(), to.cast()) }
+    }
+}
