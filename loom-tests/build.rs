@@ -229,18 +229,6 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
                  crate::lean::await_post(self.fabric.id(), peer, self.rank, self.peers[peer].end.rx);\n",
             ),
-            (
-                "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } } self.tell_all();",
-                "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } }\n\
-                 crate::lean::posted(self.fabric.id(), self.rank, usize::MAX, self.episode as u32);\n\
-                 self.tell_all();",
-            ),
-            (
-                "let episode = self.episode; let gate = self.peers[peer].gate;",
-                "let episode = self.episode;\n\
-                 crate::lean::await_post(self.fabric.id(), peer, usize::MAX, episode as u32 - 1);\n\
-                 let gate = self.peers[peer].gate;",
-            ),
         ],
     ),
 ];

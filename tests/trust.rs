@@ -183,7 +183,8 @@ fn every_path_has_its_checker() {
         let models = quoted(models);
         wrong.extend(models.iter().filter(|m| !known.contains(m)).map(|m| format!("model {m}")));
         named.extend(models);
-        let marks = quoted(marks);
+        let marks: Vec<String> =
+            quoted(marks).into_iter().filter(|m| m != "Broken, to see").collect();
         if marks.is_empty() {
             wrong.push(format!("{path}: no twin"));
         }

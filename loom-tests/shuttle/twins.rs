@@ -9,11 +9,6 @@ const TWINS: &[(&str, &str, &str)] = &[
         "(TWIN || self.thread == this_thread()) && self.port.is_open()",
     ),
     (
-        "admit: a dead port",
-        "self.line().present() == self.pass",
-        "TWIN || self.line().present() == self.pass",
-    ),
-    (
         "protect: passes no panic on",
         "if run != world.run() || ![0, this_thread()].contains(&self.thread) {",
         "if TWIN || run != world.run() || ![0, this_thread()].contains(&self.thread) {",
@@ -86,11 +81,6 @@ const TWINS: &[(&str, &str, &str)] = &[
         "circle: nobody looks",
         "if patience.is_long() && let Some(circle)",
         "if !TWIN && patience.is_long() && let Some(circle)",
-    ),
-    (
-        "cause: taken twice",
-        "it.taken = true;",
-        "it.taken = !TWIN;",
     ),
     // Handing over.
     (

@@ -88,8 +88,7 @@ mod lean {
         POSTED.with_borrow_mut(|posted| posted.insert((fabric, from, to), n));
     }
 
-    /// Waits until the message after the first `taken` was posted. (What is shown at a gate is
-    /// posted to nobody in particular, `usize::MAX`.)
+    /// Waits until the message after the first `taken` was posted.
     pub(crate) fn await_post(fabric: u64, from: usize, to: usize, taken: u32) {
         let posted =
             || POSTED.with_borrow(|posted| posted.get(&(fabric, from, to)).copied().unwrap_or(0));

@@ -137,7 +137,9 @@ fn boards_with_several_writers() {
                 let mut recv = Memory::new(vec![0; p * n]);
                 comm.with(Algorithm::TX_FUSED).all_to_all_into(&send, &mut recv);
                 drop(send);
-                assert!((0..p * n).all(|i| recv[i] == (i / n) as u64 * 1000 + me));
+                // Looked at once: each look at a buffer notes all of it.
+                let got = recv.to_vec();
+                assert!((0..p * n).all(|i| got[i] == (i / n) as u64 * 1000 + me));
                 drop(recv);
                 let mut x = Memory::new(vec![me + 1; n]);
                 comm.with(Algorithm::AR_FUSED).all_reduce(&mut x, op::Sum);
@@ -206,7 +208,9 @@ fn lists() {
                 let mut recv = Memory::new(vec![0; p * n]);
                 comm.with(Algorithm::TX_HCUBE).all_to_all_into(&send, &mut recv);
                 drop(send);
-                assert!((0..p * n).all(|i| recv[i] == (i / n) as u64 * 1000 + me));
+                // Looked at once: each look at a buffer notes all of it.
+                let got = recv.to_vec();
+                assert!((0..p * n).all(|i| got[i] == (i / n) as u64 * 1000 + me));
                 drop(recv);
                 let counts = [1, 300, 0, 250];
                 let all = Memory::new((0..551u64).collect());
@@ -292,7 +296,7 @@ fn overlapped() {
         ranks: 3,
         schedules: 600,
         reaches: &[],
-        catches: &[Publish("Word"), Consume("Word"), Publish("Gate"), Consume("Gate")],
+        catches: &[Publish("Word"), Consume("Word")],
         body: || {
             external(3, |comm| {
                 let mut x = [comm.rank() as u64 + 1];
@@ -320,13 +324,7 @@ fn splits() {
         ranks: 3,
         schedules: 600,
         reaches: &[],
-        catches: &[
-            Publish("Entered"),
-            Consume("Entered"),
-            Publish("Gate"),
-            Consume("Gate"),
-            Twin("board: is not closed"),
-        ],
+        catches: &[Publish("Entered"), Consume("Entered"), Publish("Gate"), Consume("Gate")],
         body: || {
             team(3, |team| {
                 team.run(|comm| {

@@ -180,16 +180,6 @@ pub(super) fn barrier_once(port: &mut Port) {
     CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
 }
 
-/// The same through the gates.
-pub(super) fn meeting_once(port: &mut Port) {
-    loom::lazy_static! {
-        static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
-    }
-    write(&CELLS[port.rank()], 1);
-    meeting(port);
-    CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
-}
-
 /// Everyone sends to the next rank and hears from the one before.
 pub(super) fn ring(port: &mut Port) {
     enter(port);
