@@ -129,49 +129,23 @@ pub(crate) type Triple = [u16; 3];
 /// As large as what fits no mailbox.
 pub(crate) type Wide = [u64; 9];
 
-/// Of no usual size, at any address.
-pub(crate) type Odd = [u8; 61];
-
-/// The same, of more than a page of a mailbox's lines.
+/// Of no usual size, and larger than what any short way takes.
 pub(crate) type Large = [u8; 1025];
 
-/// Words that begin where so many bytes do.
-macro_rules! aligned {
-    ($(#[$about:meta])* $name:ident, $align:literal, $words:literal) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        #[repr(C, align($align))]
-        pub(crate) struct $name([u64; $words]);
+/// Larger, and aligned to more, than a block of a fixed-order reduction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16384))]
+pub(crate) struct Huge([u64; 2048]);
 
-        impl $name {
-            fn each(of: impl FnMut(usize) -> u64) -> Self {
-                $name(std::array::from_fn(of))
-            }
-        }
-    };
+impl Huge {
+    fn each(of: impl FnMut(usize) -> u64) -> Self {
+        Huge(std::array::from_fn(of))
+    }
 }
-
-aligned!(
-    /// A cache line.
-    Line, 64, 8
-);
-aligned!(
-    /// A page.
-    Page, 4096, 512
-);
-aligned!(
-    /// Larger, and aligned to more, than a block of a fixed-order reduction.
-    Huge, 16384, 2048
-);
 
 /// No bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Nothing;
-
-/// No bytes, at the beginning of a page.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(4096))]
-pub(crate) struct NothingOfAPage;
 
 /// No bytes, aligned to more than a block of a fixed-order reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -217,36 +191,17 @@ thing!(Wide, |h| std::array::from_fn(|i| mix(h ^ i as u64)), {
     1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
 });
 
-thing!(Odd, |h| std::array::from_fn(|i| mix(h ^ (i / 8) as u64).to_le_bytes()[i % 8]), {
+thing!(Large, |h| std::array::from_fn(|i| (h >> (i % 57)) as u8), {
     0 commutative |l, r| std::array::from_fn(|i| l[i].wrapping_add(r[i]));
     1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
 });
 
-thing!(Large, |h| std::array::from_fn(|i| mix(h ^ (i / 8) as u64).to_le_bytes()[i % 8]), {
-    0 commutative |l, r| std::array::from_fn(|i| l[i].wrapping_add(r[i]));
-    1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
-});
-
-thing!(Line, |h| Line::each(|i| mix(h ^ i as u64)), {
-    0 commutative |l, r| Line::each(|i| l.0[i].wrapping_add(r.0[i]));
-    1 ordered |l, r| Line::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
-});
-
-thing!(Page, |h| Page::each(|i| mix(h ^ i as u64)), {
-    0 commutative |l, r| Page::each(|i| l.0[i].wrapping_add(r.0[i]));
-    1 ordered |l, r| Page::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
-});
-
-thing!(Huge, |h| Huge::each(|i| mix(h ^ i as u64)), {
+thing!(Huge, |h| Huge::each(|i| h.wrapping_add(i as u64)), {
     0 commutative |l, r| Huge::each(|i| l.0[i].wrapping_add(r.0[i]));
     1 ordered |l, r| Huge::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
 });
 
 thing!(Nothing, |_| Nothing, {
-    0 commutative |_, r| r;
-});
-
-thing!(NothingOfAPage, |_| NothingOfAPage, {
     0 commutative |_, r| r;
 });
 
@@ -314,13 +269,9 @@ mod tests {
         is_associative::<Triple>();
         is_associative::<Padded>();
         is_associative::<Wide>();
-        is_associative::<Odd>();
         is_associative::<Large>();
-        is_associative::<Line>();
-        is_associative::<Page>();
         is_associative::<Huge>();
         is_associative::<Nothing>();
-        is_associative::<NothingOfAPage>();
         is_associative::<NothingFarApart>();
     }
 
