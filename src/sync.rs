@@ -69,8 +69,8 @@ mod whole {
 
 #[cfg(shuttle)]
 mod imp {
-    pub(crate) use checker::threads::{spin_loop, yield_now};
-    pub(crate) use checker::{AtomicU32, AtomicU64, Mutex, UnsafeCell};
+    pub(crate) use checker::threads::{Sleepers, fence, spin_loop, yield_now};
+    pub(crate) use checker::{AtomicPtr, AtomicU32, AtomicU64, Mutex, UnsafeCell};
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::Ordering;
 }
@@ -86,6 +86,7 @@ mod whole {
 
 #[cfg(loom)]
 mod imp {
+    pub(crate) use crate::sleepers::Sleepers;
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::hint::spin_loop;
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};

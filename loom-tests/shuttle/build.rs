@@ -23,7 +23,7 @@ const WAYS: [(&str, &str); 7] = [
 ];
 
 /// What is the system's, and so not the same everywhere.
-const ALWAYS: [(&str, &str, &str); 4] = [
+const ALWAYS: [(&str, &str, &str); 9] = [
     ("reports, thousands of them", "say(&report);", "let _ = report;"),
     ("the machine", "live::this()", "crate::machine::of_models()"),
     (
@@ -35,6 +35,27 @@ const ALWAYS: [(&str, &str, &str); 4] = [
         "whether ranks outnumber them",
         "RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)",
         "{ let _ = more; ::checker::is_crowded() }",
+    ),
+    (
+        "whether to sleep",
+        "match occasion { Occasion::Together => ANY.is_on(), Occasion::Pair => SAME.is_on(), }",
+        "{ let _ = occasion; ::checker::is_sleepy() }",
+    ),
+    (
+        "how long yields take",
+        "let from = clock::ticks(); crate::sync::yield_now();",
+        "crate::sync::yield_now(); return; let from = clock::ticks();",
+    ),
+    ("since when", "pub(super) fn begin() { clock::now(); }", "pub(super) fn begin() {}"),
+    (
+        "what threads have left, of this execution only",
+        "let idle = IDLE.lock().unwrap_or_else(|e| e.into_inner()).pop();",
+        "let idle = ::checker::kept();",
+    ),
+    (
+        "the same",
+        "IDLE.lock().unwrap_or_else(|e| e.into_inner()).push(self.0);",
+        "::checker::keep(self.0);",
     ),
 ];
 
@@ -73,6 +94,8 @@ fn main() {
         }
     }
     let out = Path::new(&std::env::var("OUT_DIR").expect("cargo sets it")).join("library");
+    // Of sources that are no more, too.
+    std::fs::remove_dir_all(&out).unwrap_or_default();
     for (name, text) in files {
         // `include!` takes no inner documentation and no inner attributes.
         let inner = |line: &&str| !(line.starts_with("//!") || line.starts_with("#!["));

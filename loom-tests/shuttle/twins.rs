@@ -10,8 +10,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "protect: passes no panic on",
-        "if run != world.run() || ![0, this_thread()].contains(&self.thread) {",
-        "if TWIN || run != world.run() || ![0, this_thread()].contains(&self.thread) {",
+        "if is_over || ![0, this_thread()].contains(&self.thread) {",
+        "if TWIN || is_over || ![0, this_thread()].contains(&self.thread) {",
     ),
     (
         "drop: a thread's panic is not told",
@@ -20,8 +20,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "drop: a panic leaves in good order",
-        "self.port.leave(unwinding && is_in_a_run());",
-        "self.port.leave(unwinding && is_in_a_run() && !TWIN);",
+        "self.port.leave(unwinding && Thread::here().is_in_a_run());",
+        "self.port.leave(unwinding && Thread::here().is_in_a_run() && !TWIN);",
     ),
     (
         "drop: accounts are not compared",
@@ -47,13 +47,13 @@ const TWINS: &[(&str, &str, &str)] = &[
     // Waiting, and how a wait ends badly.
     (
         "quiesce: does not wait for who reads",
-        "if left || (settled && finished) {",
-        "if left || (settled && finished) || TWIN {",
+        "left || (settled && finished)",
+        "left || (settled && finished) || TWIN",
     ),
     (
         "quiesce: sleeps without an end",
-        "self.bed.nap(longest);",
-        "if TWIN { self.bed.sleep(); } else { self.bed.nap(longest); }",
+        "bed.sleep(&mut patience, longest, &mut is_done);",
+        "bed.sleep(&mut patience, if TWIN { Duration::MAX } else { longest }, &mut is_done);",
     ),
     (
         "quiesce: the rank is gone before its calls are",
@@ -62,8 +62,9 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "wait: sleeps without an end",
-        "if !come { bed.nap(longest); }",
-        "if !come { if TWIN { bed.sleep(); } else { bed.nap(longest); } }",
+        "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over); seat.hint()",
+        "seat.berth().sleep(Awaited::Rank(peer), (!TWIN && longest != Duration::MAX).then_some(longest), over); \
+         seat.hint()",
     ),
     (
         "wait: who has left is looked at late",
@@ -73,8 +74,9 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "wait: a peer's wait is confirmed early",
-        "if let Some((peer_number, _)) = peer_wait {",
-        "if let Some((peer_number, _)) = if TWIN { world.wait_of(it) } else { peer_wait } {",
+        "if let Some((peer_number, thread)) = peer_wait { world.confirm(me",
+        "if let Some((peer_number, thread)) = if TWIN { world.wait_of(it) } else { peer_wait } { \
+         world.confirm(me",
     ),
     ("wait: a deadline is not told", "world.give_up(me, it, *run);", "if !TWIN { world.give_up(me, it, *run); }"),
     (

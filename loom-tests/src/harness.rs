@@ -197,6 +197,7 @@ fn explore(body: fn(), bound: Option<usize>, weak: Weak) -> Outcome {
             builder.check(move || {
                 assert_eq!(std::thread::current().id(), me, "loom left the thread");
                 counter.fetch_add(1, Relaxed);
+                crate::sleepers::reset();
                 body();
             });
         }));

@@ -15,6 +15,7 @@ mod dispatch;
 mod fabric;
 #[path = "../../src/mailbox/mod.rs"]
 mod mailbox;
+mod sleepers;
 #[path = "../../src/error/standing.rs"]
 mod standing;
 #[path = "../../src/sync.rs"]

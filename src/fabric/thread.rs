@@ -295,7 +295,7 @@ mod here {
         }
     }
 
-    std::thread_local! {
+    crate::sync::thread_local! {
         static HERE: Here = Here::new();
     }
 

@@ -4,7 +4,7 @@ use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 
-std::thread_local! {
+crate::sync::thread_local! {
     /// Whether this thread has woken somebody on its own core since it slept: who may not have had the core
     /// yet.
     static HAS_WOKEN: Cell<bool> = const { Cell::new(false) };

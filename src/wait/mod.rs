@@ -43,7 +43,7 @@ mod events;
 #[cfg(not(loom))]
 mod mode;
 mod slice;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod system;
 mod word;
 

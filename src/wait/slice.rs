@@ -6,14 +6,14 @@
 //! of the run ends, however it ends: threads and processes that it starts inherit it. Where the system
 //! refuses (before Linux 6.12, under seccomp), nothing is lost but time.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 use super::system;
 use std::cell::Cell;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const NANOSECONDS: u64 = 100_000;
 
-std::thread_local! {
+crate::sync::thread_local! {
     static IS_SHORT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -21,6 +21,7 @@ std::thread_local! {
 #[cfg(not(loom))]
 pub(super) fn shorten() {
     if !IS_SHORT.replace(true) {
+        #[cfg(not(shuttle))]
         system::set_slice(NANOSECONDS);
     }
 }
@@ -36,6 +37,6 @@ pub(crate) fn give_back() {
 #[cold]
 fn give_back_now() {
     IS_SHORT.set(false);
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     system::set_slice(0);
 }

@@ -4,6 +4,7 @@
 
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail};
+use crate::sleepers;
 use crate::sync::{Arc, AtomicU64, Ordering, Site, publish};
 use loom::thread;
 
@@ -25,6 +26,20 @@ impl Shown {
     fn has(&self, event: u64) -> bool {
         self.word.load(Ordering::Acquire) >= event
     }
+}
+
+/// A thread of a model whose threads are counted.
+fn spawn(part: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        part();
+        sleepers::end();
+    })
+}
+
+/// The end of the first one, and the others'.
+fn join(others: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+    sleepers::end();
+    others.into_iter().for_each(|t| t.join().unwrap());
 }
 
 /// The bodies, for the real events and for their mutants.
@@ -62,15 +77,17 @@ macro_rules! events {
                         }
                     }
                 };
-                let others: Vec<_> = (1..groups.len()).map(|r| thread::spawn(part(r))).collect();
+                sleepers::begin(groups.len());
+                let others: Vec<_> = (1..groups.len()).map(|r| spawn(part(r))).collect();
                 part(0)();
-                others.into_iter().for_each(|t| t.join().unwrap());
+                join(others);
             }
 
             /// Rank 0 waits for a rank that never comes, and rank 1 ends the run.
             pub(super) fn over() {
                 let all = Arc::new((library::Events::new(1, 0), Shown::new()));
-                let other = thread::spawn({
+                sleepers::begin(2);
+                let other = spawn({
                     let all = all.clone();
                     move || {
                         all.1.show(1);
@@ -81,7 +98,7 @@ macro_rules! events {
                 while !over() {
                     all.0.sleep(library::Level::Group(0), 1, None, &mut over);
                 }
-                other.join().unwrap();
+                join([other]);
             }
         }
     };
@@ -102,7 +119,7 @@ macro_rules! berths {
 
             fn sender(all: &All, me: usize) -> thread::JoinHandle<()> {
                 let all = all.clone();
-                thread::spawn(move || {
+                spawn(move || {
                     let (berth, shown) = &*all;
                     write(&shown[me].cell, 7);
                     shown[me].show(1);
@@ -119,29 +136,32 @@ macro_rules! berths {
             /// The owner waits for one of two senders, then for the other.
             pub(super) fn one_by_one() {
                 let all = new();
+                sleepers::begin(3);
                 let senders = [sender(&all, 0), sender(&all, 1)];
                 for rank in [0, 1] {
                     let one = &all.1[rank];
                     sleep(&all, library::Awaited::Rank(rank), || one.has(1));
                     assert_eq!(read(&one.cell), 7);
                 }
-                senders.into_iter().for_each(|t| t.join().unwrap());
+                join(senders);
             }
 
             /// The owner waits for both.
             pub(super) fn everybody() {
                 let all = new();
+                sleepers::begin(3);
                 let senders = [sender(&all, 0), sender(&all, 1)];
                 let both = || all.1.iter().all(|one| one.has(1));
                 sleep(&all, library::Awaited::Everybody, both);
                 assert_eq!(read(&all.1[0].cell) + read(&all.1[1].cell), 14);
-                senders.into_iter().for_each(|t| t.join().unwrap());
+                join(senders);
             }
 
             /// The owner waits for a message that never comes, and the other ends the run.
             pub(super) fn over() {
                 let all = new();
-                let other = thread::spawn({
+                sleepers::begin(2);
+                let other = spawn({
                     let all = all.clone();
                     move || {
                         all.1[1].show(1);
@@ -149,7 +169,7 @@ macro_rules! berths {
                     }
                 });
                 sleep(&all, library::Awaited::Rank(0), || all.1[1].has(1));
-                other.join().unwrap();
+                join([other]);
             }
         }
     };
@@ -173,7 +193,6 @@ berths!(berth_rousing_unfenced, crate::mutants::berth_rousing_unfenced);
 const TWO_CORES: &[usize] = &[0, 0, 1];
 
 #[test]
-#[ignore = "ends in a sleeper that was woken, but is starved by loom's yields; see README.md"]
 fn one_event_on_two_cores() {
     Model {
         name: "waiting: 1 event, 3 ranks on 2 cores",
@@ -189,7 +208,6 @@ fn one_event_on_two_cores() {
 }
 
 #[test]
-#[ignore = "ends in a sleeper that was woken, but is starved by loom's yields; see README.md"]
 fn two_events_on_two_cores() {
     Model {
         name: "waiting: 2 events, 3 ranks on 2 cores",

@@ -119,5 +119,43 @@ macro_rules! atomic {
     };
 }
 
+/// As the standard library's, as far as the library uses it.
+pub struct AtomicPtr<T> {
+    value: Cell<*mut T>,
+    published: Cell<Clock>,
+}
+
+// SAFETY: as above.
+unsafe impl<T> Sync for AtomicPtr<T> {}
+// SAFETY: as above.
+unsafe impl<T> Send for AtomicPtr<T> {}
+
+impl<T> AtomicPtr<T> {
+    pub const fn new(value: *mut T) -> Self {
+        AtomicPtr { value: Cell::new(value), published: Cell::new(Clock::ZERO) }
+    }
+
+    pub fn load(&self, ordering: Ordering) -> *mut T {
+        switch();
+        if matches!(ordering, Ordering::Acquire | Ordering::SeqCst) {
+            learn(&self.published.get());
+        }
+        self.value.get()
+    }
+
+    pub fn store(&self, value: *mut T, ordering: Ordering) {
+        switch();
+        let releases = matches!(ordering, Ordering::Release | Ordering::SeqCst);
+        self.published.set(if releases { publish() } else { Clock::ZERO });
+        self.value.set(value);
+    }
+}
+
+impl<T> fmt::Debug for AtomicPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.get().fmt(f)
+    }
+}
+
 atomic!(AtomicU32, u32);
 atomic!(AtomicU64, u64);

@@ -18,10 +18,13 @@ mod run;
 mod thread;
 mod time;
 
-pub use atomic::{AtomicU32, AtomicU64};
+pub use atomic::{AtomicPtr, AtomicU32, AtomicU64};
+pub use local::{keep, kept};
 pub use lock::{Mutex, MutexGuard};
 pub use memory::{Memory, UnsafeCell, raw, seen};
-pub use run::{Outcome, Plan, crowd, explore, is_crowded, is_twin, reached, weaken};
+pub use run::{
+    Asleep, Outcome, Plan, crowd, explore, is_crowded, is_sleepy, is_twin, reached, sleep, weaken,
+};
 
 /// As `std::panic`, for coroutines: who unwinds is known by coroutine.
 pub mod panic {
@@ -33,7 +36,8 @@ pub mod threads {
     pub use crate::local::LocalKey;
     pub use crate::panics::panicking;
     pub use crate::thread::{
-        Bed, Builder, JoinHandle, Ring, bed, sleep, spawn, spin_loop, this_thread, yield_now,
+        Bed, Builder, JoinHandle, Ring, Sleepers, bed, fence, sleep, spawn, spin_loop, this_thread,
+        yield_now,
     };
 }
 

@@ -27,6 +27,7 @@ pub enum Plan {
 
 thread_local! {
     static CROWDED: Cell<bool> = const { Cell::new(false) };
+    static ASLEEP: Cell<Asleep> = const { Cell::new(Asleep::Yielding) };
     static PLAN: Cell<Plan> = const { Cell::new(Plan::Sound) };
     static PASSED: Cell<bool> = const { Cell::new(false) };
 }
@@ -53,6 +54,32 @@ pub fn is_crowded() -> bool {
 /// From here on, in this execution, ranks outnumber cores.
 pub fn crowd() {
     CROWDED.set(true);
+}
+
+/// How crowded ranks wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asleep {
+    /// By yields first, and naps end at any time.
+    Yielding,
+    /// By sleeping at once, and naps end at any time.
+    Timed,
+    /// By sleeping at once, until woken: no nap has an end.
+    Untimed,
+}
+
+/// From here on, in this execution, ranks outnumber cores, and wait like that.
+pub fn sleep(how: Asleep) {
+    CROWDED.set(true);
+    ASLEEP.set(how);
+}
+
+/// Whether crowded ranks sleep rather than yield.
+pub fn is_sleepy() -> bool {
+    ASLEEP.get() != Asleep::Yielding
+}
+
+pub(crate) fn are_naps_timed() -> bool {
+    ASLEEP.get() != Asleep::Untimed
 }
 
 /// Notes that an execution came by here.
@@ -176,6 +203,8 @@ pub fn explore(
                 counters.0.fetch_add(1, Relaxed);
                 clock::begin();
                 CROWDED.set(false);
+                ASLEEP.set(Asleep::Yielding);
+                crate::local::begin();
                 crate::memory::begin();
                 crate::panics::begin();
                 body();

@@ -5,6 +5,7 @@ use crate::panics::catch_unwind;
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Lets others go on, if there are any that can.
@@ -107,6 +108,60 @@ impl<T> JoinHandle<T> {
         let (result, known) = self.left.0.take().expect("a thread that has ended left its result");
         learn(&known);
         result
+    }
+}
+
+/// Executions are sequentially consistent: nothing but a point at which others may go on.
+pub fn fence(_: std::sync::atomic::Ordering) {
+    switch();
+}
+
+/// Threads that sleep on a word until it is woken: the system's futex. Nothing is ordered by it.
+/// A nap, which has a limit, may end at any time, but where [`Asleep::Untimed`] holds: there
+/// whom nobody wakes sleeps for ever, and shuttle reports a deadlock.
+///
+/// [`Asleep::Untimed`]: crate::Asleep::Untimed
+#[derive(Debug)]
+pub struct Sleepers(RefCell<Vec<(shuttle::thread::Thread, Arc<AtomicBool>)>>);
+
+// SAFETY: as above.
+unsafe impl Sync for Sleepers {}
+// SAFETY: as above.
+unsafe impl Send for Sleepers {}
+
+impl Default for Sleepers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sleepers {
+    pub const fn new() -> Self {
+        Sleepers(RefCell::new(Vec::new()))
+    }
+
+    /// Sleeps if `is_to`: what the last operation on the word has shown; nobody else has gone on
+    /// since.
+    pub fn sleep(&self, is_to: bool, is_timed: bool) {
+        if !is_to {
+            return;
+        }
+        if is_timed && crate::run::are_naps_timed() {
+            return yield_now();
+        }
+        let woken = Arc::new(AtomicBool::new(false));
+        self.0.borrow_mut().push((shuttle::thread::current(), woken.clone()));
+        while !woken.load(Relaxed) {
+            shuttle::thread::park();
+        }
+    }
+
+    pub fn wake(&self) {
+        let all = self.0.take();
+        for (thread, woken) in all {
+            woken.store(true, Relaxed);
+            thread.unpark();
+        }
     }
 }
 
