@@ -99,8 +99,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_quiescing_by_poison",
         "../src/fabric/port",
         &[(
-            "if left || (settled && finished) {",
-            "if left || settled || finished || fabric.world().is_poisoned(self.run) {",
+            "left || (settled && finished)\n",
+            "left || settled || finished || fabric.world().is_poisoned(self.run)\n",
         )],
     ),
     (
@@ -112,8 +112,76 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_sleeping_without_limit",
         "../src/fabric/port",
         &[(
-            "if !come {\n                    bed.nap(longest);",
-            "if !come {\n                    let _ = longest;\n                    bed.sleep();",
+            "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);\n            seat.hint",
+            "seat.berth().sleep(Awaited::Rank(peer), None, over);\n            seat.hint",
+        )],
+    ),
+    (
+        "events_without_fence_after_show",
+        "../src/wait/events.rs",
+        &[(
+            "pub(crate) fn shown(&self) { fence(Ordering::SeqCst); }",
+            "pub(crate) fn shown(&self) {}",
+        )],
+    ),
+    (
+        "events_without_fence_after_mark",
+        "../src/wait/events.rs",
+        &[("return false; } fence(Ordering::SeqCst); if over()", "return false; } if over()")],
+    ),
+    (
+        "events_without_second_look",
+        "../src/wait/events.rs",
+        &[("if over() { if now != down", "if up == 1 { if now != down")],
+    ),
+    (
+        "events_leaving_late_marks",
+        "../src/wait/events.rs",
+        &[("if now != down { word.change(down, up);", "if up == 1 { word.change(down, up);")],
+    ),
+    (
+        "events_overwriting_newer",
+        "../src/wait/events.rs",
+        &[("if is_newer(now, up) && over() {", "if up == 1 {")],
+    ),
+    (
+        "events_without_leader",
+        "../src/wait/events.rs",
+        &[("{ Level::Top } else {", "{ Level::Group(group) } else {")],
+    ),
+    ("events_without_top", "../src/wait/events.rs", &[("        wake(&self.top, event);\n", "")]),
+    (
+        "events_rousing_unfenced",
+        "../src/wait/events.rs",
+        &[("fence(Ordering::SeqCst); for word in std::iter", "for word in std::iter")],
+    ),
+    (
+        "berth_calling_unfenced",
+        "../src/wait/berth.rs",
+        &[(
+            "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); let is_meant",
+            "let word = self.0.load(Ordering::Relaxed);\n        let is_meant",
+        )],
+    ),
+    (
+        "berth_sleeping_unfenced",
+        "../src/wait/berth.rs",
+        &[(
+            "self.0.store(word, Ordering::Relaxed); fence(Ordering::SeqCst);",
+            "self.0.store(word, Ordering::Relaxed);",
+        )],
+    ),
+    (
+        "berth_calling_another",
+        "../src/wait/berth.rs",
+        &[("word == Awaited::Rank(me).word()", "word == Awaited::Rank(me + 1).word()")],
+    ),
+    (
+        "berth_rousing_unfenced",
+        "../src/wait/berth.rs",
+        &[(
+            "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); if word",
+            "let word = self.0.load(Ordering::Relaxed);\n        if word",
         )],
     ),
     (
@@ -160,6 +228,18 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
                  crate::lean::await_post(self.fabric.id(), peer, self.rank, self.peers[peer].end.rx);\n",
+            ),
+            (
+                "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } } self.tell_all();",
+                "gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved)); } }\n\
+                 crate::lean::posted(self.fabric.id(), self.rank, usize::MAX, self.episode as u32);\n\
+                 self.tell_all();",
+            ),
+            (
+                "let episode = self.episode; let gate = self.peers[peer].gate;",
+                "let episode = self.episode;\n\
+                 crate::lean::await_post(self.fabric.id(), peer, usize::MAX, episode as u32 - 1);\n\
+                 let gate = self.peers[peer].gate;",
             ),
         ],
     ),

@@ -53,7 +53,7 @@
 //! - **hwloc** (default): reads the machine through libhwloc if it is installed
 //!   when the crate is built; otherwise, and without the feature, from sysfs.
 //! - **profile** (default): reads the profile that `phalanx calibrate` writes
-//!   ([`model::Profile`]).
+//!   ([`tuning::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
 //! - **half**: operators for `half::f16` and `bf16`.
 
@@ -67,7 +67,7 @@ mod file;
 pub mod guide;
 pub mod machine;
 mod mailbox;
-pub mod model;
+
 pub mod net;
 pub mod op;
 mod order;
@@ -76,6 +76,7 @@ pub mod schedule;
 mod sync;
 mod team;
 pub mod topology;
+pub mod tuning;
 mod wait;
 
 pub use comm::{Cart, Choice, Comm, Global, Peers, Spread, View};

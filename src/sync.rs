@@ -21,7 +21,7 @@
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
     pub(crate) use std::sync::{Arc, Mutex};
     pub(crate) use std::thread::yield_now;
 
@@ -88,7 +88,7 @@ mod whole {
 mod imp {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::hint::spin_loop;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
     pub(crate) use loom::sync::{Arc, Mutex};
     pub(crate) use loom::thread::yield_now;
 

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Canary, add_alive, bomb, check_usable, failure, team, watched};
-use phalanx::model::Tuning;
+use phalanx::tuning::Tuning;
 use phalanx::{Algorithm, Comm, Error, Team, op};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

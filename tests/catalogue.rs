@@ -140,7 +140,7 @@ fn what_cannot_run_says_why() {
 /// The cost model's choice runs, whatever the rates make it prefer.
 #[test]
 fn what_the_model_prefers() {
-    let rates = |t_s, t_w, ports| phalanx::model::Rates { t_s, t_w, ports };
+    let rates = |t_s, t_w, ports| phalanx::tuning::Rates { t_s, t_w, ports };
     for p in [1, 2, 3, 4, 6, 8, 9] {
         let team = Team::builder().ranks(p).build().unwrap();
         for rates in [rates(1000.0, 1.0, 1), rates(1.0, 1.0, 1), rates(10.0, 1.0, 4)] {

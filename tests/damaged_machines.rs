@@ -89,7 +89,7 @@ fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
 #[cfg(feature = "profile")]
 #[test]
 fn damaged_profiles() {
-    use phalanx::model::{Profile, Tuning};
+    use phalanx::tuning::{Profile, Tuning};
     let machine = Machine::from_synthetic("pack:2 [numa] l3:2 core:4 pu:1").unwrap();
     let profile = Profile::of(&machine, "today").with_tuning(2, Tuning::default()).unwrap();
     let original = profile.with_tuning(8, Tuning::of(&machine, 8)).unwrap().to_json();
@@ -208,7 +208,7 @@ fn what_is_no_file() {
         assert!(matches!(&machine, MachineError::Unreadable { path: at, .. } if at == path));
         assert!(machine.to_string().ends_with("it is no file"), "{machine}");
         #[cfg(feature = "profile")]
-        assert!(phalanx::model::Profile::read(path).unwrap_err().to_string().contains("no file"));
+        assert!(phalanx::tuning::Profile::read(path).unwrap_err().to_string().contains("no file"));
         assert!(matrix::read(path).unwrap_err().ends_with("it is no file"));
     }
     if pipe.exists() {

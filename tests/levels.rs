@@ -1,10 +1,10 @@
 //! Hierarchical collectives for real: given groups, and the choice on a machine with levels that this one is
 //! not. What is right does not depend on where the ranks run.
 
-use phalanx::model::{LevelModel, MachineCosts};
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Hierarchy;
+use phalanx::tuning::{LevelModel, MachineCosts};
 use phalanx::{Algorithm, Comm, Error, Team};
 
 /// 2 x 2 matrices, whose product does not commute.

@@ -3,8 +3,8 @@
 //! test.
 #![cfg(feature = "profile")]
 
-use phalanx::model::{Origin, Profile, Tuning};
 use phalanx::schedule::Operation;
+use phalanx::tuning::{Origin, Profile, Tuning};
 use phalanx::{Algorithm, Error, Team};
 use std::path::{Path, PathBuf};
 use std::process::Command;

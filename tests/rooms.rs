@@ -16,7 +16,7 @@ const ORDER: [&str; 21] = [
     "machine",
     "placement",
     "mailbox",
-    "model",
+    "tuning",
     "error",
     "net",
     "dist",

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
-const LONG_RUST: [(&str, usize); 8] = [
-    ("src", 225),
-    ("tools/src", 324),
-    ("tools/tests", 8),
+const LONG_RUST: [(&str, usize); 7] = [
+    ("src", 190),
+    ("tools", 430),
     ("tests", 57),
     ("benches", 3),
     ("examples", 110),
@@ -24,7 +23,12 @@ const LONG_MARKDOWN: [(&str, usize); 3] =
     [("TRUST.md", 42), ("src/fabric/README.md", 51), ("src/mailbox/README.md", 27)];
 
 /// For each crate: file names and type names that stand for two things.
-const DOUBLES: [(&str, usize, usize); 2] = [("src", 17, 40), ("tools/src", 8, 30)];
+const DOUBLES: [(&str, usize, usize); 4] = [
+    ("src", 13, 30),
+    ("tools/model/src", 0, 4),
+    ("tools/tool/src", 2, 13),
+    ("tools/report/src", 2, 9),
+];
 
 /// File names that may repeat: idioms, and operations, which have a file in `comm` and in
 /// `schedule`.
@@ -164,7 +168,7 @@ fn terms_of_the_glossary_are_used() {
     let terms = terms(&glossary);
     assert!((30..=70).contains(&terms.len()), "{} terms", terms.len());
     let documents = files(".", "md").into_iter().filter(|f| f != Path::new("GLOSSARY.md"));
-    let text: String = ["src", "tools/src"]
+    let text: String = ["src", "tools"]
         .into_iter()
         .flat_map(|folder| files(folder, "rs"))
         .chain(documents)

@@ -2,9 +2,9 @@
 //! packages; once per communicator, and once per operation and length class.
 
 use criterion::Criterion;
-use phalanx::model::{LevelModel, MachineCosts};
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Operation;
+use phalanx::tuning::{LevelModel, MachineCosts};
 use std::hint::black_box;
 
 pub(crate) fn bench(c: &mut Criterion) {

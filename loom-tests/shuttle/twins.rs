@@ -1,11 +1,117 @@
-// What is wrong in the twins: name, passage, and what stands in its place.
+// What is wrong in the twins: name, passage, and what stands in its place, where `TWIN` is true
+// if that twin is to be run.
 
-#[allow(dead_code)]
-enum Wrong {
-    /// Statements for statements.
-    Instead(&'static str),
-    /// An expression for an expression.
-    Value(&'static str),
-}
-
-const TWINS: &[(&str, &str, Wrong)] = &[];
+const TWINS: &[(&str, &str, &str)] = &[
+    // What a communicator admits, and how it ends.
+    (
+        "admit: on any thread",
+        "self.thread == this_thread() && self.port.is_open()",
+        "(TWIN || self.thread == this_thread()) && self.port.is_open()",
+    ),
+    (
+        "admit: a dead port",
+        "self.line().present() == self.pass",
+        "TWIN || self.line().present() == self.pass",
+    ),
+    (
+        "protect: passes no panic on",
+        "if run != world.run() || ![0, this_thread()].contains(&self.thread) {",
+        "if TWIN || run != world.run() || ![0, this_thread()].contains(&self.thread) {",
+    ),
+    (
+        "drop: a thread's panic is not told",
+        "if unwinding && self.roster.is_none() {",
+        "if unwinding && self.roster.is_none() && !TWIN {",
+    ),
+    (
+        "drop: a panic leaves in good order",
+        "self.port.leave(unwinding && is_in_a_run());",
+        "self.port.leave(unwinding && is_in_a_run() && !TWIN);",
+    ),
+    (
+        "drop: accounts are not compared",
+        "if self.failed.load(Relaxed) || world.is_poisoned(self.run) {",
+        "if TWIN || self.failed.load(Relaxed) || world.is_poisoned(self.run) {",
+    ),
+    // Teams.
+    (
+        "team: the old words stay after a failure",
+        "self.fabric.store(fabric.id(), Relaxed);",
+        "if !TWIN || self.fabric.load(Relaxed) == 0 { self.fabric.store(fabric.id(), Relaxed); }",
+    ),
+    (
+        "team: no second look before a sleep",
+        "if come().is_some() { break; } bed.sleep();",
+        "if !TWIN && come().is_some() { break; } bed.sleep();",
+    ),
+    (
+        "world: an old run's poison is taken",
+        "if run != self.run() { return cause; }",
+        "if run != self.run() && !TWIN { return cause; }",
+    ),
+    // Waiting, and how a wait ends badly.
+    (
+        "quiesce: does not wait for who reads",
+        "if left || (settled && finished) {",
+        "if left || (settled && finished) || TWIN {",
+    ),
+    (
+        "quiesce: sleeps without an end",
+        "self.bed.nap(longest);",
+        "if TWIN { self.bed.sleep(); } else { self.bed.nap(longest); }",
+    ),
+    (
+        "quiesce: the rank is gone before its calls are",
+        "if !fabric.world().is_inside(member) {",
+        "if TWIN || !fabric.world().is_inside(member) {",
+    ),
+    (
+        "wait: sleeps without an end",
+        "if !come { bed.nap(longest); }",
+        "if !come { if TWIN { bed.sleep(); } else { bed.nap(longest); } }",
+    ),
+    (
+        "wait: who has left is looked at late",
+        "if left { break Err(Stop::Left { peer }); }",
+        "if if TWIN { fabric.has_left(peer, *run) } else { left } { \
+         break Err(Stop::Left { peer }); }",
+    ),
+    (
+        "wait: a peer's wait is confirmed early",
+        "if let Some((peer_number, _)) = peer_wait {",
+        "if let Some((peer_number, _)) = if TWIN { world.wait_of(it) } else { peer_wait } {",
+    ),
+    ("wait: a deadline is not told", "world.give_up(me, it, *run);", "if !TWIN { world.give_up(me, it, *run); }"),
+    (
+        "circle: nobody looks",
+        "if patience.is_long() && let Some(circle)",
+        "if !TWIN && patience.is_long() && let Some(circle)",
+    ),
+    (
+        "cause: taken twice",
+        "it.taken = true;",
+        "it.taken = !TWIN;",
+    ),
+    // Handing over.
+    (
+        "message: posted without room",
+        "if self.peers[peer].link().has_room() { return Ok(()); } self.await_more_room(peer)",
+        "if TWIN || self.peers[peer].link().has_room() { return Ok(()); } \
+         self.await_more_room(peer)",
+    ),
+    (
+        "message: memory is not settled",
+        "while let Some(&(peer, n)) = self.debts.last() {",
+        "while let Some(&(peer, n)) = self.debts.last().filter(|_| !TWIN) {",
+    ),
+    (
+        "board: is not closed",
+        "for peer in (self.rank + 1..self.size()).chain(0..self.rank) {",
+        "for peer in (self.rank + 1..self.size()).chain(0..self.rank).filter(|_| !TWIN) {",
+    ),
+    (
+        "gate: one slot",
+        "&self.slots[(episode % u64::from(SLOTS)) as usize]",
+        "&self.slots[if TWIN { 0 } else { (episode % u64::from(SLOTS)) as usize }]",
+    ),
+];

@@ -19,7 +19,7 @@ mod mailbox;
 mod standing;
 #[path = "../../src/sync.rs"]
 mod sync;
-#[path = "../../src/wait.rs"]
+#[path = "../../src/wait/mod.rs"]
 mod wait;
 
 mod error {
@@ -88,7 +88,8 @@ mod lean {
         POSTED.with_borrow_mut(|posted| posted.insert((fabric, from, to), n));
     }
 
-    /// Waits until the message after the first `taken` was posted.
+    /// Waits until the message after the first `taken` was posted. (What is shown at a gate is
+    /// posted to nobody in particular, `usize::MAX`.)
     pub(crate) fn await_post(fabric: u64, from: usize, to: usize, taken: u32) {
         let posted =
             || POSTED.with_borrow(|posted| posted.get(&(fabric, from, to)).copied().unwrap_or(0));
@@ -115,7 +116,12 @@ mod mutants {
         pub(super) use crate::fabric::OwnCounts;
     }
     mod words {
-        pub(super) use crate::fabric::{Fabric, Seat};
+        pub(super) use crate::fabric::{Fabric, PERHAPS, Phase, Seat};
+    }
+
+    /// What the events' and the berth's sources find beside themselves.
+    mod word {
+        pub(super) use crate::wait::Word;
     }
 
     /// What the gate's source finds beside itself.
@@ -178,6 +184,42 @@ mod mutants {
     }
     pub(crate) mod fabric_of_separate_worlds {
         include!(concat!(env!("OUT_DIR"), "/fabric_of_separate_worlds/mod.rs"));
+    }
+    pub(crate) mod events_without_fence_after_show {
+        include!(concat!(env!("OUT_DIR"), "/events_without_fence_after_show/mod.rs"));
+    }
+    pub(crate) mod events_without_fence_after_mark {
+        include!(concat!(env!("OUT_DIR"), "/events_without_fence_after_mark/mod.rs"));
+    }
+    pub(crate) mod events_without_second_look {
+        include!(concat!(env!("OUT_DIR"), "/events_without_second_look/mod.rs"));
+    }
+    pub(crate) mod events_leaving_late_marks {
+        include!(concat!(env!("OUT_DIR"), "/events_leaving_late_marks/mod.rs"));
+    }
+    pub(crate) mod events_overwriting_newer {
+        include!(concat!(env!("OUT_DIR"), "/events_overwriting_newer/mod.rs"));
+    }
+    pub(crate) mod events_without_leader {
+        include!(concat!(env!("OUT_DIR"), "/events_without_leader/mod.rs"));
+    }
+    pub(crate) mod events_without_top {
+        include!(concat!(env!("OUT_DIR"), "/events_without_top/mod.rs"));
+    }
+    pub(crate) mod events_rousing_unfenced {
+        include!(concat!(env!("OUT_DIR"), "/events_rousing_unfenced/mod.rs"));
+    }
+    pub(crate) mod berth_calling_unfenced {
+        include!(concat!(env!("OUT_DIR"), "/berth_calling_unfenced/mod.rs"));
+    }
+    pub(crate) mod berth_sleeping_unfenced {
+        include!(concat!(env!("OUT_DIR"), "/berth_sleeping_unfenced/mod.rs"));
+    }
+    pub(crate) mod berth_calling_another {
+        include!(concat!(env!("OUT_DIR"), "/berth_calling_another/mod.rs"));
+    }
+    pub(crate) mod berth_rousing_unfenced {
+        include!(concat!(env!("OUT_DIR"), "/berth_rousing_unfenced/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

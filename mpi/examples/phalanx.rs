@@ -8,7 +8,7 @@
 
 use phalanx::{Builder, Comm, Error, Team};
 use phalanx_mpi::Cluster;
-use phalanx_tools::{Launch, Nodes};
+use phalanx_tool::{Launch, Nodes};
 use std::process::ExitCode;
 
 /// By MPI's launcher.
@@ -45,5 +45,5 @@ impl Nodes for Joined {
 }
 
 fn main() -> ExitCode {
-    phalanx_tools::main_on_nodes(&Mpi)
+    phalanx_tool::main_on_nodes(&Mpi)
 }

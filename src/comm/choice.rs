@@ -2,10 +2,10 @@
 //! one that is forced for the calls through a view.
 
 use super::Comm;
-use crate::model::{LevelModel, Rates};
 use crate::order::Order;
 use crate::schedule::{Algorithm, Hierarchy};
 use crate::topology::Extents;
+use crate::tuning::{LevelModel, Rates};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -231,14 +231,14 @@ impl Comm {
 
     /// This communicator with, for each collective, the algorithm that the
     /// cost model `t_s + t_w m` ranks first for these rates (`t_w` per
-    /// element), by [`rank`](crate::model::rank). All ranks must give the same
+    /// element), by [`rank`](crate::tuning::rank). All ranks must give the same
     /// rates.
     ///
     /// The model knows messages, not shared memory; without a view the library
     /// chooses by rules for the latter.
     ///
     /// ```
-    /// use phalanx::{model::Rates, op};
+    /// use phalanx::{tuning::Rates, op};
     /// let rates = Rates { t_s: 100.0, t_w: 1.0, ports: 1 };
     /// let sums = phalanx::run(8, |comm| {
     ///     let mut x = [1.0; 1000]; // long enough to be split

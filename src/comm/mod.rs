@@ -38,9 +38,9 @@ pub(crate) use wide::{Job, LANES_FROM};
 use crate::error::{Error, thrown};
 use crate::exec::Workspace;
 use crate::fabric::{Fabric, Port, Shape, Thread, discard};
-use crate::model::{Rules, Tuning};
 use crate::order::Order;
 use crate::sync::{Arc, catch_unwind, panicking, this_thread};
+use crate::tuning::{Rules, Tuning};
 use crate::wait::Crowd;
 use ending::Ending;
 use route::Decisions;
@@ -189,6 +189,7 @@ impl Comm {
     }
 
     /// Takes part in run `run`, on the calling thread.
+    #[inline(always)]
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);

@@ -1,8 +1,8 @@
 //! Where the ranks of a team are.
 
 use crate::machine::{Level, Machine};
-use crate::model::LevelModel;
 use crate::sync::Arc;
+use crate::tuning::LevelModel;
 
 /// Where the ranks of a team are, for `split_by` and for reports.
 pub(crate) struct Roster {

@@ -5,7 +5,7 @@
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
 //! | eager | the same with more ranks, and a broadcast of a few bytes |
-//! | board | by size ([`Tuning`](crate::model::Tuning)), by the model of the levels, or forced |
+//! | board | by size ([`Tuning`](crate::tuning::Tuning)), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //! | nodes | ranks on several nodes |
 //!
@@ -18,13 +18,13 @@ use crate::exec::plan::{Key, bind_while};
 use crate::exec::{Call, Cut, Memory, Slices, alone, board, eager, gate, plan};
 use crate::fabric::{Begun, Params, Shape, Sig, Stop, Transport};
 use crate::mailbox::EAGER;
-use crate::model::choice::{self, auto};
-use crate::model::{Decision, LevelModel, Rates, best_segments, rank};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::sync::{Arc, this_thread};
 use crate::topology::Extents;
+use crate::tuning::rules::{self, auto};
+use crate::tuning::{Decision, LevelModel, Rates, best_segments, cheapest};
 use std::panic::Location;
 use std::sync::LazyLock;
 
@@ -356,7 +356,7 @@ impl Comm {
 
     #[inline(always)]
     fn by_rules(&self, call: &Call<'_>, bytes: usize) -> Algorithm {
-        let case = choice::Case {
+        let case = rules::Case {
             operation: call.operation(),
             ranks: self.size(),
             bytes,
@@ -436,8 +436,8 @@ impl Comm {
             return *algorithm;
         }
         let request = self.request(call, Algorithm::BC_ANY);
-        let ranked = rank(&request, key.words as f64, rates, None);
-        let served = ranked.iter().map(|r| r.algorithm).find(|&a| self.schedule(call, a).is_ok());
+        let ranked = cheapest(&request, key.words as f64, rates);
+        let served = ranked.into_iter().find(|&a| self.schedule(call, a).is_ok());
         let shape = schedule::Shape::Hypercube;
         let (operation, commutative) = (call.operation(), call.is_commutative());
         let algorithm = served.unwrap_or_else(|| {

@@ -164,6 +164,7 @@ impl Comm {
                 let notice = guard.port.notice(peer, None)?;
                 spans[peer] = Span { at: notice.a, len: notice.len };
             }
+            guard.port.noticed_all();
             let r = f(Peers { spans: &spans, _slices: PhantomData });
             guard.port.finish();
             guard.port.close()?;
@@ -239,20 +240,21 @@ impl Comm {
         let guard = Guard::around_user_code(&mut self.port);
         let result: Result<R, Stop> = (|| {
             if is_root {
-                guard.port.show(data.as_ptr().cast_mut().cast(), std::ptr::null_mut(), data.len());
+                let at = data.as_ptr().cast_mut().cast();
+                guard.port.show_alone(at, std::ptr::null_mut(), data.len());
                 let r = f(data);
                 // In this order: two ranks that both take themselves for the
                 // root then wait for each other, which is noticed.
-                guard.port.close()?;
+                guard.port.close_alone()?;
                 guard.port.finish();
                 return Ok(r);
             }
-            let notice = guard.port.notice(root, None)?;
+            let notice = guard.port.notice_alone(root, None)?;
             // SAFETY: the root shows `len` elements of type T (fingerprint)
             // and keeps them, unwritten, until this rank has finished.
             let data = unsafe { std::slice::from_raw_parts(notice.a.cast::<T>(), notice.len) };
             let r = f(data);
-            guard.port.finish();
+            guard.port.finish_for(root);
             Ok(r)
         })();
         match result {

@@ -84,7 +84,7 @@ pub enum Error {
     },
     /// A profile cannot be used: the file that `PHALANX_PROFILE` names, or one
     /// that was handed in.
-    Profile(crate::model::ProfileError),
+    Profile(crate::tuning::ProfileError),
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or

@@ -51,6 +51,7 @@ fn meet(port: &mut Port, begun: Begun) -> Result<(), Stop> {
         let peer = rank + distance;
         port.look(if peer < p { peer } else { peer - p }, 0, 1, |_| ())?;
     }
+    port.looked_at_all();
     Ok(())
 }
 
@@ -94,6 +95,7 @@ fn all_reduce<T: Element, O: Operator<T>>(
         for peer in (rank + 1..p).chain(0..rank) {
             all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
         }
+        guard.port.looked_at_all();
         // SAFETY: as above.
         unsafe { combine_all(rank, all, buf, op, Tree::Doubling(Doubling::of(p))) };
     }
@@ -133,6 +135,7 @@ fn all_gather<T: Element>(
             guard.port.look(peer, 0, size_of::<T>(), |_| ())?;
         }
     }
+    guard.port.looked_at_all();
     guard.disarm();
     Ok(())
 }
@@ -166,6 +169,7 @@ fn scan<T: Element, O: Operator<T>>(
     for peer in (rank + 1..p).chain(0..rank) {
         all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
     }
+    guard.port.looked_at_all();
     let operands = rank + usize::from(inclusive);
     match (rank, inclusive) {
         (0, true) => {}

@@ -36,5 +36,5 @@ pub(crate) use world::{World, discard};
 pub(crate) use {
     counts::OwnCounts,
     record::{Line, Records, ticket},
-    words::Seat,
+    words::{PERHAPS, Phase, Seat},
 };

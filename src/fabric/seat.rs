@@ -6,15 +6,16 @@
 //! nobody sends before every inbox is where it belongs.
 
 use super::{Fabric, Port, Stop};
-use crate::sync::{Arc, Mutex};
-use crate::wait::Bed;
+use crate::sync::Arc;
+use crate::sync::diagnostic::{AtomicBool, Ordering::Relaxed};
 
 /// What the first rank of a group has ready for each of its members.
 struct Seats<X> {
     fabric: Arc<Fabric>,
     /// What the members have in common beside it.
     common: X,
-    beds: Vec<Mutex<Option<Bed>>>,
+    /// By place: whether it is taken.
+    taken: Vec<AtomicBool>,
 }
 
 impl Port {
@@ -31,10 +32,9 @@ impl Port {
         let seats = (group.first() == Some(&self.rank())).then(|| {
             let parent = self.fabric();
             let members = group.iter().map(|&r| parent.member(r)).collect();
-            let (fabric, beds) = Fabric::new(parent.world_arc().clone(), members, apart);
-            let beds = beds.into_iter().map(|bed| Mutex::new(Some(bed))).collect();
-            let fabric = Arc::new(fabric);
-            Seats { common: common(&fabric), fabric, beds }
+            let fabric = Arc::new(Fabric::new(parent.world_arc().clone(), members, apart));
+            let taken = group.iter().map(|_| AtomicBool::new(false)).collect();
+            Seats { common: common(&fabric), fabric, taken }
         });
         let own = seats.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let port = self.take_seat(group, own);
@@ -51,21 +51,26 @@ impl Port {
         own: *const Seats<X>,
     ) -> Result<(Port, X), Stop> {
         let (run, wait) = (self.run(), self.wait_policy());
-        self.show(own.cast_mut().cast(), std::ptr::null_mut(), 0);
-        let shown = if own.is_null() { self.notice(group[0], None)?.a.cast() } else { own };
+        let place = own.cast_mut().cast();
+        let shown = if own.is_null() {
+            self.show(place, std::ptr::null_mut(), 0);
+            self.notice_alone(group[0], None)?.a.cast()
+        } else {
+            self.show_alone(place, std::ptr::null_mut(), 0);
+            own
+        };
         let place = group.iter().position(|&r| r == self.rank()).ok_or(Stop::Poisoned)?;
         // SAFETY: the group's first rank shows its `Seats` (same fingerprint, made by the same call)
         // and keeps them until all have finished.
         let seats: &Seats<X> = unsafe { &*shown };
-        let bed = match seats.beds[place].lock() {
-            Ok(mut bed) => bed.take(),
-            Err(e) => e.into_inner().take(),
-        };
         // A place is taken twice only if the ranks' groups contradict each
-        // other, which one all-gather's result does not.
-        let Some(bed) = bed else { return Err(Stop::Poisoned) };
+        // other, which one all-gather's result does not. Relaxed: of an RMW on
+        // one word, and it publishes nothing.
+        if seats.taken[place].swap(true, Relaxed) {
+            return Err(Stop::Poisoned);
+        }
         // SAFETY: the fabric is new, and place `place` is this rank's alone.
-        let mut port = unsafe { Port::new(seats.fabric.clone(), place, bed, run, wait) };
+        let mut port = unsafe { Port::new(seats.fabric.clone(), place, run, wait) };
         port.move_in();
         let common = seats.common.clone();
         self.finish();

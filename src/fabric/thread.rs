@@ -205,6 +205,7 @@ impl Thread {
 
     /// Calls `f` as a part of run `run` of `world`. `is_run`: as a rank's closure; else
     /// as something that catches what its calls throw.
+    #[inline]
     pub(crate) fn within<R>(
         &self,
         world: &World,
@@ -244,8 +245,9 @@ impl Thread {
     }
 
     /// Whether the thread is in a rank's closure.
+    #[inline]
     pub(crate) fn is_in_a_run(&self) -> bool {
-        self.part(|_, part| part.is_run).is_some()
+        !self.parts.load(Relaxed).is_null() && self.part(|_, part| part.is_run).is_some()
     }
 
     /// Whether the thread is in a rank's closure in run `run` of `world`.
@@ -277,6 +279,21 @@ mod here {
     static IDLE: Mutex<Vec<&'static Thread>> = Mutex::new(Vec::new());
 
     struct Here(&'static Thread);
+
+    /// See [`Thread::leads`].
+    pub(crate) struct Inner {
+        thread: &'static Thread,
+        /// Compared only.
+        world: *const World,
+    }
+
+    impl Drop for Inner {
+        fn drop(&mut self) {
+            let is_it = |hat: &Hat| hat.is_inner && std::ptr::eq(hat.world.as_ptr(), self.world);
+            let mut hats = self.thread.hats.lock().unwrap_or_else(|e| e.into_inner());
+            hats.retain(|hat| !is_it(hat));
+        }
+    }
 
     std::thread_local! {
         static HERE: Here = Here::new();
@@ -330,22 +347,11 @@ mod here {
             }
         }
 
-        /// Calls `f`, which carries out run `run` of `world` with this thread as rank 0.
-        pub(crate) fn leads<R>(
-            &'static self,
-            world: &Arc<World>,
-            run: u64,
-            f: impl FnOnce() -> R,
-        ) -> R {
-            if !self.is_in_a_run() {
-                return f();
-            }
+        /// The thread, as rank 0, carries out run `run` of `world` inside another one, until
+        /// what is returned is dropped.
+        pub(crate) fn leads(&'static self, world: &Arc<World>, run: u64) -> Inner {
             self.push(world, 0, run, true);
-            let result = f();
-            let of = |hat: &Hat| std::ptr::eq(hat.world.as_ptr(), &raw const **world);
-            let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
-            hats.retain(|hat| !(hat.is_inner && of(hat)));
-            result
+            Inner { thread: self, world: Arc::as_ptr(world) }
         }
 
         /// An outer run has failed: ends the inner one, or makes the rank look.

@@ -6,17 +6,17 @@ use super::world::World;
 use crate::mailbox::{Block, Board, Channel, Gate, Shelf};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
-use crate::wait::{Alarm, Bed, make_bed};
+use crate::wait::{Berth, Events};
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
 
 /// Where a rank sits: words that its peers look at when they have sent it
 /// something, or have waited for it for a while.
 pub(crate) struct Seat {
-    /// Not 0 while the rank is parked. A hint (see `wait.rs`), so not part of
-    /// any protocol.
+    /// Not 0 while the rank naps and nobody is crowded. A hint (see `wait/berth.rs`),
+    /// so not part of any protocol.
     asleep: PlainU64,
-    alarm: Alarm,
+    berth: Berth,
     /// Not 0 once the rank has given up this communicator: `LEFT`, or
     /// `LEFT_IN_PANIC`.
     left: AtomicU32,
@@ -27,18 +27,31 @@ const LEFT: u32 = 1;
 /// closure has unwound (or has caught the panic and ended, or goes on).
 const LEFT_IN_PANIC: u32 = 2;
 impl Seat {
-    /// Wakes the rank if it is parked.
+    /// Not 0 while the rank may be asleep, as far as somebody must know who is not
+    /// crowded.
     #[inline(always)]
-    pub(crate) fn wake(&self) {
-        if self.asleep.load(Relaxed) != 0 {
-            self.ring();
-        }
+    pub(crate) fn hint(&self) -> &PlainU64 {
+        &self.asleep
     }
 
-    #[cold]
-    fn ring(&self) {
-        self.alarm.ring();
+    /// Where the rank sleeps until its peers have something for it.
+    pub(crate) fn berth(&self) -> &Berth {
+        &self.berth
     }
+}
+
+/// The hint that crowded ranks have in place of every peer's: look closer.
+pub(crate) static PERHAPS: PlainU64 = PlainU64::new(1);
+
+/// What all ranks of a communicator wait for together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// An episode of the gates.
+    Gates,
+    /// The notices of a call on the boards.
+    Entered,
+    /// That all are done with a call on the boards.
+    Finished,
 }
 
 /// A shelf that was a box, and is one again when it is dropped. (A box says
@@ -70,6 +83,10 @@ pub(crate) struct Fabric {
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
     seats: Box<[CachePadded<Seat>]>,
+    /// By phase: where crowded ranks sleep.
+    events: [Events; 3],
+    /// By rank: its group there, those of one core.
+    groups: Box<[usize]>,
     /// Kept for as long as anybody may read from them.
     shelves: Mutex<Vec<Leaked>>,
     /// Counts of varied blocks.
@@ -79,15 +96,18 @@ pub(crate) struct Fabric {
 static NEXT_ID: PlainU64 = PlainU64::new(1);
 
 impl Fabric {
-    /// The words of a communicator of the world's ranks `members`, and each
-    /// member's bed. `apart`: the members sit in several memories, and each
-    /// will [`move_in`](Fabric::move_in) before anybody sends.
-    pub(crate) fn new(world: Arc<World>, members: Box<[usize]>, apart: bool) -> (Self, Vec<Bed>) {
+    /// The words of a communicator of the world's ranks `members`. `apart`: the
+    /// members sit in several memories, and each will
+    /// [`move_in`](Fabric::move_in) before anybody sends.
+    pub(crate) fn new(world: Arc<World>, members: Box<[usize]>, apart: bool) -> Self {
         let p = members.len();
-        let (beds, alarms): (Vec<Bed>, Vec<Alarm>) = (0..p).map(|_| make_bed()).unzip();
-        let seat = |alarm| {
-            CachePadded::new(Seat { asleep: PlainU64::new(0), alarm, left: AtomicU32::new(0) })
+        let seat = |_| {
+            let berth = Berth::new();
+            CachePadded::new(Seat { asleep: PlainU64::new(0), berth, left: AtomicU32::new(0) })
         };
+        let (groups, count) = world.cores().groups(&members);
+        let start = u64::from(world.start());
+        let events = [0, start, start].map(|start| Events::new(count, start));
         let fabric = Fabric {
             id: NEXT_ID.fetch_add(1, Relaxed),
             world,
@@ -95,7 +115,9 @@ impl Fabric {
             channels: Block::new(p, apart),
             gates: (0..p).map(|_| Gate::after(0)).collect(),
             boards: (0..p).map(|_| Board::new()).collect(),
-            seats: alarms.into_iter().map(seat).collect(),
+            seats: (0..p).map(seat).collect(),
+            events,
+            groups,
             shelves: Mutex::new(Vec::new()),
             counts: Said::default(),
         };
@@ -103,7 +125,7 @@ impl Fabric {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
             pairs.for_each(|(from, to)| fabric.channel(from, to).begin_after(fabric.world.start()));
         }
-        (fabric, beds)
+        fabric
     }
 
     /// A number that no other communicator of the process has.
@@ -228,13 +250,36 @@ impl Fabric {
             || self.world.has_left(self.members[rank], run)
     }
 
-    /// Wakes `rank` if it is parked.
+    /// Where crowded ranks sleep that wait for all others in `phase`.
     #[inline(always)]
-    pub(crate) fn wake(&self, rank: usize) {
-        self.seats[rank].wake();
+    pub(crate) fn events(&self, phase: Phase) -> &Events {
+        &self.events[phase as usize]
     }
 
-    pub(crate) fn set_asleep(&self, rank: usize, asleep: bool) {
-        self.seats[rank].asleep.store(u64::from(asleep), Relaxed);
+    /// The group of `rank` among them.
+    #[inline(always)]
+    pub(crate) fn group(&self, rank: usize) -> usize {
+        self.groups[rank]
+    }
+
+    /// Whether `rank` has shown what is waited for in `phase`: episode, or call, `event`.
+    pub(crate) fn has_shown(&self, phase: Phase, rank: usize, event: u64) -> bool {
+        match phase {
+            Phase::Gates => self.gates[rank].has_shown(event),
+            Phase::Entered => self.boards[rank].look() >= event,
+            Phase::Finished => self.boards[rank].has_finished(event),
+        }
+    }
+
+    /// Wakes all who sleep in this communicator: the run, whose ranks are `crowded`, is over.
+    pub(crate) fn wake_everybody(&self, crowded: bool) {
+        if crowded {
+            self.events.iter().for_each(Events::wake_everybody);
+        }
+        for seat in &self.seats {
+            if crowded || seat.asleep.load(Relaxed) != 0 {
+                seat.berth.rouse();
+            }
+        }
     }
 }

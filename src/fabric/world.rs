@@ -7,7 +7,7 @@ use super::thread::{Seen, Thread};
 use crate::error::{Doing, Error, Standing, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
-use crate::wait::is_crowded_by;
+use crate::wait::{Cores, is_crowded_by};
 use crossbeam_utils::CachePadded;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub(crate) struct World {
     start: u32,
     /// How long a rank may wait for another; never written once there are ranks.
     deadline: Option<Duration>,
+    /// Which ranks share a core.
+    cores: Cores,
 }
 
 static NEXT_ID: PlainU64 = PlainU64::new(1);
@@ -68,12 +70,24 @@ impl World {
             records: (0..ranks).map(|_| Records::default()).collect(),
             start: 0,
             deadline: None,
+            cores: Cores::default(),
         }
     }
 
     /// The same with a limit to every wait.
     pub(crate) fn with_deadline(self, deadline: Option<Duration>) -> Self {
         World { deadline, ..self }
+    }
+
+    /// The same with ranks that are bound as `cores` says.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn with_cores(self, cores: Cores) -> Self {
+        World { cores, ..self }
+    }
+
+    /// Which ranks share a core.
+    pub(crate) fn cores(&self) -> &Cores {
+        &self.cores
     }
 
     pub(crate) fn deadline(&self) -> Option<Duration> {
@@ -130,16 +144,18 @@ impl World {
         self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
     }
 
-    /// From now on `thread`, the calling one, is `rank`.
+    /// From now on `thread` is `rank`.
+    #[inline]
     pub(crate) fn sit(&self, rank: usize, thread: &'static Thread) {
         // Release: who finds the thread finds its words. Pairs with the load in `thread`.
         let thread = std::ptr::from_ref(thread).cast_mut();
         self.lines[rank].thread.store(thread, Ordering::Release);
     }
 
-    /// From now on no thread is `rank`. Before another can be.
+    /// From now on no thread is `rank`, nor will be.
+    #[cfg_attr(loom, allow(dead_code))] // Of threads of the user's own only.
     pub(crate) fn rise(&self, rank: usize) {
-        // Relaxed: a later run's dispatch publishes it; until then it is that thread.
+        // Relaxed: who misses it finds a thread that has left, and is told that.
         self.lines[rank].thread.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 

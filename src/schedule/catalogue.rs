@@ -171,7 +171,13 @@ impl Algorithm {
 
     /// Whether the engine accesses the peers' memory directly for the algorithm, and
     /// its schedule is for paper only.
-    pub(crate) fn is_direct(self) -> bool {
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::Algorithm;
+    /// assert!(Algorithm::AR_FUSED.is_direct() && !Algorithm::AR_RING.is_direct());
+    /// ```
+    pub fn is_direct(self) -> bool {
         self.operations().iter().any(|operation| operation.usual().direct == Some(self))
     }
 
@@ -253,7 +259,21 @@ impl Algorithm {
         Ok(Plan { operation, p, root, shift, dims, segments, levels })
     }
 
-    pub(crate) fn levels(self, request: &Request) -> Result<Hierarchy, Unfit> {
+    /// The groups over which the algorithm serves a request: those of the request, else groups of
+    /// one size. A flat algorithm has no groups.
+    ///
+    /// # Errors
+    /// [`Unfit`] for groups of another number of ranks, or of a kind that the algorithm cannot
+    /// serve.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{Algorithm, Operation, Request};
+    /// let groups = Algorithm::BC_HIER.levels(&Request::new(Operation::Broadcast, 16))?;
+    /// assert_eq!((groups.stages(), groups.is_even()), (2, true));
+    /// # Ok::<(), phalanx::schedule::Unfit>(())
+    /// ```
+    pub fn levels(self, request: &Request) -> Result<Hierarchy, Unfit> {
         let p = request.ranks;
         let Needs::Groups { consecutive, equal } = self.row().needs else {
             return Ok(Hierarchy::even(p, &[]));

@@ -277,7 +277,15 @@ impl Hierarchy {
     }
 
     /// The members of each group of a stage (ranks, or leaders), leaders first.
-    pub(crate) fn members(&self, stage: usize) -> Vec<Vec<usize>> {
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::Hierarchy;
+    /// let pairs = Hierarchy::even(4, &[2]);
+    /// assert_eq!(pairs.members(0), [[0, 1], [2, 3]]);
+    /// assert_eq!(pairs.members(1), [[0, 2]]);
+    /// ```
+    pub fn members(&self, stage: usize) -> Vec<Vec<usize>> {
         self.groups_of(stage, 0).into_iter().map(|g| g.members).collect()
     }
 

@@ -19,6 +19,7 @@ mod gather;
 mod grid;
 mod hierarchy;
 mod levels;
+mod load;
 mod operation;
 mod peers;
 mod request;
@@ -39,7 +40,9 @@ pub use catalogue::{Algorithm, UnknownAlgorithm};
 pub use check::{Report, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
 pub use hierarchy::{BadHierarchy, Exchange, Hierarchy};
+pub use load::Load;
 pub use operation::{Operation, Share, UnknownOperation};
+pub use peers::Peers;
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
 pub use rounds::Round;
 pub use shape::Shape;
@@ -47,7 +50,6 @@ pub use step::{Incoming, Mode, Outgoing, Run, Step};
 pub use trace::{Message, Words, trace};
 
 pub(crate) use doubling::{Doubling, disseminate, rounds};
-pub(crate) use peers::Peers;
 pub(crate) use step::{Chain, Reversed, Rule};
 pub(crate) use tree::Tree;
 
@@ -116,14 +118,35 @@ impl Schedule {
         self.rule.step(step, rank)
     }
 
-    /// The other ends of the rank's messages in a step, in place of what `out` has.
-    pub(crate) fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+    /// Puts the rank's messages of a step into `out`, without the numbers of their blocks: quicker
+    /// than [`step`](Schedule::step), for counts over many messages.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{Algorithm, Operation, Peers, Request};
+    /// let schedule = Algorithm::AG_HCUBE.schedule(&Request::new(Operation::AllGather, 8))?;
+    /// let mut peers = Peers::default();
+    /// // The last step exchanges four blocks over dimension 2.
+    /// schedule.peers(2, 1, &mut peers);
+    /// assert_eq!((&peers.sends[..], &peers.recvs[..]), (&[(5, 4)][..], &[(5, 4)][..]));
+    /// # Ok::<(), phalanx::schedule::Unfit>(())
+    /// ```
+    pub fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
         out.clear();
         self.rule.peers(step, rank, out);
     }
 
-    /// Whether every rank has the peers of the step before once more.
-    pub(crate) fn repeats(&self, step: usize) -> bool {
+    /// Whether every rank is known to have the same [`peers`](Schedule::peers) as in the step
+    /// before. (A `false` promises nothing.)
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{Algorithm, Operation, Request};
+    /// let ring = Algorithm::AG_RING.schedule(&Request::new(Operation::AllGather, 8))?;
+    /// assert!(!ring.repeats(0) && ring.repeats(1));
+    /// # Ok::<(), phalanx::schedule::Unfit>(())
+    /// ```
+    pub fn repeats(&self, step: usize) -> bool {
         self.rule.repeats(step)
     }
 }

@@ -3,12 +3,17 @@
 
 use super::{Run, Step};
 
-/// The other ends of a rank's messages, and the number of blocks, in the order of its [`Step`]. What a rank
-/// takes from itself is no message.
+/// The messages of a rank in one step, as pairs of a peer and a number of blocks, in the order of
+/// the rank's [`Step`]. A copy from the rank to itself is no message.
+///
+/// See [`Schedule::peers`](super::Schedule::peers).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Peers {
-    pub(crate) sends: Vec<(usize, usize)>,
-    pub(crate) recvs: Vec<(usize, usize)>,
+#[non_exhaustive]
+pub struct Peers {
+    /// Receivers of the rank's messages, and the blocks for each.
+    pub sends: Vec<(usize, usize)>,
+    /// Senders of messages to the rank, and the blocks from each.
+    pub recvs: Vec<(usize, usize)>,
 }
 
 impl Peers {

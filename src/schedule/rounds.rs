@@ -74,7 +74,7 @@ impl Schedule {
     }
     /// Declares that the senders of these steps go on only when their messages have been taken, as with
     /// `MPI_Ssend`. For schedules that stand for another library's; what it costs is the simulation's
-    /// [`Transport::acknowledge_ns`](crate::model::Transport::acknowledge_ns).
+    /// [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
     ///
     /// # Examples
     /// ```

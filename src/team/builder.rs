@@ -3,8 +3,8 @@
 use super::crew::Team;
 use crate::Comm;
 use crate::error::Error;
-use crate::model::{LevelModel, Profile, Tuning};
 use crate::placement::Placement;
+use crate::tuning::{LevelModel, Profile, Tuning};
 use crate::wait::{Wait, know_cores};
 use std::time::Duration;
 
@@ -198,7 +198,7 @@ impl Builder {
     /// ([`Profile::default`]) asks for the library's own rules.
     ///
     /// ```
-    /// use phalanx::{Team, model::{Profile, Tuning}};
+    /// use phalanx::{Team, tuning::{Profile, Tuning}};
     /// let mut tuning = Tuning::default();
     /// tuning.all_gather_fused = 0; // always
     /// let profile = Profile::default().with_tuning(3, tuning)?;
@@ -221,7 +221,7 @@ impl Builder {
     /// [`profile`](Builder::profile), else [`Tuning::of`] this machine and these ranks.
     ///
     /// ```
-    /// use phalanx::{Team, machine::Machine, model::Tuning};
+    /// use phalanx::{Team, machine::Machine, tuning::Tuning};
     /// let mut tuning = Tuning::of(&Machine::this()?, 2);
     /// tuning.stream_from = usize::MAX; // always through the caches
     /// let team = Team::builder().ranks(2).tuning(tuning).build()?;
@@ -241,7 +241,7 @@ impl Builder {
     /// without it. `PHALANX_EXPLAIN=1` in the environment prints every choice.
     ///
     /// ```
-    /// use phalanx::model::{LevelModel, MachineCosts};
+    /// use phalanx::tuning::{LevelModel, MachineCosts};
     /// use phalanx::placement::{Placement, assign};
     /// let rome = MachineCosts::named("epyc-7742-2s-nps4")?;
     /// let machine = rome.machine()?;

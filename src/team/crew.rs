@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::fabric::{Thread, World};
 use crate::machine::{Machine, affinity};
 use crate::mailbox::MAX_RANKS;
-use crate::model::{
-    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
-};
 use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
-use crate::wait::{Crowd, know_cores};
+use crate::tuning::{
+    Fingerprint, LevelModel, MachineCosts, ProfileReport, Rules, Tuning, for_process,
+};
+use crate::wait::{Cores, Crowd, know_cores};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
@@ -148,7 +148,8 @@ impl Team {
         let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = World::new(ranks).counting_from(builder.start);
-        let world = Arc::new(world.with_deadline(builder.deadline));
+        let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
+        let world = Arc::new(world);
         let (dispatch, beds) = Dispatch::new(ranks - 1, Job::Idle);
         let rules =
             Rules::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -424,10 +425,9 @@ impl Team {
 
     /// Binds the calling thread to rank 0's core. A rank of another team gets
     /// its own binding back after the run.
-    fn bind_caller(&self) -> Option<OuterBinding> {
+    fn bind_caller(&self, is_inner: bool) -> Option<OuterBinding> {
         let pu = self.pin_caller?;
-        let outer = Thread::here()
-            .is_in_a_run()
+        let outer = is_inner
             .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
         if outer.is_some() || CALLER_ON.get() != Some(pu) {
             self.shared.bind(0, pu);
@@ -442,15 +442,19 @@ impl Team {
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(Error::Busy),
         };
-        let _outer = self.bind_caller();
+        let thread = Thread::here();
+        let is_inner = thread.is_in_a_run();
+        let _outer = self.bind_caller(is_inner);
         let shared = &*self.shared;
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.move_in() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(Job::MoveIn) };
-            shared.dispatch.await_done(shared.wait);
+            shared.dispatch.await_done(shared.wait, false);
         }
         let run = shared.world.begin(self.size());
+        // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
+        shared.world.sit(0, thread);
         // SAFETY: only the type changes, by a lifetime; no worker uses the
         // pointer after `await_done`, which comes before this frame ends
         // (nothing in between unwinds: `take_part` catches).
@@ -462,10 +466,10 @@ impl Team {
         // Not before: the workers are on their way meanwhile. Of two teams that start
         // at once neither may see the other when it begins; waits look again.
         let _crowd = Crowd::enter(self.size());
-        Thread::here().leads(&shared.world, run, || {
-            shared.take_part(0, run, &mut comm, body);
-            shared.dispatch.await_done(shared.wait);
-        });
+        let inner = is_inner.then(|| thread.leads(&shared.world, run));
+        shared.take_part(thread, 0, run, &mut comm, body);
+        shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
+        drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             *comm = shared.renew();

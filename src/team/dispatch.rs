@@ -22,7 +22,7 @@
 //! store and load on each side would need a sequentially consistent fence.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
-use crate::wait::{Alarm, Bed, Patience, Pause, Wait, make_bed};
+use crate::wait::{Alarm, Bed, Occasion, Patience, Pause, Wait, make_bed};
 use crossbeam_utils::CachePadded;
 use std::time::Duration;
 
@@ -94,15 +94,23 @@ impl<J: Copy> Dispatch<J> {
         }
     }
 
-    /// Waits, as worker `worker`, for the job after number `seen`.
-    pub(crate) fn next(&self, worker: usize, seen: u64, bed: &Bed, wait: Wait) -> (u64, J) {
+    /// Waits, as worker `worker`, for the job after number `seen`. `crowded`: workers outnumbered cores
+    /// in that one.
+    pub(crate) fn next(
+        &self,
+        worker: usize,
+        seen: u64,
+        bed: &Bed,
+        wait: Wait,
+        crowded: bool,
+    ) -> (u64, J) {
         let seat = &self.seats[worker];
         let come = || {
             // Ordering: pairs with the store in `start`.
             let epoch = self.order.epoch.load(consume(Site::Epoch));
             (epoch != seen).then_some(epoch)
         };
-        let mut patience = Patience::new(wait);
+        let mut patience = Patience::new(wait, crowded.then_some(Occasion::Together));
         let epoch = loop {
             if let Some(epoch) = (0..patience.looks()).find_map(|_| come()) {
                 break epoch;
@@ -132,16 +140,18 @@ impl<J: Copy> Dispatch<J> {
         self.seats[worker].done.store(epoch, publish(Site::Done));
     }
 
-    /// Waits until every worker is done with the latest job.
-    pub(crate) fn await_done(&self, wait: Wait) {
+    /// Waits until every worker is done with the latest job. `crowded` as in [`next`](Dispatch::next).
+    pub(crate) fn await_done(&self, wait: Wait, crowded: bool) {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
+        let mut longest = Duration::from_micros(50);
         for seat in &self.seats {
-            let mut patience = Patience::new(wait);
+            let mut patience = Patience::new(wait, crowded.then_some(Occasion::Together));
             // Ordering: pairs with the store in `done`.
             let done = || seat.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
                 if let Pause::Nap(nap) = patience.pause() {
-                    nap_for(nap);
+                    nap_for(nap.min(longest));
+                    longest *= 2;
                 }
             }
         }

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::fabric::{Fabric, Port, World};
 use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
-use crate::model::{Fingerprint, Rules, Tuning, for_process};
 use crate::sync::Arc;
+use crate::tuning::{Fingerprint, Rules, Tuning, for_process};
 use crate::wait::know_cores;
 
 pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
@@ -23,15 +23,12 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let rules = Arc::new(Rules::new(builder.tuning, profile.profile, tuning));
     let world = Arc::new(World::new(ranks).with_deadline(builder.deadline));
     let run = world.begin(ranks);
-    let (fabric, beds) = Fabric::new(world, (0..ranks).collect(), false);
-    let fabric = Arc::new(fabric);
-    Ok(beds
-        .into_iter()
-        .enumerate()
-        .map(|(rank, bed)| {
+    let fabric = Arc::new(Fabric::new(world, (0..ranks).collect(), false));
+    Ok((0..ranks)
+        .map(|rank| {
             fabric.world().join(rank, run);
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, run, builder.wait) };
+            let port = unsafe { Port::new(fabric.clone(), rank, run, builder.wait) };
             Comm::new(port, None, rules.clone())
         })
         .collect())

@@ -4,11 +4,13 @@ use crate::Comm;
 use crate::error::thrown;
 use crate::fabric::{Thread, World, discard};
 use crate::sync::catch_unwind;
+use crate::wait::give_back;
 use std::panic::AssertUnwindSafe;
 
-/// Calls `body` on rank `rank` and records how it went. Returns whether the
-/// communicator is as good as new.
+/// Calls `body` as rank `rank` on the calling thread, which is `thread`, and records the result.
+/// Returns whether the communicator is as good as new.
 pub(crate) fn take_part(
+    thread: &Thread,
     world: &World,
     rank: usize,
     run: u64,
@@ -19,8 +21,6 @@ pub(crate) fn take_part(
     comm.join_run(run);
     world.records(rank).begin_run();
     let body = AssertUnwindSafe(|| body(rank, comm));
-    let thread = Thread::here();
-    world.sit(rank, thread);
     let result = thread.within(world, run, true, || catch_unwind(body));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.
@@ -31,6 +31,6 @@ pub(crate) fn take_part(
     // have lost it in a panic that it caught.
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
     world.leave(rank, run);
-    world.rise(rank);
+    give_back();
     intact
 }

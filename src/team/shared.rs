@@ -6,11 +6,11 @@ use crate::Comm;
 use crate::comm::Roster;
 use crate::comm::{Account, compare, final_cause};
 use crate::error::Error;
-use crate::fabric::{Fabric, Port, World};
+use crate::fabric::{Fabric, Port, Thread, World};
 use crate::machine::affinity;
-use crate::model::{ProfileReport, Rules};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
+use crate::tuning::{ProfileReport, Rules};
 use crate::wait::{Bed, Wait};
 use crossbeam_utils::CachePadded;
 use std::sync::OnceLock;
@@ -61,12 +61,11 @@ impl Shared {
         let ranks = self.world.ranks();
         let members: Box<[usize]> = (0..ranks).collect();
         let apart = self.roster().apart(&members);
-        let (fabric, beds) = Fabric::new(self.world.clone(), members, apart);
-        let fabric = Arc::new(fabric);
+        let fabric = Arc::new(Fabric::new(self.world.clone(), members, apart));
         self.fabric.store(fabric.id(), Relaxed);
-        let mut comms = beds.into_iter().enumerate().map(|(rank, bed)| {
+        let mut comms = (0..ranks).map(|rank| {
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, bed, 0, self.wait) };
+            let port = unsafe { Port::new(fabric.clone(), rank, 0, self.wait) };
             Comm::new(port, Some(self.roster().clone()), self.rules.clone())
         });
         let caller = comms.next().expect("a team has at least one rank");
@@ -83,13 +82,14 @@ impl Shared {
 
     pub(super) fn take_part(
         &self,
+        thread: &Thread,
         rank: usize,
         run: u64,
         comm: &mut Comm,
         body: &(dyn Fn(usize, &mut Comm) + Sync),
     ) {
         // Relaxed: the end of the job publishes it.
-        if take_part(&self.world, rank, run, comm, body) {
+        if take_part(thread, &self.world, rank, run, comm, body) {
             self.accounts[rank].settle(comm);
         } else {
             self.harmed.store(run, Relaxed);
@@ -107,10 +107,14 @@ impl Shared {
     /// A worker's life.
     pub(super) fn work(&self, worker: usize, bed: &Bed) {
         let rank = worker + 1;
+        let thread = Thread::here();
+        // In every run: no other is this rank.
+        self.world.sit(rank, thread);
         let mut seen = 0;
         let mut comm: Option<Comm> = None;
         loop {
-            let (epoch, job) = self.dispatch.next(worker, seen, bed, self.wait);
+            let (epoch, job) =
+                self.dispatch.next(worker, seen, bed, self.wait, self.world.is_crowded());
             seen = epoch;
             match job {
                 Job::Idle => {}
@@ -121,7 +125,7 @@ impl Shared {
                     // SAFETY: `dispatch` keeps the closure until this worker
                     // is done.
                     let body = unsafe { &*body };
-                    self.take_part(rank, run, comm, body);
+                    self.take_part(thread, rank, run, comm, body);
                 }
             }
             self.dispatch.done(worker, epoch);

@@ -2,8 +2,8 @@
 //! like one and are none.
 
 use super::common::{bomb, check_usable, failure, team, watched};
-use phalanx::model::Rates;
 use phalanx::topology::Extents;
+use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Comm, Element, Error, Order, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank `got`, and

@@ -2,9 +2,9 @@
 //! ways of waiting, from one table.
 
 use super::common::{every_operation, watched_cases};
-use phalanx::model::Rates;
 use phalanx::schedule::{Operation, Request};
 use phalanx::topology::Extents;
+use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Comm, Team, Wait, op};
 
 /// All ordered factorisations of `p`, in up to four factors (1 among them).
@@ -130,7 +130,7 @@ fn pipelines_of_every_length() {
             for t_s in [1e9, 100.0, 20.0, 5.0, 1.0, 0.1, 0.01, 0.0] {
                 for n in [1, 2, 7, 100, 1000] {
                     let rates = Rates { t_s, t_w: 1.0, ports: 1 };
-                    segments.insert(phalanx::model::best_segments(p, n as f64, t_s, 1.0));
+                    segments.insert(phalanx::tuning::best_segments(p, n as f64, t_s, 1.0));
                     watch.case(format!("p={p}, t_s={t_s}, n={n}"));
                     let run = team.run(|comm| {
                         for root in [0, p - 1] {

@@ -40,7 +40,7 @@ macro_rules! bodies {
                         thread::spawn(move || {
                             let mut seen = 0;
                             loop {
-                                let (epoch, job) = dispatch.next(me, seen, &bed, wait);
+                                let (epoch, job) = dispatch.next(me, seen, &bed, wait, false);
                                 assert_eq!(epoch, seen + 1, "a job is not skipped");
                                 seen = epoch;
                                 match job {
@@ -59,7 +59,7 @@ macro_rules! bodies {
                 for job in 1..=jobs {
                     // SAFETY: the only caller; all are done with the last job.
                     unsafe { dispatch.start(Job::Work(&cells)) };
-                    dispatch.await_done(Wait::Yield);
+                    dispatch.await_done(Wait::Yield, false);
                     for cell in &cells[..workers] {
                         assert_eq!(read(cell), job);
                         write(cell, 99);

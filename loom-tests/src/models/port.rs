@@ -490,6 +490,51 @@ fn barriers_of_three() {
 }
 
 #[test]
+fn gate_barrier_of_three() {
+    Model {
+        name: "port, lean: barrier through the gates x1",
+        ranks: 3,
+        bound: None,
+        floor: 1,
+        reaches: &[],
+        catches: &[Gate],
+        silent: &[],
+        body: || lean(3, port_lean::meeting_once),
+    }
+    .check();
+}
+
+#[test]
+fn gate_barriers_of_three() {
+    Model {
+        name: "port, lean: barrier through the gates x2",
+        ranks: 3,
+        bound: None,
+        floor: 2,
+        reaches: &[],
+        catches: &[Gate],
+        silent: &[],
+        body: || lean(3, |port| port_lean::barriers(port, port_lean::meeting)),
+    }
+    .check();
+}
+
+#[test]
+fn circle_of_three() {
+    Model {
+        name: "port: a circle of three is found",
+        ranks: 3,
+        bound: Some(1),
+        floor: 1,
+        reaches: &["circle", "told"],
+        catches: &[],
+        silent: &[Left, Poison, Waiting],
+        body: || ranks(3, circle),
+    }
+    .check();
+}
+
+#[test]
 fn ring_of_four() {
     Model {
         name: "port, lean: ring shift",

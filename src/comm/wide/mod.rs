@@ -420,7 +420,7 @@ fn loop_until(
     let port = &node.comm.port;
     let (fabric, run, wait) = (port.fabric().clone(), port.run(), port.wait_policy());
     let world = fabric.world();
-    let mut patience = Patience::new(wait);
+    let mut patience = Patience::new(wait, None);
     loop {
         let looks = if world.is_crowded() { 1 } else { patience.looks() };
         for _ in 0..looks {

@@ -250,6 +250,7 @@ impl Access<'_> {
                 second = shown.b;
             }
         }
+        port.noticed_all();
         work(&Work { kernel, rank, p, scratch, stream }, all, second);
         port.finish();
         port.close()?;

@@ -51,6 +51,7 @@ fn from_everybody(
         let shown = port.notice(peer, None)?;
         take(&work, port, peer, (shown.a, shown.b, shown.len))?;
     }
+    port.noticed_all();
     port.finish();
     port.close()?;
     guard.disarm();
@@ -156,16 +157,16 @@ fn with_root(
     let work = Work { kernel, rank, p, scratch, stream };
     let own = parts.range(rank);
     if rank == root {
-        port.show(buf, parts.shown(), parts.total(p));
+        port.show_alone(buf, parts.shown(), parts.total(p));
         port.note(begun);
         block(&work, work.at(buf, own.start), own.len());
         // In this order: two ranks that both take themselves for the root then
         // wait for each other, which is noticed.
-        port.close()?;
+        port.close_alone()?;
         port.finish();
     } else {
         port.note(begun);
-        let shown = port.notice(root, Some(parts.total(p)))?;
+        let shown = port.notice_alone(root, Some(parts.total(p)))?;
         // SAFETY: the root is in the same call (fingerprint), shows its counts
         // if we have some, and keeps them until all have finished.
         let there = unsafe { parts.of_peer(shown.b) }.range(rank);
@@ -173,7 +174,7 @@ fn with_root(
             return Err(port.unequal(root, own.len(), there.len()));
         }
         block(&work, work.at(shown.a, there.start), own.len());
-        port.finish();
+        port.finish_for(root);
     }
     guard.disarm();
     Ok(())

@@ -185,6 +185,7 @@ fn addresses(
         let peer = (port.rank() + d) % p;
         all[peer] = port.notice(peer, Some(len))?.a;
     }
+    port.noticed_all();
     Ok(())
 }
 

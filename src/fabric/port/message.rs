@@ -2,6 +2,7 @@
 
 use super::super::sig::{Check, Kind};
 use super::payload::Words;
+use super::waiting::For;
 use super::{Own, Port, Shelved, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
@@ -20,9 +21,10 @@ impl Port {
     fn post(&mut self, peer: usize, kind: Kind, fill: impl FnOnce(*mut u8)) -> Result<u32, Stop> {
         let header = self.header(kind);
         self.await_room(peer)?;
+        let me = self.rank;
         let peer = &mut self.peers[peer];
         let n = peer.link().post(header, fill);
-        peer.wake();
+        peer.wake(me);
         Ok(n)
     }
 
@@ -46,7 +48,7 @@ impl Port {
         }
         self.await_room(peer)?;
         let header = self.header(kind);
-        let Port { peers, fabric, .. } = self;
+        let Port { peers, fabric, rank, .. } = self;
         let peer = &mut peers[peer];
         let shelf = *peer.shelf.get_or_insert_with(|| fabric.new_shelf());
         // SAFETY: the fabric keeps it as long as the channels.
@@ -56,7 +58,7 @@ impl Port {
         let place = unsafe { link.place(shelf, fill) };
         // SAFETY: a body has room for the two words.
         link.post(header, |body| unsafe { body.cast::<Shelved>().write(Shelved { len, place }) });
-        peer.wake();
+        peer.wake(*rank);
         Ok(())
     }
 
@@ -92,7 +94,7 @@ impl Port {
         } else {
             self.await_message(peer)?;
         }
-        let at = &mut self.peers[peer];
+        let (me, at) = (self.rank, &mut self.peers[peer]);
         let mut link = at.link();
         let taken = link.read(
             #[inline(always)]
@@ -103,7 +105,7 @@ impl Port {
             },
         )?;
         link.consume();
-        at.wake();
+        at.wake(me);
         Ok(taken)
     }
 
@@ -119,7 +121,7 @@ impl Port {
         self.await_message(peer)?;
         let own = self.check;
         let sig = self.sig;
-        let at = &mut self.peers[peer];
+        let (me, at) = (self.rank, &mut self.peers[peer]);
         let mut link = at.link();
         let taken = link.read(|got, body| {
             let kind = Check(got.check).kind();
@@ -131,7 +133,7 @@ impl Port {
             }
         })?;
         link.consume();
-        at.wake();
+        at.wake(me);
         Ok(taken)
     }
 
@@ -147,7 +149,7 @@ impl Port {
         self.await_message(peer)?;
         let (slice, list) = (self.header(Kind::SLICE), self.header(Kind::LIST));
         let sig = self.sig;
-        let at = &mut self.peers[peer];
+        let (me, at) = (self.rank, &mut self.peers[peer]);
         let mut link = at.link();
         let taken = link.read(|got, body| {
             let is_slice = Check(slice.check).agrees(Check(got.check));
@@ -164,7 +166,7 @@ impl Port {
             Ok(take(if is_slice { Kind::SLICE } else { Kind::LIST }, words))
         })?;
         link.consume();
-        at.wake();
+        at.wake(me);
         Ok(taken)
     }
 
@@ -173,7 +175,7 @@ impl Port {
         if self.peers[peer].link().poll_for(self.looks) {
             return Ok(());
         }
-        self.wait_more(peer, &mut |peer| peer.link().poll())
+        self.wait_more(peer, For::Peer, &mut |peer| peer.link().poll())
     }
 
     #[inline(always)]
@@ -181,7 +183,7 @@ impl Port {
         if self.peers[peer].link().poll_two_lines_for(self.looks) {
             return Ok(());
         }
-        self.wait_more(peer, &mut |peer| peer.link().poll())
+        self.wait_more(peer, For::Peer, &mut |peer| peer.link().poll())
     }
 
     #[inline(always)]
@@ -204,7 +206,7 @@ impl Port {
             }
             (0..3).for_each(|_| crate::sync::spin_loop());
         }
-        self.wait(peer, |peer| peer.link().can_post())
+        self.wait(peer, For::Peer, |peer| peer.link().can_post())
     }
 
     /// The last message posted to `peer`.
@@ -216,7 +218,7 @@ impl Port {
     /// Waits until `peer` is done with message `n`.
     #[inline(always)]
     pub(crate) fn settle(&mut self, peer: usize, n: u32) -> Result<(), Stop> {
-        self.wait(peer, |peer| peer.link().is_settled(n))
+        self.wait(peer, For::Peer, |peer| peer.link().is_settled(n))
     }
 
     /// Waits until no peer can reach this rank's memory by a message.

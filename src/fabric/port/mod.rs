@@ -6,10 +6,11 @@ use super::counts::OwnCounts;
 use super::record::{Call, Line, Records, ticket};
 use super::shape::Shape;
 use super::sig::{Check, Kind, Params, Sig};
-use super::words::{Fabric, Seat};
+use super::words::{Fabric, PERHAPS, Phase, Seat};
 use crate::mailbox::{Board, Channel, End, Gate, Header, LONG, Link, Place, Shelf, offset};
 use crate::sync::Arc;
-use crate::wait::{Bed, Wait};
+use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
+use crate::wait::{Wait, has_woken_neighbour};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -41,6 +42,10 @@ struct Peer {
     gate: NonNull<Gate>,
     board: NonNull<Board>,
     seat: NonNull<Seat>,
+    /// Whether it may be asleep: the seat's hint, or [`PERHAPS`] where ranks are crowded.
+    hint: NonNull<PlainU64>,
+    /// Whether it has the same core as this rank, as far as is known.
+    near: bool,
     /// For messages to the peer; none until the first that needs it.
     shelf: Option<NonNull<Shelf>>,
 }
@@ -55,6 +60,8 @@ pub(crate) struct Port {
     records: NonNull<Records>,
     /// Looks before a wait counts as long.
     looks: u32,
+    /// Whether ranks outnumber cores in this run: the same on all ranks.
+    crowded: bool,
     /// Whether small all-to-all exchanges go through the gates: the same on all
     /// ranks.
     gated: bool,
@@ -65,7 +72,6 @@ pub(crate) struct Port {
     id: u64,
     run: u64,
     wait: Wait,
-    bed: Bed,
     /// The own gate, and what belongs to it.
     gate: NonNull<Gate>,
     shelf: Option<NonNull<Shelf>>,
@@ -106,13 +112,7 @@ impl Port {
     /// # Safety
     /// This is the only port of `rank` on `fabric`, in the fabric's lifetime,
     /// unless it is the continuation of one that [`Port::parts`] took apart.
-    pub(crate) unsafe fn new(
-        fabric: Arc<Fabric>,
-        rank: usize,
-        bed: Bed,
-        run: u64,
-        wait: Wait,
-    ) -> Self {
+    pub(crate) unsafe fn new(fabric: Arc<Fabric>, rank: usize, run: u64, wait: Wait) -> Self {
         let start = fabric.world().start();
         let peer = |peer| Peer {
             end: End::after(start),
@@ -121,6 +121,8 @@ impl Port {
             gate: NonNull::from(fabric.gate(peer)),
             board: NonNull::from(fabric.board(peer)),
             seat: NonNull::from(fabric.seat(peer)),
+            hint: NonNull::from(fabric.seat(peer).hint()),
+            near: fabric.group(peer) == fabric.group(rank),
             shelf: None,
         };
         let peers = (0..fabric.size()).map(peer).collect();
@@ -136,13 +138,13 @@ impl Port {
             line,
             records,
             looks: FEW_LOOKS,
+            crowded: false,
             gated: false,
             episode: 0,
             id: fabric.id(),
             fabric,
             run,
             wait,
-            bed,
             shelf: None,
             debts: Vec::new(),
             calls: u64::from(start),
@@ -168,6 +170,14 @@ impl Port {
             Wait::Yield | Wait::Park => false,
         };
         self.looks = if may_spin { MANY_LOOKS } else { FEW_LOOKS };
+        if crowded != self.crowded {
+            self.crowded = crowded;
+            for peer in &mut self.peers {
+                // SAFETY: a word of the fabric, which is kept.
+                let seat = unsafe { peer.seat.as_ref() };
+                peer.hint = NonNull::from(if crowded { &PERHAPS } else { seat.hint() });
+            }
+        }
         self.gated = crowded || self.size() <= FEW;
     }
 
@@ -533,10 +543,25 @@ impl Peer {
         unsafe { self.board.as_ref() }
     }
 
-    /// Wakes the peer if it is parked.
     #[inline(always)]
-    fn wake(&self) {
+    fn seat(&self) -> &Seat {
         // SAFETY: as above.
-        unsafe { self.seat.as_ref() }.wake();
+        unsafe { self.seat.as_ref() }
+    }
+
+    /// Rank `me` has published something for this peer: wakes it if it sleeps until then.
+    #[inline(always)]
+    fn wake(&self, me: usize) {
+        // SAFETY: a word of the fabric, as above, or a static one.
+        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
+            self.call(me);
+        }
+    }
+
+    #[cold]
+    fn call(&self, me: usize) {
+        if self.seat().berth().call(me, || false) && self.near {
+            has_woken_neighbour();
+        }
     }
 }

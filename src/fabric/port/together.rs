@@ -1,7 +1,8 @@
 //! What all ranks of a communicator do together: gates and boards.
 
 use super::super::sig::{Check, Kind, Params};
-use super::{Own, Peer, Port, Shelved, Stop};
+use super::waiting::For;
+use super::{Own, Peer, Phase, Port, Shelved, Stop, has_woken_neighbour};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::mailbox::{FIRST, LONG, pack};
@@ -36,7 +37,31 @@ impl Port {
                 gate.show(*episode, header, |body| body.cast::<Shelved>().write(shelved));
             }
         }
-        self.wake_all();
+        self.tell_all();
+    }
+
+    /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all have
+    /// shown something wakes. Not needed of two ranks.
+    #[inline(always)]
+    pub(crate) fn looked_at_all(&self) {
+        if self.crowded {
+            self.complete(Phase::Gates, self.episode);
+        }
+    }
+
+    /// The same for everybody's notice in this call.
+    #[inline(always)]
+    pub(crate) fn noticed_all(&self) {
+        if self.crowded {
+            self.complete(Phase::Entered, self.calls);
+        }
+    }
+
+    fn complete(&self, phase: Phase, event: u64) {
+        let group = self.fabric.group(self.rank);
+        if self.size() > 2 && self.fabric.events(phase).complete(group, event) {
+            has_woken_neighbour();
+        }
     }
 
     /// Waits for what `peer` shows in this episode; `take` gets it, as from
@@ -61,7 +86,9 @@ impl Port {
             false => gate.has_shown_within(episode, looks),
         };
         if !has_shown {
-            self.wait_more(peer, &mut |peer| peer.gate().has_shown(episode))?;
+            self.wait_more(peer, For::All(Phase::Gates), &mut |peer| {
+                peer.gate().has_shown(episode)
+            })?;
         }
         // SAFETY: this rank is in that episode, and has seen its word; the body
         // was written by `show_all`.
@@ -75,24 +102,50 @@ impl Port {
     }
 
     /// Shows two places of `len` elements in this rank's memory to all peers,
-    /// until [`close`](Port::close).
+    /// until [`close`](Port::close). All of them do so, and look at
+    /// [`all`](Port::noticed_all) notices.
     #[inline(always)]
     pub(crate) fn show(&mut self, a: *mut u8, b: *mut u8, len: usize) {
+        self.put_up(a, b, len);
+        self.tell_all();
+    }
+
+    /// The same where not all do so: peers look by [`notice_alone`](Port::notice_alone).
+    pub(crate) fn show_alone(&mut self, a: *mut u8, b: *mut u8, len: usize) {
+        self.put_up(a, b, len);
+        if self.crowded && self.size() > 2 {
+            self.fabric.events(Phase::Entered).wake_groups(self.calls);
+        } else {
+            self.tell_all();
+        }
+    }
+
+    #[inline(always)]
+    fn put_up(&mut self, a: *mut u8, b: *mut u8, len: usize) {
         self.open = Some(self.calls);
         let notice = Notice { header: self.header(Kind::SLICE), a, b, len };
         // SAFETY: this is the owner; and `close` (or `quiesce`, after which
         // the port is dead) has waited for everyone to be done with the
         // notice before this one.
         unsafe { self.peers[self.rank].board().show(self.calls, notice) };
-        self.wake_all();
     }
 
     /// Waits for `peer`'s notice of this call. `len` is compared unless `None`.
     #[inline(always)]
     pub(crate) fn notice(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
+        self.await_notice(peer, len, For::All(Phase::Entered))
+    }
+
+    /// The same where not all show one.
+    pub(crate) fn notice_alone(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
+        self.await_notice(peer, len, For::Notice)
+    }
+
+    #[inline(always)]
+    fn await_notice(&mut self, peer: usize, len: Option<usize>, what: For) -> Result<Notice, Stop> {
         let call = self.calls;
         // A peer that shows a *later* call never showed this one to us.
-        self.wait(peer, |peer| peer.board().look() >= call)?;
+        self.wait(peer, what, |peer| peer.board().look() >= call)?;
         let expected = self.header(Kind::SLICE);
         let board = self.peers[peer].board();
         if board.look() != call {
@@ -126,35 +179,62 @@ impl Port {
         Stop::Mismatch { peer, expected: self.header(Kind::SLICE), got: header, lens }
     }
 
-    /// Declares this rank done with all foreign memory of this call.
+    /// Declares this rank done with all foreign memory of this call, in which everybody waits for
+    /// everybody by [`close`](Port::close).
     #[inline(always)]
     pub(crate) fn finish(&mut self) {
         self.peers[self.rank].board().finish(self.calls);
-        self.wake_all();
+        self.tell_all();
     }
 
-    /// Wakes every peer that is parked.
-    #[inline(always)]
-    fn wake_all(&self) {
-        // The own seat does no harm: this rank is awake.
-        match &*self.peers {
-            [a, b] => if self.rank == 0 { b } else { a }.wake(),
-            peers => peers.iter().for_each(Peer::wake),
+    /// The same in a call in which only `root` waits, by [`close_alone`](Port::close_alone).
+    pub(crate) fn finish_for(&mut self, root: usize) {
+        let call = self.calls;
+        self.peers[self.rank].board().finish(call);
+        if !self.crowded {
+            return self.peers[root].wake(self.rank);
+        }
+        let have = |peer: &Peer| peer.board().has_finished(call);
+        let all = || (0..).zip(&self.peers).all(|(rank, peer)| rank == root || have(peer));
+        let peer = &self.peers[root];
+        if peer.seat().berth().call(self.rank, all) && peer.near {
+            has_woken_neighbour();
         }
     }
 
-    /// Waits until `peer` has finished this call.
+    /// After showing something that everybody waits for: wakes every peer that naps. Where ranks are
+    /// crowded, the last to look at it wakes the others; of two ranks it is a matter between them.
     #[inline(always)]
-    pub(crate) fn await_finished(&mut self, peer: usize) -> Result<(), Stop> {
-        let call = self.calls;
-        self.wait(peer, |peer| peer.board().has_finished(call))
+    fn tell_all(&self) {
+        match &*self.peers {
+            [a, b] => if self.rank == 0 { b } else { a }.wake(self.rank),
+            // All phases are alike here.
+            _ if self.crowded => self.fabric.events(Phase::Gates).shown(),
+            // The own seat does no harm: this rank is awake.
+            peers => peers.iter().for_each(|peer| peer.wake(self.rank)),
+        }
     }
 
-    /// Waits until all peers have finished this call: the board is free again.
+    /// Waits until all peers, who do the same, have finished this call: the board is free again.
     #[inline(always)]
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
+        self.await_finished(For::All(Phase::Finished))?;
+        if self.crowded {
+            self.complete(Phase::Finished, self.calls);
+        }
+        Ok(())
+    }
+
+    /// The same where nobody else waits.
+    pub(crate) fn close_alone(&mut self) -> Result<(), Stop> {
+        self.await_finished(For::Last)
+    }
+
+    #[inline(always)]
+    fn await_finished(&mut self, what: For) -> Result<(), Stop> {
+        let call = self.calls;
         for peer in (self.rank + 1..self.size()).chain(0..self.rank) {
-            self.await_finished(peer)?;
+            self.wait(peer, what, |peer| peer.board().has_finished(call))?;
         }
         self.open = None;
         Ok(())

@@ -1,10 +1,13 @@
 //! Waiting for a peer, and how a wait ends badly.
 
 use super::super::thread::Seen;
-use super::{CLOSED, Peer, Port};
+use super::super::words::Fabric;
+use super::{CLOSED, Peer, Phase, Port};
 use crate::mailbox::Header;
 use crate::sync::Instant;
-use crate::wait::{Patience, Pause};
+use crate::sync::diagnostic::Ordering::Relaxed;
+use crate::wait::{Awaited, Level, Occasion, Patience, Pause, Wait, give_back};
+use std::time::Duration;
 
 /// Looks at the awaited word before anything else is considered; free, since
 /// nobody waits shorter than one line transfer. Where a rank may spin it looks
@@ -38,12 +41,108 @@ pub(crate) enum Stop {
     Differs { peer: usize, what: String },
 }
 
+/// What a rank waits for, and so by which word it is to be woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum For {
+    /// Something from the peer to this rank alone.
+    Peer,
+    /// What everybody shows to everybody.
+    All(Phase),
+    /// The peer's notice, which all look at.
+    Notice,
+    /// The last of all to be done with this rank's memory; nobody else waits.
+    Last,
+}
+
+/// Where a rank sleeps.
+struct Bed<'a> {
+    fabric: &'a Fabric,
+    rank: usize,
+    /// Waits for this rank, so
+    peer: usize,
+    what: For,
+    /// in this episode, or call,
+    event: u64,
+    crowded: bool,
+}
+
+impl Bed<'_> {
+    fn patience(&self, wait: Wait) -> Patience {
+        let occasion = match self.what {
+            For::Peer => Occasion::Pair,
+            _ => Occasion::Together,
+        };
+        Patience::new(wait, self.crowded.then_some(occasion))
+    }
+
+    /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is awaited
+    /// is there, or never will be.
+    fn sleep(&self, patience: &mut Patience, longest: Duration, over: &mut dyn FnMut() -> bool) {
+        let &Bed { fabric, rank, peer, what, event, crowded } = self;
+        let seat = fabric.seat(rank);
+        if !crowded {
+            // Relaxed: a hint (`wait/berth.rs`).
+            seat.hint().store(1, Relaxed);
+            seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);
+            seat.hint().store(0, Relaxed);
+            return;
+        }
+        let world = fabric.world();
+        let (me, own) = (fabric.member(rank), fabric.group(rank));
+        let mut alone = |over: &mut dyn FnMut() -> bool| {
+            patience.spin_alone(world.cores(), me, world.ranks(), over)
+        };
+        let others = || (0..fabric.size()).filter(|&other| other != rank);
+        match what {
+            For::Peer => {
+                if fabric.group(peer) != own && alone(over) {
+                    return;
+                }
+                let _asleep = world.cores().sleep(me);
+                seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);
+            }
+            For::Notice => {
+                if fabric.group(peer) != own && alone(over) {
+                    return;
+                }
+                let _asleep = world.cores().sleep(me);
+                fabric.events(Phase::Entered).sleep(Level::Group(own), event, Some(longest), over);
+            }
+            For::Last => {
+                let has_shown = |other| fabric.has_shown(Phase::Finished, other, event);
+                let mut over = || others().all(has_shown) || over();
+                if alone(&mut over) {
+                    return;
+                }
+                let _asleep = world.cores().sleep(me);
+                seat.berth().sleep(Awaited::Everybody, Some(longest), &mut over);
+            }
+            For::All(phase) => {
+                let events = fabric.events(phase);
+                let has_shown = |other| fabric.has_shown(phase, other, event);
+                let near = others().filter(|&other| fabric.group(other) == own);
+                let level = Level::of(own, near.map(has_shown));
+                let mut over = || others().all(has_shown) || over();
+                if level == Level::Top {
+                    if alone(&mut over) {
+                        return;
+                    }
+                    events.rouse(event);
+                }
+                let _asleep = world.cores().sleep(me);
+                events.sleep(level, event, Some(longest), &mut over);
+            }
+        }
+    }
+}
+
 impl Port {
     /// Looks until `ready`, which gets what this rank has of `peer`.
     #[inline(always)]
     pub(super) fn wait(
         &mut self,
         peer: usize,
+        what: For,
         mut ready: impl FnMut(&mut Peer) -> bool,
     ) -> Result<(), Stop> {
         let at = &mut self.peers[peer];
@@ -54,7 +153,7 @@ impl Port {
             }
             looks -= 1;
         }
-        self.wait_more(peer, &mut ready)
+        self.wait_more(peer, what, &mut ready)
     }
 
     #[cold]
@@ -62,14 +161,19 @@ impl Port {
     pub(super) fn wait_more(
         &mut self,
         peer: usize,
+        what: For,
         ready: &mut dyn FnMut(&mut Peer) -> bool,
     ) -> Result<(), Stop> {
-        let Port { fabric, peers, rank, run, wait, bed, .. } = self;
+        // Of two ranks everything is between the two.
+        let what = if self.size() == 2 { For::Peer } else { what };
+        let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
+        let Port { fabric, peers, rank, run, wait, crowded, .. } = self;
         let (fabric, at) = (&**fabric, &mut peers[peer]);
+        let bed = Bed { fabric, rank: *rank, peer, what, event, crowded: *crowded };
         let world = fabric.world();
         let (me, it) = (fabric.member(*rank), fabric.member(peer));
         let number = world.begin_wait(me, it);
-        let mut patience = Patience::new(*wait);
+        let mut patience = bed.patience(*wait);
         let result = loop {
             // What would make waiting pointless is looked at first and the
             // word once more after it: a message sent before leaving counts.
@@ -103,15 +207,8 @@ impl Port {
                 break Err(Stop::Poisoned);
             }
             if let Pause::Nap(longest) = patience.pause() {
-                fabric.set_asleep(*rank, true);
-                let come = ready(at);
-                if !come {
-                    bed.nap(longest);
-                }
-                fabric.set_asleep(*rank, false);
-                if come {
-                    break Ok(());
-                }
+                let mut over = || ready(at) || world.is_poisoned(*run);
+                bed.sleep(&mut patience, longest, &mut over);
             }
         };
         world.end_wait(me);
@@ -171,26 +268,31 @@ impl Port {
             fabric.world().leave(member, self.run);
         }
         let world = fabric.world();
+        fabric.wake_everybody(self.crowded);
         for peer in (0..self.size()).filter(|&q| q != me) {
-            fabric.wake(peer);
             let it = fabric.member(peer);
             // Inline messages are the fabric's. What describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
-            let mut patience = Patience::new(self.wait);
+            let crowded = self.crowded;
+            let bed = Bed { fabric: &fabric, rank: me, peer, what: For::Peer, event: 0, crowded };
+            let mut patience = bed.patience(self.wait);
             // On the graph of waits, so that a rank that waits for this one elsewhere
             // finds the circle, and leaves. This one must stay.
             let mut number = None;
             loop {
                 let peer_wait = patience.is_long().then(|| world.wait_of(it));
-                // Left is looked at first: an acknowledgement given before
-                // leaving then counts as well.
-                let left = fabric.is_gone(peer, self.run);
                 let link = &mut self.peers[peer];
-                let settled = owed.is_none_or(|n| link.link().is_settled(n));
-                let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
-                if left || (settled && finished) {
+                let mut is_done = || {
+                    // Left is looked at first: an acknowledgement given before
+                    // leaving then counts as well.
+                    let left = fabric.is_gone(peer, self.run);
+                    let settled = owed.is_none_or(|n| link.link().is_settled(n));
+                    let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
+                    left || (settled && finished)
+                };
+                if is_done() {
                     break;
                 }
                 if let Some(peer_wait) = peer_wait {
@@ -202,9 +304,7 @@ impl Port {
                     }
                 }
                 if let Pause::Nap(longest) = patience.pause() {
-                    fabric.set_asleep(self.rank, true);
-                    self.bed.nap(longest);
-                    fabric.set_asleep(self.rank, false);
+                    bed.sleep(&mut patience, longest, &mut is_done);
                 }
             }
             if number.is_some() {
@@ -213,6 +313,7 @@ impl Port {
         }
         self.open = None;
         self.debts.clear();
+        give_back();
     }
 
     /// Declares the communicator given up, without ending the run: what
@@ -229,5 +330,6 @@ impl Port {
         } else {
             self.fabric.leave(self.rank);
         }
+        give_back();
     }
 }

@@ -125,12 +125,13 @@ pub(crate) fn switch() {
     }
 }
 
-/// The execution has failed. The first failure is kept, whatever the library makes of the panic.
-pub(crate) fn fail(what: String) -> ! {
-    FAILURE.with_borrow_mut(|failure| {
-        failure.get_or_insert_with(|| what.clone());
-    });
-    panic!("{what}");
+/// The execution has failed. The first failure is kept, whatever the library makes of the
+/// panic; a destructor, which must not panic while its thread unwinds, goes on.
+pub(crate) fn fail(what: String) {
+    keep_failure(what.clone());
+    if !crate::panics::panicking() {
+        panic!("{what}");
+    }
 }
 
 pub(crate) fn failure() -> Option<String> {

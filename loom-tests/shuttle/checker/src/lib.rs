@@ -20,8 +20,8 @@ mod time;
 
 pub use atomic::{AtomicU32, AtomicU64};
 pub use lock::{Mutex, MutexGuard};
-pub use memory::{Memory, UnsafeCell, raw};
-pub use run::{Outcome, Plan, explore, is_twin, reached, weaken};
+pub use memory::{Memory, UnsafeCell, raw, seen};
+pub use run::{Outcome, Plan, crowd, explore, is_crowded, is_twin, reached, weaken};
 
 /// As `std::panic`, for coroutines: who unwinds is known by coroutine.
 pub mod panic {

@@ -88,6 +88,11 @@ pub(crate) fn note(at: *const u8, bytes: usize, writes: bool) {
     }
 }
 
+/// Notes that the current thread looks at `values` now: at what it was lent some time ago.
+pub fn seen<T>(values: &[T]) {
+    note(values.as_ptr().cast(), size_of_val(values), false);
+}
+
 /// A buffer of a rank's, watched from its first to its last day and beyond.
 #[derive(Debug)]
 pub struct Memory<T: Copy + 'static>(Option<Vec<T>>);

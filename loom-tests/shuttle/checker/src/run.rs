@@ -26,6 +26,7 @@ pub enum Plan {
 }
 
 thread_local! {
+    static CROWDED: Cell<bool> = const { Cell::new(false) };
     static PLAN: Cell<Plan> = const { Cell::new(Plan::Sound) };
     static PASSED: Cell<bool> = const { Cell::new(false) };
 }
@@ -42,6 +43,16 @@ pub fn weaken(site: &'static str, publishes: bool) -> bool {
     let is = PLAN.get() == if publishes { Plan::Publish(site) } else { Plan::Consume(site) };
     PASSED.set(PASSED.get() || is);
     is
+}
+
+/// Whether ranks outnumber cores, in this execution.
+pub fn is_crowded() -> bool {
+    CROWDED.get()
+}
+
+/// From here on, in this execution, ranks outnumber cores.
+pub fn crowd() {
+    CROWDED.set(true);
 }
 
 /// Notes that an execution came by here.
@@ -164,6 +175,7 @@ pub fn explore(
             runner.run(move || {
                 counters.0.fetch_add(1, Relaxed);
                 clock::begin();
+                CROWDED.set(false);
                 crate::memory::begin();
                 crate::panics::begin();
                 body();

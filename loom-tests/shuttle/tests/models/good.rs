@@ -1,19 +1,12 @@
 //! Runs that end well: gates, boards, messages, trees, splits.
 
 use crate::harness::Model;
+use crate::{external, many, settled, team};
 use checker::Memory;
-use checker::Plan::{Consume, Publish};
-use checker::threads::spawn;
-use phalanx::{Comm, Team, op};
-
-/// `f` on `ranks` threads of the user's own.
-pub fn external(ranks: usize, f: fn(&mut Comm)) {
-    let comms = Team::external(ranks).expect("nothing stands against it");
-    let threads: Vec<_> = comms.into_iter().map(|mut comm| spawn(move || f(&mut comm))).collect();
-    for thread in threads {
-        thread.join().expect("a rank panicked");
-    }
-}
+use checker::Plan::{Consume, Publish, Twin};
+use phalanx::dist::Halo;
+use phalanx::schedule::Algorithm;
+use phalanx::{Comm, Order, op};
 
 fn sums(comm: &mut Comm) {
     let p = comm.size() as u64;
@@ -30,26 +23,327 @@ fn gates_of_three() {
     Model {
         name: "gates: small all-reduce and barrier, three times",
         ranks: 3,
-        schedules: 2000,
+        schedules: 1500,
         reaches: &[],
-        catches: &[Publish("Gate"), Consume("Gate")],
+        catches: &[Publish("Gate"), Consume("Gate"), Twin("gate: one slot")],
         body: || external(3, sums),
     }
     .check();
 }
 
 #[test]
-fn a_team() {
+fn gates_of_eight() {
     Model {
-        name: "team: small all-reduce and barrier, three times",
-        ranks: 3,
-        schedules: 2000,
+        name: "gates: more ranks than cores, on shelves, too",
+        ranks: 8,
+        schedules: 200,
         reaches: &[],
-        catches: &[],
+        catches: &[Publish("Gate"), Consume("Gate"), Twin("gate: one slot")],
         body: || {
-            let team = Team::builder().ranks(3).placement(phalanx::placement::Placement::Unpinned);
-            let team = team.pin_caller(false).build().unwrap();
-            team.run(sums).unwrap();
+            checker::crowd();
+            external(8, |comm| {
+                comm.barrier();
+                let mut x = Memory::new(vec![1u64; 100]);
+                comm.all_reduce(&mut x, op::Sum);
+                assert_eq!(*x, [8; 100]);
+            });
+        },
+    }
+    .check();
+}
+
+/// What one rank wrote before a barrier another reads behind it.
+#[test]
+fn a_barrier_orders() {
+    Model {
+        name: "messages: dissemination barrier, memory behind it",
+        ranks: 5,
+        schedules: 600,
+        reaches: &[],
+        catches: &[Publish("Word"), Consume("Word")],
+        body: || {
+            let memory: Vec<_> = (0..5).map(|_| many(Memory::new(vec![0u64]))).collect();
+            let memory = std::sync::Arc::new(memory);
+            settled(5, move |comm| {
+                let p = comm.size();
+                memory[comm.rank()].write(|m| m[0] = 7);
+                comm.barrier();
+                assert_eq!(memory[(comm.rank() + 2) % p].read(|m| m[0]), 7);
+                comm.barrier();
+                memory[(comm.rank() + 1) % p].write(|m| m[0] = 8);
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn messages_and_rooms() {
+    Model {
+        name: "messages: six in a row, no room, then by address",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &[],
+        catches: &[
+            Publish("Word"),
+            Consume("Word"),
+            Publish("Ack"),
+            Consume("Ack"),
+            Twin("message: posted without room"),
+            Twin("message: memory is not settled"),
+        ],
+        body: || {
+            external(3, |comm| {
+                let p = comm.size();
+                let (to, from) = ((comm.rank() + 1) % p, (comm.rank() + p - 1) % p);
+                for k in 0..6 {
+                    if comm.rank() == 0 {
+                        comm.send(&Memory::new(vec![k; 2]), to);
+                    } else if comm.rank() == 1 {
+                        let mut x = Memory::new(vec![0; 2]);
+                        comm.recv(&mut x, from);
+                        assert_eq!(*x, [k; 2]);
+                    }
+                }
+                let send = Memory::new(vec![comm.rank() as u64; 200]);
+                let mut recv = Memory::new(vec![9; 200]);
+                comm.exchange(&send, to, &mut recv, from);
+                assert_eq!(recv[199], from as u64);
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn boards_with_several_writers() {
+    Model {
+        name: "boards: all-to-all and all-reduce, everybody reads and writes",
+        ranks: 4,
+        schedules: 250,
+        reaches: &[],
+        catches: &[
+            Publish("Entered"),
+            Consume("Entered"),
+            Publish("Finished"),
+            Consume("Finished"),
+            Twin("board: is not closed"),
+        ],
+        body: || {
+            external(4, |comm| {
+                let (p, me) = (comm.size(), comm.rank() as u64);
+                let n = 300;
+                let send = Memory::new((0..p * n).map(|i| me * 1000 + (i / n) as u64).collect());
+                let mut recv = Memory::new(vec![0; p * n]);
+                comm.with(Algorithm::TX_FUSED).all_to_all_into(&send, &mut recv);
+                drop(send);
+                assert!((0..p * n).all(|i| recv[i] == (i / n) as u64 * 1000 + me));
+                drop(recv);
+                let mut x = Memory::new(vec![me + 1; n]);
+                comm.with(Algorithm::AR_FUSED).all_reduce(&mut x, op::Sum);
+                assert_eq!(*x, [10; 300]);
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn views_of_three() {
+    Model {
+        name: "views: with_peers, with_root, counts of everybody",
+        ranks: 3,
+        schedules: 800,
+        reaches: &[],
+        catches: &[
+            Publish("Entered"),
+            Consume("Entered"),
+            Publish("Finished"),
+            Consume("Finished"),
+            Twin("board: is not closed"),
+        ],
+        body: || {
+            external(3, |comm| {
+                let (p, me) = (comm.size(), comm.rank());
+                let mine = Memory::new(vec![me as u64; 4]);
+                let sum = comm.with_peers(&mine, |all| all.iter().map(|x| x[3]).sum::<u64>());
+                assert_eq!(sum, 3);
+                drop(mine);
+                let data = Memory::new(vec![me as u64 + 5; 4]);
+                assert_eq!(comm.with_root(&data, 1, |x| x[0]), 6);
+                drop(data);
+                let counts = [150, 0, 301];
+                let mine = Memory::new(vec![me as u64; counts[me]]);
+                let mut all = Memory::new(vec![9; 451]);
+                comm.all_gather_varied_into(&mine, &mut all, &counts);
+                drop(mine);
+                assert_eq!((all[149], all[150], p), (0, 2, 3));
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn lists() {
+    Model {
+        name: "lists: all-to-all over a hypercube, uneven blocks over a tree",
+        ranks: 4,
+        schedules: 250,
+        reaches: &[],
+        catches: &[
+            Publish("Word"),
+            Consume("Word"),
+            Publish("Ack"),
+            Consume("Ack"),
+            Twin("message: memory is not settled"),
+        ],
+        body: || {
+            external(4, |comm| {
+                let (p, me) = (comm.size(), comm.rank() as u64);
+                let n = 200;
+                let send = Memory::new((0..p * n).map(|i| me * 1000 + (i / n) as u64).collect());
+                let mut recv = Memory::new(vec![0; p * n]);
+                comm.with(Algorithm::TX_HCUBE).all_to_all_into(&send, &mut recv);
+                drop(send);
+                assert!((0..p * n).all(|i| recv[i] == (i / n) as u64 * 1000 + me));
+                drop(recv);
+                let counts = [1, 300, 0, 250];
+                let all = Memory::new((0..551u64).collect());
+                let mut mine = Memory::new(vec![0; counts[comm.rank()]]);
+                comm.scatter_varied_into(&all, &mut mine, &counts, 1);
+                let begin: usize = counts[..comm.rank()].iter().sum();
+                assert!(mine.iter().zip(begin as u64..).all(|(&x, i)| x == i));
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn halos() {
+    Model {
+        name: "halos: a 2 x 2 torus, two fields, with work meanwhile",
+        ranks: 4,
+        schedules: 200,
+        reaches: &[],
+        catches: &[Publish("Word"), Consume("Word"), Publish("Ack"), Consume("Ack")],
+        body: || {
+            external(4, |comm| {
+                let me = comm.rank() as u64;
+                let halo = Halo::new(&[12, 12], 1).with_corners();
+                let mut cart = comm.cart(&[2, 2], &[true, true]);
+                let mut u = Memory::new(vec![me; halo.len()]);
+                cart.exchange_halo(&mut u, &halo);
+                assert_eq!(u[halo.index(&[-1, 0])], me ^ 2);
+                assert_eq!(u[halo.index(&[12, 12])], me ^ 3);
+                drop(u);
+                let mut u = Memory::new(vec![me; halo.len()]);
+                cart.exchange_halo_while(&mut u, &halo, |u| assert_eq!(u[halo.index(&[0, 0])], me));
+                assert_eq!(u[halo.index(&[0, 12])], me ^ 1);
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn fixed_trees() {
+    Model {
+        name: "fixed trees: all-reduce and reduce in fixed order, parts of a sum",
+        ranks: 3,
+        schedules: 400,
+        reaches: &[],
+        catches: &[
+            Publish("Entered"),
+            Consume("Entered"),
+            Publish("Finished"),
+            Consume("Finished"),
+            Publish("Word"),
+            Consume("Word"),
+            Twin("board: is not closed"),
+        ],
+        body: || {
+            external(3, |comm| {
+                let me = comm.rank();
+                {
+                    let mut fixed = comm.with_order(Order::Fixed);
+                    let mut x = Memory::new(vec![me as f64; 300]);
+                    fixed.all_reduce(&mut x, op::Sum);
+                    assert_eq!(x[299], 3.0);
+                    drop(x);
+                    let mut x = Memory::new(vec![me as f64; 300]);
+                    fixed.reduce(&mut x, op::Sum, 2);
+                    assert!(me != 2 || x[0] == 3.0);
+                }
+                let parts = Memory::new(vec![1.0; 5 + me]);
+                let offset = [0, 5, 11][me];
+                assert_eq!(comm.fixed_sum(&parts, offset), 18.0);
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn overlapped() {
+    Model {
+        name: "overlap: all-reduce and barrier with work meanwhile, broadcast in halves",
+        ranks: 3,
+        schedules: 600,
+        reaches: &[],
+        catches: &[Publish("Word"), Consume("Word"), Publish("Gate"), Consume("Gate")],
+        body: || {
+            external(3, |comm| {
+                let mut x = [comm.rank() as u64 + 1];
+                comm.all_reduce_while(&mut x, op::Sum, || 7);
+                assert_eq!(x, [6]);
+                comm.barrier_while(|| ());
+                let mut data = Memory::new(vec![comm.rank() as u64; 2000]);
+                comm.broadcast(&mut data, 1);
+                assert_eq!((data[0], data[1999]), (1, 1));
+                drop(data);
+                let mut x = Memory::new(vec![1u64; 40]);
+                comm.with(Algorithm::AR_ANY).all_reduce(&mut x, op::Sum);
+                assert_eq!(*x, [3; 40]);
+            });
+        },
+    }
+    .check();
+}
+
+/// Three ranks, two groups; four, two groups of two, each with a group of its own.
+#[test]
+fn splits() {
+    Model {
+        name: "split: three ranks, two groups; a group splits again",
+        ranks: 3,
+        schedules: 600,
+        reaches: &[],
+        catches: &[
+            Publish("Entered"),
+            Consume("Entered"),
+            Publish("Gate"),
+            Consume("Gate"),
+            Twin("board: is not closed"),
+        ],
+        body: || {
+            team(3, |team| {
+                team.run(|comm| {
+                    let me = comm.rank();
+                    let mut child = comm.split(usize::from(me == 1), 10 - me);
+                    let mut x = [me as u64];
+                    child.all_reduce(&mut x, op::Sum);
+                    assert_eq!(x, [if me == 1 { 1 } else { 2 }]);
+                    assert_eq!(child.rank(), usize::from(me == 0));
+                    let mut again = child.split(0, child.rank());
+                    again.barrier();
+                    drop(child);
+                    comm.barrier();
+                    again.barrier();
+                })
+                .unwrap();
+            });
         },
     }
     .check();

@@ -11,12 +11,11 @@ pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank:
     crate::lean::reset();
     let world = Arc::new(World::new(p).with_deadline(deadline));
     let run = world.begin(0);
-    let (fabric, beds) = Fabric::new(world, (0..p).collect(), false);
-    let fabric = Arc::new(fabric);
+    let fabric = Arc::new(Fabric::new(world, (0..p).collect(), false));
     (0..p).for_each(|r| fabric.world().sit(r, Thread::leak()));
-    let mut parts = beds.into_iter().enumerate().map(|(r, bed)| {
+    let mut parts = (0..p).map(|r| {
         // SAFETY: the only port of this rank.
-        let mut port = unsafe { Port::new(fabric.clone(), r, bed, run, wait) };
+        let mut port = unsafe { Port::new(fabric.clone(), r, run, wait) };
         move || rank(&mut port)
     });
     let mut first = parts.next().unwrap();
@@ -181,6 +180,16 @@ pub(super) fn barrier_once(port: &mut Port) {
     CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
 }
 
+/// The same through the gates.
+pub(super) fn meeting_once(port: &mut Port) {
+    loom::lazy_static! {
+        static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
+    }
+    write(&CELLS[port.rank()], 1);
+    meeting(port);
+    CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
+}
+
 /// Everyone sends to the next rank and hears from the one before.
 pub(super) fn ring(port: &mut Port) {
     enter(port);
@@ -254,7 +263,7 @@ pub(super) fn fail_with_notice(port: &mut Port) {
                 assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), 7);
                 reached("read");
                 port.finish();
-                poisoned(port.await_finished(0));
+                poisoned(port.close_alone());
             }
             Err(stop) => {
                 reached("stopped before reading");
@@ -273,7 +282,7 @@ pub(super) fn reader_fails(port: &mut Port) {
         let cell = Cell::new(7);
         let at = std::ptr::from_ref(&cell).cast_mut().cast();
         port.show(at, at, 1);
-        match port.await_finished(1) {
+        match port.close_alone() {
             // Which of the two it is, is not looked at here, so that a
             // missing edge is seen at the memory.
             Err(Stop::Poisoned | Stop::Left { peer: 1 }) => {}

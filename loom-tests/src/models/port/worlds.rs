@@ -24,14 +24,13 @@ fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
     let ports = || {
         let world = Arc::new(World::new(2));
         let run = world.begin(0);
-        let (fabric, beds) = Fabric::new(world, [0, 1].into(), false);
-        let fabric = Arc::new(fabric);
+        let fabric = Arc::new(Fabric::new(world, [0, 1].into(), false));
         (0..2).for_each(|r| fabric.world().sit(r, threads[r]));
-        let port = |(r, bed)| {
+        let port = |r| {
             // SAFETY: the only port of this rank.
-            unsafe { Port::new(fabric.clone(), r, bed, run, Wait::Auto) }
+            unsafe { Port::new(fabric.clone(), r, run, Wait::Auto) }
         };
-        beds.into_iter().enumerate().map(port).collect::<Vec<_>>()
+        (0..2).map(port).collect::<Vec<_>>()
     };
     let mut both = ports().into_iter().zip(ports());
     let (mut a, mut b) = both.next().unwrap();

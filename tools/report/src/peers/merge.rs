@@ -1,0 +1,208 @@
+//! From the rows of many runs to one line for each operation, size and place:
+//! medians of the runs' medians, the best peer, and who won.
+
+use super::raw::{OURS, Raw};
+use phalanx_tool::measure::place::Place;
+use phalanx_tool::measure::stats::{median, spread_percent};
+use std::collections::BTreeMap;
+
+/// How far two medians may be apart and count as equal.
+const TIE: f64 = 1.05;
+
+/// The runs of one library.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Merged {
+    pub(crate) library: String,
+    /// The smallest of all runs, and the median of the runs' medians.
+    pub(crate) ns_min: f64,
+    pub(crate) ns: f64,
+    pub(crate) runs: usize,
+    /// The spread of the runs' medians.
+    pub(crate) spread_percent: f64,
+}
+
+/// What is compared: one operation and size, among so many ranks, at one
+/// place. In the order of the table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) ranks: usize,
+    pub(crate) place: Place,
+    pub(crate) op: String,
+    pub(crate) bytes: usize,
+}
+
+/// Everybody's time for one key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) key: Key,
+    pub(crate) ours: Option<Merged>,
+    /// Two threads by hand, without any promise.
+    pub(crate) floor: Option<Merged>,
+    /// The best settings of each family.
+    pub(crate) openmpi: Option<Merged>,
+    pub(crate) mpich: Option<Merged>,
+    pub(crate) openmp: Option<Merged>,
+}
+
+/// Who won.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Ours is faster by more than a twentieth.
+    Win,
+    Tie,
+    /// Ours is slower by more than a twentieth.
+    Loss,
+}
+
+impl Verdict {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verdict::Win => "win",
+            Verdict::Tie => "tie",
+            Verdict::Loss => "loss",
+        }
+    }
+}
+
+impl Line {
+    /// The fastest peer that does the same. OpenMP's sums are left out: they
+    /// leave one shared result, not one with every rank.
+    pub(crate) fn best(&self) -> Option<&Merged> {
+        let openmp = self.openmp.as_ref().filter(|_| self.key.op.starts_with("barrier"));
+        let peers = [self.openmpi.as_ref(), self.mpich.as_ref(), openmp];
+        peers.into_iter().flatten().min_by(|a, b| a.ns.total_cmp(&b.ns))
+    }
+
+    /// Our time as a multiple of the best peer's.
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        Some(self.ours.as_ref()?.ns / self.best()?.ns)
+    }
+
+    /// Our time as a multiple of the floor's.
+    pub(crate) fn floor_ratio(&self) -> Option<f64> {
+        Some(self.ours.as_ref()?.ns / self.floor.as_ref()?.ns)
+    }
+
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.ratio().map(|ratio| match ratio {
+            r if r > TIE => Verdict::Loss,
+            r if r < 1.0 / TIE => Verdict::Win,
+            _ => Verdict::Tie,
+        })
+    }
+}
+
+/// Merges all rows.
+pub(crate) fn merge(rows: &[Raw]) -> Vec<Line> {
+    let mut heaps: BTreeMap<(Key, String), Vec<&Raw>> = BTreeMap::new();
+    for row in rows {
+        let (op, variant) = split(&row.op);
+        let key = Key { ranks: row.ranks, place: row.place, op, bytes: row.bytes };
+        let library = match variant {
+            Some(variant) => format!("{} ({variant})", row.library),
+            None => row.library.clone(),
+        };
+        heaps.entry((key, library)).or_default().push(row);
+    }
+    let mut lines: BTreeMap<Key, Line> = BTreeMap::new();
+    for ((key, library), rows) in heaps {
+        let merged = merge_runs(library, &rows);
+        let line = lines.entry(key.clone()).or_insert_with(|| Line {
+            key,
+            ours: None,
+            floor: None,
+            openmpi: None,
+            mpich: None,
+            openmp: None,
+        });
+        let family = match merged.library.as_str() {
+            OURS => &mut line.ours,
+            "floor" => &mut line.floor,
+            name if name.starts_with("openmpi") => &mut line.openmpi,
+            name if name.starts_with("mpich") => &mut line.mpich,
+            name if name.starts_with("openmp-") => &mut line.openmp,
+            _ => continue,
+        };
+        if family.as_ref().is_none_or(|best| merged.ns < best.ns) {
+            *family = Some(merged);
+        }
+    }
+    let mut lines: Vec<Line> = lines.into_values().collect();
+    let order = |op: &str| super::raw::operations().position(|name| op.starts_with(name));
+    lines.sort_by_key(|line| {
+        let Key { ranks, place, op, bytes } = &line.key;
+        let bare = op.strip_suffix(".b2b").unwrap_or(op);
+        let exact = super::raw::operations().position(|name| name == bare);
+        (*ranks, *place, exact.or(order(op)), op.clone(), *bytes)
+    });
+    lines
+}
+
+/// The operation, and what is special about how it was called: in place, or by
+/// OpenMP's clause.
+fn split(op: &str) -> (String, Option<&'static str>) {
+    for (part, name) in [("_inplace", "in place"), ("_clause", "clause")] {
+        if op.contains(part) {
+            return (op.replacen(part, "", 1), Some(name));
+        }
+    }
+    (op.to_string(), None)
+}
+
+fn merge_runs(library: String, rows: &[&Raw]) -> Merged {
+    let mut medians: Vec<f64> = rows.iter().map(|row| row.ns_median).collect();
+    medians.sort_by(f64::total_cmp);
+    Merged {
+        library,
+        ns_min: rows.iter().map(|row| row.ns_min).fold(f64::INFINITY, f64::min),
+        ns: median(&medians),
+        runs: rows.len(),
+        spread_percent: spread_percent(&medians),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::peers) const CANNED: &str = "\
+phalanx\tallreduce\t2\t8\t70.0\t90.0\t0.1\tccx
+phalanx\tallreduce\t2\t8\t60.0\t100.0\t0.1\tccx
+phalanx\tallreduce\t2\t8\t65.0\t120.0\t0.1\tccx
+phalanx\tallreduce\t2\t8\t65.0\t300.0\t0.1\tfar
+floor\tallreduce\t2\t8\t50.0\t80.0\t0.1\tccx
+openmpi-sm\tallreduce\t2\t8\t150.0\t250.0\t0.1\tccx
+openmpi-sm\tallreduce_inplace\t2\t8\t150.0\t200.0\t0.1\tccx
+mpich\tallreduce\t2\t8\t350.0\t600.0\t0.1\tccx
+openmp-gcc\tallreduce\t2\t8\t10.0\t20.0\t0.1\tccx
+openmp-gcc\tbarrier\t2\t0\t10.0\t99.0\t0.1\tccx
+phalanx\tbarrier\t2\t0\t10.0\t110.0\t0.1\tccx
+phalanx\tscan.b2b\t2\t64\t10.0\t50.0\t0.1\tccx
+openmpi\tscan_inplace.b2b\t2\t64\t10.0\t51.0\t0.1\tccx
+stranger\tbarrier\t2\t0\t1.0\t1.0\t0.1\tccx
+";
+
+    #[test]
+    fn runs_are_merged_and_the_best_peer_is_found() {
+        let (rows, rest) = super::super::raw::parse(CANNED);
+        assert!(rest.is_empty(), "{rest:?}");
+        let lines = merge(&rows);
+        let keys: Vec<String> =
+            lines.iter().map(|l| format!("{} {} {}", l.key.op, l.key.bytes, l.key.place)).collect();
+        assert_eq!(
+            keys,
+            ["barrier 0 ccx", "allreduce 8 ccx", "scan.b2b 64 ccx", "allreduce 8 far"]
+        );
+        let line = &lines[1];
+        let ours = line.ours.as_ref().unwrap();
+        assert_eq!((ours.ns_min, ours.ns, ours.runs, ours.spread_percent), (60.0, 100.0, 3, 30.0));
+        // Not OpenMP's, which leaves one shared result.
+        assert_eq!(line.best().unwrap().library, "openmpi-sm (in place)");
+        assert_eq!((line.ratio(), line.floor_ratio()), (Some(0.5), Some(1.25)));
+        assert_eq!(line.verdict(), Some(Verdict::Win));
+        assert_eq!(lines[0].best().unwrap().library, "openmp-gcc");
+        assert_eq!(lines[0].verdict(), Some(Verdict::Loss));
+        assert_eq!(lines[2].verdict(), Some(Verdict::Tie));
+        assert_eq!((lines[3].best(), lines[3].verdict()), (None, None));
+    }
+}

@@ -1,5 +1,0 @@
-//! Placing ranks: which topology (`topology.rs`), what came out of it and how it is shown
-//! (`outcome.rs`).
-
-pub(crate) mod outcome;
-pub(crate) mod topology;

@@ -1,0 +1,499 @@
+//! `phalanx bench`: runs the collectives on this machine's cores, checks every
+//! result and prints the table.
+
+use crate::bench::element::Type;
+use crate::bench::exchange;
+use crate::bench::machine::Setting;
+use crate::bench::modelled::Modelled;
+use crate::bench::plan::{Apart, Plan, Wanted, Wish, parse_operation};
+use crate::bench::redop::Redop;
+use crate::bench::report::{Foot, Head, Report};
+use crate::bench::rounds::Rounds;
+use crate::bench::row::Row;
+use crate::bench::sample::{Case, Effort, Root, Tools};
+use crate::bench::style::Style;
+use crate::bench::turns::{Turns, floor, say};
+use crate::failure::Failure;
+use crate::ground::{Ground, Launch};
+use crate::measure::clock::Clock;
+use crate::measure::place::{Limits, Place};
+use crate::measure::probe::Probe;
+use crate::measure::steal::Steal;
+use crate::output::{Format, OutputArgs, Sink};
+use crate::progress::Progress;
+use crate::{interrupt, names, size};
+use phalanx::placement::Placement;
+use phalanx::schedule::Operation;
+use phalanx::topology::Extents;
+use phalanx::{MAX_RANKS, Team, Wait};
+use std::time::{Duration, Instant};
+
+const ABOUT: &str = "\
+OPERATIONS: broadcast, reduce, all-gather, reduce-scatter, all-reduce, barrier, scan,
+  exclusive-scan, scatter, gather, all-to-all, shift.
+
+SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of the vector for
+  broadcast, reduce, all-reduce, scan and shift; of all blocks together for all-gather,
+  reduce-scatter, scatter, gather and all-to-all, whose blocks have size/ranks bytes (at least
+  one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
+
+TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed
+  (--dirty, which is always on: inputs that the peers have in their caches already flatter); all
+  start at one moment, at a gate that uses nothing of the library; a sample is the time of the
+  slowest rank, less what reading the clock costs (measured, in the head). Up to 8K a sample is the
+  mean of several calls back to back, each on buffers of its own (as many buffers as fit 16 KiB, at
+  most 32; column calls_per_iteration; --calls 1 for single calls): one-way operations (broadcast,
+  scatter, reduce, gather) may then overlap, as in a program that calls them in a row. With more
+  ranks than cores a sample is one call, and starts when the last rank has come.
+  ns_min, ns_median, ns_p99 and ns_max are of the samples of a row, ns per call; iterations is
+  their number. ns_ci_low and ns_ci_high have the true median between them with 95 % confidence
+  (order statistics; no distribution is assumed). outliers lie more than 3 interquartile ranges
+  above the upper quartile; they are counted, and stay in.
+
+ROUNDS: the rows of an operation are measured in turns, --rounds times, so that what changes on the
+  machine meets all of them. spread_percent is (largest - smallest) / median of the rounds' medians.
+
+PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 1 exchange raw flags:
+  floor_ns, the least that an operation can cost; place is what it shows: smt (two threads of one
+  core, below 40 ns), ccx (a common cache, below 130 ns) or far; other limits with --places.
+  Only samples between two exchanges at the same place count. A row is the place with the most
+  samples (--by-place: a row for each); dropped counts the others. floor_ratio = ns_median / floor_ns.
+  Place is any with one rank, with more ranks than cores, or where no place has samples enough.
+  --seek ccx,far measures every row once at each, as the host moves the cores; --seek-time bounds it.
+  drift: none, or what moved: floor (by more than a quarter within the place), steal (the host gave
+  time of our cores to others), place (too often: the row has the samples of all places).
+
+BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
+  (operations with blocks), 1 (others), the factors of nccl-tests.
+
+MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the rules choose) by t_s and t_w of the profile that is
+  followed (phalanx calibrate), at the row's place; model_by is then profile. Without a profile it is the simulation with the
+  published costs of the most similar machine (published). Empty for one rank, which sends nothing.
+
+CHECKS: every element of every result, of every sample, against a formula of rank, index and round;
+  also that buffers that must not change did not. wrong is the number of wrong elements; any makes
+  the exit code 1.
+
+STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), IMB-MPI1 or nccl-tests
+  (both ways of an operation in place: with a second buffer, to which the input is copied first,
+  timed; and in place). Sizes then count as they do there: of one block, or of all.
+
+COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
+  ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
+  outliers rounds spread_percent dropped drift calls_per_iteration model_by.
+
+SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi:
+  mpirun -n 2 phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a
+  barrier (the library's own), ranks time themselves, and the slowest counts: what the barrier leaves
+  of skew is in the times. No floor, no places, no forced algorithms; placement is the launcher's.
+  That a barrier holds is checked by the time that ranks spend in it which do not come late.
+
+CTRL-C: ends after the current sample, prints what there is; exit code 130.
+
+Example:
+  phalanx bench all-reduce barrier -p 2 -b 8 -e 4M --format tsv";
+
+/// Measure collectives on this machine's cores, and check every result
+///
+/// Measures collectives on this machine's cores, with data that vary, and
+/// checks every result. Without OP: all operations.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx bench all-reduce -p 2\n\nMore with --help.")]
+pub struct Bench {
+    /// Operations, such as all-reduce [default: all]
+    #[arg(value_name = "OP", value_parser = parse_operation, hide_possible_values = true)]
+    operations: Vec<Operation>,
+    /// Number of ranks, 1 to 1024 [default: one per physical core]
+    #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
+    ranks: Option<usize>,
+    /// Smallest size in bytes
+    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN", default_value = "8", value_parser = size::parse)]
+    min: usize,
+    /// Largest size in bytes
+    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX", default_value = "4M", value_parser = size::parse)]
+    max: usize,
+    /// From one size to the next
+    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = parse_factor)]
+    factor: usize,
+    /// These sizes, instead of a row of them
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = size::parse, conflicts_with_all = ["min", "max", "factor"])]
+    sizes: Vec<usize>,
+    /// Samples of each row [default: as many as fit the time, at least 5]
+    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS", value_parser = parse_iterations)]
+    iterations: Option<usize>,
+    /// Samples before the first that counts, in each row's first round
+    #[arg(short = 'w', long, allow_negative_numbers = true, default_value = "3", value_parser = parse_count)]
+    warmup: usize,
+    /// Time of each row in ms, if ITERS is not given
+    #[arg(long, allow_negative_numbers = true, value_name = "MS", default_value = "200", value_parser = parse_time)]
+    time: Duration,
+    /// Turns in which the rows of an operation are measured
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value = "5", value_parser = parse_rounds)]
+    rounds: usize,
+    /// Calls in a sample: 1 to 1024 [default: up to 32 while buffers stay warm]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = parse_calls)]
+    calls: Option<usize>,
+    /// auto, an algorithm's id such as AR-RING, or all (every one that fits)
+    #[arg(short = 'a', long, value_name = "auto|ID|all", default_value = "auto")]
+    algorithm: Wanted,
+    /// Element type: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "f64")]
+    ty: Type,
+    /// Operator: sum prod min max, of integers also band bor bxor land lor lxor
+    #[arg(short = 'r', long, default_value = "sum")]
+    redop: Redop,
+    /// Root, or all: the next rank with every sample
+    #[arg(long, allow_negative_numbers = true, value_name = "RANK|all", default_value = "0", value_parser = parse_root)]
+    root: Root,
+    /// Distance of the shift; negative goes backwards
+    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
+    shift: isize,
+    /// Use the algorithms of a mesh of so many rows and columns
+    #[arg(long, value_name = "AxB[xC..]", value_parser = parse_dims)]
+    dims: Option<Extents>,
+    /// Only operations that work in place
+    #[arg(long)]
+    in_place: bool,
+    /// Give operations in place a second buffer, to which the input is copied first (timed)
+    #[arg(long, conflicts_with = "in_place")]
+    out_of_place: bool,
+    /// Rewrite inputs before each sample, untimed: always done, here to be said
+    #[arg(long)]
+    dirty: bool,
+    /// A row for each place of the cores that has samples enough
+    #[arg(long)]
+    by_place: bool,
+    /// Measure each row once at each of these places (smt, ccx, far), as the host moves the
+    /// cores; brings --by-place
+    #[arg(long, value_name = "PLACE,..", value_delimiter = ',')]
+    seek: Vec<Place>,
+    /// Seconds for each operation with --seek
+    #[arg(long, value_name = "S", default_value_t = 10.0, requires = "seek", value_parser = parse_seconds)]
+    seek_time: f64,
+    /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
+    #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
+    places: Limits,
+    /// Print the columns of another benchmark: osu, imb or nccl
+    #[arg(long, value_name = "osu|imb|nccl")]
+    style: Option<Style>,
+    /// Do not check results
+    #[arg(long)]
+    no_check: bool,
+    /// auto, compact, scatter, identity, random:SEED, list:PU,PU,.., unpinned, ring, mesh:RxC,
+    /// hypercube
+    #[arg(long, default_value = "auto", value_parser = parse_placement)]
+    placement: Placement,
+    /// How ranks wait: auto, spin, yield or park
+    #[arg(long, default_value = "auto", value_parser = parse_wait)]
+    wait: Wait,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Bench {
+    /// Runs the command on this machine.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let wish = self.checked()?;
+        if let Some(ranks) = self.ranks {
+            // Before any thread is started.
+            wish.plan(ranks, &[ranks])?;
+        }
+        let team = match self.ranks {
+            Some(ranks) => self.builder().ranks(ranks),
+            None => self.builder(),
+        }
+        .build()?;
+        self.run_with(wish, &Ground::from(team))
+    }
+
+    /// Runs the command on the ranks of several nodes.
+    pub(crate) fn run_on(&self, launch: &dyn Launch) -> Result<(), Failure> {
+        let wish = self.checked()?;
+        let ground = Ground::on(launch.launch(self.builder(), self.ranks)?)?;
+        if ground.is_wide() {
+            self.check_nodes()?;
+        }
+        self.run_with(wish, &ground)
+    }
+
+    fn checked(&self) -> Result<Wish, Failure> {
+        if self.style.is_some() && self.output.format != Format::Text {
+            let what = "--style is a form of its own; it goes without --format";
+            return Err(Failure::Usage(what.to_string()));
+        }
+        let wish = self.wish();
+        wish.check()?;
+        Ok(wish)
+    }
+
+    fn builder(&self) -> phalanx::Builder {
+        Team::builder().placement(self.placement.clone()).wait(self.wait)
+    }
+
+    /// Refuses what there is on one machine only.
+    fn check_nodes(&self) -> Result<(), Failure> {
+        let placed = !matches!(self.placement, Placement::Auto | Placement::Unpinned);
+        let wrong = [
+            (self.algorithm != Wanted::Auto, "-a", "algorithms cannot be forced"),
+            (self.dims.is_some(), "--dims", "algorithms cannot be forced"),
+            (!self.seek.is_empty(), "--seek", "places of cores cannot be told apart"),
+            (self.by_place, "--by-place", "places of cores cannot be told apart"),
+            (
+                placed,
+                "--placement",
+                "the launcher places processes (auto and unpinned are accepted)",
+            ),
+        ];
+        match wrong.iter().find(|wrong| wrong.0) {
+            Some((_, flag, why)) => Err(Failure::Usage(format!(
+                "{flag} does not go with ranks of several nodes: {why}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn run_with(&self, mut wish: Wish, ground: &Ground) -> Result<(), Failure> {
+        let started = Instant::now();
+        let (team, wide) = (ground.team(), ground.is_wide());
+        let speaks = ground.is_first();
+        if let Some(why) = team.profile().refused.as_ref().filter(|_| speaks) {
+            say(&format!("not followed: {why}"));
+        }
+        wish.effort.crowded = ground.is_crowded();
+        let plan = agreed(ground, wish.plan(ground.ranks(), ground.counts()))?;
+        let sink = if speaks { self.output.open() } else { Ok(Sink::nowhere()) };
+        let sink = agreed(ground, sink)?;
+        if !wide {
+            // With several nodes the launcher ends the job.
+            interrupt::listen();
+        }
+        for note in plan.skipped.iter().filter(|_| speaks) {
+            say(note);
+        }
+        let mut report = Report::new(self.output.format, self.style, sink);
+        // The first run binds rank 0.
+        ground.run(|comm| comm.barrier())?;
+        let probes = !wide && !wish.effort.crowded && exchange::is_possible(team);
+        let probe = probes.then(Probe::default);
+        let tools = Tools { clock: Clock::measure(), limits: self.places, probe };
+        let exchange_ns = floor(team, &tools)?;
+        let setting = Setting::of(ground, &self.placement.to_string(), self.wait);
+        let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
+        // The rates are of one machine.
+        let modelled = if wide { None } else { Modelled::new(team) };
+        let steal = Steal::now();
+        let model = modelled.as_ref().map(|model| model.source.clone());
+        let head = Head { setting, exchange_ns, clock, limits, rounds, model };
+        report.head(&head)?;
+        let failed = self.blocks(ground, &plan, &tools, modelled.as_ref(), &mut report)?;
+        let interrupted = interrupt::asked();
+        let exchange_ns = if interrupted { None } else { floor(team, &tools)? };
+        let (time, stolen_ms) = (started.elapsed(), steal.ms_since());
+        let foot = Foot { exchange_ns, stolen_ms, time, interrupted, failed };
+        report.foot(&head, &foot)?;
+        let wrong = report.wrong();
+        if interrupted {
+            Err(Failure::Interrupted)
+        } else if wrong > 0 {
+            Err(Failure::Checks(format!("{wrong} wrong elements")))
+        } else if !foot.failed.is_empty() {
+            Err(Failure::Run(format!("{} rows could not be measured", foot.failed.len())))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn wish(&self) -> Wish {
+        Wish {
+            operations: self.operations.clone(),
+            wanted: self.algorithm,
+            ty: self.ty,
+            redop: self.redop,
+            root: self.root,
+            shift: self.shift,
+            dims: self.dims.clone(),
+            in_place: self.in_place,
+            apart: match self.style {
+                _ if self.out_of_place => Apart::Yes,
+                Some(Style::Nccl) if !self.in_place => Apart::Both,
+                _ => Apart::No,
+            },
+            sizes: match &self.sizes[..] {
+                [] if self.min <= self.max => size::steps(self.min, self.max, self.factor),
+                sizes => sizes.to_vec(),
+            },
+            min: self.min,
+            max: self.max,
+            effort: Effort {
+                samples: self.iterations,
+                warmup: self.warmup,
+                time: self.time,
+                check: !self.no_check,
+                crowded: false,
+                calls: self.calls,
+            },
+        }
+    }
+
+    /// Measures the plan's cases, operation by operation. Returns those that
+    /// failed, with the reason; the rest of an algorithm's sizes is then left
+    /// out.
+    fn blocks(
+        &self,
+        ground: &Ground,
+        plan: &Plan,
+        tools: &Tools,
+        model: Option<&Modelled<'_>>,
+        report: &mut Report,
+    ) -> Result<Vec<String>, Failure> {
+        let mut progress = match ground.is_first() {
+            true => Progress::new(plan.cases.len() * self.rounds),
+            false => Progress::silent(),
+        };
+        let mut failed = Vec::new();
+        for cases in plan.cases.chunk_by(|a, b| a.shape.operation == b.shape.operation) {
+            if interrupt::asked() {
+                break;
+            }
+            let mut turns = Turns {
+                ground,
+                cases,
+                tools,
+                rounds: self.rounds,
+                progress: &mut progress,
+                failed: &mut failed,
+            };
+            let (block, dead) = match tools.probe {
+                Some(_) if !self.seek.is_empty() => turns.seek(&self.seek, self.seek_time),
+                _ => turns.rounds(),
+            };
+            progress.clear();
+            let wrong = block.iter().map(Rounds::wrong).sum();
+            let rows = cases.iter().zip(&block);
+            let rows =
+                rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks(), model));
+            report.block(rows.collect(), wrong)?;
+            if dead {
+                break;
+            }
+        }
+        Ok(failed)
+    }
+
+    fn rows(
+        &self,
+        case: &Case,
+        rounds: &Rounds,
+        ranks: usize,
+        model: Option<&Modelled<'_>>,
+    ) -> Vec<Row> {
+        if rounds.len() == 0 {
+            return Vec::new();
+        }
+        // Whoever interrupts gets what there is.
+        let samples = case.effort.samples.filter(|_| !interrupt::asked());
+        let sorted = rounds.sorted(samples, &self.places);
+        let rows = sorted.iter().filter_map(|sorted| {
+            let row = Row::new(case, ranks, sorted, rounds.wrong())?;
+            let Some(model) = model else { return Some(row) };
+            let ns = model.ns(case, row.place);
+            Some(row.modelled(ns, model.by()))
+        });
+        let all = self.by_place || !self.seek.is_empty();
+        rows.take(if all { usize::MAX } else { 1 }).collect()
+    }
+}
+
+/// What a node has found, if all nodes have; else no node goes on.
+fn agreed<T>(ground: &Ground, found: Result<T, Failure>) -> Result<T, Failure> {
+    if !ground.is_wide() {
+        return found;
+    }
+    let bad = u64::from(found.is_err());
+    let sums = ground.run(|comm| comm.sum([bad])[0])?;
+    match found {
+        Ok(_) if sums.first() != Some(&0) => {
+            Err(Failure::Run("another node has refused".to_string()))
+        }
+        found => found,
+    }
+}
+
+fn parse_ranks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(ranks) if (1..=MAX_RANKS).contains(&ranks) => Ok(ranks),
+        Ok(ranks) => Err(format!("{ranks} ranks asked for; a team has 1 to {MAX_RANKS}")),
+        Err(_) => Err(format!("'{text}' is no number of ranks; a team has 1 to {MAX_RANKS}")),
+    }
+}
+
+pub(super) fn parse_factor(text: &str) -> Result<usize, String> {
+    let factor = text.parse().ok().filter(|&factor| factor >= 2);
+    factor.ok_or_else(|| "the factor is a whole number of at least 2".to_string())
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}
+
+fn parse_iterations(text: &str) -> Result<usize, String> {
+    let n = parse_count(text)?;
+    if n == 0 { Err("at least 1 sample is needed".to_string()) } else { Ok(n) }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let ms = text.parse::<f64>().ok().filter(|ms| *ms > 0.0 && *ms <= 3.6e6);
+    let wrong = || format!("'{text}' is no time in ms; accepted are more than 0, up to 3600000");
+    ms.map(|ms| Duration::from_secs_f64(ms / 1000.0)).ok_or_else(wrong)
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s| *s > 0.0 && *s <= 3600.0);
+    seconds.ok_or_else(|| format!("'{text}' are no seconds; accepted are more than 0, up to 3600"))
+}
+
+fn parse_rounds(text: &str) -> Result<usize, String> {
+    let n = text.parse().ok().filter(|n| (1..=1000).contains(n));
+    n.ok_or_else(|| format!("'{text}' is no number of rounds; accepted are 1 to 1000"))
+}
+
+fn parse_calls(text: &str) -> Result<usize, String> {
+    let n = text.parse().ok().filter(|n| (1..=1024).contains(n));
+    n.ok_or_else(|| format!("'{text}' is no number of calls; accepted are 1 to 1024"))
+}
+
+fn parse_shift(text: &str) -> Result<isize, String> {
+    text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}
+
+fn parse_root(text: &str) -> Result<Root, String> {
+    if names::plain(text) == "all" {
+        return Ok(Root::All);
+    }
+    let rank = text.parse().map(Root::Rank);
+    rank.map_err(|_| format!("'{text}' is no rank; accepted are a rank's number and all"))
+}
+
+fn parse_dims(text: &str) -> Result<Extents, String> {
+    text.parse().map_err(|e: phalanx::topology::BadExtents| e.to_string())
+}
+
+fn parse_placement(text: &str) -> Result<Placement, String> {
+    text.parse().map_err(|e: phalanx::placement::UnknownPlacement| {
+        let accepted = ["auto", "compact", "scatter", "identity", "unpinned", "ring", "hypercube"];
+        match names::nearest(&names::plain(text), &accepted) {
+            Some(name) => format!("{e}; did you mean {name}?"),
+            None => e.to_string(),
+        }
+    })
+}
+
+fn parse_wait(text: &str) -> Result<Wait, String> {
+    match names::plain(text).as_str() {
+        "auto" => Ok(Wait::Auto),
+        "spin" => Ok(Wait::Spin),
+        "yield" => Ok(Wait::Yield),
+        "park" => Ok(Wait::Park),
+        _ => Err(names::unknown("wait mode", text, &["auto", "spin", "yield", "park"])),
+    }
+}

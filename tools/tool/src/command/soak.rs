@@ -1,0 +1,508 @@
+//! `phalanx soak`: random calls for as long as one likes, every result checked,
+//! nothing left behind.
+
+use crate::failure::{Failure, one_line};
+use crate::interrupt;
+use crate::output::{Format, OutputArgs};
+use crate::progress::Progress;
+use crate::soak::Script;
+use crate::soak::load::{self, Group, Load};
+use crate::soak::memory::Memory;
+use crate::soak::pace::{self, Pace, Slowest};
+use crate::soak::process::Holdings;
+use crate::soak::round::{judge, play};
+use phalanx::{Builder, Error, MAX_RANKS, Team, Wait};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// Runs of a team before it is dropped and another one built.
+const RUNS_OF_A_TEAM: u64 = 40;
+/// A rank that waits for so long is a hang, on any machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+/// Busy processes at once.
+const MOST_BUSY: usize = 64;
+const ABOUT: &str = "\
+RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 63 calls: all collectives
+  with even and uneven blocks, views, overlap, halos, messages, splits; on the team or on one of up to 4
+  communicators split off; by an algorithm, a mesh, groups or a fixed order forced at random; on 14 element
+  types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a struct with padding), the library's operators
+  and closures, commutative or not; 0 bytes to 1 MiB, in a third of the scripts (the longer ones) to 256 bytes.
+  In a quarter of the runs ranks are late at random. In one of 12 something goes wrong on one rank: a panic
+  between calls or in an operator, an early return, another length, element type or call; the run must then
+  end with an error that fits, and the next one be right. After 40 runs there is a new team, and one run on
+  threads of the tool's own.
+
+LOAD: with --load the same beside so many processes that do nothing but turn: of the scheduler group of the
+  ranks (on Linux: of the same session), as a build in the next pane is, or of another group. Each number
+  and group, and each number of ranks, has the same part of the time. The processes end with this one,
+  however it ends.
+
+CHECKS: every element of every result against a sequential oracle. No rank waits for longer than 120 s.
+  No run takes longer than its bound: beside each run its twin is timed, threads that make the same vectors,
+  are late in the same places, and meet at a std::sync::Barrier where the run has a call. A run may take 8
+  times as long as its twin, and 20 ms. One that took longer is made again, with its twin; after the fifth
+  time in a row it counts as a crawl.
+  After each team the process has as many threads and file descriptors as before it, and, counted to the
+  byte, no more memory allocated than after the first two (and 4 KiB). In the last third of the time no more
+  of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB). A failed check ends the
+  command with exit code 1, and says how to see it again.
+
+COLUMNS (tsv, json): ranks load load_group seconds teams runs operations operations_per_s faults failed_runs
+  slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed heap_first heap_last rss_kib_first
+  rss_kib_last descriptors threads seed. An operation is one call by all ranks of a communicator; slow_runs
+  were made again; the slowest run is the one that took most of its bound: 1 is all of it; heap_first is in
+  bytes, the most after the first two teams, heap_last after the last one; rss_kib_first is the most in the
+  first third, rss_kib_last the least in the last third.
+
+Examples:
+  phalanx soak --seconds 60 -p 2,16 --seed 7
+  phalanx soak --seconds 60 -p 8 --load 0,1,8 --load-group same,other";
+
+/// Call everything at random for a while, and check all of it
+///
+/// Calls everything at random for a while, with mistakes, and checks every
+/// result, and that nothing is left behind.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
+pub struct Soak {
+    /// How long, for all numbers of ranks and all loads together
+    #[arg(long, allow_negative_numbers = true, default_value = "60", value_parser = parse_seconds)]
+    seconds: u64,
+    /// Numbers of ranks, 1 to 1024
+    #[arg(short = 'p', long, value_name = "RANKS[,RANKS..]", allow_negative_numbers = true, default_value = "2,16", value_parser = parse_ranks, value_delimiter = ',')]
+    ranks: Vec<usize>,
+    /// The first run's seed; run k has seed SEED + k [default: of the clock]
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_number)]
+    seed: Option<u64>,
+    /// Stop after so many runs, for each number of ranks
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_number)]
+    runs: Option<u64>,
+    /// Busy processes beside the ranks: their numbers, one after the other, 0 to 64
+    #[arg(long, value_name = "N[,N..]", allow_negative_numbers = true, default_value = "0", value_parser = parse_load, value_delimiter = ',')]
+    load: Vec<usize>,
+    /// Whether they are of the ranks' scheduler group (a session has one) or of another: same, other
+    #[arg(long, value_name = "GROUP[,GROUP..]", default_value = "same", value_delimiter = ',')]
+    load_group: Vec<Group>,
+    /// Let every rank sleep for so many us before every call: to see that the check finds it
+    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "US", default_value = "0", value_parser = parse_number)]
+    crawl: u64,
+    /// Lose so many bytes in every run: to see that the check finds it
+    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "BYTES", default_value = "0", value_parser = parse_number)]
+    leak: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Soak {
+    /// The loads, each once: none has no group.
+    fn loads(&self) -> Vec<(usize, Group)> {
+        let groups = |busy| &self.load_group[..if busy == 0 { 1 } else { self.load_group.len() }];
+        self.load.iter().flat_map(|&n| groups(n).iter().map(move |&group| (n, group))).collect()
+    }
+
+    /// Runs the command.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        interrupt::listen();
+        let seed = self.seed.unwrap_or_else(|| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.map_or(1, |now| now.as_millis() as u64)
+        });
+        let mut sink = self.output.open()?;
+        if Holdings::now().is_none() {
+            say("memory, descriptors and threads are not checked: there is no /proc here");
+        }
+        let loads = self.loads();
+        if loads.iter().any(|&(busy, group)| busy > 0 && group == Group::Other) {
+            load::no_groups().into_iter().for_each(say);
+        }
+        let turns = loads.len() * self.ranks.len();
+        let share = Duration::from_secs(self.seconds) / turns as u32;
+        let mut table = Table { format: self.output.format, rows: Vec::new() };
+        sink.write(&table.head())?;
+        let mut progress = Progress::new(turns);
+        'turns: for &(busy, group) in &loads {
+            for &ranks in &self.ranks {
+                let plan = Plan {
+                    ranks,
+                    seed,
+                    busy,
+                    group,
+                    time: share,
+                    runs: self.runs.unwrap_or(u64::MAX),
+                    leak: self.leak as usize,
+                    crawl: Duration::from_micros(self.crawl),
+                };
+                progress.step(&format!("{}, {} s", plan.what(), share.as_secs()));
+                let row = plan.soak();
+                progress.clear();
+                sink.write(&table.row(row?))?;
+                if interrupt::asked() {
+                    break 'turns;
+                }
+            }
+        }
+        sink.write(&table.foot())?;
+        if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// Teams of one size, under one load.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    ranks: usize,
+    /// The first run's.
+    seed: u64,
+    /// Busy processes.
+    busy: usize,
+    group: Group,
+    time: Duration,
+    runs: u64,
+    /// Bytes lost in every run.
+    leak: usize,
+    crawl: Duration,
+}
+
+/// What came of it.
+struct Row {
+    plan: Plan,
+    time: Duration,
+    teams: u64,
+    runs: u64,
+    operations: u64,
+    faults: u64,
+    failed: u64,
+    /// Runs made again as they were too slow.
+    again: u64,
+    slowest: Option<Slowest>,
+    memory: Memory,
+    holdings: Option<Holdings>,
+}
+
+impl Plan {
+    /// In words.
+    fn what(&self) -> String {
+        match self.busy {
+            0 => format!("{} ranks", self.ranks),
+            n => format!("{} ranks, {n} busy of {} group", self.ranks, self.group.article()),
+        }
+    }
+
+    /// The command that makes the run with `seed` again.
+    fn command(&self, seed: u64) -> String {
+        let load = match self.busy {
+            0 => String::new(),
+            n => format!(" --load {n} --load-group {}", self.group.name()),
+        };
+        format!("phalanx soak -p {}{load} --seed {seed} --runs 1", self.ranks)
+    }
+
+    /// Soaks teams.
+    fn soak(self) -> Result<Row, Failure> {
+        // Beyond its time a turn has its last run, and those of its load end with it anyhow.
+        let limit = self.time + 2 * DEADLINE;
+        let mut load = Load::start(self.busy, self.group, limit)
+            .map_err(|e| Failure::Run(format!("the load was not started: {e}")))?;
+        let row = self.soak_beside()?;
+        let whole = load.is_whole().map_err(Failure::run)?;
+        if !whole && !interrupt::asked() {
+            return Err(Failure::Run("a busy process ended before it was told to".to_string()));
+        }
+        Ok(row)
+    }
+
+    fn soak_beside(self) -> Result<Row, Failure> {
+        let Plan { ranks, seed, time, runs, leak, .. } = self;
+        // The first team makes what stays: a machine that was read, allocators.
+        Team::builder().ranks(ranks).build()?.run(|comm| comm.barrier())?;
+        let before = settled(None);
+        let begun = Instant::now();
+        let is_over =
+            |runs_done| runs_done >= runs || begun.elapsed() >= time || interrupt::asked();
+        let mut row = Row {
+            plan: self,
+            time,
+            teams: 0,
+            runs: 0,
+            operations: 0,
+            faults: 0,
+            failed: 0,
+            again: 0,
+            slowest: None,
+            memory: Memory::default(),
+            holdings: before,
+        };
+        while !is_over(row.runs) {
+            let team = builder(ranks, seed.wrapping_add(row.runs)).build()?;
+            for _ in 0..RUNS_OF_A_TEAM {
+                if is_over(row.runs) {
+                    break;
+                }
+                std::mem::forget(vec![1u8; leak]);
+                row.one_run(|script, seed| team.run(|comm| play(comm, script, seed)).map(drop))?;
+            }
+            drop(team);
+            if !is_over(row.runs) {
+                row.one_run(|script, seed| on_own_threads(ranks, script, seed))?;
+            }
+            row.teams += 1;
+            row.holdings = settled(before);
+            if let (Some(before), Some(now)) = (before, row.holdings) {
+                let counts = |h: Holdings| (h.descriptors, h.threads);
+                if counts(now) != counts(before) {
+                    return Err(Failure::Checks(format!(
+                        "after {} teams of {ranks} ranks there are {} descriptors and {} \
+                         threads, {} and {} before; seed {seed}",
+                        row.teams, now.descriptors, now.threads, before.descriptors, before.threads
+                    )));
+                }
+                let share = begun.elapsed().as_secs_f64() / time.as_secs_f64();
+                row.memory.note(share, now);
+            }
+        }
+        row.time = begun.elapsed();
+        if before.is_some() && row.memory.heap_last.is_none() {
+            say(&format!(
+                "memory was not judged: that begins with the third team, there were {}",
+                row.teams
+            ));
+        }
+        if let Some(growth) = row.memory.growth() {
+            return Err(Failure::Checks(format!(
+                "{growth} in {} runs of {ranks} ranks; seed {seed}",
+                row.runs
+            )));
+        }
+        Ok(row)
+    }
+}
+
+impl Row {
+    /// One run of the script with the next seed, by `run`; and more of them while they are too slow.
+    fn one_run(&mut self, run: impl Fn(&Script, u64) -> Result<(), Error>) -> Result<(), Failure> {
+        let plan = self.plan;
+        let seed = plan.seed.wrapping_add(self.runs);
+        let script = Script { crawl: plan.crawl, ..Script::draw(seed, plan.ranks) };
+        self.runs += 1;
+        self.faults += u64::from(script.fault.is_some());
+        self.operations += script.acts.len() as u64;
+        let failure = |what: String| {
+            let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {script}");
+            Failure::Checks(format!("{what}; again with: {}", plan.command(seed)))
+        };
+        let mut paces = Vec::with_capacity(pace::TRIALS);
+        for trial in 0..pace::TRIALS {
+            let begun = Instant::now();
+            let result = run(&script, seed);
+            let took = begun.elapsed();
+            self.failed += u64::from(trial == 0 && result.is_err());
+            judge(&script, &result).map_err(failure)?;
+            let pace = Pace { run: took, twin: pace::twin(&script, seed, plan.ranks) };
+            paces.push(pace);
+            if !pace.crawls() {
+                break;
+            }
+        }
+        self.again += u64::from(paces.len() > 1);
+        let slowest = |a: &Slowest, b: &Slowest| a.pace.share().total_cmp(&b.pace.share());
+        let seen = paces.iter().map(|&pace| Slowest { pace, seed });
+        self.slowest = self.slowest.into_iter().chain(seen).max_by(slowest);
+        match paces.iter().min_by(|a, b| a.share().total_cmp(&b.share())) {
+            Some(best) if best.crawls() => Err(failure(format!(
+                "a run crawls ({}): {} times in a row it was over its bound, at best {best}",
+                plan.what(),
+                pace::TRIALS
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A team whose first run has this seed: of three ways of waiting, and with counters that go across
+/// 2^32 in one of its runs.
+fn builder(ranks: usize, seed: u64) -> Builder {
+    let wait = [Wait::Auto, Wait::Auto, Wait::Yield, Wait::Park][(seed >> 1) as usize % 4];
+    let before_the_end = u32::MAX - (seed % 300) as u32;
+    Team::builder().ranks(ranks).deadline(DEADLINE).wait(wait).counting_from(before_the_end)
+}
+
+/// A script on threads that are not the library's.
+fn on_own_threads(ranks: usize, script: &Script, seed: u64) -> Result<(), Error> {
+    let comms = builder(ranks, seed).external()?;
+    let results: Vec<Result<(), Error>> = std::thread::scope(|s| {
+        let threads: Vec<_> = comms
+            .into_iter()
+            .map(|mut comm| s.spawn(move || comm.protect(|comm| play(comm, script, seed))))
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap_or(Err(Error::Dead))).collect()
+    });
+    // One rank has the cause; the others know only that there is one.
+    let mut errors: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
+    let cause = errors.iter().position(|e| !matches!(e, Error::Dead)).unwrap_or(0);
+    if errors.is_empty() { Ok(()) } else { Err(errors.swap_remove(cause)) }
+}
+
+/// Holdings, once threads that have ended are gone: `join` returns a little
+/// before the system has forgotten them.
+fn settled(wanted: Option<Holdings>) -> Option<Holdings> {
+    let mut now = Holdings::now()?;
+    for _ in 0..200 {
+        match wanted {
+            Some(wanted) if now.threads == wanted.threads => break,
+            None => break,
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+        now = Holdings::now()?;
+    }
+    Some(now)
+}
+
+/// The output.
+struct Table {
+    format: Format,
+    rows: Vec<Value>,
+}
+
+const COLUMNS: [&str; 22] = [
+    "ranks",
+    "load",
+    "load_group",
+    "seconds",
+    "teams",
+    "runs",
+    "operations",
+    "operations_per_s",
+    "faults",
+    "failed_runs",
+    "slow_runs",
+    "slowest_share",
+    "slowest_ms",
+    "slowest_twin_ms",
+    "slowest_seed",
+    "heap_first",
+    "heap_last",
+    "rss_kib_first",
+    "rss_kib_last",
+    "descriptors",
+    "threads",
+    "seed",
+];
+
+impl Table {
+    fn head(&self) -> String {
+        match self.format {
+            Format::Text => String::new(),
+            Format::Tsv => COLUMNS.join("\t") + "\n",
+            Format::Json => String::new(),
+        }
+    }
+
+    fn row(&mut self, row: Row) -> String {
+        let seconds = row.time.as_secs_f64();
+        let per_second = row.operations as f64 / seconds.max(1e-9);
+        let ms = |time: Duration| (time.as_secs_f64() * 1e5).round() / 100.0;
+        let slowest = |value: &dyn Fn(Slowest) -> Value| row.slowest.map_or(Value::Null, value);
+        let object = json!({
+            "ranks": row.plan.ranks,
+            "load": row.plan.busy,
+            "load_group": (row.plan.busy > 0).then(|| row.plan.group.name()),
+            "seconds": (seconds * 10.0).round() / 10.0,
+            "teams": row.teams,
+            "runs": row.runs,
+            "operations": row.operations,
+            "operations_per_s": per_second.round() as u64,
+            "faults": row.faults,
+            "failed_runs": row.failed,
+            "slow_runs": row.again,
+            "slowest_share": slowest(&|s| json!((s.pace.share() * 1e3).round() / 1e3)),
+            "slowest_ms": slowest(&|s| json!(ms(s.pace.run))),
+            "slowest_twin_ms": slowest(&|s| json!(ms(s.pace.twin))),
+            "slowest_seed": slowest(&|s| json!(s.seed)),
+            "heap_first": row.memory.heap_first,
+            "heap_last": row.memory.heap_last,
+            "rss_kib_first": row.memory.rss_first,
+            "rss_kib_last": row.memory.rss_last,
+            "descriptors": row.holdings.map(|h| h.descriptors),
+            "threads": row.holdings.map(|h| h.threads),
+            "seed": row.plan.seed,
+        });
+        let cell = |name: &str| match &object[name] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        let text = match self.format {
+            Format::Text => {
+                let mut text = format!(
+                    "{}: {} operations in {} runs of {} teams, {} s: {} operations/s; \
+                     {} runs were to fail, {} did, all others right",
+                    row.plan.what(),
+                    row.operations,
+                    row.runs,
+                    row.teams,
+                    cell("seconds"),
+                    cell("operations_per_s"),
+                    row.faults,
+                    row.failed
+                );
+                let mut pair = |what: &str, first: Option<u64>, last: Option<u64>| {
+                    if let (Some(first), Some(last)) = (first, last) {
+                        let _: Result<_, _> =
+                            write!(text, "; {what}, at first {first}, at last {last}");
+                    }
+                };
+                let memory = &row.memory;
+                let bytes = |n: Option<usize>| n.map(|n| n as u64);
+                pair("bytes allocated", bytes(memory.heap_first), bytes(memory.heap_last));
+                pair("KiB in use", memory.rss_first, memory.rss_last);
+                if let Some(Slowest { pace, seed }) = row.slowest {
+                    let command = row.plan.command(seed);
+                    let _: Result<_, _> = write!(
+                        text,
+                        "; slowest run: {pace}, {} runs were made again; it was: {command}",
+                        row.again
+                    );
+                }
+                text + &format!("; seed {}\n", row.plan.seed)
+            }
+            Format::Tsv => COLUMNS.map(cell).join("\t") + "\n",
+            Format::Json => String::new(),
+        };
+        self.rows.push(object);
+        text
+    }
+
+    fn foot(&self) -> String {
+        match self.format {
+            Format::Json => format!("{:#}\n", json!({ "rows": self.rows })),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A line on the standard error.
+fn say(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {}", one_line(what));
+}
+
+fn parse_ranks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(ranks) if (1..=MAX_RANKS).contains(&ranks) => Ok(ranks),
+        _ => Err(format!("'{text}' is no number of ranks; a team has 1 to {MAX_RANKS}")),
+    }
+}
+
+fn parse_load(text: &str) -> Result<usize, String> {
+    let busy = text.parse().ok().filter(|n| *n <= MOST_BUSY);
+    busy.ok_or_else(|| format!("'{text}' is no number of busy processes; 0 to {MOST_BUSY} are"))
+}
+
+fn parse_seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|s| (1..=1_000_000).contains(s));
+    seconds.ok_or_else(|| format!("'{text}' is no time; accepted are 1 to 1000000 whole seconds"))
+}
+
+fn parse_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}

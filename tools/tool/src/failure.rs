@@ -1,0 +1,80 @@
+//! Why a command did not end with exit code 0.
+
+use std::fmt;
+use std::io;
+
+/// What ended a command, and so its exit code.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments are wrong: what was wrong, and what is accepted. Exit 2.
+    Usage(String),
+    /// The run failed. Exit 1.
+    Run(String),
+    /// A check failed; the output says so already. Exit 1.
+    Checks(String),
+    /// Ctrl-C; what there was has been printed. Exit 130, as shells expect.
+    Interrupted,
+    /// The reader of the standard output has gone (`| head`). It has what it
+    /// wanted, so this is no failure: exit 0.
+    Closed,
+}
+
+impl Failure {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::Run(_) | Failure::Checks(_) => 1,
+            Failure::Interrupted => 130,
+            Failure::Closed => 0,
+        }
+    }
+
+    /// Wrong arguments, because of something that can say what is wrong.
+    pub fn usage(what: impl fmt::Display) -> Self {
+        Failure::Usage(what.to_string())
+    }
+
+    /// A failed run, because of something that can say what is wrong.
+    pub fn run(what: impl fmt::Display) -> Self {
+        Failure::Run(what.to_string())
+    }
+
+    /// What goes to the standard error, on one line; nothing where nothing
+    /// needs to be said.
+    pub fn line(&self) -> Option<String> {
+        match self {
+            Failure::Usage(what) | Failure::Run(what) | Failure::Checks(what) => {
+                Some(one_line(what))
+            }
+            Failure::Interrupted => Some("interrupted".to_string()),
+            Failure::Closed => None,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// An error of writing the output.
+    fn from(e: io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::Run(format!("the output cannot be written: {e}")),
+        }
+    }
+}
+
+impl From<phalanx::Error> for Failure {
+    fn from(e: phalanx::Error) -> Self {
+        match e {
+            phalanx::Error::Ranks { .. }
+            | phalanx::Error::Placement(_)
+            | phalanx::Error::Profile(_) => Failure::usage(e),
+            other => Failure::run(other),
+        }
+    }
+}
+
+/// The lines of `text`, joined.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,100 @@
+//! The machine that a command is about: this one, or a described one.
+
+use crate::failure::{Failure, one_line};
+use phalanx::machine::{Machine, MachineError};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Where the machine comes from; without any of these: this machine.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+pub struct SourceArgs {
+    /// A machine in hwloc's synthetic syntax, such as "pack:2 l3:4 core:8 pu:2"
+    #[arg(long, value_name = "STRING", help_heading = "Source [default: this machine]")]
+    synthetic: Option<String>,
+    /// A machine from a file that hwloc 2 wrote (lstopo FILE.xml)
+    #[arg(long, value_name = "FILE", help_heading = "Source [default: this machine]")]
+    xml: Option<PathBuf>,
+    /// A machine from a saved tree: a directory with sys/devices/system/cpu in it
+    #[arg(long, value_name = "DIR", help_heading = "Source [default: this machine]")]
+    sysfs: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    /// Whether one was named.
+    pub fn is_named(&self) -> bool {
+        self.synthetic.is_some() || self.xml.is_some() || self.sysfs.is_some()
+    }
+
+    /// Reads the machine. What was asked for is read or is an error: this machine never stands in for it.
+    pub fn read(&self) -> Result<Machine, Failure> {
+        match (&self.synthetic, &self.xml, &self.sysfs) {
+            (Some(text), _, _) => Machine::from_synthetic(text)
+                .map_err(|e| Failure::Usage(format!("{e}, in '{text}'"))),
+            (_, Some(file), _) => Machine::from_xml(file).map_err(|e| match e {
+                MachineError::Unreadable { .. } => Failure::usage(e),
+                other => Failure::Usage(format!("{}: {other}", file.display())),
+            }),
+            (_, _, Some(dir)) => Machine::from_sysfs(dir).map_err(|e| match e {
+                MachineError::Unreadable { .. } => Failure::usage(e),
+                other => Failure::Usage(format!("{}: {other}", dir.display())),
+            }),
+            (None, None, None) => Machine::this().map_err(Failure::run),
+        }
+    }
+}
+
+/// "64 cores, 128 PUs (64 of them allowed), from synthetic pack:2 ..", on one line.
+pub fn summary(machine: &Machine) -> String {
+    let (all, allowed) = (machine.pu_count(), machine.allowed_pus().len());
+    let allowed = match all == allowed {
+        true => String::new(),
+        false => format!(" ({allowed} of them allowed)"),
+    };
+    let cores = count(machine.cores().len(), "core");
+    one_line(&format!("{cores}, {}{allowed}, from {}", count(all, "PU"), machine.source()))
+}
+
+/// The source of each kind of fact.
+pub(crate) fn source(machine: &Machine) -> Value {
+    let source = machine.source();
+    json!({
+        "cores": source.cores,
+        "memory": source.memory,
+        "kinds": source.kinds,
+        "allowed": source.allowed,
+    })
+}
+
+/// "1 core", "2 cores".
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Ascending numbers as the system writes them: "0-3,8".
+pub fn list(numbers: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let run = |&(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_short() {
+        assert_eq!(list(&[]), "");
+        assert_eq!(list(&[3]), "3");
+        assert_eq!(list(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
+}
