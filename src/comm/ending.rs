@@ -2,7 +2,7 @@
 //! message was received, and that every rank has made every call.
 
 use super::Comm;
-use super::disagree;
+use super::diagnose::disagree;
 use crate::error::Error;
 use crate::fabric::{Call, Fabric, World};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -8,7 +8,7 @@
 
 use super::{Choice, Comm};
 use crate::element::Element;
-use crate::exec::board::tree;
+use crate::exec::board::ordered;
 use crate::exec::{Buffers, Call, Cut, Slices, flat};
 use crate::fabric::{Kind, Shape, Sig, Transport};
 use crate::op::{Operator, Sum};
@@ -150,7 +150,7 @@ impl Comm {
             flat::run(&mut self.port, &mut self.work, begun, call, work)
         } else {
             let call = call.on_bytes(self.rank(), self.size());
-            tree::run(&mut self.port, &mut self.work, begun, &call, work)
+            ordered::run(&mut self.port, &mut self.work, begun, &call, work)
         };
         match result {
             Ok(r) => Some(r),

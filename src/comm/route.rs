@@ -21,7 +21,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
-use crate::sync::Arc;
+use crate::sync::{Arc, this_thread};
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
 use crate::tuning::{Decision, LevelModel, Rates, best_segments, cheapest};
@@ -99,6 +99,52 @@ impl Comm {
         if let Err(stop) = result {
             self.stop(stop);
         }
+    }
+
+    /// Starts a collective call. If that is refused while a panic unwinds (see
+    /// `quit`), it returns false, and the call must not go on.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn enter(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) -> bool {
+        if !self.is_good_here() && !self.refuse(sig, at, Some(params)) {
+            return false;
+        }
+        self.port.enter(sig, at, params);
+        true
+    }
+
+    /// [`enter`](Comm::enter), but for the record: the call is to
+    /// [`note`](Port::note) itself. None as false there.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn begin(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Params,
+    ) -> Option<Begun> {
+        if !self.is_good_here() && !self.refuse(sig, at, Some(params)) {
+            return None;
+        }
+        Some(self.port.begin(sig, at, params))
+    }
+
+    /// Whether the communicator may be used, here and now. Returns false only
+    /// while a panic unwinds.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
+        self.is_good_here() || self.refuse(sig, at, None)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_good_here(&self) -> bool {
+        self.thread == this_thread() && self.port.is_open()
     }
 
     /// The route of a call of a few bytes, if it has one of its own.

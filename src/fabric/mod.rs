@@ -35,7 +35,6 @@ pub(crate) use world::{World, discard};
 #[cfg(loom)]
 pub(crate) use {
     counts::OwnCounts,
-    record::Records,
+    record::{Line, Records, ticket},
     words::{PERHAPS, Phase, Seat},
-    world::{Line, ticket},
 };

@@ -1,18 +1,66 @@
-//! The latest calls of every rank, for error messages.
+//! What a rank tells the others of itself: whether it is in the run ([`Line`]); and its
+//! latest calls, for error messages ([`Records`]).
 //!
-//! Each rank writes its own ring, a few plain stores per call; others read it
+//! Of its calls each rank writes its own ring, a few plain stores per call; others read it
 //! only when something has gone wrong. A reader may see a record while it is
 //! overwritten; it then finds no match, or at worst names a neighbouring call.
-//! Nothing is synchronised by these words, so loom does not model them.
+//! Nothing is synchronised by records, so loom does not model them.
 
 use super::shape::Shape;
 use super::sig::{Check, Params, Sig, Transport};
+use super::thread::Thread;
 use crate::error::CallSite;
+use crate::sync;
 use crate::sync::diagnostic::{
-    AtomicPtr, AtomicU64, Mutex,
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::panic::Location;
+
+/// One rank's words. Written by that rank only; looked at by others only when
+/// they have waited for a while.
+pub(crate) struct Line {
+    /// [`ticket`] of the run that the rank is in. One more once that is over for it:
+    /// the rank has left, or a rank has poisoned the run. Never less than before.
+    pub(super) present: sync::AtomicU64,
+    /// Whether the rank is preparing a call's plan. For reports.
+    pub(super) preparing: AtomicBool,
+    /// Calls under way, on any communicator of the rank, in which user code (a
+    /// view, an operator) may be running. Looked at by the rank only.
+    pub(super) depth: AtomicUsize,
+    /// The number of the latest run that the rank has left for good.
+    pub(super) left: sync::AtomicU64,
+    /// The thread that is the rank in the current run; null if none is yet, or any more.
+    pub(super) thread: sync::AtomicPtr<Thread>,
+}
+
+/// What a rank's `present` is in run `run`, as long as nobody has failed.
+pub(crate) const fn ticket(run: u64) -> u64 {
+    run << 1
+}
+
+impl Line {
+    /// The [`ticket`] of the run that the rank is in, or another number.
+    #[inline(always)]
+    pub(crate) fn present(&self) -> u64 {
+        // Relaxed: whoever finds another number looks for the reason, and
+        // finds it, or takes the number back (`World::reopen`) and looks again.
+        self.present.load(sync::Ordering::Relaxed)
+    }
+
+    /// The rank begins a call in which user code may run.
+    #[inline(always)]
+    pub(crate) fn go_in(&self) {
+        // Relaxed, and no RMW: only the rank itself uses the word.
+        self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// The rank ends such a call.
+    #[inline(always)]
+    pub(crate) fn come_out(&self) {
+        self.depth.store(self.depth.load(Relaxed) - 1, Relaxed);
+    }
+}
 
 /// Calls kept per rank.
 const KEPT: usize = 16;

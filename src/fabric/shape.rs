@@ -16,14 +16,14 @@ use std::fmt;
 pub(crate) struct Shape(pub(crate) u64);
 
 const HASH: u64 = (1 << 62) - 1;
-const NUMBERS_AT: u32 = 57;
-const NUMBER: u64 = 0x1f;
+pub(super) const NUMBERS_AT: u32 = 57;
+pub(super) const NUMBER: u64 = 0x1f;
 /// By tag, 1 or 2: extents that fit, and bits of each; ranks are at most 2^10.
 const PACKED: [(usize, u32); 2] = [(5, 11), (11, 5)];
 
 /// A permutation of the words in which every bit depends on every other
 /// (the finaliser of splitmix64; Steele, Lea, Flood 2014).
-const fn mix(mut x: u64) -> u64 {
+pub(super) const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
@@ -55,17 +55,6 @@ impl Shape {
 
     pub(crate) fn is_of_counts(self) -> bool {
         self.0 >> 62 == 3
-    }
-
-    /// 17 bits of it for a message's fingerprint; 0 for no shape. The low 5 bits of
-    /// counts are those of their number, as they are.
-    #[inline(always)]
-    pub(crate) const fn digest(self) -> u64 {
-        match self.0 >> 62 {
-            0 if self.0 == 0 => 0,
-            3 => mix(self.0) & 0x1ffe0 | self.0 >> NUMBERS_AT & NUMBER,
-            _ => mix(self.0) & 0x1ffff,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fingerprints: what a message says about the call that it belongs to.
 
-use super::shape::Shape;
+use super::shape::{NUMBER, NUMBERS_AT, Shape, mix};
 use std::any::TypeId;
 use typeid::ConstTypeId;
 
@@ -224,6 +224,19 @@ impl Params {
 pub(crate) struct Check(pub(crate) u64);
 
 const COMPARED: u64 = (1 << 56) - 1;
+
+impl Shape {
+    /// 17 bits of it for a message's fingerprint; 0 for no shape. The low 5 bits of
+    /// counts are those of their number, as they are.
+    #[inline(always)]
+    pub(crate) const fn digest(self) -> u64 {
+        match self.0 >> 62 {
+            0 if self.0 == 0 => 0,
+            3 => mix(self.0) & 0x1ffe0 | self.0 >> NUMBERS_AT & NUMBER,
+            _ => mix(self.0) & 0x1ffff,
+        }
+    }
+}
 
 impl Check {
     pub(crate) const NO_PARAMETER: usize = 2047;

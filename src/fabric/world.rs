@@ -2,7 +2,7 @@
 //! waits for whom. See `README.md` for the protocols.
 
 use super::cause::Cause;
-use super::record::Records;
+use super::record::{Line, Records, ticket};
 use super::thread::{Seen, Thread};
 use crate::error::{Doing, Error, Standing, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
@@ -11,51 +11,6 @@ use crate::wait::{Cores, is_crowded_by};
 use crossbeam_utils::CachePadded;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
-
-/// One rank's words. Written by that rank only; looked at by others only when
-/// they have waited for a while.
-pub(crate) struct Line {
-    /// [`ticket`] of the run that the rank is in. One more once that is over for it:
-    /// the rank has left, or a rank has poisoned the run. Never less than before.
-    present: AtomicU64,
-    /// Whether the rank is preparing a call's plan. For reports.
-    preparing: AtomicBool,
-    /// Calls under way, on any communicator of the rank, in which user code (a
-    /// view, an operator) may be running. Looked at by the rank only.
-    depth: AtomicUsize,
-    /// The number of the latest run that the rank has left for good.
-    left: AtomicU64,
-    /// The thread that is the rank in the current run; null if none is yet, or any more.
-    thread: AtomicPtr<Thread>,
-}
-
-/// What a rank's `present` is in run `run`, as long as nobody has failed.
-pub(crate) const fn ticket(run: u64) -> u64 {
-    run << 1
-}
-
-impl Line {
-    /// The [`ticket`] of the run that the rank is in, or another number.
-    #[inline(always)]
-    pub(crate) fn present(&self) -> u64 {
-        // Relaxed: whoever finds another number looks for the reason, and
-        // finds it, or takes the number back (`World::reopen`) and looks again.
-        self.present.load(Ordering::Relaxed)
-    }
-
-    /// The rank begins a call in which user code may run.
-    #[inline(always)]
-    pub(crate) fn go_in(&self) {
-        // Relaxed, and no RMW: only the rank itself uses the word.
-        self.depth.store(self.depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    /// The rank ends such a call.
-    #[inline(always)]
-    pub(crate) fn come_out(&self) {
-        self.depth.store(self.depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-    }
-}
 
 /// Drops a cause that nobody wants, or anything else that may hold a panic's
 /// payload, whose own `Drop` may panic.

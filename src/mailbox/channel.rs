@@ -38,6 +38,43 @@ pub(crate) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
 /// Bytes that go to a slot, behind their length or in its second line.
 pub(crate) const LONG: usize = INLINE - size_of::<usize>();
 
+/// Payload bytes of a slot's second line.
+const SECOND: usize = INLINE - FIRST;
+
+/// Where in a body a payload of up to [`LONG`] bytes begins. What does not fit the
+/// first line has the second one for itself, if that will do: the first is then
+/// written at one go, together with its word, while the peer looks at it.
+#[inline(always)]
+pub(crate) const fn offset(bytes: usize) -> usize {
+    if bytes <= FIRST {
+        0
+    } else if bytes <= SECOND {
+        FIRST
+    } else {
+        size_of::<usize>()
+    }
+}
+
+/// Writes a payload of `bytes` bytes, up to [`LONG`], and before it the number of
+/// elements, `len`, where the header does not say it.
+///
+/// # Safety
+/// `body` is a slot's; a payload with its length has more than 60 bytes.
+#[inline(always)]
+pub(crate) unsafe fn pack(
+    body: *mut u8,
+    len: Option<usize>,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+) {
+    fill(body.wrapping_add(offset(bytes)));
+    if let Some(len) = len {
+        // SAFETY: room for a word, aligned for it, which no payload of more than `Kind::BRIEF` bytes
+        // begins at.
+        unsafe { body.cast::<usize>().write(len) };
+    }
+}
+
 /// Slots of a channel. Two would do for an exchange, in which the answer
 /// carries the acknowledgement; with four a one-way stream flows (57 -> 35 ns
 /// a message between near cores).

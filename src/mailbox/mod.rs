@@ -20,7 +20,7 @@ pub(crate) use channel::Slot;
 pub(crate) use channel::channel_after;
 #[cfg(loom)]
 pub(crate) use channel::channels;
-pub(crate) use channel::{Channel, End, FIRST, Header, INLINE, LONG, Link};
+pub(crate) use channel::{Channel, End, FIRST, Header, INLINE, LONG, Link, offset, pack};
 pub(crate) use gate::Gate;
 pub(crate) use shelf::{EAGER, Place, Shelf};
 

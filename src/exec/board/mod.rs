@@ -28,7 +28,7 @@
 
 mod combine;
 mod moves;
-pub(crate) mod tree;
+pub(crate) mod ordered;
 
 use super::call::{Call, Cut, Memory};
 use super::kernel::stream;

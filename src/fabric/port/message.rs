@@ -1,13 +1,13 @@
 //! Messages between two ranks, by their channels.
 
 use super::super::sig::{Check, Kind};
-use super::payload::{Own, Shelved, Words, offset, pack};
+use super::payload::Words;
 use super::waiting::For;
-use super::{Port, Stop};
+use super::{Own, Port, Shelved, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::mailbox::Header;
-use crate::mailbox::{FIRST, LONG};
+use crate::mailbox::{FIRST, LONG, offset, pack};
 
 impl Port {
     /// Whether a message to `peer` can be posted without waiting, as far as is known.
@@ -42,7 +42,8 @@ impl Port {
         let kind = Kind::copied(bytes);
         if bytes <= LONG {
             // SAFETY: the body of a slot.
-            let fill = |body| unsafe { pack(body, len, bytes, fill) };
+            let fill =
+                |body| unsafe { pack(body, (bytes > Kind::BRIEF).then_some(len), bytes, fill) };
             return self.post(peer, kind, fill).map(drop);
         }
         self.await_room(peer)?;

@@ -3,12 +3,11 @@
 //! one thread at a time (`&mut`), and in a team's run only by the rank's own.
 
 use super::counts::OwnCounts;
-use super::record::{Call, Records};
+use super::record::{Call, Line, Records, ticket};
 use super::shape::Shape;
 use super::sig::{Check, Kind, Params, Sig};
 use super::words::{Fabric, PERHAPS, Phase, Seat};
-use super::world::{Line, ticket};
-use crate::mailbox::{Board, Channel, End, Gate, Header, Link, Shelf};
+use crate::mailbox::{Board, Channel, End, Gate, Header, LONG, Link, Place, Shelf, offset};
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::wait::{Wait, has_woken_neighbour};
@@ -420,6 +419,61 @@ impl Port {
     #[inline(always)]
     fn header(&self, kind: Kind) -> Header {
         Header { sig: std::ptr::from_ref(self.sig).cast(), check: self.check.with(kind).0 }
+    }
+}
+
+/// What is in a slot where the payload is not.
+#[repr(C)]
+struct Shelved {
+    len: usize,
+    place: *const Place,
+}
+
+/// What this rank expects of a message.
+struct Own {
+    header: Header,
+    sig: &'static Sig,
+    len: usize,
+}
+
+impl Own {
+    #[cold]
+    #[inline(never)]
+    fn mismatch(&self, peer: usize, got: Header, lens: Option<(usize, usize)>) -> Stop {
+        Stop::Mismatch { peer, expected: self.header, got, lens }
+    }
+
+    /// Gives `take` the payload of a message of `bytes` bytes if its header and
+    /// length agree.
+    ///
+    /// # Safety
+    /// If the header agrees, `post_copy` or `show_all` wrote the body, and does
+    /// not write it or its place again now.
+    #[inline(always)]
+    unsafe fn unpack<R>(
+        &self,
+        peer: usize,
+        bytes: usize,
+        got: Header,
+        body: *const u8,
+        take: impl FnOnce(*const u8) -> R,
+    ) -> Result<R, Stop> {
+        if !Check(self.header.check).agrees(Check(got.check)) || !self.sig.agrees(got.sig) {
+            return Err(self.mismatch(peer, got, None));
+        }
+        if bytes > Kind::BRIEF {
+            // SAFETY: what is longer begins with its length.
+            let len = unsafe { body.cast::<usize>().read() };
+            if len != self.len {
+                return Err(self.mismatch(peer, got, Some((self.len, len))));
+            }
+        }
+        if bytes <= LONG {
+            return Ok(take(body.wrapping_add(offset(bytes))));
+        }
+        // SAFETY: of the same length, so the sender has come to the same
+        // branch; shelves live as long as the fabric.
+        Ok(unsafe { (*body.cast::<Shelved>().read().place).read(take) })
     }
 }
 

@@ -1,12 +1,11 @@
 //! What all ranks of a communicator do together: gates and boards.
 
 use super::super::sig::{Check, Kind, Params};
-use super::payload::{Own, Shelved, pack};
 use super::waiting::For;
-use super::{Peer, Phase, Port, Stop, has_woken_neighbour};
+use super::{Own, Peer, Phase, Port, Shelved, Stop, has_woken_neighbour};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
-use crate::mailbox::{FIRST, LONG};
+use crate::mailbox::{FIRST, LONG, pack};
 use crate::mailbox::{Header, Notice};
 
 impl Port {
@@ -28,7 +27,9 @@ impl Port {
         // is kept by the fabric.
         unsafe {
             if bytes <= LONG {
-                gate.show(*episode, header, |body| pack(body, len, bytes, fill));
+                gate.show(*episode, header, |body| {
+                    pack(body, (bytes > Kind::BRIEF).then_some(len), bytes, fill)
+                });
             } else {
                 let shelf = *shelf.get_or_insert_with(|| fabric.new_shelf());
                 let place = gate.place(shelf.as_ref(), *episode, fill);

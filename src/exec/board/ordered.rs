@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// A rank's own memory in a call: room for the peers' addresses, and [`scratch`] bytes
 /// aligned for the kernel's elements.
-struct Own<'a> {
+struct Desk<'a> {
     all: &'a mut Vec<*mut u8>,
     slots: *mut u8,
 }
@@ -44,7 +44,7 @@ pub(crate) fn run<R>(
     let &Memory { ref kernel, input, output, .. } = call.memory();
     let (rank, p) = (port.rank(), port.size());
     let slots = work.scratch.reserve(scratch(kernel, p), kernel.align());
-    let own = Own { all: &mut work.addresses, slots };
+    let own = Desk { all: &mut work.addresses, slots };
     let (parts, len) = match call.cut() {
         Cut::Vector(n) => (Parts::Equal(0), n),
         Cut::Equal(m) => (Parts::Equal(m), m * p),
@@ -78,13 +78,13 @@ unsafe fn all_reduce<R>(
     buf: *mut u8,
     len: usize,
     kernel: &Kernel<'_>,
-    own: Own<'_>,
+    own: Desk<'_>,
     meanwhile: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let (rank, p, size) = (port.rank(), port.size(), kernel.size());
-    let Own { all, slots } = own;
+    let Desk { all, slots } = own;
     port.show(buf, buf, len);
     let result = meanwhile();
     addresses(port, buf, len, all)?;
@@ -134,13 +134,13 @@ unsafe fn reduce<R>(
     len: usize,
     to: To,
     kernel: &Kernel<'_>,
-    own: Own<'_>,
+    own: Desk<'_>,
     meanwhile: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let size = kernel.size();
-    let Own { all, slots } = own;
+    let Desk { all, slots } = own;
     let input = input.cast_mut();
     port.show(input, input, len);
     let result = meanwhile();

@@ -1,0 +1,321 @@
+//! Why a call failed: the cause is found, put into words, and thrown to the end of the run.
+
+use super::Comm;
+use crate::error::{CallSite, Error, Quit, Waiting};
+use crate::fabric::{Call, Check, Params, Seen, Sig, Stop, Thread, World, disagreement, in_words};
+use crate::schedule::Algorithm;
+use crate::sync::{Instant, panicking, resume_unwind, this_thread};
+use std::fmt;
+use std::panic::Location;
+use std::time::Duration;
+
+impl Comm {
+    /// Why the communicator cannot be used, or that it can. A call that would have been
+    /// the first to hear that the run has failed goes on record all the same (`params`):
+    /// the ranks' votes are counted when all have ended.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        params: Option<Params>,
+    ) -> bool {
+        const OVER: &str = "the run that it belongs to is over";
+        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
+        let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+        if run != world.run() {
+            self.throw(OVER, sig, at);
+        }
+        if self.thread == 0 {
+            self.settle_here();
+        }
+        if self.thread != this_thread() {
+            let what =
+                "it belongs to the thread that used it first (a team's: to its rank's thread)";
+            self.throw(what, sig, at);
+        }
+        if self.roster.is_some() && !Thread::here().is_in(world, run) {
+            self.throw(OVER, sig, at);
+        }
+        if self.port.is_dead() || self.port.has_left_run() {
+            if self.roster.is_none() && !world.is_poisoned(run) {
+                self.throw("the thread that used it first has ended", sig, at);
+            }
+            self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
+            return false;
+        }
+        loop {
+            if world.is_poisoned(run) {
+                // For the rank's other communicators, if this has opened them.
+                world.shut(member, run);
+                if let Some(params) = params {
+                    self.port.enter(sig, at, params);
+                }
+                self.stop(Stop::Poisoned);
+                return false;
+            }
+            if let Some(outer) = world.outer_over(member) {
+                self.stop(Stop::Outer(outer));
+                return false;
+            }
+            if self.is_good_here() {
+                return true;
+            }
+            // A failure elsewhere, which is none of this run's.
+            world.reopen(member, run);
+        }
+    }
+
+    /// Ends the run because of an argument of this rank's.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wrong(
+        &mut self,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+        len: usize,
+        what: String,
+    ) {
+        if !self.admit(sig, at) {
+            return;
+        }
+        let site = CallSite { call: sig.words(len, None), at };
+        let member = self.port.fabric().member(self.port.rank());
+        let rank = if self.is_wide() { self.rank() } else { member };
+        self.end_run(Error::Argument { rank, site, what }, None);
+    }
+
+    /// Ends the run after a wait that ended badly.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn stop(&mut self, stop: Stop) {
+        let fabric = self.port.fabric();
+        let me = fabric.member(self.port.rank());
+        if let Stop::Mismatch { peer, got, .. } = stop {
+            // The peer may have sent its word just now; its record follows without its
+            // waiting for anything.
+            let start = Instant::now();
+            while !self.port.is_on_record(peer, got) && start.elapsed() < RECORD_COMES {
+                crate::sync::yield_now();
+            }
+        }
+        if let Stop::Outer(of) = stop {
+            return self.go_out(of);
+        }
+        // What this rank has met may be the consequence of something else.
+        let first = match stop {
+            Stop::Poisoned => None,
+            _ => disagree(fabric.world(), fabric.id(), me),
+        };
+        let comm = fabric.id();
+        match first.or_else(|| self.explain(stop)) {
+            Some(error) => self.end_run(error, Some(comm)),
+            None => {
+                self.end_job(None);
+                self.port.quiesce();
+                let cause = self.port.fabric().world().cause(self.port.run());
+                self.quit(&cause.unwrap_or_else(|| Error::Dead.to_string()));
+            }
+        }
+    }
+
+    /// Leaves a wait because another run that the thread is in, `of`, has ended.
+    pub(super) fn go_out(&mut self, of: (u64, u64)) {
+        let what = "another run that its thread is in has ended with an error";
+        let text = Error::Stale { what }.to_string();
+        self.end_job(Some(&text));
+        let fabric = self.port.fabric();
+        let member = fabric.member(self.port.rank());
+        drop(fabric.world().poison(self.port.run(), member, Some(Error::Stale { what })));
+        self.port.quiesce();
+        if !std::thread::panicking() {
+            std::panic::resume_unwind(Box::new(Quit { of, error: None, text }));
+        }
+    }
+
+    /// Records the cause, makes this rank's memory safe, and unwinds. `comm`: the
+    /// ranks of that communicator disagree.
+    pub(super) fn end_run(&mut self, error: Error, comm: Option<u64>) {
+        let message = error.to_string();
+        self.end_job(Some(&message));
+        let world = self.port.fabric().world();
+        let me = self.port.fabric().member(self.port.rank());
+        let late = world.poison(self.port.run(), me, Some(error));
+        if let (None, Some(comm)) = (late, comm) {
+            world.suspect(self.port.run(), me, comm);
+        }
+        self.port.quiesce();
+        self.quit(&message);
+    }
+
+    /// Unwinds because the communicator does not belong here.
+    pub(super) fn throw(
+        &self,
+        what: &'static str,
+        sig: &'static Sig,
+        at: &'static Location<'static>,
+    ) {
+        self.throw_text(what, &format!("{} at {at}: {}", sig.call, Error::Stale { what }));
+    }
+
+    /// The same with a text of its own.
+    #[cold]
+    pub(super) fn throw_text(&self, what: &'static str, text: &str) {
+        if panicking() {
+            return;
+        }
+        let here = Thread::here();
+        let (fabric, run) = (self.port.fabric(), self.port.run());
+        let world = fabric.world();
+        if self.roster.is_some() || here.catches(world, run) {
+            self.end_job(Some(text));
+            // The run that it belongs to must not end well without this call. (If
+            // it is over, this does nothing.)
+            let member = fabric.member(self.port.rank());
+            drop(world.poison(run, member, Some(Error::Stale { what })));
+            if here.is_in_a_run() || here.catches(world, run) {
+                let (of, error) = ((world.id(), run), Some(Error::Stale { what }));
+                resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
+            }
+        }
+        // No rank's thread: nobody catches a silent exit.
+        panic!("{text}");
+    }
+
+    /// Ends the run because this communicator stands where a `what` has borrowed another.
+    /// Returns (false) only while a panic unwinds.
+    #[cold]
+    pub(super) fn is_swapped(&self, what: &str) -> bool {
+        const WHAT: &str = "it was put in the place of another that is borrowed";
+        let error = Error::Stale { what: WHAT };
+        self.throw_text(WHAT, &format!("{error} (by a {what})"));
+        false
+    }
+
+    /// Leaves the closure. In a `Drop` that runs while a panic unwinds there
+    /// is nowhere to go (a second panic would abort), so the call returns,
+    /// having done nothing.
+    pub(super) fn quit(&self, message: &dyn fmt::Display) {
+        if panicking() {
+            return;
+        }
+        let (world, run) = (self.port.fabric().world(), self.port.run());
+        if Thread::here().catches(world, run) {
+            let (of, text) = ((world.id(), run), message.to_string());
+            resume_unwind(Box::new(Quit { of, error: None, text }));
+        }
+        panic!("{message}");
+    }
+
+    /// The error that a stop stands for; none if another rank has one.
+    pub(super) fn explain(&self, stop: Stop) -> Option<Error> {
+        let fabric = self.port.fabric();
+        let world = fabric.world();
+        let me = fabric.member(self.port.rank());
+        let site = |call: Call| call.site();
+        let latest = |rank: usize| world.records(rank).latest();
+        // The latest call may be one in another communicator, by an operator.
+        let here = || self.port.record().or_else(|| latest(me));
+        Some(match stop {
+            Stop::Poisoned | Stop::Outer(_) => return None,
+            Stop::Left { peer } => {
+                let peer = fabric.member(peer);
+                let last = world.records(peer).latest_of_run(|_| true).map(site);
+                Error::Left { rank: me, site: here().map(site), peer, last }
+            }
+            Stop::Mismatch { peer, expected, got, lens } => {
+                let peer = fabric.member(peer);
+                let differs = self.port.call().difference(got.sig);
+                let (expected, got) = (Check(expected.check), Check(got.check));
+                let there = world.records(peer).find(fabric.id(), got.record());
+                let there = there.or_else(|| latest(peer));
+                let here = here()?;
+                let calls = there.filter(|_| expected.is_same_call(got));
+                let calls = calls.map(|there| (here.len, there.len));
+                let what = match (differs, calls, lens) {
+                    (Some(differs), ..) => differs,
+                    (None, Some((mine, theirs)), _) if mine != theirs && !here.own_len => {
+                        format!("length: expected {mine}, got {theirs}")
+                    }
+                    (None, _, Some((here, there))) => {
+                        format!("message length: expected {here}, got {there}")
+                    }
+                    _ => expected.difference(got, algorithm_name),
+                };
+                Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
+            }
+            Stop::Differs { peer, what } => {
+                let peer = fabric.member(peer);
+                let there = latest(peer).map(site);
+                Error::Mismatch { rank: me, here: site(latest(me)?), peer, there, what }
+            }
+            Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
+                Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
+            }
+            Stop::Circle(circle) => {
+                let here = latest(me)?;
+                if let Some(error) =
+                    circle.iter().find_map(|it| disagree(world, latest(it.rank)?.comm, me))
+                {
+                    return Some(error);
+                }
+                let odd = circle.iter().map(|it| it.rank).find(|&rank| {
+                    rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
+                });
+                match odd.and_then(|peer| Some((peer, latest(peer)?))) {
+                    Some((peer, there)) => {
+                        let words = in_words(world, (me, &here), (peer, &there), algorithm_name);
+                        let words = words.unwrap_or_else(|| "two communicators".to_string());
+                        let what = format!("{words}; they wait for each other");
+                        let (here, there) = (site(here), Some(site(there)));
+                        Error::Mismatch { rank: me, here, peer, there, what }
+                    }
+                    None => Error::Deadlock {
+                        circle: circle
+                            .into_iter()
+                            .map(|Seen { rank, peer, .. }| Waiting {
+                                rank,
+                                peer,
+                                site: latest(rank).map(site),
+                            })
+                            .collect(),
+                    },
+                }
+            }
+        })
+    }
+}
+
+/// A wait of a circle through several teams, in the words of one of `world`.
+fn across(Seen { world: its, rank, peer, site }: Seen, world: &World) -> Waiting {
+    let elsewhere = |mut site: CallSite| {
+        if its != world.id() {
+            site.call += ", in another team";
+        }
+        site
+    };
+    Waiting { rank, peer, site: site.map(elsewhere) }
+}
+
+/// Whether two ranks' latest calls could be parts of one.
+fn alike(a: &Call, b: &Call) -> bool {
+    // Of two messages neither is wrong by itself: the circle is.
+    a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
+}
+
+fn algorithm_name(index: u16) -> String {
+    Algorithm::from_index(index).map_or("none".into(), |a| a.to_string())
+}
+
+/// How long a rank that has shown a word may take to put the call on record: a few
+/// instructions, but the system may give its core to somebody else in between.
+const RECORD_COMES: Duration = Duration::from_millis(100);
+
+/// The first collective call on communicator `comm` that its ranks do not agree
+/// about, as an error in the words of rank `me` if it is not the odd one.
+pub(super) fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
+    let (rank, here, peer, there) = disagreement(world, comm, me)?;
+    let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;
+    Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
+}
