@@ -266,7 +266,7 @@ fn row(p: usize, n: usize, other: bool, turns: usize, time: Duration, calls: &[&
             cell.push(ours(p, time, *call));
         }
         let (std, futex) = (Barrier::new(p), Futex::new(p));
-        found[calls.len()].push(threads(p, time, || drop(std.wait())));
+        found[calls.len()].push(threads(p, time, || _ = std.wait()));
         found[calls.len() + 1].push(threads(p, time, || futex.wait()));
     }
     drop(busy);

@@ -76,6 +76,18 @@ struct Modelled {
 /// Choices by the cost model that are kept.
 const KEPT: usize = 64;
 
+/// The algorithm that a short route carries out.
+#[inline(always)]
+fn short_algorithm(operation: Operation) -> Algorithm {
+    match operation {
+        Operation::Barrier => Algorithm::BAR_ANY,
+        Operation::AllReduce => Algorithm::AR_ANY,
+        Operation::Broadcast => Algorithm::BC_ANY,
+        Operation::AllGather => Algorithm::AG_ANY,
+        _ => Algorithm::SCAN_HCUBE,
+    }
+}
+
 impl Comm {
     /// Carries out a collective call, whose arguments are checked.
     #[inline(always)]
@@ -86,15 +98,26 @@ impl Comm {
         if self.order == Order::Fixed && call.operation().has_order() && !self.is_wide() {
             return self.carry_out_in_order(call);
         }
-        let Some((route, params)) = self.short_route(&call) else {
+        let Some(route) = self.short_route(&call) else {
             return self.carry_on(&call.on_bytes(self.rank(), self.size()));
         };
-        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
+        // The fingerprint is made in each arm, where most of it is known to the compiler.
+        let (sig, at, algorithm) = (call.sig(), call.at(), short_algorithm(call.operation()));
         let result = match route {
-            Short::Alone => alone::run_on_slices(port, work, begun, call),
-            Short::Gate => gate::run(port, work, begun, call),
-            Short::Eager => eager::run(port, work, begun, call),
+            Short::Alone => {
+                let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
+                alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
+            }
+            Short::Gate => {
+                let params = call.params(algorithm, Transport::Gates, Shape::NONE);
+                let Some(begun) = self.begin(sig, at, params) else { return };
+                gate::run(&mut self.port, &mut self.work, begun, call)
+            }
+            Short::Eager => {
+                let params = call.params(algorithm, Transport::Messages, Shape::NONE);
+                let Some(begun) = self.begin(sig, at, params) else { return };
+                eager::run(&mut self.port, &mut self.work, begun, call)
+            }
         };
         if let Err(stop) = result {
             self.stop(stop);
@@ -152,7 +175,7 @@ impl Comm {
     fn short_route<'a, T: Element, O: Operator<T>>(
         &mut self,
         call: &Call<'a, Slices<'a, T, O>>,
-    ) -> Option<(Short, Params)> {
+    ) -> Option<Short> {
         use Operation::*;
         let operation = call.operation();
         if !self.is_auto() && (operation != Barrier || !self.is_usual(&call.bare())) {
@@ -160,27 +183,26 @@ impl Comm {
         }
         // (A vector that many reduce is as good as reduced by one: no branch for it.)
         if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
-            return Some((Short::Alone, call.params_alone()));
+            return Some(Short::Alone);
         }
-        let (algorithm, limit) = match operation {
-            Barrier => (Algorithm::BAR_ANY, usize::MAX),
-            AllReduce => (Algorithm::AR_ANY, self.tuning.all_reduce_fused),
-            Broadcast => (Algorithm::BC_ANY, self.tuning.broadcast_fused),
-            AllGather if !call.is_varied() => (Algorithm::AG_ANY, self.tuning.all_gather_fused),
-            Scan | ExclusiveScan => (Algorithm::SCAN_HCUBE, self.tuning.scan_fused),
+        let limit = match operation {
+            Barrier => usize::MAX,
+            AllReduce => self.tuning.all_reduce_fused,
+            Broadcast => self.tuning.broadcast_fused,
+            AllGather if !call.is_varied() => self.tuning.all_gather_fused,
+            Scan | ExclusiveScan => self.tuning.scan_fused,
             _ => return None,
         };
         let bytes = call.input_bytes();
         if bytes > EAGER || bytes >= limit {
             return None;
         }
-        let (route, transport) = match operation {
-            Broadcast => (Short::Eager, Transport::Messages),
-            _ if self.port.is_gated() => (Short::Gate, Transport::Gates),
-            Barrier | AllReduce => (Short::Eager, Transport::Messages),
-            _ => return None,
-        };
-        Some((route, call.params(algorithm, transport, Shape::NONE)))
+        match operation {
+            Broadcast => Some(Short::Eager),
+            _ if self.port.is_gated() => Some(Short::Gate),
+            Barrier | AllReduce => Some(Short::Eager),
+            _ => None,
+        }
     }
 
     /// Whether what is chosen for a barrier comes to what the library would take

@@ -80,6 +80,7 @@ impl Shared {
         *self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()) = problem;
     }
 
+    #[inline(always)]
     pub(super) fn take_part(
         &self,
         thread: &Thread,

@@ -270,6 +270,7 @@ impl Port {
     }
 
     /// Takes part in run `run` from now on.
+    #[inline(always)]
     pub(crate) fn join_run(&mut self, run: u64) {
         self.fabric.world().join(self.fabric.member(self.rank), run);
         self.run = run;
