@@ -24,7 +24,7 @@ use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::sync::{Arc, this_thread};
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
-use crate::tuning::{Decision, LevelModel, Rates, best_segments, cheapest};
+use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
 use std::panic::Location;
 use std::sync::LazyLock;
 
@@ -51,8 +51,10 @@ struct Unbound {
 }
 
 /// What was chosen before.
-#[derive(Default)]
 pub(super) struct Decisions {
+    /// By operation: the bytes from which the library accesses the peers' memory directly,
+    /// and the algorithm that does so.
+    direct: [(usize, Algorithm); Operation::ALL.len()],
     /// By the cost model.
     modelled: Vec<(Modelled, Algorithm)>,
     /// By the model of the levels: operation, power of two of the bytes, kind of
@@ -76,6 +78,28 @@ struct Modelled {
 /// Choices by the cost model that are kept.
 const KEPT: usize = 64;
 
+impl Decisions {
+    pub(super) fn new(tuning: &Tuning, ranks: usize) -> Self {
+        let direct = Operation::ALL.map(|operation| {
+            let direct = tuning.fused_from(operation, ranks).zip(operation.usual().direct);
+            direct.unwrap_or((usize::MAX, operation.usual().messages.of(false)))
+        });
+        Decisions { direct, modelled: Vec::new(), by_levels: Vec::new(), levels: None }
+    }
+}
+
+/// The algorithm that a short route carries out.
+#[inline(always)]
+fn short_algorithm(operation: Operation) -> Algorithm {
+    match operation {
+        Operation::Barrier => Algorithm::BAR_ANY,
+        Operation::AllReduce => Algorithm::AR_ANY,
+        Operation::Broadcast => Algorithm::BC_ANY,
+        Operation::AllGather => Algorithm::AG_ANY,
+        _ => Algorithm::SCAN_HCUBE,
+    }
+}
+
 impl Comm {
     /// Carries out a collective call, whose arguments are checked.
     #[inline(always)]
@@ -86,15 +110,30 @@ impl Comm {
         if self.order == Order::Fixed && call.operation().has_order() && !self.is_wide() {
             return self.carry_out_in_order(call);
         }
-        let Some((route, params)) = self.short_route(&call) else {
-            return self.carry_on(&call.on_bytes(self.rank(), self.size()));
+        let Some(route) = self.short_route(&call) else {
+            let (rank, size) = match self.is_wide() {
+                true => (self.wide_rank(), self.wide_size()),
+                false => (self.port.rank(), self.port.size()),
+            };
+            return self.carry_on(&call.on_bytes(rank, size));
         };
-        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
+        // The fingerprint is made in each arm, where most of it is known to the compiler.
+        let (sig, at, algorithm) = (call.sig(), call.at(), short_algorithm(call.operation()));
         let result = match route {
-            Short::Alone => alone::run_on_slices(port, work, begun, call),
-            Short::Gate => gate::run(port, work, begun, call),
-            Short::Eager => eager::run(port, work, begun, call),
+            Short::Alone => {
+                let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
+                alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
+            }
+            Short::Gate => {
+                let params = call.params(algorithm, Transport::Gates, Shape::NONE);
+                let Some(begun) = self.begin(sig, at, params) else { return };
+                gate::run(&mut self.port, &mut self.work, begun, call)
+            }
+            Short::Eager => {
+                let params = call.params(algorithm, Transport::Messages, Shape::NONE);
+                let Some(begun) = self.begin(sig, at, params) else { return };
+                eager::run(&mut self.port, &mut self.work, begun, call)
+            }
         };
         if let Err(stop) = result {
             self.stop(stop);
@@ -147,12 +186,24 @@ impl Comm {
         self.thread == this_thread() && self.port.is_open()
     }
 
+    /// Whether the ranks are on several nodes.
+    #[inline(always)]
+    pub(super) fn is_wide(&self) -> bool {
+        self.forced && self.wide.is_some()
+    }
+
+    /// Whether the library chooses the algorithms, by its rules, on one node.
+    #[inline(always)]
+    pub(super) fn is_auto(&self) -> bool {
+        !self.forced
+    }
+
     /// The route of a call of a few bytes, if it has one of its own.
     #[inline(always)]
     fn short_route<'a, T: Element, O: Operator<T>>(
         &mut self,
         call: &Call<'a, Slices<'a, T, O>>,
-    ) -> Option<(Short, Params)> {
+    ) -> Option<Short> {
         use Operation::*;
         let operation = call.operation();
         if !self.is_auto() && (operation != Barrier || !self.is_usual(&call.bare())) {
@@ -160,27 +211,26 @@ impl Comm {
         }
         // (A vector that many reduce is as good as reduced by one: no branch for it.)
         if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
-            return Some((Short::Alone, call.params_alone()));
+            return Some(Short::Alone);
         }
-        let (algorithm, limit) = match operation {
-            Barrier => (Algorithm::BAR_ANY, usize::MAX),
-            AllReduce => (Algorithm::AR_ANY, self.tuning.all_reduce_fused),
-            Broadcast => (Algorithm::BC_ANY, self.tuning.broadcast_fused),
-            AllGather if !call.is_varied() => (Algorithm::AG_ANY, self.tuning.all_gather_fused),
-            Scan | ExclusiveScan => (Algorithm::SCAN_HCUBE, self.tuning.scan_fused),
+        let limit = match operation {
+            Barrier => usize::MAX,
+            AllReduce => self.tuning.all_reduce_fused,
+            Broadcast => self.tuning.broadcast_fused,
+            AllGather if !call.is_varied() => self.tuning.all_gather_fused,
+            Scan | ExclusiveScan => self.tuning.scan_fused,
             _ => return None,
         };
         let bytes = call.input_bytes();
         if bytes > EAGER || bytes >= limit {
             return None;
         }
-        let (route, transport) = match operation {
-            Broadcast => (Short::Eager, Transport::Messages),
-            _ if self.port.is_gated() => (Short::Gate, Transport::Gates),
-            Barrier | AllReduce => (Short::Eager, Transport::Messages),
-            _ => return None,
-        };
-        Some((route, call.params(algorithm, transport, Shape::NONE)))
+        match operation {
+            Broadcast => Some(Short::Eager),
+            _ if self.port.is_gated() => Some(Short::Gate),
+            Barrier | AllReduce => Some(Short::Eager),
+            _ => None,
+        }
     }
 
     /// Whether what is chosen for a barrier comes to what the library would take
@@ -231,6 +281,11 @@ impl Comm {
             {
                 return Some((Route::Plan, params));
             }
+            let (from, direct) = self.decisions.direct[call.operation() as usize];
+            if bytes >= from && !call.is_idle() {
+                let shape = self.shape(call.cut());
+                return Some((Route::Board, call.params(direct, Transport::Boards, shape)));
+            }
         }
         let algorithm = self.algorithm(&call.bare(), bytes);
         let shape = self.shape(call.cut());
@@ -271,6 +326,9 @@ impl Comm {
         if let Cut::Varied(counts) = cut {
             return self.shape_of(counts);
         }
+        if self.is_auto() {
+            return Shape::NONE;
+        }
         match self.dims() {
             Some(dims) => Shape::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
             None => match (&self.choice, &self.decisions.levels) {
@@ -305,7 +363,7 @@ impl Comm {
         params: Params,
     ) -> Option<Begun> {
         let begun = self.begin(sig, at, params)?;
-        if self.port.has_new_counts() {
+        if params.shape != Shape::NONE && self.port.has_new_counts() {
             self.port.note(begun);
             if let Err(stop) = self.port.compare_counts() {
                 self.stop(stop);

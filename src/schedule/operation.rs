@@ -161,7 +161,9 @@ use Algorithm as A;
 use Share::{Block, Blocks, Vector};
 
 #[rustfmt::skip]
-static ROWS: [Row; 12] = [
+// A constant, so that questions about a known operation are answered by the compiler, in the
+// program's own crate, too.
+const ROWS: [Row; 12] = [
     Row {
         operation: Operation::Broadcast, name: "broadcast",
         rooted: true, combines: false, in_place: true,

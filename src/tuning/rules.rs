@@ -135,7 +135,7 @@ impl Tuning {
 
     /// The bytes from which `operation` goes by a fused path; none for the
     /// barrier.
-    fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
+    pub(crate) fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
         let from = match operation {
             Operation::Broadcast => self.broadcast_fused,
             Operation::Reduce => self.reduce_fused,
