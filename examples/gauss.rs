@@ -1,5 +1,7 @@
-//! Gaussian elimination and back substitution with pipelined broadcasts. Rows are dealt round a ring. The owner of row
-//! k divides it by its pivot and sends it to the next rank; every rank first forwards what it gets and then eliminates
+//! Gaussian elimination and back substitution with pipelined broadcasts. Rows are dealt round a
+//! ring. The owner of row
+//! k divides it by its pivot and sends it to the next rank; every rank first forwards what it gets
+//! and then eliminates
 //! with it, so that row k + 1 is on its way while row k still is. Nobody ever waits for all.
 
 use phalanx::dist::{BlockCyclic, Distribution};
@@ -7,7 +9,8 @@ use phalanx::{Comm, Error};
 
 const N: usize = 60;
 
-/// The right side is column N, for the solution 1, 2, .., N; the matrix is diagonally dominant, so no pivots are sought.
+/// The right side is column N, for the solution 1, 2, .., N; the matrix is diagonally dominant, so
+/// no pivots are sought.
 fn given(row: usize) -> Vec<f64> {
     let a = |c: usize| if c == row { 4.0 * N as f64 } else { ((row * 7 + c * 3) % 8) as f64 };
     let right = (0..N).map(|c| a(c) * (c + 1) as f64).sum();

@@ -1,5 +1,6 @@
 //! Damaged input: no reader of machines may panic, hang or give a machine that breaks its promises,
-//! whatever bytes it is fed; nor may the reader of profiles, or the solver's of Matrix Market files. Inputs are real ones, mutated by a small deterministic generator.
+//! whatever bytes it is fed; nor may the reader of profiles, or the solver's of Matrix Market
+//! files. Inputs are real ones, mutated by a small deterministic generator.
 //!
 //! `PHALANX_FUZZ=100 cargo test --test damaged_machines` tries 100 times as many, others each time.
 

@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Short, and longer than what the ranks of these tests are ever late by unless they are meant to be.
+/// Short, and longer than what the ranks of these tests are ever late by unless they are meant to
+/// be.
 const SHORT: Duration = Duration::from_millis(200);
 /// Late beyond doubt.
 const LATE: Duration = Duration::from_millis(500);
@@ -276,7 +277,8 @@ fn external_threads_have_deadlines() {
                     threads.into_iter().map(|t| t.join().unwrap()).collect()
                 })
             };
-        // In a communicator that came from a split, too. On a busy machine the split itself may take
+        // In a communicator that came from a split, too. On a busy machine the split itself may
+        // take
         // longer than the deadline: then that run says nothing.
         let errors = (0..20).find_map(|_| {
             let (arrived, given_up) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -295,7 +297,8 @@ fn external_threads_have_deadlines() {
             (arrived.into_inner() == 3).then_some(errors)
         });
         let errors = errors.expect("each of 20 splits was too slow");
-        // The late rank hears at its barrier that the others have given up, though all have arrived.
+        // The late rank hears at its barrier that the others have given up, though all have
+        // arrived.
         assert!(matches!(errors[1], Err(Error::Dead)), "{errors:?}");
         let deadlines = |errors: &[Result<(), Error>]| {
             let others = errors.iter().filter(|e| matches!(e, Err(Error::Dead))).count();

@@ -1,4 +1,5 @@
-//! Hierarchical collectives for real: given groups, and the choice on a machine with levels that this one is
+//! Hierarchical collectives for real: given groups, and the choice on a machine with levels that
+//! this one is
 //! not. What is right does not depend on where the ranks run.
 
 use phalanx::op;

@@ -1,5 +1,7 @@
-//! Profiles from files: which one is followed, and what happens to those that cannot be. The process
-//! looks for one once, so each case is a process of its own: this test program again, with the ignored
+//! Profiles from files: which one is followed, and what happens to those that cannot be. The
+//! process
+//! looks for one once, so each case is a process of its own: this test program again, with the
+//! ignored
 //! test.
 #![cfg(feature = "profile")]
 

@@ -179,7 +179,8 @@ fn xml_agrees(name: &str, sysfs: &Machine) {
     assert_eq!(what, expected, "{name}: {differences:#?}");
 }
 
-/// Whatever the machine: ranks up to all allowed cores get a core each, and never a disallowed unit.
+/// Whatever the machine: ranks up to all allowed cores get a core each, and never a disallowed
+/// unit.
 fn placements_fit(name: &str, machine: &Machine) {
     let cores = (0..machine.cores().len())
         .filter(|&core| machine.cores()[core].pus.iter().any(|&pu| machine.is_allowed(pu)))

@@ -9,22 +9,21 @@ const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
 const LONG_RUST: [(&str, usize); 7] = [
-    ("src", 190),
-    ("tools", 430),
-    ("tests", 57),
-    ("benches", 3),
-    ("examples", 110),
-    ("loom-tests", 10),
+    ("src", 38),
+    ("tools", 260),
+    ("tests", 33),
+    ("benches", 0),
+    ("examples", 6),
+    ("loom-tests", 12),
     ("mpi", 4),
 ];
 
 /// Markdown that still has long lines, and how many.
-const LONG_MARKDOWN: [(&str, usize); 3] =
-    [("TRUST.md", 42), ("src/fabric/README.md", 51), ("src/mailbox/README.md", 27)];
+const LONG_MARKDOWN: [(&str, usize); 1] = [("src/mailbox/README.md", 27)];
 
 /// For each crate: file names and type names that stand for two things.
 const DOUBLES: [(&str, usize, usize); 4] = [
-    ("src", 13, 30),
+    ("src", 13, 33),
     ("tools/model/src", 0, 4),
     ("tools/tool/src", 2, 13),
     ("tools/report/src", 2, 9),

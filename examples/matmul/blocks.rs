@@ -1,4 +1,5 @@
-//! What both matrix products have in common: blocks, their product, and a check against the serial product.
+//! What both matrix products have in common: blocks, their product, and a check against the serial
+//! product.
 
 /// A block has BLOCK x BLOCK elements.
 pub(crate) const BLOCK: usize = 24;

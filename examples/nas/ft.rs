@@ -1,10 +1,13 @@
 //! FT: a diffusion equation solved by 3D Fourier transforms.
 //!
-//! The space lives in planes z, the spectrum in planes y, each rank owning some of either. A transform does two
-//! directions inside a plane, and the third while it reads its lines from all ranks' planes of the other kind,
+//! The space lives in planes z, the spectrum in planes y, each rank owning some of either. A
+//! transform does two
+//! directions inside a plane, and the third while it reads its lines from all ranks' planes of the
+//! other kind,
 //! in place (`with_peers`): the transpose is a way of reading, not a copy.
 //!
-//! Lines that do not lie along memory are done WIDTH at a time: a pair of cache lines of each row is read whole.
+//! Lines that do not lie along memory are done WIDTH at a time: a pair of cache lines of each row
+//! is read whole.
 
 use super::class::Class;
 use super::memory::{Lines, zeros};
@@ -106,7 +109,8 @@ impl Ft {
         }
     }
 
-    /// A plane of one kind from rows of the other, transformed along the new direction; row `i` of the
+    /// A plane of one kind from rows of the other, transformed along the new direction; row `i` of
+    /// the
     /// result begins as `row(i)`.
     fn cross<'a>(
         &self,
@@ -232,7 +236,8 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Line `b` gets element `b` of each row, times the row's factor, and times the line's if there is one.
+    /// Line `b` gets element `b` of each row, times the row's factor, and times the line's if there
+    /// is one.
     #[inline(always)]
     fn gather<'a>(
         &mut self,

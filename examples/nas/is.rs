@@ -1,6 +1,7 @@
 //! IS, integer sort: ten times, the rank of every key among all keys, by counting.
 //!
-//! Every rank counts its keys; then it reads all ranks' counts of its range of key values in place (`with_peers`)
+//! Every rank counts its keys; then it reads all ranks' counts of its range of key values in place
+//! (`with_peers`)
 //! and sums them up, from the number of smaller keys on.
 
 use super::class::Class;
@@ -100,7 +101,8 @@ impl Is {
     }
 }
 
-/// Counts `keys` by value. Eight a turn: where the compiler puts a loop of one decided between 0.38 and 0.64 ns a key.
+/// Counts `keys` by value. Eight a turn: where the compiler puts a loop of one decided between 0.38
+/// and 0.64 ns a key.
 pub(crate) fn count(keys: &[u32], counts: &mut [u32]) {
     counts.fill(0);
     let (eights, rest) = keys.as_chunks::<8>();
@@ -165,7 +167,8 @@ impl Sorter {
         mine.filter(|&i| ranks[self.watched[i] - values.start] as usize != published[i]).count()
     }
 
-    /// The full check: every rank takes the keys of its values from all ranks and puts them where their
+    /// The full check: every rank takes the keys of its values from all ranks and puts them where
+    /// their
     /// ranks say. Returns how many keys are out of order or have no place.
     fn unsorted<C: Spmd>(&self, comm: &mut C) -> usize {
         let (values, size) = (&self.values, comm.size());

@@ -1,11 +1,13 @@
-//! Five kernels of the NAS Parallel Benchmarks, written for Phalanx from their published definition and checked
+//! Five kernels of the NAS Parallel Benchmarks, written for Phalanx from their published definition
+//! and checked
 //! against the official values: EP, CG, IS, FT, MG in classes S, W, A, B.
 //!
 //!     cargo run --release --example nas -- CG A -p 2
 //!     cargo run --release --example nas -- ALL S -p 1..4
 //!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
-//! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) by turns. Exit code 1: a result is wrong; 2: wrong arguments.
+//! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) by turns. Exit code 1:
+//! a result is wrong; 2: wrong arguments.
 //! What it measures beside other implementations: docs/numerics.md.
 
 mod cg;
@@ -153,7 +155,8 @@ pub(crate) fn openmp() -> Option<Program> {
     }
 }
 
-/// Runs one problem on Phalanx and its peers by turns and prints a line for each; whether all was verified.
+/// Runs one problem on Phalanx and its peers by turns and prints a line for each; whether all was
+/// verified.
 fn compare(
     problem: &Problem,
     ranks: usize,
@@ -169,7 +172,8 @@ fn compare(
     let peers: Vec<&Peer> = arguments.peer.iter().filter(is_there).collect();
     let mut ours = Vec::new();
     let mut theirs = vec![Vec::new(); peers.len()];
-    // Ours on one thread of their own for all runs: rank 0's is bound to a core, and the peers' threads would inherit
+    // Ours on one thread of their own for all runs: rank 0's is bound to a core, and the peers'
+    // threads would inherit
     // that.
     std::thread::scope(|s| {
         let (ask, asked) = std::sync::mpsc::channel();
@@ -214,7 +218,8 @@ fn compare(
     Ok(all_good)
 }
 
-/// What is done in a few milliseconds is done again, and the second time counts: after another runner's turn, the first
+/// What is done in a few milliseconds is done again, and the second time counts: after another
+/// runner's turn, the first
 /// finds cores and caches cold.
 fn warm<E>(cold: Outcome, mut again: impl FnMut() -> Result<Outcome, E>) -> Result<Outcome, E> {
     if cold.is_verified() && cold.seconds < 5e-3 { again() } else { Ok(cold) }

@@ -1,12 +1,17 @@
 //! MG: V-cycles of multigrid on a periodic cube.
 //!
-//! The ranks own slabs of planes z, with copies of neighbouring planes (the halo) on both sides, which are copied
-//! from where their owners keep them (`with_peers`). Grids below a certain size are whole on every rank, and all
+//! The ranks own slabs of planes z, with copies of neighbouring planes (the halo) on both sides,
+//! which are copied
+//! from where their owners keep them (`with_peers`). Grids below a certain size are whole on every
+//! rank, and all
 //! ranks do the same on them: that is shorter than one meeting.
 //!
-//! On the finest grid a thick slab is swept once per cycle: plane s is interpolated, then s - 1 gets its residual,
-//! s - 2 is smoothed, s - 3 gets the next residual, which goes into the coarser grid's right-hand side. Each number
-//! comes from memory once and not four times; for it, a few planes of the halo are computed by both neighbours.
+//! On the finest grid a thick slab is swept once per cycle: plane s is interpolated, then s - 1
+//! gets its residual,
+//! s - 2 is smoothed, s - 3 gets the next residual, which goes into the coarser grid's right-hand
+//! side. Each number
+//! comes from memory once and not four times; for it, a few planes of the halo are computed by both
+//! neighbours.
 
 use super::class::Class;
 use super::memory::{Lines, zeros};
@@ -20,7 +25,8 @@ use std::ops::Range;
 
 /// The largest grid that is whole on every rank (if there are no more ranks than planes).
 const WHOLE: usize = 8;
-/// Planes of a slab from which on the sweep pays: what the neighbours both do is 16 planes' work of 4 per plane.
+/// Planes of a slab from which on the sweep pays: what the neighbours both do is 16 planes' work of
+/// 4 per plane.
 const THICK: usize = 32;
 /// The halos that the sweep needs, below and above.
 const DEEP: (usize, usize) = (3, 4);
@@ -305,7 +311,8 @@ impl Grids {
         self.grids.last_mut().expect("there are grids")
     }
 
-    /// From u with no halo yet: r = v - A u, restricted; returns the sum of squares of the own part.
+    /// From u with no halo yet: r = v - A u, restricted; returns the sum of squares of the own
+    /// part.
     fn first_residual<C: Spmd>(&mut self, comm: &mut C) -> f64 {
         self.top_mut().meet_u(comm);
         self.top_residual();
@@ -328,7 +335,8 @@ impl Grids {
         layout.mine().map(|z| norm_squared(layout.n, r.of(z))).sum()
     }
 
-    /// A V-cycle from the right-hand side that the last one left on the second grid; leaves the next there,
+    /// A V-cycle from the right-hand side that the last one left on the second grid; leaves the
+    /// next there,
     /// or, at the end, returns the sum of squares of the own part of the residual.
     fn cycle<C: Spmd>(&mut self, comm: &mut C, is_last: bool) -> f64 {
         let top = self.grids.len() - 1;
@@ -370,7 +378,8 @@ impl Grids {
         self.share(comm, k);
     }
 
-    /// Makes the right-hand side of grid `k` complete, of which every rank has what lies below its part of
+    /// Makes the right-hand side of grid `k` complete, of which every rank has what lies below its
+    /// part of
     /// grid `k + 1`.
     fn share<C: Spmd>(&mut self, comm: &mut C, k: usize) {
         let [coarse, fine] = &mut self.grids[k..k + 2] else { unreachable!("two grids") };
@@ -416,7 +425,8 @@ impl Grids {
         fine.meet_u(comm);
     }
 
-    /// The finest grid step by step: u += Q (u of the coarser grid), r = v - A u, u += C r, r = v - A u.
+    /// The finest grid step by step: u += Q (u of the coarser grid), r = v - A u, u += C r, r = v -
+    /// A u.
     /// Returns the sum of the squares of the own part, if it is the last time.
     fn steps<C: Spmd>(&mut self, comm: &mut C, is_last: bool) -> f64 {
         let Grids { grids, rows, .. } = self;
@@ -435,7 +445,8 @@ impl Grids {
         if is_last { self.top_squares() } else { 0.0 }
     }
 
-    /// The same in one sweep over the planes, and unless it is the last, the restriction of the residual.
+    /// The same in one sweep over the planes, and unless it is the last, the restriction of the
+    /// residual.
     fn sweep(&mut self, is_last: bool) -> f64 {
         let Grids { grids, v, smoother, sweep, rows } = self;
         let [.., coarse, top] = &mut grids[..] else { unreachable!("two grids") };

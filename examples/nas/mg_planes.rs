@@ -1,7 +1,9 @@
-//! MG's stencils, a plane at a time, on planes of n rows of n + 2 elements: one ghost on either end, so that
+//! MG's stencils, a plane at a time, on planes of n rows of n + 2 elements: one ghost on either
+//! end, so that
 //! nothing in a row wraps.
 //!
-//! A stencil has four weights: of the centre, the 6 faces, the 12 edges and the 8 corners of a cube of 27. Two rows
+//! A stencil has four weights: of the centre, the 6 faces, the 12 edges and the 8 corners of a cube
+//! of 27. Two rows
 //! of sums over the neighbouring rows (faces, corners) are formed first and used three times, for x - 1, x and x + 1.
 
 use multiversion::multiversion;
@@ -27,13 +29,15 @@ pub(crate) fn smooth(n: usize, c: [f64; 3], r: [&[f64]; 3], u: &mut [f64], rows:
     stencil(n, r, r[1], u, rows, |u, _, s| *u += c[0] * s[0] + c[1] * s[1] + c[2] * s[2]);
 }
 
-/// Memory for the sums over neighbouring rows, as the functions here want it: for some rows of a plane of n, so that
+/// Memory for the sums over neighbouring rows, as the functions here want it: for some rows of a
+/// plane of n, so that
 /// a sum has left the store buffer when it is read with a shift, but not the innermost cache.
 pub(crate) fn scratch(n: usize) -> Vec<f64> {
     vec![0.0; 2 * (n + 2).max(300)]
 }
 
-/// Calls `f` for each element of `out` with that of `beside` and the four sums over the cube in `planes`.
+/// Calls `f` for each element of `out` with that of `beside` and the four sums over the cube in
+/// `planes`.
 #[inline(always)]
 fn stencil(
     n: usize,
@@ -120,7 +124,8 @@ fn close(n: usize, row: &mut [f64]) {
     row[n + 1] = row[1];
 }
 
-/// A coarse plane from the three fine planes around its middle: weights 1/2, 1/4, 1/8, 1/16. Coarse element j
+/// A coarse plane from the three fine planes around its middle: weights 1/2, 1/4, 1/8, 1/16. Coarse
+/// element j
 /// lies at fine element 2 j + 1.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn restrict(n: usize, fine: [&[f64]; 3], coarse: &mut [f64], rows: &mut [f64]) {
@@ -147,7 +152,8 @@ pub(crate) fn restrict(n: usize, fine: [&[f64]; 3], coarse: &mut [f64], rows: &m
     }
 }
 
-/// fine = Q coarse, trilinear, for fine plane z of n rows; `coarse(z)` is a plane of the coarse grid.
+/// fine = Q coarse, trilinear, for fine plane z of n rows; `coarse(z)` is a plane of the coarse
+/// grid.
 #[inline]
 pub(crate) fn interpolate<'a>(
     n: usize,
@@ -203,7 +209,8 @@ fn for_interpolated(
     let w = half + 2;
     let mean = &mut rows[..w];
     for (y, fine) in fine.chunks_exact_mut(n + 2).enumerate() {
-        // A quarter of four rows; where the fine row lies on a coarse one, that one twice or four times.
+        // A quarter of four rows; where the fine row lies on a coarse one, that one twice or four
+        // times.
         let (before, after) = ((y + n - 1) % n / 2, y / 2);
         let (a, b) = (&low[before * w..][..w], &low[after * w..][..w]);
         let (c, d) = (&high[before * w..][..w], &high[after * w..][..w]);

@@ -1,4 +1,5 @@
-//! The peer of plain threads: `std::thread::scope`, `std::sync::Barrier`, and words that they share.
+//! The peer of plain threads: `std::thread::scope`, `std::sync::Barrier`, and words that they
+//! share.
 
 use super::spmd::{Shown, Spmd};
 use phalanx::Element;
@@ -15,7 +16,8 @@ const WIDTH: usize = 16;
 struct Desk {
     at: AtomicPtr<()>,
     len: AtomicUsize,
-    /// Twice, for sums by turns: a fast thread may write its next operands while a slow one still reads.
+    /// Twice, for sums by turns: a fast thread may write its next operands while a slow one still
+    /// reads.
     operands: [[AtomicU64; WIDTH]; 2],
 }
 

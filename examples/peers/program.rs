@@ -1,4 +1,5 @@
-//! Programs of other libraries, to run beside an example: built on the spot from C sources that the example carries, and
+//! Programs of other libraries, to run beside an example: built on the spot from C sources that the
+//! example carries, and
 //! run as processes. What is not installed is named and left out.
 
 use std::fmt;
@@ -55,7 +56,8 @@ const ENVIRONMENT: [(&str, &str); 8] = [
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
 ];
 
-/// The programs of a kind, from the first of `sources` (the others are what it includes), names and texts.
+/// The programs of a kind, from the first of `sources` (the others are what it includes), names and
+/// texts.
 pub(crate) fn build(kind: Kind, sources: &[(&str, &str)]) -> Vec<Result<Program, Missing>> {
     match kind {
         Kind::Openmp => vec![compile("openmp", "gcc", None, sources)],

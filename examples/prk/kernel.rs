@@ -1,4 +1,5 @@
-//! What the kernels have in common: sizes that must fit the ranks, work to count, a run that checks itself.
+//! What the kernels have in common: sizes that must fit the ranks, work to count, a run that checks
+//! itself.
 
 use phalanx::Comm;
 use std::time::Instant;
@@ -24,7 +25,8 @@ pub(crate) trait Kernel: Sync {
     /// Name and sizes.
     fn title(&self) -> String;
 
-    /// One iteration more than `iterations`, of which the first is not timed. Collective; all ranks find the same,
+    /// One iteration more than `iterations`, of which the first is not timed. Collective; all ranks
+    /// find the same,
     /// but for the time.
     fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome;
 }
@@ -78,7 +80,8 @@ impl Check {
     }
 }
 
-/// Runs `each` once, and then `n` times with the time taken, from when all begin to when all have ended.
+/// Runs `each` once, and then `n` times with the time taken, from when all begin to when all have
+/// ended.
 pub(crate) fn timed(comm: &mut Comm, n: u32, mut each: impl FnMut(&mut Comm)) -> f64 {
     each(comm);
     comm.barrier();

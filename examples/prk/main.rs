@@ -5,7 +5,9 @@
 //!     cargo run --release --example prk -- all -p 1,2,4
 //!     cargo run --release --example prk -- reduce 1000 -p 2 --repeat 9 --peer openmp,mpi
 //!
-//! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) by turns with the ranks. Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a kernel does not validate; 2:
+//! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) by turns with the
+//! ranks. Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a
+//! kernel does not validate; 2:
 //! wrong arguments. What was measured beside other implementations: docs/examples.md.
 
 mod kernel;
@@ -164,7 +166,8 @@ impl Run<'_> {
         let mut ours = Vec::new();
         let mut theirs = vec![Vec::new(); self.peers.len()];
         for _ in 0..self.arguments.repeat {
-            // On a thread of its own: rank 0's is bound to a core, and the peers would inherit that.
+            // On a thread of its own: rank 0's is bound to a core, and the peers would inherit
+            // that.
             let run = || self.team.run(|comm| kernel.run(comm, iterations));
             let outcomes = std::thread::scope(|s| s.spawn(run).join().expect("run returns errors"));
             ours.push(seconds(&outcomes?[0], "ranks", &title, iterations)?);

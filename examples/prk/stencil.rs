@@ -1,4 +1,5 @@
-//! Stencil: a star of some radius on a square grid, cut in blocks among a grid of ranks. Each iteration fetches the
+//! Stencil: a star of some radius on a square grid, cut in blocks among a grid of ranks. Each
+//! iteration fetches the
 //! halo, adds the stencil's sum to `out`, and 1 to `in`.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
@@ -100,7 +101,8 @@ impl Stencil {
         let weights: [f64; R] = from_fn(|i| 1.0 / (2 * (i + 1) * R) as f64);
         let seconds = timed(&mut cart, iterations, |comm| {
             comm.cart(&grid, &[false; 2]).exchange_halo(&mut field, &halo);
-            // The halo is a copy: what no row of mine needs any more can grow at once, while it is in the cache.
+            // The halo is a copy: what no row of mine needs any more can grow at once, while it is
+            // in the cache.
             let mut lines =
                 (R..R + rows.len()).map(|i| i * stride + R..i * stride + R + columns.len());
             for i in inner.clone() {

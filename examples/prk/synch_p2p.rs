@@ -1,5 +1,7 @@
-//! Synch_p2p: a wavefront. Each point needs its left, upper and diagonal neighbour; the columns are cut among the
-//! ranks, which pass the last element of each row to the right, and at the end the corner back to the first.
+//! Synch_p2p: a wavefront. Each point needs its left, upper and diagonal neighbour; the columns are
+//! cut among the
+//! ranks, which pass the last element of each row to the right, and at the end the corner back to
+//! the first.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;
@@ -98,10 +100,13 @@ impl Kernel for SynchP2p {
     }
 }
 
-/// `row[i] = row[i - 1] + (above[i] - above[i - 1])`, before the first one `west` and `corner`; returns the last one.
+/// `row[i] = row[i - 1] + (above[i] - above[i - 1])`, before the first one `west` and `corner`;
+/// returns the last one.
 ///
-/// Sixteen elements at a time depend on the one on their left by one addition, which stays in a register; among
-/// themselves they are prefix sums of fours. (The numbers are whole: the order of the additions does not matter.)
+/// Sixteen elements at a time depend on the one on their left by one addition, which stays in a
+/// register; among
+/// themselves they are prefix sums of fours. (The numbers are whole: the order of the additions
+/// does not matter.)
 #[inline]
 fn sweep(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,5 @@
-//! Transpose: `B += A'`, then `A += 1`, the matrices cut in blocks of columns. Each rank reads what it needs from the
+//! Transpose: `B += A'`, then `A += 1`, the matrices cut in blocks of columns. Each rank reads what
+//! it needs from the
 //! columns of all others, where they are, in tiles; all have read before A changes.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
@@ -68,7 +69,8 @@ impl Kernel for Transpose {
 /// A cache line's elements.
 const LINE: usize = 8;
 
-/// Room for `len` elements from the begin of a cache line on: blocks of eight are then one line and not two halves.
+/// Room for `len` elements from the begin of a cache line on: blocks of eight are then one line and
+/// not two halves.
 fn memory(len: usize) -> Vec<f64> {
     vec![0.0; len + LINE - 1]
 }
@@ -86,7 +88,8 @@ fn add_one(a: &mut [f64]) {
     }
 }
 
-/// Adds rows `own` of `a`, which has columns `columns`, to rows `columns` of `b`, which has columns `own`.
+/// Adds rows `own` of `a`, which has columns `columns`, to rows `columns` of `b`, which has columns
+/// `own`.
 fn add_transposed(
     a: &[f64],
     columns: Range<usize>,
@@ -117,7 +120,8 @@ fn add_transposed(
     }
 }
 
-/// Eight by eight elements by way of registers: each line of memory is used whole while it is at hand, even where all
+/// Eight by eight elements by way of registers: each line of memory is used whole while it is at
+/// hand, even where all
 /// of them fall into one set of the cache.
 #[inline(always)]
 fn add_lines(a: &[f64], b: &mut [f64], n: usize) {

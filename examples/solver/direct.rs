@@ -1,4 +1,5 @@
-//! The solution by a sparse Cholesky factorisation, which knows nothing of ranks: what the iteration is held against.
+//! The solution by a sparse Cholesky factorisation, which knows nothing of ranks: what the
+//! iteration is held against.
 
 use nalgebra_sparse::factorization::CscCholesky;
 use nalgebra_sparse::na::DMatrix;
@@ -21,7 +22,8 @@ pub(crate) struct Direct<'a> {
 pub(crate) struct Verdict {
     /// `|x - y|`.
     pub(crate) distance: f64,
-    /// `(2 tolerance |b| + |b - A y|) / smallest eigenvalue`: what the residual that was asked for allows.
+    /// `(2 tolerance |b| + |b - A y|) / smallest eigenvalue`: what the residual that was asked for
+    /// allows.
     pub(crate) bound: f64,
     pub(crate) smallest: f64,
     pub(crate) norm: f64,
@@ -79,7 +81,8 @@ impl<'a> Direct<'a> {
         1.0 / growth
     }
 
-    /// Whether `x` solves `A x = b` for `b = A 1` as the direct solution does, within the tolerance.
+    /// Whether `x` solves `A x = b` for `b = A 1` as the direct solution does, within the
+    /// tolerance.
     pub(crate) fn judge(&self, x: &[f64], tolerance: f64) -> Verdict {
         let rows = self.matrix.outer_iterator();
         let b: Vec<f64> = rows.map(|row| row.iter().map(|(_, a)| a).sum()).collect();

@@ -1,11 +1,14 @@
-//! A solver: conjugate gradients on a Matrix Market file, or on a generated Poisson problem, with any number of ranks.
+//! A solver: conjugate gradients on a Matrix Market file, or on a generated Poisson problem, with
+//! any number of ranks.
 //!
 //!     cargo run --release --example solver -- 1138_bus.mtx --preconditioner jacobi -p 2 --plot
 //!     cargo run --release --example solver -- --poisson 100 -p 2
 //!     cargo run --release --example solver -- bcsstk09.mtx --check-p 1,2,3,4
 //!
-//! The right side is `A 1`, so the solution is known; up to 4000 unknowns it is also held against a sparse Cholesky
-//! factorisation. The last form solves on 1, 2, 3 and 4 ranks and demands the same bits. Exit code 1: not converged, or
+//! The right side is `A 1`, so the solution is known; up to 4000 unknowns it is also held against a
+//! sparse Cholesky
+//! factorisation. The last form solves on 1, 2, 3 and 4 ranks and demands the same bits. Exit code
+//! 1: not converged, or
 //! a check has failed; 2: wrong arguments, or a file that cannot be solved.
 
 mod cg;
@@ -88,7 +91,8 @@ impl Problem {
         let team = Team::builder().ranks(ranks).build()?;
         let parts: Vec<Result<Solution, Breakdown>> = match self {
             Problem::Stored(matrix) => {
-                // Cut at multiples of 256, where each rank gets some: the fixed sums are quicker then.
+                // Cut at multiples of 256, where each rank gets some: the fixed sums are quicker
+                // then.
                 let unit = if matrix.rows() / ranks >= 256 { 256 } else { 1 };
                 let rows = Block::aligned(matrix.rows(), ranks, unit);
                 team.run(|comm| {

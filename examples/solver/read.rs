@@ -1,4 +1,5 @@
-//! Matrix Market files. sprs reads them; what it would hang or panic on, or refuse without a reason, is found before.
+//! Matrix Market files. sprs reads them; what it would hang or panic on, or refuse without a
+//! reason, is found before.
 
 use sprs::{CsMat, TriMat};
 use std::io::Read;

@@ -1,5 +1,7 @@
-//! A rank's rows of a sparse matrix. Columns are renumbered: own elements of the vector first, then copies of those
-//! elements of other ranks that the rows need, which are fetched from the owners' memory before each product.
+//! A rank's rows of a sparse matrix. Columns are renumbered: own elements of the vector first, then
+//! copies of those
+//! elements of other ranks that the rows need, which are fetched from the owners' memory before
+//! each product.
 
 use crate::cg::Rows;
 use phalanx::Comm;
@@ -19,7 +21,8 @@ pub(crate) struct Sparse {
 }
 
 impl Sparse {
-    /// The rows that `rank` has of `matrix`. They are copied, by the rank itself: into its own core's memory.
+    /// The rows that `rank` has of `matrix`. They are copied, by the rank itself: into its own
+    /// core's memory.
     pub(crate) fn new(matrix: &CsMat<f64>, rows: &Block, rank: usize) -> Self {
         let own = rows.range(rank);
         let block = matrix.slice_outer(own.clone());

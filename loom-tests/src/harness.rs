@@ -27,7 +27,8 @@ pub(crate) struct Model {
     /// them.
     pub(crate) catches: &'static [Site],
     /// Sites that the model passes through, and the weakening of whose stores it cannot
-    /// notice. (That of the loads takes away the same edges.) Checked too: with `catches` these are all that it passes.
+    /// notice. (That of the loads takes away the same edges.) Checked too: with `catches` these are
+    /// all that it passes.
     pub(crate) silent: &'static [Site],
     pub(crate) body: fn(),
 }

@@ -38,10 +38,12 @@ pub enum Choice {
     /// The one that the textbook's cost model ranks first, per operation and
     /// length.
     Model(Rates),
-    /// By what the levels of the machine cost: flat or hierarchical, per operation and length. The usual choice on
+    /// By what the levels of the machine cost: flat or hierarchical, per operation and length. The
+    /// usual choice on
     /// machines with levels.
     Levels(Arc<LevelModel>),
-    /// The hierarchical algorithm of each operation, for these groups; where an operation has none, as
+    /// The hierarchical algorithm of each operation, for these groups; where an operation has none,
+    /// as
     /// [`Auto`](Choice::Auto).
     Groups(Arc<Hierarchy>),
 }
@@ -252,8 +254,10 @@ impl Comm {
         self.choosing(Choice::Model(rates))
     }
 
-    /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these groups: within each to
-    /// its leader, between leaders, and back. Operations without one are chosen as usual. All ranks must give the same groups; groups of another number
+    /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these
+    /// groups: within each to
+    /// its leader, between leaders, and back. Operations without one are chosen as usual. All ranks
+    /// must give the same groups; groups of another number
     /// of ranks end the run with an error.
     ///
     /// On a machine with levels `auto` does this where it pays, with the machine's own groups.

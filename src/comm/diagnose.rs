@@ -129,7 +129,7 @@ impl Comm {
         let member = fabric.member(self.port.rank());
         drop(fabric.world().poison(self.port.run(), member, Some(Error::Stale { what })));
         self.port.quiesce();
-        if !std::thread::panicking() {
+        if !crate::sync::panicking() {
             std::panic::resume_unwind(Box::new(Quit { of, error: None, text }));
         }
     }

@@ -114,7 +114,8 @@ unsafe impl Send for Comm {}
 
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
-        let tuning = rules.tuning(port.size());
+        let size = port.size();
+        let tuning = rules.tuning(size);
         let crowd = roster.is_none().then(|| Crowd::enter(1));
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
         let usual = model.map_or(Choice::Auto, Choice::Levels);
@@ -125,7 +126,7 @@ impl Comm {
             choice: usual.clone(),
             usual,
             order: Order::default(),
-            decisions: Decisions::default(),
+            decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
             roster,
             tuning,
@@ -145,7 +146,8 @@ impl Comm {
             || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
         let model = model.and_then(|model| model.of_members(&members()));
         let usual = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
-        let tuning = self.rules.tuning(port.size());
+        let size = port.size();
+        let tuning = self.rules.tuning(size);
         Comm {
             port,
             thread: self.thread,
@@ -153,7 +155,7 @@ impl Comm {
             choice: usual.clone(),
             usual,
             order: Order::default(),
-            decisions: Decisions::default(),
+            decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
             roster: self.roster.clone(),
             tuning,
@@ -206,18 +208,6 @@ impl Comm {
     fn choose(&mut self, choice: Choice) -> Choice {
         self.forced = self.wide.is_some() || !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
-    }
-
-    /// Whether the ranks are on several nodes.
-    #[inline(always)]
-    fn is_wide(&self) -> bool {
-        self.forced && self.wide.is_some()
-    }
-
-    /// Whether the library chooses the algorithms, by its rules, on one node.
-    #[inline(always)]
-    fn is_auto(&self) -> bool {
-        !self.forced
     }
 
     /// See [`Port::move_in`].

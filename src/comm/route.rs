@@ -24,7 +24,7 @@ use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
 use crate::sync::{Arc, this_thread};
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
-use crate::tuning::{Decision, LevelModel, Rates, best_segments, cheapest};
+use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
 use std::panic::Location;
 use std::sync::LazyLock;
 
@@ -51,8 +51,10 @@ struct Unbound {
 }
 
 /// What was chosen before.
-#[derive(Default)]
 pub(super) struct Decisions {
+    /// By operation: the bytes from which the library accesses the peers' memory directly,
+    /// and the algorithm that does so.
+    direct: [(usize, Algorithm); Operation::ALL.len()],
     /// By the cost model.
     modelled: Vec<(Modelled, Algorithm)>,
     /// By the model of the levels: operation, power of two of the bytes, kind of
@@ -75,6 +77,16 @@ struct Modelled {
 
 /// Choices by the cost model that are kept.
 const KEPT: usize = 64;
+
+impl Decisions {
+    pub(super) fn new(tuning: &Tuning, ranks: usize) -> Self {
+        let direct = Operation::ALL.map(|operation| {
+            let direct = tuning.fused_from(operation, ranks).zip(operation.usual().direct);
+            direct.unwrap_or((usize::MAX, operation.usual().messages.of(false)))
+        });
+        Decisions { direct, modelled: Vec::new(), by_levels: Vec::new(), levels: None }
+    }
+}
 
 /// The algorithm that a short route carries out.
 #[inline(always)]
@@ -99,7 +111,11 @@ impl Comm {
             return self.carry_out_in_order(call);
         }
         let Some(route) = self.short_route(&call) else {
-            return self.carry_on(&call.on_bytes(self.rank(), self.size()));
+            let (rank, size) = match self.is_wide() {
+                true => (self.wide_rank(), self.wide_size()),
+                false => (self.port.rank(), self.port.size()),
+            };
+            return self.carry_on(&call.on_bytes(rank, size));
         };
         // The fingerprint is made in each arm, where most of it is known to the compiler.
         let (sig, at, algorithm) = (call.sig(), call.at(), short_algorithm(call.operation()));
@@ -168,6 +184,18 @@ impl Comm {
     #[inline(always)]
     pub(super) fn is_good_here(&self) -> bool {
         self.thread == this_thread() && self.port.is_open()
+    }
+
+    /// Whether the ranks are on several nodes.
+    #[inline(always)]
+    pub(super) fn is_wide(&self) -> bool {
+        self.forced && self.wide.is_some()
+    }
+
+    /// Whether the library chooses the algorithms, by its rules, on one node.
+    #[inline(always)]
+    pub(super) fn is_auto(&self) -> bool {
+        !self.forced
     }
 
     /// The route of a call of a few bytes, if it has one of its own.
@@ -253,6 +281,11 @@ impl Comm {
             {
                 return Some((Route::Plan, params));
             }
+            let (from, direct) = self.decisions.direct[call.operation() as usize];
+            if bytes >= from && !call.is_idle() {
+                let shape = self.shape(call.cut());
+                return Some((Route::Board, call.params(direct, Transport::Boards, shape)));
+            }
         }
         let algorithm = self.algorithm(&call.bare(), bytes);
         let shape = self.shape(call.cut());
@@ -293,6 +326,9 @@ impl Comm {
         if let Cut::Varied(counts) = cut {
             return self.shape_of(counts);
         }
+        if self.is_auto() {
+            return Shape::NONE;
+        }
         match self.dims() {
             Some(dims) => Shape::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
             None => match (&self.choice, &self.decisions.levels) {
@@ -327,7 +363,7 @@ impl Comm {
         params: Params,
     ) -> Option<Begun> {
         let begun = self.begin(sig, at, params)?;
-        if self.port.has_new_counts() {
+        if params.shape != Shape::NONE && self.port.has_new_counts() {
             self.port.note(begun);
             if let Err(stop) = self.port.compare_counts() {
                 self.stop(stop);

@@ -1,9 +1,12 @@
 //! The machine room: what this computer, or another one, is made of.
 //!
-//! A [`Machine`] is plain data: the cores in logical order, what they share, the memories and how far
-//! apart they are, and which processing units may be used. It is read once, never changes, and holds
+//! A [`Machine`] is plain data: the cores in logical order, what they share, the memories and how
+//! far
+//! apart they are, and which processing units may be used. It is read once, never changes, and
+//! holds
 //! nothing of the library or the file that it was read from, so that everything built on top
-//! (placement above all) is a pure function that can be tested on a small computer against big ones.
+//! (placement above all) is a pure function that can be tested on a small computer against big
+//! ones.
 //!
 //! | back end | reads | when |
 //! |---|---|---|
@@ -83,7 +86,8 @@ impl Machine {
     /// (with `proc` beside it, if a cpuset is to be honoured), or the `sys` directory itself, or a
     /// directory with just one such directory in it.
     ///
-    /// All online processing units are allowed, unless the tree holds the cpuset of the process that
+    /// All online processing units are allowed, unless the tree holds the cpuset of the process
+    /// that
     /// saved it.
     ///
     /// # Errors
@@ -102,7 +106,8 @@ impl Machine {
         build::build(facts, Source::all(&format!("sysfs {}", root.display())))
     }
 
-    /// Builds a machine from hwloc's synthetic syntax: levels from the outside to the inside, each with
+    /// Builds a machine from hwloc's synthetic syntax: levels from the outside to the inside, each
+    /// with
     /// the number of objects under one object of the level before.
     ///
     /// # Errors
@@ -128,7 +133,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`MachineError::Unreadable`] when there is no such file, and as for [`Machine::from_xml_text`].
+    /// [`MachineError::Unreadable`] when there is no such file, and as for
+    /// [`Machine::from_xml_text`].
     pub fn from_xml(path: impl AsRef<Path>) -> Result<Machine, MachineError> {
         let path = path.as_ref();
         let unreadable =
@@ -142,7 +148,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`MachineError::Malformed`] with the position of what is wrong, [`MachineError::Unsupported`] for
+    /// [`MachineError::Malformed`] with the position of what is wrong,
+    /// [`MachineError::Unsupported`] for
     /// the formats of hwloc 1 and 3.
     ///
     /// ```
@@ -173,14 +180,16 @@ impl Machine {
         &self.nodes
     }
 
-    /// The distances between the memories, as rows in the order of [`Machine::numa_nodes`]: relative
+    /// The distances between the memories, as rows in the order of [`Machine::numa_nodes`]:
+    /// relative
     /// latencies, where 10 means local. `None` when the source has no distances.
     #[must_use]
     pub fn distances(&self) -> Option<&[Vec<u64>]> {
         self.distances.as_deref()
     }
 
-    /// The size in bytes of the largest data cache of a level, where the source tells it: sysfs does
+    /// The size in bytes of the largest data cache of a level, where the source tells it: sysfs
+    /// does
     /// (and so [`Machine::this`] on Linux), synthetic strings and XML do not.
     ///
     /// ```

@@ -1,7 +1,8 @@
 //! The machine as a tree: the machine at the root, cores as leaves, and in between whatever at
 //! least two cores share.
 //!
-//! Sets that hold the same cores (a package with one NUMA node and one L3 cache) are one vertex with
+//! Sets that hold the same cores (a package with one NUMA node and one L3 cache) are one vertex
+//! with
 //! several names; sets of a single core are no vertices, as nothing is shared between cores there.
 
 use std::ops::Range;

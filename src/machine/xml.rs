@@ -2,7 +2,8 @@
 //!
 //! Only a small part of XML can occur: elements with attributes, numbers as text, a DOCTYPE line,
 //! comments. [`Tokens`] reads that and nothing else, so a hundred lines take the place of a
-//! dependency, no entity can expand, and every error has a byte position. Nesting is kept on a stack
+//! dependency, no entity can expand, and every error has a byte position. Nesting is kept on a
+//! stack
 //! of our own, so no file can overflow the program's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,7 +240,8 @@ impl<'a> Document<'a> {
         };
         let mask = |key: &str| -> Result<Option<Vec<usize>>, MachineError> {
             let wrong = |e: super::mask::MaskError| error(position, format!("{key}: {}", e.reason));
-            // hwloc writes an infinite set with a word "0xf...f"; nothing that is read here has one.
+            // hwloc writes an infinite set with a word "0xf...f"; nothing that is read here has
+            // one.
             get(key).map(|text| parse_mask(text).map_err(wrong)).transpose()
         };
         match name {

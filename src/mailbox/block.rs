@@ -1,10 +1,14 @@
 //! Memory for the channels of a communicator, in rows: one row for each reader.
 //!
-//! Linux puts a page into the memory of the core that first *writes* to it. So where ranks sit in several
+//! Linux puts a page into the memory of the core that first *writes* to it. So where ranks sit in
+//! several
 //! memories, each row begins on a page of its own, and its reader writes to it before anybody sends
-//! ([`Channel::touch`]). That needs pages that nobody has touched: straight from the system, since an
-//! allocator fills over-aligned memory with zeros itself (the standard library's does), in the thread that
-//! asks for it. The same makes mailboxes that are never used cost no memory, in large communicators.
+//! ([`Channel::touch`]). That needs pages that nobody has touched: straight from the system, since
+//! an
+//! allocator fills over-aligned memory with zeros itself (the standard library's does), in the
+//! thread that
+//! asks for it. The same makes mailboxes that are never used cost no memory, in large
+//! communicators.
 
 use super::channel::{Channel, channels};
 use std::ops::Deref;
@@ -25,13 +29,15 @@ unsafe impl Send for Block {}
 // SAFETY: as above, and they are `Sync`.
 unsafe impl Sync for Block {}
 
-/// From this size on the memory comes from the system; below, page faults and system calls cost more than
+/// From this size on the memory comes from the system; below, page faults and system calls cost
+/// more than
 /// zeros do.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 const LARGE: usize = 128 << 10;
 
 impl Block {
-    /// `rows` rows of `rows` channels, all empty; with `apart` no two rows share a page (as far as the system
+    /// `rows` rows of `rows` channels, all empty; with `apart` no two rows share a page (as far as
+    /// the system
     /// has pages to give).
     pub(crate) fn new(rows: usize, apart: bool) -> Block {
         #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
@@ -79,7 +85,8 @@ impl Drop for Block {
             drop(unsafe { Box::from_raw(self.channels.as_ptr()) });
             return;
         }
-        // SAFETY: the whole of a mapping of our own that nobody borrows any more. Channels need no drop.
+        // SAFETY: the whole of a mapping of our own that nobody borrows any more. Channels need no
+        // drop.
         #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         unsafe {
             libc::munmap(self.channels.as_ptr().cast(), self.mapped);
@@ -87,7 +94,8 @@ impl Drop for Block {
     }
 }
 
-/// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels are
+/// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels
+/// are
 /// exactly five pages.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 fn page() -> usize {

@@ -20,7 +20,8 @@
 //! payloads that do not fit the first.
 //!
 //! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up
-//! to [`INLINE`] bytes, among them perhaps the address of up to [`EAGER`](super::EAGER) bytes on the
+//! to [`INLINE`] bytes, among them perhaps the address of up to [`EAGER`](super::EAGER) bytes on
+//! the
 //! sender's [`Shelf`]; or a description of memory that the consumer reads in
 //! place. See `README.md` for the protocol.
 
@@ -69,7 +70,8 @@ pub(crate) unsafe fn pack(
 ) {
     fill(body.wrapping_add(offset(bytes)));
     if let Some(len) = len {
-        // SAFETY: room for a word, aligned for it, which no payload of more than `Kind::BRIEF` bytes
+        // SAFETY: room for a word, aligned for it, which no payload of more than `Kind::BRIEF`
+        // bytes
         // begins at.
         unsafe { body.cast::<usize>().write(len) };
     }

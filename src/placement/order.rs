@@ -7,7 +7,8 @@ fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usi
     core.pus.iter().copied().filter(|&pu| machine.is_allowed(pu))
 }
 
-/// Turns an order of cores into one of processing units: the first allowed thread of each core, then the
+/// Turns an order of cores into one of processing units: the first allowed thread of each core,
+/// then the
 /// second of each, and so on.
 pub(super) fn units(machine: &Machine, cores: &[usize]) -> Vec<usize> {
     let threads: Vec<Vec<usize>> =
@@ -88,7 +89,8 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is at least 1. The bias is below 2^-40 for the bounds used here.
+    /// A number below `bound`, which is at least 1. The bias is below 2^-40 for the bounds used
+    /// here.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }

@@ -132,7 +132,8 @@ impl Pattern {
         Ok(Pattern { name: "all-to-all".to_owned(), extents: vec![ranks], steps, chain: false })
     }
 
-    /// What a team does whose topology is not known: shifts along a ring, and exchanges between ranks
+    /// What a team does whose topology is not known: shifts along a ring, and exchanges between
+    /// ranks
     /// that differ in one bit.
     ///
     /// # Errors

@@ -65,7 +65,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Evaluates a placement with the default [`Weights`]. Messages of ranks that are bound to nothing are
+    /// Evaluates a placement with the default [`Weights`]. Messages of ranks that are bound to
+    /// nothing are
     /// left out.
     #[must_use]
     pub fn new(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Report {

@@ -1,6 +1,7 @@
 //! A drawing of the machine with the ranks on it and the pattern's edges between them.
 //!
-//! Every vertex of the machine's tree is a box in the box of what is above it, every core a square with its
+//! Every vertex of the machine's tree is a box in the box of what is above it, every core a square
+//! with its
 //! rank. Edges have the colour of what they cross: the greener, the closer.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,8 @@ const CORE: f64 = 46.0;
 const GAP: f64 = 10.0;
 const LABEL: f64 = 16.0;
 
-/// Edges by how far they climb: none (threads of a core), then the innermost group, and so on outwards.
+/// Edges by how far they climb: none (threads of a core), then the innermost group, and so on
+/// outwards.
 const COLOURS: [&str; 6] = ["#9aa5b1", "#1b9e5a", "#2f7fd1", "#e08e0b", "#d1382f", "#8e44ad"];
 
 /// More lines than this show nothing any more.
@@ -229,7 +231,8 @@ fn label(machine: &Machine, vertex: &Vertex) -> String {
     names.join(", ")
 }
 
-/// Where everything is: a box for each vertex, a corner for each core. With `snake`, every other row runs
+/// Where everything is: a box for each vertex, a corner for each core. With `snake`, every other
+/// row runs
 /// backwards, so that a ring is a line that winds through the machine.
 fn layout(machine: &Machine, snake: bool) -> (Vec<Rectangle>, Vec<Rectangle>) {
     let tree = machine.tree();

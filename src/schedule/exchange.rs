@@ -27,7 +27,8 @@ fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
         let n = e.extent(dim);
         let around = e.clone();
         let peers = move |s: usize, rank: usize, out: &mut Peers| {
-            // One origin of the line, any in the dimensions done; n - 1 - s destinations, any in the others.
+            // One origin of the line, any in the dimensions done; n - 1 - s destinations, any in
+            // the others.
             let blocks = around.ranks() / n * (n - 1 - s);
             out.send(around.neighbour(rank, dim, 1), blocks);
             out.recv(around.neighbour(rank, dim, -1), blocks);

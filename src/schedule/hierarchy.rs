@@ -5,8 +5,10 @@ use std::fmt;
 
 /// Nested groups of ranks, and how wide the trees within them are.
 ///
-/// A *stage* is what happens on one level: at the innermost one the ranks of each group, at the next one their
-/// leaders, and so on; at the last stage the leaders of the outermost groups. A group's leader is its lowest
+/// A *stage* is what happens on one level: at the innermost one the ranks of each group, at the
+/// next one their
+/// leaders, and so on; at the last stage the leaders of the outermost groups. A group's leader is
+/// its lowest
 /// rank, or the root, if it is in there.
 ///
 /// # Examples
@@ -31,7 +33,8 @@ pub struct Hierarchy {
     exchanges: Vec<Exchange>,
 }
 
-/// How the members of a stage all learn from each other: the outermost leaders in a barrier, an all-reduce, an
+/// How the members of a stage all learn from each other: the outermost leaders in a barrier, an
+/// all-reduce, an
 /// all-gather or a reduce-scatter, and the members of every stage in a scan.
 ///
 /// # Examples
@@ -52,7 +55,8 @@ pub struct Hierarchy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Exchange {
-    /// In log n rounds: recursive doubling; in a barrier dissemination, in an all-gather Bruck's rule.
+    /// In log n rounds: recursive doubling; in a barrier dissemination, in an all-gather Bruck's
+    /// rule.
     #[default]
     Doubling,
     /// In one, each with all others.
@@ -145,7 +149,8 @@ impl Hierarchy {
         Ok(Hierarchy::flat_trees(ranks, levels.to_vec()))
     }
 
-    /// Consecutive ranks: `sizes[0]` of them a group, `sizes[1]` of those groups a group of the next
+    /// Consecutive ranks: `sizes[0]` of them a group, `sizes[1]` of those groups a group of the
+    /// next
     /// level, and so on; the last group of a level may be smaller. A size of 0 counts as 1.
     pub fn even(ranks: usize, sizes: &[usize]) -> Self {
         let mut per = 1usize;
@@ -166,7 +171,8 @@ impl Hierarchy {
         }
     }
 
-    /// Sets how many children a rank has at each stage, innermost first: 0 for all at once (a star), 2 for
+    /// Sets how many children a rank has at each stage, innermost first: 0 for all at once (a
+    /// star), 2 for
     /// a binary tree. Stages without an entry stay as they are.
     ///
     /// # Examples
@@ -183,7 +189,8 @@ impl Hierarchy {
         self
     }
 
-    /// Sets how the members of each stage exchange, where all of them do, innermost first. Stages without an entry
+    /// Sets how the members of each stage exchange, where all of them do, innermost first. Stages
+    /// without an entry
     /// stay as they are.
     #[must_use]
     pub fn exchanges(mut self, exchanges: &[Exchange]) -> Self {
@@ -218,7 +225,8 @@ impl Hierarchy {
         self.groups.get(level)?.get(rank).copied()
     }
 
-    /// Whether every group consists of consecutive ranks: only then combining leader by leader keeps
+    /// Whether every group consists of consecutive ranks: only then combining leader by leader
+    /// keeps
     /// rank order.
     pub fn is_consecutive(&self) -> bool {
         self.groups.iter().all(|groups| {
@@ -227,7 +235,8 @@ impl Hierarchy {
         })
     }
 
-    /// The same groups for some of the ranks, which get the numbers 0, 1, .. in the order given. Levels that
+    /// The same groups for some of the ranks, which get the numbers 0, 1, .. in the order given.
+    /// Levels that
     /// group nothing, or everything, go.
     ///
     /// # Examples
@@ -254,7 +263,8 @@ impl Hierarchy {
         Hierarchy::new(ranks, &levels).unwrap_or_else(|_| Hierarchy::even(ranks, &[]))
     }
 
-    /// This one, with each of its levels left out, and with each alone: what a choice of levels tries.
+    /// This one, with each of its levels left out, and with each alone: what a choice of levels
+    /// tries.
     pub(crate) fn thinned(&self) -> Vec<Hierarchy> {
         let n = self.groups.len();
         let mut kept: Vec<Vec<usize>> = vec![(0..n).collect()];

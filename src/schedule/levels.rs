@@ -1,7 +1,8 @@
 //! Hierarchical collectives: leaders of groups, leaders of leaders. Ordinary schedules over a
 //! [`Hierarchy`].
 //!
-//! Up: in each group a tree of the stage's degree to the leader; down: the same backwards. Trees split the members into
+//! Up: in each group a tree of the stage's degree to the leader; down: the same backwards. Trees
+//! split the members into
 //! intervals, so that partial results are of neighbouring ranks wherever groups are.
 
 use super::combine::{Boxed, Runs, ceil_log};
@@ -88,7 +89,8 @@ fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Stag
     staged(h.ranks(), rounds)
 }
 
-/// Each to all others; each takes them from its own position outwards, so that intervals stay adjacent.
+/// Each to all others; each takes them from its own position outwards, so that intervals stay
+/// adjacent.
 fn everybody(crew: &[usize]) -> Pairs {
     let mut pairs = Vec::new();
     for (i, &to) in crew.iter().enumerate() {
@@ -98,7 +100,8 @@ fn everybody(crew: &[usize]) -> Pairs {
 }
 
 /// All-reduce of long vectors: member i of every outermost group combines part i of its group, the
-/// members i of all groups exchange their parts by recursive doubling, and everybody stores its part to its group. The groups are
+/// members i of all groups exchange their parts by recursive doubling, and everybody stores its
+/// part to its group. The groups are
 /// of one size, which is the number of parts.
 pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
     let crews = crews(h).unwrap_or_else(|| vec![(0..h.ranks()).collect()]);
@@ -132,7 +135,8 @@ pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
     (staged(h.ranks(), rounds), size)
 }
 
-/// All-gather: blocks up to the leaders, whole groups between the outermost leaders (doubling: Bruck's rule),
+/// All-gather: blocks up to the leaders, whole groups between the outermost leaders (doubling:
+/// Bruck's rule),
 /// and down whatever a rank does not have.
 pub(super) fn all_gather(h: &Hierarchy) -> Staged {
     let p = h.ranks();
@@ -193,7 +197,8 @@ pub(super) fn reduce_scatter(h: &Hierarchy) -> Staged {
     Staged { rule: Box::new(Reversed { rule, combine: true }), ports }
 }
 
-/// Prefix sums: in each group by doubling or all with all, then between leaders, and the total of all groups before to
+/// Prefix sums: in each group by doubling or all with all, then between leaders, and the total of
+/// all groups before to
 /// everybody in the group. For consecutive groups.
 pub(super) fn scan(h: &Hierarchy) -> Staged {
     let p = h.ranks();
@@ -231,7 +236,8 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
             }
             steps.push(parts);
         }
-        // A leader must know its group's whole total before it goes on: with p no power of two the first
+        // A leader must know its group's whole total before it goes on: with p no power of two the
+        // first
         // position of the doubling may not, the last always does.
         if !last {
             steps.push(hand_totals(p, &groups));
@@ -264,7 +270,8 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
     Staged { ports: given.ports(), rule: Box::new(given) }
 }
 
-/// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's sake to all before it, but
+/// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's
+/// sake to all before it, but
 /// at the last stage, where nobody needs the whole.
 fn scan_directly(p: usize, groups: &[Group], outer: bool, last: bool) -> Vec<Step> {
     let mut parts = vec![Step::default(); p];
@@ -357,7 +364,8 @@ fn down(h: &Hierarchy, stage: usize, root: usize) -> Vec<Pairs> {
 }
 
 /// The tree over positions `low..high` with `at` on top: up to `degree` children, each the position
-/// of its interval that is nearest to `at`. Calls `edge(height of the parent, child, parent)` and returns the height of `at`.
+/// of its interval that is nearest to `at`. Calls `edge(height of the parent, child, parent)` and
+/// returns the height of `at`.
 fn climb(
     low: usize,
     high: usize,
@@ -422,7 +430,8 @@ mod tests {
         assert_eq!(steps(Algorithm::BAR_HIER, Operation::Barrier, &trees), 9);
     }
 
-    /// Every way of exchanging at every stage, for groups of all sorts: right, in rank order, without hazards.
+    /// Every way of exchanging at every stage, for groups of all sorts: right, in rank order,
+    /// without hazards.
     #[test]
     fn all_exchanges_are_right() {
         use Algorithm as A;

@@ -40,7 +40,8 @@ pub struct Request {
     /// Into how many segments a pipelined chain cuts the vector; p if none is
     /// given.
     pub segments: Option<usize>,
-    /// The groups of a hierarchical algorithm; consecutive ranks, about sqrt(p) a group, if none are given.
+    /// The groups of a hierarchical algorithm; consecutive ranks, about sqrt(p) a group, if none
+    /// are given.
     pub levels: Option<Hierarchy>,
 }
 

@@ -20,7 +20,8 @@ use super::{Contract, Mode, Rule, Run, Schedule, Step};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// Whether what arrives is combined with what is there, the lower rank's operand on the left; else it is stored.
+    /// Whether what arrives is combined with what is there, the lower rank's operand on the left;
+    /// else it is stored.
     pub combine: bool,
     /// Sender, receiver, blocks. A receiver takes its messages in this order.
     pub messages: Vec<(usize, usize, Vec<Run>)>,
@@ -72,8 +73,10 @@ impl Schedule {
         let ports = given.ports();
         Schedule::new(id, contract, false, given).with_ports(ports)
     }
-    /// Declares that the senders of these steps go on only when their messages have been taken, as with
-    /// `MPI_Ssend`. For schedules that stand for another library's; what it costs is the simulation's
+    /// Declares that the senders of these steps go on only when their messages have been taken, as
+    /// with
+    /// `MPI_Ssend`. For schedules that stand for another library's; what it costs is the
+    /// simulation's
     /// [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
     ///
     /// # Examples

@@ -233,11 +233,14 @@ impl Builder {
         self
     }
 
-    /// What the levels of the machine cost, and which ranks are near each other: what the library chooses
-    /// algorithms by, where ranks are not all equally near. Default: the machine that it runs on, with the costs of the machine in
+    /// What the levels of the machine cost, and which ranks are near each other: what the library
+    /// chooses
+    /// algorithms by, where ranks are not all equally near. Default: the machine that it runs on,
+    /// with the costs of the machine in
     /// the table that is most like it.
     ///
-    /// For costs that you have measured, and to try on a small machine what would be chosen on a large one; ranks are bound as
+    /// For costs that you have measured, and to try on a small machine what would be chosen on a
+    /// large one; ranks are bound as
     /// without it. `PHALANX_EXPLAIN=1` in the environment prints every choice.
     ///
     /// ```

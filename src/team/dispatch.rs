@@ -94,7 +94,8 @@ impl<J: Copy> Dispatch<J> {
         }
     }
 
-    /// Waits, as worker `worker`, for the job after number `seen`. `crowded`: workers outnumbered cores
+    /// Waits, as worker `worker`, for the job after number `seen`. `crowded`: workers outnumbered
+    /// cores
     /// in that one.
     pub(crate) fn next(
         &self,
@@ -140,7 +141,8 @@ impl<J: Copy> Dispatch<J> {
         self.seats[worker].done.store(epoch, publish(Site::Done));
     }
 
-    /// Waits until every worker is done with the latest job. `crowded` as in [`next`](Dispatch::next).
+    /// Waits until every worker is done with the latest job. `crowded` as in
+    /// [`next`](Dispatch::next).
     pub(crate) fn await_done(&self, wait: Wait, crowded: bool) {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
         let mut longest = Duration::from_micros(50);

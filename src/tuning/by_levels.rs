@@ -11,7 +11,8 @@ use crate::placement::{Assignment, hierarchy};
 use crate::schedule::{Algorithm, Hierarchy, Operation};
 
 /// What `auto` knows about a machine with levels: who is near whom, and what that costs. Chooses
-/// between flat and hierarchical algorithms, which of the levels to use, the tree's degree at each stage, and how the outermost
+/// between flat and hierarchical algorithms, which of the levels to use, the tree's degree at each
+/// stage, and how the outermost
 /// leaders exchange.
 ///
 /// # Examples
@@ -33,7 +34,8 @@ pub struct LevelModel {
     hierarchy: Hierarchy,
     /// All levels first, then some of them.
     shapes: Vec<Stages>,
-    /// The worst hand-off and rate between ranks 2^k apart, round the ring: dissemination, Bruck's rule.
+    /// The worst hand-off and rate between ranks 2^k apart, round the ring: dissemination, Bruck's
+    /// rule.
     rounds: Vec<Hop>,
     /// The same between ranks that differ in bit k: doubling, binomial trees.
     bits: Vec<Hop>,
@@ -129,7 +131,8 @@ impl LevelModel {
         LevelModel { hierarchy, shapes, rounds, bits, mean_pull, transport, costs }
     }
 
-    /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None where they are
+    /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None
+    /// where they are
     /// equally near.
     pub fn of_members(&self, members: &[usize]) -> Option<Self> {
         let hierarchy = self.hierarchy.of_members(members);
@@ -157,8 +160,10 @@ impl LevelModel {
     }
 
     /// The cheapest algorithm for `bytes` bytes per rank (or block), among the flat ones that
-    /// `auto` uses and the hierarchical ones, over all levels or some; None for operations that have no hierarchical
-    /// one. Microseconds of work: estimates are sums over stages, no simulation, and know no saturation.
+    /// `auto` uses and the hierarchical ones, over all levels or some; None for operations that
+    /// have no hierarchical
+    /// one. Microseconds of work: estimates are sums over stages, no simulation, and know no
+    /// saturation.
     ///
     /// # Examples
     /// ```

@@ -37,7 +37,8 @@ pub struct LevelCost {
 }
 
 /// Cache lines that a core has under way at once, where no rate was published: the median
-/// over the published pairs of rate and hand-off (Kunpeng 920: 8 to 19, Graviton2 26, Graviton4 32, ThunderX2 8
+/// over the published pairs of rate and hand-off (Kunpeng 920: 8 to 19, Graviton2 26, Graviton4 32,
+/// ThunderX2 8
 /// and 10, Phytium 4 to 10; two cores of an EPYC virtual machine: 27).
 pub const LINES_IN_FLIGHT: f64 = 16.0;
 
@@ -144,7 +145,8 @@ impl MachineCosts {
     }
 
     /// The published machine whose shape is most like that of `machine`, among those whose levels
-    /// are all known; and whether the shapes are the same: packages, memory nodes, L3 caches, cores, threads.
+    /// are all known; and whether the shapes are the same: packages, memory nodes, L3 caches,
+    /// cores, threads.
     pub fn nearest(machine: &Machine) -> (&'static MachineCosts, bool) {
         let wanted = shape(machine);
         let unlike = |costs: &MachineCosts| {
@@ -161,7 +163,8 @@ impl MachineCosts {
     }
 
     /// The costs that a profile has measured: of each level what most samples
-    /// are behind, a message's start-up less its software as `transfers` hand-offs, and its time per byte. None without
+    /// are behind, a message's start-up less its software as `transfers` hand-offs, and its time
+    /// per byte. None without
     /// levels.
     ///
     /// # Examples

@@ -1,4 +1,5 @@
-//! What a collective takes over one set of groups, as sums over stages: no simulation, no saturation.
+//! What a collective takes over one set of groups, as sums over stages: no simulation, no
+//! saturation.
 
 use super::costs::LevelCost;
 use super::transport::Transport;
@@ -149,7 +150,8 @@ impl Stages {
         plan
     }
 
-    /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes and hand down `down`,
+    /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes and
+    /// hand down `down`,
     /// an exchange of `across` in all, of which a message of doubling has the given part.
     fn both_ways(
         &self,

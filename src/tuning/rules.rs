@@ -64,7 +64,8 @@ pub struct Tuning {
     pub stream_from: usize,
     /// Below this a broadcast, reduction, scatter or gather that no fused path and
     /// no mailbox serves goes between the root and each rank (`BC-NAIVE`, ..),
-    /// and an all-to-all of fewer than 8 with all at once: where ranks wait for their turn on a core,
+    /// and an all-to-all of fewer than 8 with all at once: where ranks wait for their turn on a
+    /// core,
     /// each step costs a turn.
     /// Default: 0; with more ranks than cores, 32 KiB.
     pub star_below: usize,
@@ -135,7 +136,7 @@ impl Tuning {
 
     /// The bytes from which `operation` goes by a fused path; none for the
     /// barrier.
-    fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
+    pub(crate) fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
         let from = match operation {
             Operation::Broadcast => self.broadcast_fused,
             Operation::Reduce => self.reduce_fused,

@@ -4,7 +4,8 @@ use super::costs::CostsError;
 
 /// The way in which messages travel: this library's mailboxes, or another's.
 ///
-/// A message between cores with a hand-off of h ns takes `send_ns + transfers h + receive_ns` one way.
+/// A message between cores with a hand-off of h ns takes `send_ns + transfers h + receive_ns` one
+/// way.
 ///
 /// # Examples
 /// ```
@@ -16,7 +17,8 @@ use super::costs::CostsError;
 pub struct Transport {
     /// Nanoseconds of software for the sender, per message.
     pub send_ns: f64,
-    /// The part of a hand-off for which a message keeps its sender busy, beside the software: taking the line
+    /// The part of a hand-off for which a message keeps its sender busy, beside the software:
+    /// taking the line
     /// back from the core that polls it.
     pub send_share: f64,
     /// Nanoseconds of software for the receiver, per message.
@@ -24,11 +26,13 @@ pub struct Transport {
     /// Transfers of the line per message: one to take it back from the core that polls it, one to
     /// bring it there.
     pub transfers: f64,
-    /// Nanoseconds that a message takes longer whose sender asks to be told that it has been taken (`MPI_Ssend`;
+    /// Nanoseconds that a message takes longer whose sender asks to be told that it has been taken
+    /// (`MPI_Ssend`;
     /// [`Schedule::acknowledged`](crate::schedule::Schedule::acknowledged)).
     pub acknowledge_ns: f64,
     /// Whether a core that has sent must see its message through before it
-    /// begins to take the one that has come meanwhile. So it is with queues whose slots are written by both sides (the receiver clears
+    /// begins to take the one that has come meanwhile. So it is with queues whose slots are written
+    /// by both sides (the receiver clears
     /// the header that the sender has set), not with ours, where every line has one writer.
     pub turnaround: bool,
     /// Lines that a receiver fetches at once when several messages wait for it.
@@ -39,7 +43,8 @@ pub struct Transport {
     pub sender_copies: bool,
     /// Up to so many bytes travel in the line; more is pulled from the sender's memory.
     pub inline_bytes: f64,
-    /// Nanoseconds that a store to a shared line takes longer for each further rank that polls it (assumed).
+    /// Nanoseconds that a store to a shared line takes longer for each further rank that polls it
+    /// (assumed).
     pub poller_ns: f64,
     /// Where the numbers are from.
     pub source: &'static str,
@@ -113,7 +118,8 @@ impl Transport {
         }
     }
 
-    /// Nanoseconds of one message from an idle sender to a waiting receiver, where a hand-off takes `h` ns.
+    /// Nanoseconds of one message from an idle sender to a waiting receiver, where a hand-off takes
+    /// `h` ns.
     pub fn one_way(&self, h: f64) -> f64 {
         self.send_ns + self.transfers * h + self.receive_ns
     }

@@ -1,4 +1,5 @@
-//! Sleeping until one rank, or the last of all, has something for this one: a word a rank, which says
+//! Sleeping until one rank, or the last of all, has something for this one: a word a rank, which
+//! says
 //! for whom it waits.
 //!
 //! ```text
@@ -7,10 +8,12 @@
 //! ```
 //!
 //! Of the two fences one is first: the sender sees the word, or the sleeper sees what was sent. Of
-//! many senders that the owner waits for together, the last in the order of fences sees that all have
+//! many senders that the owner waits for together, the last in the order of fences sees that all
+//! have
 //! sent.
 //!
-//! Where nobody is crowded senders do not fence (15 to 20 ns a message): there the word is a hint, a
+//! Where nobody is crowded senders do not fence (15 to 20 ns a message): there the word is a hint,
+//! a
 //! wake may be missed, and naps must be timed.
 
 use super::word::Word;
@@ -46,8 +49,10 @@ impl Berth {
         Berth(Word::new(NOBODY))
     }
 
-    /// Sleeps until `awaited` may have sent something, for `longest` at most. `over` looks whether it
-    /// has, or whether there is another reason not to sleep. May end for no reason. Whether `over` said
+    /// Sleeps until `awaited` may have sent something, for `longest` at most. `over` looks whether
+    /// it
+    /// has, or whether there is another reason not to sleep. May end for no reason. Whether `over`
+    /// said
     /// so. Only the owner calls this.
     pub(crate) fn sleep(
         &self,
@@ -64,12 +69,14 @@ impl Berth {
         if !over {
             self.0.sleep(word, longest);
         }
-        // An RMW, as the waker's: it comes after that one, and so does all that is stored from here on.
+        // An RMW, as the waker's: it comes after that one, and so does all that is stored from here
+        // on.
         self.0.change(word, NOBODY);
         over
     }
 
-    /// `me` has sent something: wakes the owner if it waits for that. `all` looks whether everybody has.
+    /// `me` has sent something: wakes the owner if it waits for that. `all` looks whether everybody
+    /// has.
     /// Whether somebody was woken.
     pub(crate) fn call(&self, me: usize, all: impl FnOnce() -> bool) -> bool {
         // Pairs with the fence in `sleep`.
@@ -79,7 +86,8 @@ impl Berth {
         is_meant && self.wake(word)
     }
 
-    /// Wakes the owner, whomever it waits for: there is another reason not to sleep, published before.
+    /// Wakes the owner, whomever it waits for: there is another reason not to sleep, published
+    /// before.
     pub(crate) fn rouse(&self) {
         // Pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);

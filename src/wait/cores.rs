@@ -5,7 +5,8 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 
 crate::sync::thread_local! {
-    /// Whether this thread has woken somebody on its own core since it slept: who may not have had the core
+    /// Whether this thread has woken somebody on its own core since it slept: who may not have had
+    /// the core
     /// yet.
     static HAS_WOKEN: Cell<bool> = const { Cell::new(false) };
 }
@@ -64,7 +65,8 @@ impl Cores {
         self.of.get(rank).copied().flatten()
     }
 
-    /// For each of these ranks the number of its group, and how many groups there are: ranks of one core
+    /// For each of these ranks the number of its group, and how many groups there are: ranks of one
+    /// core
     /// are one, and so are all that are not bound.
     pub(crate) fn groups(&self, ranks: &[usize]) -> (Box<[usize]>, usize) {
         let mut cores = Vec::new();

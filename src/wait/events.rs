@@ -1,7 +1,9 @@
 //! Sleeping until everybody has shown something: two levels, one wake a core.
 //!
-//! Ranks of one core are a group. An event is a number that grows: an episode of the gates, or a call
-//! on the boards. While something of it is missing, a rank sleeps on one of two kinds of words, each
+//! Ranks of one core are a group. An event is a number that grows: an episode of the gates, or a
+//! call
+//! on the boards. While something of it is missing, a rank sleeps on one of two kinds of words,
+//! each
 //! with the event's number and a mark that somebody sleeps:
 //!
 //! - on its *group's*, if a rank of its own core is still missing;
@@ -17,17 +19,23 @@
 //!
 //! **Why no wake-up is lost.** Everybody who sleeps marks, fences, looks again; everybody who shows
 //! publishes, fences, looks. Of two such fences one is first, so at least one side sees the other.
-//! - *A group's word*: one member is the last, in the order of fences, to show `e`. It sees its whole
-//!   group in, so it never sleeps on the group's word; it ends the event, and calls `complete`. Its load
+//! - *A group's word*: one member is the last, in the order of fences, to show `e`. It sees its
+//!   whole
+//! group in, so it never sleeps on the group's word; it ends the event, and calls `complete`. Its
+//! load
 //!   after that fence sees the mark, or the sleeper's look after its own fence sees what it saw.
 //! - *The top word*: the last of all to show sees everything, does not sleep, and calls `complete`.
-//! - *A mark made too late*, when the event is complete already, is its maker's to wake: another rank may
+//! - *A mark made too late*, when the event is complete already, is its maker's to wake: another
+//!   rank may
 //!   fall asleep by it that had looked before. (A bug that the model found.)
-//! - *A newer mark* may overwrite an older one: its marker has completed the older event, and so has
-//!   woken its sleepers or left a fence that makes them see it complete. Never the other way: sleepers
+//! - *A newer mark* may overwrite an older one: its marker has completed the older event, and so
+//!   has
+//! woken its sleepers or left a fence that makes them see it complete. Never the other way:
+//! sleepers
 //!   of the newer event would have no mark.
 //!
-//! For this every rank must look at everybody in every event, and then say [`complete`](Events::complete);
+//! For this every rank must look at everybody in every event, and then say
+//! [`complete`](Events::complete);
 //! and the groups must be the same for all: they are fixed when the words are made.
 
 use super::word::Word;
@@ -49,7 +57,8 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Where a rank of `group` sleeps, of whose other ranks `near` says whether they have shown what they
+    /// Where a rank of `group` sleeps, of whose other ranks `near` says whether they have shown
+    /// what they
     /// have to.
     pub(crate) fn of(group: usize, mut near: impl Iterator<Item = bool>) -> Self {
         if near.all(|has_shown| has_shown) { Level::Top } else { Level::Group(group) }
@@ -69,7 +78,8 @@ fn awake(event: u64) -> u32 {
     (event as u32) << 1
 }
 
-/// Whether `word` is of an event after that of `mine`. By distance: an event that is 2^30 away was long ago.
+/// Whether `word` is of an event after that of `mine`. By distance: an event that is 2^30 away was
+/// long ago.
 fn is_newer(word: u32, mine: u32) -> bool {
     let ahead = (word >> 1).wrapping_sub(mine >> 1) & (u32::MAX >> 1);
     ahead != 0 && ahead < 1 << 30
@@ -106,7 +116,8 @@ impl Events {
         let (up, down) = (awake(event), awake(event) | ASLEEP);
         // Ordering: whoever marked this had completed all events before; pairs with `change`.
         let now = word.load(Ordering::Acquire);
-        // That it is newer and the event is not over happens to what is not used for 2^30 events only.
+        // That it is newer and the event is not over happens to what is not used for 2^30 events
+        // only.
         if is_newer(now, up) && over() {
             return true;
         }
@@ -116,7 +127,8 @@ impl Events {
         // Pairs with the fence after showing, in `shown` and `complete`.
         fence(Ordering::SeqCst);
         if over() {
-            // Somebody who was woken before this mark, but has not fallen asleep yet, may take it for its
+            // Somebody who was woken before this mark, but has not fallen asleep yet, may take it
+            // for its
             // own; and those who complete the event may have looked before it was made.
             if now != down {
                 word.change(down, up);
@@ -135,7 +147,8 @@ impl Events {
         fence(Ordering::SeqCst);
     }
 
-    /// The caller, of group `group`, has seen everybody in `event`: wakes the leaders, and its group.
+    /// The caller, of group `group`, has seen everybody in `event`: wakes the leaders, and its
+    /// group.
     /// Whether any of its group slept.
     #[inline]
     pub(crate) fn complete(&self, group: usize, event: u64) -> bool {
@@ -145,7 +158,8 @@ impl Events {
         wake(&self.groups[group], event)
     }
 
-    /// Wakes every group's sleepers of `event`, which was shown just now by the one they wait for; or
+    /// Wakes every group's sleepers of `event`, which was shown just now by the one they wait for;
+    /// or
     /// so that they look, and sleep again.
     pub(crate) fn wake_groups(&self, event: u64) {
         // Pairs with the fence in `sleep`.
@@ -155,8 +169,10 @@ impl Events {
         }
     }
 
-    /// A leader is about to sleep: lets all who sleep for `event` look once, if no leader has before. Beside
-    /// many busy threads they queue for their cores at the same time then, and not one after the other.
+    /// A leader is about to sleep: lets all who sleep for `event` look once, if no leader has
+    /// before. Beside
+    /// many busy threads they queue for their cores at the same time then, and not one after the
+    /// other.
     pub(crate) fn rouse(&self, event: u64) {
         // Relaxed: it only ever wakes.
         if self.roused.load(Ordering::Relaxed) != event
@@ -166,7 +182,8 @@ impl Events {
         }
     }
 
-    /// Wakes everybody, whatever they wait for: there is another reason not to sleep, published before.
+    /// Wakes everybody, whatever they wait for: there is another reason not to sleep, published
+    /// before.
     pub(crate) fn wake_everybody(&self) {
         // Pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);
@@ -189,7 +206,8 @@ impl Events {
 #[inline(always)]
 fn wake(word: &Word, event: u64) -> bool {
     let (up, down) = (awake(event), awake(event) | ASLEEP);
-    // Relaxed: by the fence before, this sees every mark whose sleeper has not seen the event complete.
+    // Relaxed: by the fence before, this sees every mark whose sleeper has not seen the event
+    // complete.
     word.load(Ordering::Relaxed) == down && wake_marked(word, down, up)
 }
 

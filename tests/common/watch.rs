@@ -5,7 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longer than any case takes, even where many other things run: a case of crowded teams has then taken
+/// Longer than any case takes, even where many other things run: a case of crowded teams has then
+/// taken
 /// more than a minute. It finds hangs, and says nothing about speed.
 const LONGEST: Duration = Duration::from_secs(240);
 

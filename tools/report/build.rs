@@ -1,4 +1,5 @@
-//! The commit that the tool is built from, where that is known: a report says which program made it.
+//! The commit that the tool is built from, where that is known: a report says which program made
+//! it.
 
 use std::process::Command;
 

@@ -49,7 +49,8 @@ macro_rules! events {
             use super::*;
             use $events as library;
 
-            /// A rank of each of `groups` takes part in `events` events; what it shows for the first is
+            /// A rank of each of `groups` takes part in `events` events; what it shows for the
+            /// first is
             /// memory, too.
             pub(super) fn episodes(groups: &'static [usize], events: u64) {
                 let shown: Vec<_> = groups.iter().map(|_| Shown::new()).collect();

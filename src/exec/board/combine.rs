@@ -10,7 +10,7 @@ use std::ops::Range;
 /// # Safety
 /// - `buf` is valid for reads and writes of `len` elements of the kernel's
 ///   type, and nobody but this call and the peers' same call accesses it.
-/// - The call's scratch memory is as large as `scratch_bytes` says.
+/// - The call's scratch memory is as large as `scratch_bytes` says, unless there are two ranks.
 pub(super) unsafe fn all_reduce(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
     call.together(buf, len, |work, all| {
         let mine = work.share(len);

@@ -133,7 +133,8 @@ struct Access<'a> {
     kernel: &'a Kernel<'a>,
     /// Room for everybody's address.
     all: &'a mut Vec<*mut u8>,
-    /// [`scratch_bytes`] bytes of this rank's own, aligned for the element.
+    /// [`scratch_bytes`] bytes of this rank's own, aligned for the element; null for two
+    /// ranks that combine in place.
     scratch: *mut u8,
     /// Whether results that are not written in place are too large for any
     /// cache, and so go round them.
@@ -154,7 +155,11 @@ pub(crate) fn run(
         begun,
         kernel,
         all: &mut work.addresses,
-        scratch: work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
+        // Two ranks combine where the operands are.
+        scratch: match p == 2 && call.operation().has_order() && call.operation().is_in_place() {
+            true => std::ptr::null_mut(),
+            false => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
+        },
     };
     let (parts, len) = match call.cut() {
         Cut::Vector(n) => (Parts::Equal(0), n),

@@ -40,7 +40,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all have
+    /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all
+    /// have
     /// shown something wakes. Not needed of two ranks.
     #[inline(always)]
     pub(crate) fn looked_at_all(&self) {
@@ -202,7 +203,8 @@ impl Port {
         }
     }
 
-    /// After showing something that everybody waits for: wakes every peer that naps. Where ranks are
+    /// After showing something that everybody waits for: wakes every peer that naps. Where ranks
+    /// are
     /// crowded, the last to look at it wakes the others; of two ranks it is a matter between them.
     #[inline(always)]
     fn tell_all(&self) {

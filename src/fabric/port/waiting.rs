@@ -75,7 +75,8 @@ impl Bed<'_> {
         Patience::new(wait, self.crowded.then_some(occasion))
     }
 
-    /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is awaited
+    /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is
+    /// awaited
     /// is there, or never will be.
     fn sleep(&self, patience: &mut Patience, longest: Duration, over: &mut dyn FnMut() -> bool) {
         let &Bed { fabric, rank, peer, what, event, crowded } = self;

@@ -142,7 +142,8 @@ fn every_algorithm_up_to_64_ranks() {
     }
 }
 
-/// What is said of a step without its blocks is what the step says, and one that repeats another is like it.
+/// What is said of a step without its blocks is what the step says, and one that repeats another is
+/// like it.
 #[test]
 fn peers_are_those_of_the_steps() {
     let (mut peers, mut again) = (Peers::default(), 0);

@@ -236,7 +236,8 @@ impl Profile {
         Ok(self)
     }
 
-    /// The time in which a core copies `bytes` bytes of its own, in ns; 0 where that was not measured.
+    /// The time in which a core copies `bytes` bytes of its own, in ns; 0 where that was not
+    /// measured.
     ///
     /// ```
     /// assert_eq!(phalanx::tuning::Profile::default().copy_ns(1e6), 0.0);

@@ -2,8 +2,10 @@
 
 use crate::mailbox::{EAGER, FIRST, LONG};
 
-/// t_s and t_w of the messages from some length on: short ones travel in the mailbox's slot, longer ones are
-/// copied by their sender, the rest is handed over by address, and what outgrows the caches is slower again.
+/// t_s and t_w of the messages from some length on: short ones travel in the mailbox's slot, longer
+/// ones are
+/// copied by their sender, the rest is handed over by address, and what outgrows the caches is
+/// slower again.
 ///
 /// # Examples
 /// ```
@@ -53,7 +55,8 @@ pub struct LevelTimes {
     pub t_w: f64,
 }
 
-/// The rates for `bytes` bytes; none without pieces. What is shorter than the first piece has those of the first.
+/// The rates for `bytes` bytes; none without pieces. What is shorter than the first piece has those
+/// of the first.
 pub(super) fn at(pieces: &[Piece], bytes: f64) -> Option<LevelTimes> {
     let own = pieces.iter().rev().find(|piece| piece.from_bytes as f64 <= bytes);
     let piece = own.or(pieces.first())?;

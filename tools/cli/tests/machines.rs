@@ -1,4 +1,5 @@
-//! `phalanx machine` and `phalanx place` from outside: described machines, stable output, complaints.
+//! `phalanx machine` and `phalanx place` from outside: described machines, stable output,
+//! complaints.
 
 mod common;
 

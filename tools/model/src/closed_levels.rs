@@ -1,4 +1,5 @@
-//! The closed forms of the hierarchical algorithms: sums over the stages of a hierarchy, of what a star, a tree or an
+//! The closed forms of the hierarchical algorithms: sums over the stages of a hierarchy, of what a
+//! star, a tree or an
 //! exchange of each stage's largest group costs.
 
 use super::Ratio;
@@ -17,8 +18,10 @@ struct Stage {
     exchange: Exchange,
 }
 
-/// Start-ups, words, formula. None where no form is shorter than counting: an all-gather or a reduce-scatter over groups of
-/// different sizes or over trees, whose longest message depends on which subtree is the largest; trees with a root that
+/// Start-ups, words, formula. None where no form is shorter than counting: an all-gather or a
+/// reduce-scatter over groups of
+/// different sizes or over trees, whose longest message depends on which subtree is the largest;
+/// trees with a root that
 /// is not their group's first rank.
 pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<Form> {
     use Algorithm as A;
@@ -147,8 +150,10 @@ mod tests {
         (30, &[10], &[3, 2]),
     ];
 
-    /// Every hierarchical id over every shape, exchange and some roots: its form is what is counted and, with one
-    /// level and no contention, what is simulated. What has none is in this table, and nothing else:
+    /// Every hierarchical id over every shape, exchange and some roots: its form is what is counted
+    /// and, with one
+    /// level and no contention, what is simulated. What has none is in this table, and nothing
+    /// else:
     ///
     /// | id | has none | why |
     /// |---|---|---|

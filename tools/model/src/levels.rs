@@ -88,7 +88,8 @@ impl Levels {
         self.time_by(schedule, m, |level, _| self.levels[level.min(self.levels.len() - 1)])
     }
 
-    /// [`time`](Levels::time), with rates that hang on the length of a message, too: `rates` has the level of a
+    /// [`time`](Levels::time), with rates that hang on the length of a message, too: `rates` has
+    /// the level of a
     /// channel and the words of a message that goes over it.
     ///
     /// # Examples

@@ -68,7 +68,8 @@ impl OutputArgs {
     }
 }
 
-/// Whether a file can be written, without taking away what is there: to be known before minutes are spent. `what` it is
+/// Whether a file can be written, without taking away what is there: to be known before minutes are
+/// spent. `what` it is
 /// comes before its name.
 pub fn writable(what: &str, file: &Path) -> Result<(), Failure> {
     let new = !file.exists();

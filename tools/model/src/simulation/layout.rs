@@ -128,7 +128,8 @@ impl Layout {
         x
     }
 
-    /// The innermost group that two ranks share, and the index into the levels for a message between them.
+    /// The innermost group that two ranks share, and the index into the levels for a message
+    /// between them.
     pub(super) fn meets(&self, a: usize, b: usize) -> (usize, usize) {
         let (x, y) = (self.above[a], self.above[b]);
         let meet = match self.shared.get(x * self.doors.len() + y) {

@@ -5,7 +5,8 @@ use super::error::SimulationError;
 use super::run::Simulation;
 use phalanx::schedule::{Peers, Schedule};
 
-/// Messages of one step from which on they are not kept, but made again whenever they are looked at.
+/// Messages of one step from which on they are not kept, but made again whenever they are looked
+/// at.
 /// (In tests a few, so that small schedules go both ways.)
 const KEPT: usize = if cfg!(test) { 200 } else { 1 << 20 };
 
@@ -46,7 +47,8 @@ pub(super) struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// Message number `i` of `sends` that `from` sends in a step, to a rank that it sends nothing else.
+    /// Message number `i` of `sends` that `from` sends in a step, to a rank that it sends nothing
+    /// else.
     pub(super) fn letter(
         &self,
         s: &Simulation,
@@ -94,7 +96,8 @@ pub(super) struct Letters {
 const NONE: u32 = u32::MAX;
 
 impl Letters {
-    /// The letters of a step, in place of those of the last. With more than so many, unless `whole`, only
+    /// The letters of a step, in place of those of the last. With more than so many, unless
+    /// `whole`, only
     /// that there are.
     ///
     /// # Errors
@@ -209,7 +212,8 @@ impl Letters {
     }
 }
 
-/// Flows through each door, out and in, and from each memory. A rank that takes several letters in a step
+/// Flows through each door, out and in, and from each memory. A rank that takes several letters in
+/// a step
 /// takes one after the other: each of them counts for its part of the time.
 pub(super) struct Doors<'a> {
     s: &'a Simulation,

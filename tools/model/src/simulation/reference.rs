@@ -1,4 +1,5 @@
-//! The simulation as it was before it was made quick: every message of a step in a list, every rate by itself. Tests hold
+//! The simulation as it was before it was made quick: every message of a step in a list, every rate
+//! by itself. Tests hold
 //! the quick one against it, to the last bit.
 
 use std::collections::HashMap;
@@ -141,7 +142,8 @@ impl Clocks {
         first[0] = 0;
     }
 
-    /// GB/s of each letter: its core's, or its share of the narrowest door. For those that fit their line, any.
+    /// GB/s of each letter: its core's, or its share of the narrowest door. For those that fit
+    /// their line, any.
     fn share(&mut self, s: &Simulation, from_memory: bool) {
         let Clocks { letters, first, rates, .. } = self;
         let heavy = |l: &Letter| l.bytes > s.transport.inline_bytes;
@@ -150,7 +152,8 @@ impl Clocks {
         if !letters.iter().any(heavy) {
             return;
         }
-        // Flows through each door, out and in, and from each memory. A rank that takes several letters in a step
+        // Flows through each door, out and in, and from each memory. A rank that takes several
+        // letters in a step
         // takes one after the other: each of them counts for its part of the time.
         let mut out = vec![0.0f64; s.layout.doors()];
         let mut into = out.clone();

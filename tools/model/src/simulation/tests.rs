@@ -5,7 +5,8 @@ use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request};
 use phalanx::topology::Extents;
 use phalanx::tuning::{CostsError, LevelModel, LevelRates, MachineCosts, Profile, Transport};
 
-/// The special case: one level, no effects, every algorithm, with m a multiple of everything so that
+/// The special case: one level, no effects, every algorithm, with m a multiple of everything so
+/// that
 /// the sums are exact.
 #[test]
 fn the_textbook_is_the_special_case_of_one_level() {
@@ -200,7 +201,8 @@ fn every_case_of_the_checker_can_be_simulated() {
     }
 }
 
-/// The quick estimates choose what the simulation finds near the best, on every machine with levels, for every
+/// The quick estimates choose what the simulation finds near the best, on every machine with
+/// levels, for every
 /// operation that they know.
 #[test]
 fn quick_choices_are_near_the_best_of_the_simulation() {
@@ -274,7 +276,8 @@ fn quick_choices_are_near_the_best_of_the_simulation() {
     }
 }
 
-/// What would take minutes is refused at once, and says how much it would be. The limits are lower here than
+/// What would take minutes is refused at once, and says how much it would be. The limits are lower
+/// here than
 /// elsewhere.
 #[test]
 fn too_many_messages_are_refused() {
@@ -331,7 +334,8 @@ fn slowly(s: &Simulation, schedule: &phalanx::schedule::Schedule, bytes: f64) ->
     Outcome { ns: clocks.last(), ranks: clocks.now, messages: clocks.messages }
 }
 
-/// The quick simulation is the plain one, to the last bit: every algorithm, kept steps and wide ones, near
+/// The quick simulation is the plain one, to the last bit: every algorithm, kept steps and wide
+/// ones, near
 /// and far placements, with effects and without.
 #[test]
 fn quick_and_plain_simulations_agree_to_the_last_bit() {

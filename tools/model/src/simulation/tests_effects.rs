@@ -6,8 +6,10 @@ use phalanx::placement::{Placement, assign};
 use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
 use phalanx::tuning::{LevelCost, MachineCosts, MemoryCosts, Transport};
 
-/// Ranks 0 to 7: two packages of two caches of two cores. Hand-offs of 10, 100 and 200 ns, 10 GB/s a core and a cache, 5 GB/s
-/// over the link, 2 GB/s from memory, 1 MiB of cache a core. A message: 1 ns and half a hand-off for the sender, two
+/// Ranks 0 to 7: two packages of two caches of two cores. Hand-offs of 10, 100 and 200 ns, 10 GB/s
+/// a core and a cache, 5 GB/s
+/// over the link, 2 GB/s from memory, 1 MiB of cache a core. A message: 1 ns and half a hand-off
+/// for the sender, two
 /// transfers, 2 ns for the receiver, who pulls two lines at once.
 fn paper(effects: &[Effect]) -> Simulation {
     let level =
@@ -82,7 +84,8 @@ fn levels_take_their_own_hand_off_instead_of_the_mean() {
     assert_eq!(times(Levels, &[], &one, 0.0, 1), [2.0 * mean, 20.0]);
 }
 
-/// The hand-offs of many runs have the percentiles that they were given, and are straight lines between: a distribution is
+/// The hand-offs of many runs have the percentiles that they were given, and are straight lines
+/// between: a distribution is
 /// sampled, not one number.
 #[test]
 fn spread_samples_the_distribution() {
@@ -178,7 +181,8 @@ fn home_sends_lines_of_another_package_round_by_it() {
 fn read_sharing_brings_a_line_to_a_cache_once() {
     let shown = rounds("BC-FUSED", &[&[(0, 4), (0, 5)]]);
     let found = times(Effect::ReadSharing, &[Levels, Overlap, Occupancy], &shown, 0.0, 5);
-    // Rank 5 fetches it from afar itself, shown 1 ns later; or, when rank 4 has it (at 400), in two near hand-offs.
+    // Rank 5 fetches it from afar itself, shown 1 ns later; or, when rank 4 has it (at 400), in two
+    // near hand-offs.
     assert_eq!(found, [1.0 + 400.0 + 2.0, 400.0 + 20.0 + 2.0]);
     // The first of a cache pays the way in any case.
     assert_eq!(times(Effect::ReadSharing, &[Levels, Overlap], &shown, 0.0, 4), [400.0; 2]);

@@ -1,6 +1,9 @@
-//! A step of so many messages that they are not kept: everybody with everybody. Who sends in the order of
-//! ranks has posted, when rank r takes its letters, what goes to the ranks below r; so a second clock for
-//! each sender, that goes along with the receivers, says when each letter was posted. The sums are those of the kept
+//! A step of so many messages that they are not kept: everybody with everybody. Who sends in the
+//! order of
+//! ranks has posted, when rank r takes its letters, what goes to the ranks below r; so a second
+//! clock for
+//! each sender, that goes along with the receivers, says when each letter was posted. The sums are
+//! those of the kept
 //! letters, in the same order, to the last bit.
 
 use super::clocks::{Hands, MOST, Pace};
@@ -9,7 +12,8 @@ use super::letters::{Course, Doors, Letter};
 use super::run::Simulation;
 use phalanx::schedule::Peers;
 
-/// The number of messages, if every rank sends in the order of ranks; an estimate, if it is more than is simulated.
+/// The number of messages, if every rank sends in the order of ranks; an estimate, if it is more
+/// than is simulated.
 pub(super) fn count(s: &Simulation, course: &Course<'_>, step: usize) -> Option<usize> {
     let (mut peers, mut all) = (Peers::default(), 0);
     for rank in 0..s.ranks() {

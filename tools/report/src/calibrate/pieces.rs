@@ -1,5 +1,7 @@
-//! Lines by the length of a message: a message travels in the mailbox's slot, is copied by its sender, or is
-//! handed over by its address; and from some length on it outgrows the caches. The first two limits are the
+//! Lines by the length of a message: a message travels in the mailbox's slot, is copied by its
+//! sender, or is
+//! handed over by its address; and from some length on it outgrows the caches. The first two limits
+//! are the
 //! library's, the last one is where two lines fit much better than one.
 
 use super::fit::Point;
@@ -62,7 +64,8 @@ impl Straight {
     }
 }
 
-/// By least squares of the relative errors, as in [`Fit`](super::fit::Fit); of what would be negative nothing is left.
+/// By least squares of the relative errors, as in [`Fit`](super::fit::Fit); of what would be
+/// negative nothing is left.
 fn line(points: &[Point]) -> Option<Straight> {
     let mut sums = [0.0; 5];
     for p in points {

@@ -79,7 +79,8 @@ pub struct Calibrate {
     /// Exchanges, in ns, up to which two cores count as smt and as ccx
     #[arg(long, value_name = "SMT,CCX", default_value_t = Limits::default())]
     places: Limits,
-    /// Of the standard output: text (for eyes), tsv (levels, or validation) or json (the profile, or
+    /// Of the standard output: text (for eyes), tsv (levels, or validation) or json (the profile,
+    /// or
     /// the validation of --profile)
     #[arg(long, default_value = "text")]
     format: Format,

@@ -140,7 +140,8 @@ fn same(a: &Path, b: &Path) -> bool {
     a == b || whole(a).is_some_and(|a| whole(b) == Some(a))
 }
 
-/// What was measured, where the page could not be written (a disk can become full meanwhile): kept where it can be.
+/// What was measured, where the page could not be written (a disk can become full meanwhile): kept
+/// where it can be.
 fn kept(run: &Run, failure: Failure) -> Failure {
     let file = std::env::temp_dir().join(format!("phalanx-report-{}.json", std::process::id()));
     let why = failure.line().unwrap_or_default();

@@ -1,11 +1,16 @@
-//! Published measurements. What of the model was fitted to them, and what was chosen while looking at them, is in
+//! Published measurements. What of the model was fitted to them, and what was chosen while looking
+//! at them, is in
 //! docs/validation.md.
 //!
-//! V1: dododevs/units-hpc-final, exercise1/data (osu_barrier, Open MPI default, `--map-by core`, minimum of 4 runs).
-//! V2: Omega97/HPC-exercise, exercise1/results/barrierEPYC.csv (Open MPI 4.1.6, forced algorithm, median of 10).
-//! V3: mzampar/High_Performance_Computing_2023, barrier_default.csv (2 x 12 cores, `--map-by core` and `socket`).
+//! V1: dododevs/units-hpc-final, exercise1/data (osu_barrier, Open MPI default, `--map-by core`,
+//! minimum of 4 runs).
+//! V2: Omega97/HPC-exercise, exercise1/results/barrierEPYC.csv (Open MPI 4.1.6, forced algorithm,
+//! median of 10).
+//! V3: mzampar/High_Performance_Computing_2023, barrier_default.csv (2 x 12 cores, `--map-by core`
+//! and `socket`).
 //! V4: libsmelt/Simulator, ab-bench.csv (20 threads, 64-byte channels, kilocycles).
-//! V5: Omega97/HPC-exercise, bcastEPYC.csv (128 ranks, 1 MiB forced; 2 bytes: as V1; the mean over ranks, as OSU's benchmark gives it).
+//! V5: Omega97/HPC-exercise, bcastEPYC.csv (128 ranks, 1 MiB forced; 2 bytes: as V1; the mean over
+//! ranks, as OSU's benchmark gives it).
 
 /// Ranks and microseconds.
 pub(crate) type Curve = &'static [(usize, f64)];
@@ -71,7 +76,8 @@ pub(crate) const V3_CORE: Curve =
 pub(crate) const V3_SOCKET: Curve =
     &[(2, 0.46), (4, 1.23), (8, 1.46), (12, 2.02), (16, 2.23), (20, 2.31), (24, 2.68)];
 
-/// Tree, and kilocycles of barrier, reduction and broadcast on 2 x 10 Ivy Bridge cores. Four of the seven published trees: the others' shapes are
+/// Tree, and kilocycles of barrier, reduction and broadcast on 2 x 10 Ivy Bridge cores. Four of the
+/// seven published trees: the others' shapes are
 /// not known (docs/validation.md).
 pub(crate) const V4: &[(&str, [f64; 3])] = &[
     ("sequential", [10.745, 2.400, 5.548]),

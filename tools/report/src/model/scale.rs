@@ -1,4 +1,5 @@
-//! How long the simulation itself takes: every algorithm of the catalogue once, on a machine as large as asked for.
+//! How long the simulation itself takes: every algorithm of the catalogue once, on a machine as
+//! large as asked for.
 
 use super::markdown::wrapped;
 use phalanx::machine::Machine;

@@ -1,4 +1,5 @@
-//! What each part of the model buys: the curves without an effect, with a constant halved or doubled, and
+//! What each part of the model buys: the curves without an effect, with a constant halved or
+//! doubled, and
 //! with another structure.
 
 use super::validate::{Setup, Validation};
@@ -85,7 +86,8 @@ pub(crate) fn sensitivity() -> Result<Vec<Row>, Failure> {
     rows(setups)
 }
 
-/// Every combination of the structures that were tried, by the error of V1 alone, the least first; ours is the first
+/// Every combination of the structures that were tried, by the error of V1 alone, the least first;
+/// ours is the first
 /// of the second list.
 pub(crate) fn structures() -> Result<Vec<Row>, Failure> {
     let mut setups = Vec::new();

@@ -1,4 +1,5 @@
-//! Published curves beside ours, under a [`Setup`] that can be changed to see what each part of it buys.
+//! Published curves beside ours, under a [`Setup`] that can be changed to see what each part of it
+//! buys.
 
 use super::open_mpi as mpi;
 use super::published::{Curve, V1, V2_BRUCK, V2_LINEAR, V2_RING, V3_CORE, V3_SOCKET, V4, V5};
@@ -58,7 +59,8 @@ impl Point {
         self.model_us / self.published_us - 1.0
     }
 
-    /// Whether what is said of the point is true: it is within what is promised, or stands in the list of
+    /// Whether what is said of the point is true: it is within what is promised, or stands in the
+    /// list of
     /// misses and is one.
     pub(crate) fn is_as_stated(&self) -> bool {
         match self.within {
@@ -257,7 +259,8 @@ fn order(
 /// The 2-byte latencies of ORFEO's THIN nodes, within a socket and across, one way.
 const THIN: [f64; 2] = [200.0, 430.0];
 
-/// ORFEO THIN nodes, 2 x 12 cores. Hand-offs were not published; here they are what two transfers of the published latencies are, less
+/// ORFEO THIN nodes, 2 x 12 cores. Hand-offs were not published; here they are what two transfers
+/// of the published latencies are, less
 /// Open MPI's software, as on the 7H12.
 fn thin() -> MachineCosts {
     let software = mpi::TRANSPORT.one_way(0.0);

@@ -1,4 +1,5 @@
-//! What levels, placement and schedules are worth on machines that we do not have: tables and a plot,
+//! What levels, placement and schedules are worth on machines that we do not have: tables and a
+//! plot,
 //! modelled.
 
 use super::markdown::wrapped;
@@ -114,7 +115,8 @@ impl Subject {
         Ok(format!("{} {}", us(ns), decision.algorithm))
     }
 
-    /// The messages of the algorithm that Open MPI (tuned) or MPICH (posix off) would take, over our
+    /// The messages of the algorithm that Open MPI (tuned) or MPICH (posix off) would take, over
+    /// our
     /// mailboxes: what the schedule alone is worth.
     fn peer(&self, operation: Operation, bytes: usize, mpich: bool) -> Result<Schedule, Failure> {
         let pow2 = self.p.is_power_of_two();

@@ -1,4 +1,5 @@
-//! The page's section on the number of ranks: every operation's automatic choice over p, beside the model.
+//! The page's section on the number of ranks: every operation's automatic choice over p, beside the
+//! model.
 
 use super::collectives::figure;
 use super::curves::{FAR_OFF, Row, size, time};

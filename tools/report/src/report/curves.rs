@@ -115,7 +115,8 @@ pub(crate) struct Best {
     pub(crate) auto: Option<f64>,
 }
 
-/// The curves of every operation that has any, in the catalogue's order; on as many ranks as the run is of.
+/// The curves of every operation that has any, in the catalogue's order; on as many ranks as the
+/// run is of.
 pub(crate) fn curves(run: &Run) -> Vec<Curves> {
     let ranks = run.part("ranks").as_u64().unwrap_or(0);
     let rows: Vec<Row> = Row::all(run).into_iter().filter(|row| row.ranks == ranks).collect();
@@ -196,7 +197,8 @@ fn sorted(mut points: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     points
 }
 
-/// The place with the most points; a chart without the automatic choice is none, so that counts first.
+/// The place with the most points; a chart without the automatic choice is none, so that counts
+/// first.
 fn most<'a>(rows: &[&'a Row]) -> Option<&'a str> {
     let count = |place: &str, auto: bool| {
         rows.iter().filter(|r| r.place == place && (!auto || r.algorithm == "auto")).count()
@@ -216,8 +218,10 @@ impl Curves {
         sizes
     }
 
-    /// Who is best from which size on, among the named algorithms (what the automatic choice takes is one of
-    /// them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as the best, and of those as good
+    /// Who is best from which size on, among the named algorithms (what the automatic choice takes
+    /// is one of
+    /// them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as the best,
+    /// and of those as good
     /// the one that stays so for longest counts.
     pub(crate) fn best(&self) -> Vec<Best> {
         let sizes = self.sizes();

@@ -125,7 +125,8 @@ fn of(text: String, draws: bool, share: f64) -> Step {
     }
 }
 
-/// The fit of t_s and t_w. What it takes depends on how many levels there are, not on the time that is given.
+/// The fit of t_s and t_w. What it takes depends on how many levels there are, not on the time that
+/// is given.
 fn rates() -> Step {
     of("calibrate --rates".to_string(), false, RATES)
 }

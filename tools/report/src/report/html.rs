@@ -1,4 +1,5 @@
-//! Text, tables and drawings as HTML. Whatever comes from a file is escaped, drawings included: they are shown as
+//! Text, tables and drawings as HTML. Whatever comes from a file is escaped, drawings included:
+//! they are shown as
 //! images, in which nothing runs.
 
 use std::fmt::Write as _;
@@ -24,7 +25,8 @@ pub(crate) fn script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// A table, in a box of its own that scrolls where the page must not. Columns from `numbers` on are to the right.
+/// A table, in a box of its own that scrolls where the page must not. Columns from `numbers` on are
+/// to the right.
 pub(crate) fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>]) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
@@ -50,7 +52,8 @@ pub(crate) fn details(summary: &str, inner: &str) -> String {
     format!("<details><summary>{}</summary>\n{inner}</details>\n", escape(summary))
 }
 
-/// Drawings are made for white paper; by night their paper is the page's, and what is written on it light. Filled boxes
+/// Drawings are made for white paper; by night their paper is the page's, and what is written on it
+/// light. Filled boxes
 /// keep their colours, and the letters on them.
 const NIGHT: &str = "<style>@media (prefers-color-scheme:dark){\
     rect[fill='#ffffff']{fill:#12171d}rect[fill='#f4f6f8'],rect[fill='#eef1f4']{fill:#1c242d}rect[fill='#d9dee3']{fill:#2d3843}\

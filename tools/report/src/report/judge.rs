@@ -1,4 +1,5 @@
-//! The page's section on the model: t_s and t_w as they were fitted, and every call beside what they predict.
+//! The page's section on the model: t_s and t_w as they were fitted, and every call beside what
+//! they predict.
 
 use super::collectives::{figure, place_of};
 use super::curves::{Curves, FAR_OFF, size, time};

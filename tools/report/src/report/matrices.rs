@@ -1,4 +1,5 @@
-//! The page's section on what two cores do to each other: latency and rates, as pictures and numbers.
+//! The page's section on what two cores do to each other: latency and rates, as pictures and
+//! numbers.
 
 use super::collectives::figure;
 use super::curves::{size, time};

@@ -1,4 +1,5 @@
-//! A machine as the animation draws it: its rooms (what cores share), its cores, and where ranks are put on them.
+//! A machine as the animation draws it: its rooms (what cores share), its cores, and where ranks
+//! are put on them.
 //! The page's script lays it out, as wide as there is room.
 
 use super::layout::Network;
@@ -17,7 +18,8 @@ const PLAIN: [(&str, Placement); 3] = [
     ("random", Placement::Random(SEED)),
 ];
 
-/// The machine, and the cores of `ranks` ranks each: by the placement that is made for each network (under the name that
+/// The machine, and the cores of `ranks` ranks each: by the placement that is made for each network
+/// (under the name that
 /// the traces have for it, `ring 8`), and by those that are made for none (`8`).
 pub(crate) fn plan(machine: &Machine, ranks: &[usize]) -> Value {
     let rooms = machine.tree().vertices().iter().map(|vertex| {
@@ -79,7 +81,8 @@ fn placed(machine: &Machine, placement: &Placement, p: usize) -> Option<Value> {
     cores.map(Value::from)
 }
 
-/// What cores that meet in a room share. The whole machine as one memory is still best called the machine.
+/// What cores that meet in a room share. The whole machine as one memory is still best called the
+/// machine.
 fn meeting(vertex: &Vertex) -> Level {
     match vertex.levels.last() {
         Some(Level::Numa) if vertex.depth == 0 => Level::Machine,

@@ -1,4 +1,5 @@
-//! What the machine cost model says: of the calls that were measured, and of a machine that is not here.
+//! What the machine cost model says: of the calls that were measured, and of a machine that is not
+//! here.
 
 use super::curves::Row;
 use super::plan::plan;
@@ -58,7 +59,8 @@ impl Modelled {
     }
 }
 
-/// The model's times for all that was measured: by t_s and t_w as this run fitted them (the textbook's model), else by
+/// The model's times for all that was measured: by t_s and t_w as this run fitted them (the
+/// textbook's model), else by
 /// the published costs of the most similar machine; those stand beside in any case.
 pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure> {
     let (costs, same) = MachineCosts::nearest(machine);
@@ -66,7 +68,8 @@ pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure
     let profile = profile(run);
     let calibrated = !profile.levels().is_empty();
     let all = Row::all(run);
-    // Ranks that share cores, and rows of all places, are at none: they have the rates of where the others were.
+    // Ranks that share cores, and rows of all places, are at none: they have the rates of where the
+    // others were.
     let usual = usual(&all);
     let by_place: BTreeMap<&str, Option<Model<'_>>> = all
         .iter()
@@ -162,7 +165,8 @@ fn tenth(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
 }
 
-/// A machine of the table: all its cores placed, and its all-reduce; and the machine for animations of `drawn` ranks.
+/// A machine of the table: all its cores placed, and its all-reduce; and the machine for animations
+/// of `drawn` ranks.
 pub(crate) fn modelled(id: &str, drawn: &[usize]) -> Result<Value, Failure> {
     let costs = MachineCosts::named(id).map_err(Failure::usage)?;
     let machine = costs.machine().map_err(Failure::run)?;
@@ -182,7 +186,8 @@ pub(crate) fn modelled(id: &str, drawn: &[usize]) -> Result<Value, Failure> {
             curves.push((algorithm.id(), times));
         }
     }
-    // Those that come nearest to the best anywhere; and, among the first, the path that the library itself takes for
+    // Those that come nearest to the best anywhere; and, among the first, the path that the library
+    // itself takes for
     // long vectors.
     let best: Vec<f64> = (0..SIZES.len())
         .map(|i| curves.iter().map(|(_, times)| times[i]).fold(f64::INFINITY, f64::min))

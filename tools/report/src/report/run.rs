@@ -139,7 +139,8 @@ impl Run {
         self.sections().find(|s| s.command.split_whitespace().nth(1) == Some(name))
     }
 
-    /// What every fit of rates has at `at`, a list of objects with a level and a place; the first of each. There are several
+    /// What every fit of rates has at `at`, a list of objects with a level and a place; the first
+    /// of each. There are several
     /// fits where the cores moved in between.
     pub(crate) fn fitted(&self, at: impl Fn(&Value) -> &Value) -> Vec<&Value> {
         let fits = self.sections().filter(|s| s.command.contains(" calibrate"));

@@ -4,7 +4,8 @@ use super::layout::Network;
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, trace};
 use serde_json::{Map, Value, json};
 
-/// Numbers of ranks that are drawn; more messages than those of the last one are no picture any more.
+/// Numbers of ranks that are drawn; more messages than those of the last one are no picture any
+/// more.
 const RANKS: [usize; 2] = [8, 16];
 /// Distance of shifts.
 const SHIFT: isize = 3;
@@ -20,7 +21,8 @@ pub(crate) fn ranks(own: usize) -> Vec<usize> {
     all
 }
 
-/// All algorithms on so many [`ranks`], and the drawings that they share. A message is an array: step, src, dst, blocks,
+/// All algorithms on so many [`ranks`], and the drawings that they share. A message is an array:
+/// step, src, dst, blocks,
 /// words of a vector (or block) of as many words as ranks.
 pub(crate) fn traces(ranks: &[usize]) -> Value {
     let mut layouts = Map::new();

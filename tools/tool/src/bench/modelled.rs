@@ -1,4 +1,5 @@
-//! What the model says of a row: by the rates of the profile that the team follows, else by the published costs
+//! What the model says of a row: by the rates of the profile that the team follows, else by the
+//! published costs
 //! of the most similar machine.
 
 use super::profiled::Model;

@@ -77,7 +77,8 @@ pub struct Latency {
     /// From clock to clock in one direction, instead of there and back
     #[arg(long)]
     one_way: bool,
-    /// There and back and one way, by flags on pages of either home and by mailbox, in turns: one run with all
+    /// There and back and one way, by flags on pages of either home and by mailbox, in turns: one
+    /// run with all
     #[arg(long, conflicts_with_all = ["one_way", "home"])]
     all: bool,
     /// Samples of each pair, of its most frequent place [default: 300; 60 above 16 units]

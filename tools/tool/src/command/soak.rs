@@ -82,7 +82,8 @@ pub struct Soak {
     /// Busy processes beside the ranks: their numbers, one after the other, 0 to 64
     #[arg(long, value_name = "N[,N..]", allow_negative_numbers = true, default_value = "0", value_parser = parse_load, value_delimiter = ',')]
     load: Vec<usize>,
-    /// Whether they are of the ranks' scheduler group (a session has one) or of another: same, other
+    /// Whether they are of the ranks' scheduler group (a session has one) or of another: same,
+    /// other
     #[arg(long, value_name = "GROUP[,GROUP..]", default_value = "same", value_delimiter = ',')]
     load_group: Vec<Group>,
     /// Let every rank sleep for so many us before every call: to see that the check finds it
@@ -279,7 +280,8 @@ impl Plan {
 }
 
 impl Row {
-    /// One run of the script with the next seed, by `run`; and more of them while they are too slow.
+    /// One run of the script with the next seed, by `run`; and more of them while they are too
+    /// slow.
     fn one_run(&mut self, run: impl Fn(&Script, u64) -> Result<(), Error>) -> Result<(), Failure> {
         let plan = self.plan;
         let seed = plan.seed.wrapping_add(self.runs);

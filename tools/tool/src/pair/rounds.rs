@@ -147,7 +147,8 @@ pub(crate) fn merge(all: &mut Vec<Placed>, later: Vec<Placed>) {
     all.sort_by_key(|placed| std::cmp::Reverse(placed.samples.len()));
 }
 
-/// Puts one place in front of all: the one that the most of them have, and have the most samples of. What is beside
+/// Puts one place in front of all: the one that the most of them have, and have the most samples
+/// of. What is beside
 /// each other in a table is then of one place, where there is such a one.
 pub(crate) fn align(all: &mut [Vec<Placed>]) {
     let samples = |place: Place| {

@@ -47,7 +47,8 @@ pub(crate) fn carry_out(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_
     (Sort::number(act.element).call)(comm, act, longer, tick);
 }
 
-/// What rank `rank` of `p` does in `act` beside the call: it makes its vector, and those of the oracle.
+/// What rank `rank` of `p` does in `act` beside the call: it makes its vector, and those of the
+/// oracle.
 pub(crate) fn work(act: &Act, rank: usize, p: usize) {
     (Sort::number(act.element).work)(act, rank, p);
 }
@@ -86,7 +87,8 @@ fn has_blocks(kind: Kind) -> bool {
     }
 }
 
-/// Elements of a vector or block. Those of no bytes are counted as if they had some: they cost nothing
+/// Elements of a vector or block. Those of no bytes are counted as if they had some: they cost
+/// nothing
 /// to move, but the oracle looks at each.
 fn length<T>(act: &Act, p: usize) -> usize {
     const NO_BYTES: usize = 256;
@@ -142,7 +144,8 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
         Kind::Root => root::<T>(comm, &job),
         Kind::Global => global::<T>(comm, &job),
         Kind::While => overlap::<T>(comm, &job),
-        // A block of it is combined in lanes, by value: in a build without optimisation some of these
+        // A block of it is combined in lanes, by value: in a build without optimisation some of
+        // these
         // fill a thread's stack.
         Kind::Whole if size_of::<T>() > 4096 => overlap::<T>(comm, &job),
         Kind::Whole => whole::<T>(comm, &job),

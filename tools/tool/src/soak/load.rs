@@ -1,12 +1,16 @@
 //! Outside load: busy processes beside the ranks, in their scheduler group or in another one.
 //!
 //! Linux shares the processor between sessions before it shares it between the threads of one
-//! (autogroup), and a yield beside a busy thread of the own group costs a slice of its time, beside one
-//! of another group next to nothing. So both are made. The processes are this program, started with the
+//! (autogroup), and a yield beside a busy thread of the own group costs a slice of its time, beside
+//! one
+//! of another group next to nothing. So both are made. The processes are this program, started with
+//! the
 //! hidden command `busy`.
 //!
-//! None may outlive the process that started it. Its end is ensured three times: it is killed when the
-//! [`Load`] is dropped; the system kills it when its parent dies, however that happens, or, where the
+//! None may outlive the process that started it. Its end is ensured three times: it is killed when
+//! the
+//! [`Load`] is dropped; the system kills it when its parent dies, however that happens, or, where
+//! the
 //! system does not do that, it looks for its parent every millisecond; and it has a time limit.
 
 use crate::names;
@@ -59,7 +63,8 @@ pub(crate) struct Load(Vec<Child>);
 impl Load {
     /// Starts `count` of them, which run for `limit` at most, and waits until all do.
     ///
-    /// To be called by a thread that lives as long as the load: the system ends it with that thread.
+    /// To be called by a thread that lives as long as the load: the system ends it with that
+    /// thread.
     pub(crate) fn start(count: usize, group: Group, limit: Duration) -> io::Result<Self> {
         let mut load = Load(Vec::new());
         for _ in 0..count {
