@@ -94,6 +94,32 @@ const TWINS: &[(&str, &str, &str)] = &[
         "it.taken = Some(reason.to_string());",
         "it.taken = (!TWIN).then(|| reason.to_string());",
     ),
+    // Sleeping until everybody has shown something.
+    (
+        "events: no look after the mark",
+        "fence(Ordering::SeqCst); if over() {",
+        "fence(Ordering::SeqCst); if !TWIN && over() {",
+    ),
+    (
+        "events: a mark made too late stays",
+        "if now != down { word.change(down, up);",
+        "if now != down && !TWIN { word.change(down, up);",
+    ),
+    (
+        "events: the last of a core sleeps with it",
+        "{ Level::Top } else {",
+        "{ if TWIN { Level::Group(group) } else { Level::Top } } else {",
+    ),
+    (
+        "events: leaders are not woken",
+        "wake(&self.top, event); wake",
+        "if !TWIN { wake(&self.top, event); } wake",
+    ),
+    (
+        "berth: not the one who is named",
+        "word == Awaited::Rank(me).word()",
+        "word == Awaited::Rank(me + usize::from(TWIN)).word()",
+    ),
     // Handing over.
     (
         "message: posted without room",

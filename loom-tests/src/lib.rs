@@ -195,12 +195,6 @@ mod mutants {
     pub(crate) mod events_without_second_look {
         include!(concat!(env!("OUT_DIR"), "/events_without_second_look/mod.rs"));
     }
-    pub(crate) mod events_leaving_late_marks {
-        include!(concat!(env!("OUT_DIR"), "/events_leaving_late_marks/mod.rs"));
-    }
-    pub(crate) mod events_overwriting_newer {
-        include!(concat!(env!("OUT_DIR"), "/events_overwriting_newer/mod.rs"));
-    }
     pub(crate) mod events_without_leader {
         include!(concat!(env!("OUT_DIR"), "/events_without_leader/mod.rs"));
     }

