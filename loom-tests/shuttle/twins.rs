@@ -9,11 +9,6 @@ const TWINS: &[(&str, &str, &str)] = &[
         "(TWIN || self.thread == this_thread()) && self.port.is_open()",
     ),
     (
-        "admit: a dead port",
-        "self.line().present() == self.pass",
-        "TWIN || self.line().present() == self.pass",
-    ),
-    (
         "protect: passes no panic on",
         "if is_over || ![0, this_thread()].contains(&self.thread) {",
         "if TWIN || is_over || ![0, this_thread()].contains(&self.thread) {",
@@ -56,20 +51,9 @@ const TWINS: &[(&str, &str, &str)] = &[
         "left || (settled && finished) || TWIN",
     ),
     (
-        "quiesce: sleeps without an end",
-        "bed.sleep(&mut patience, longest, &mut is_done);",
-        "bed.sleep(&mut patience, if TWIN { Duration::MAX } else { longest }, &mut is_done);",
-    ),
-    (
         "quiesce: the rank is gone before its calls are",
         "if !fabric.world().is_inside(member) {",
         "if TWIN || !fabric.world().is_inside(member) {",
-    ),
-    (
-        "wait: sleeps without an end",
-        "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over); seat.hint()",
-        "seat.berth().sleep(Awaited::Rank(peer), (!TWIN && longest != Duration::MAX).then_some(longest), over); \
-         seat.hint()",
     ),
     (
         "wait: who has left is looked at late",
@@ -89,21 +73,11 @@ const TWINS: &[(&str, &str, &str)] = &[
         "if patience.is_long() && let Some(circle)",
         "if !TWIN && patience.is_long() && let Some(circle)",
     ),
-    (
-        "cause: taken twice",
-        "it.taken = Some(reason.to_string());",
-        "it.taken = (!TWIN).then(|| reason.to_string());",
-    ),
     // Sleeping until everybody has shown something.
     (
         "events: no look after the mark",
         "fence(Ordering::SeqCst); if over() {",
         "fence(Ordering::SeqCst); if !TWIN && over() {",
-    ),
-    (
-        "events: a mark made too late stays",
-        "if now != down { word.change(down, up);",
-        "if now != down && !TWIN { word.change(down, up);",
     ),
     (
         "events: the last of a core sleeps with it",

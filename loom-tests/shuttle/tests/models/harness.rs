@@ -20,7 +20,7 @@ pub struct Model {
 }
 
 /// Schedules within which a twin must be found.
-const WITHIN: usize = 1_000_000;
+const WITHIN: usize = 30_000;
 
 fn number(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
