@@ -135,16 +135,6 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[("if over() { if now != down", "if up == 1 { if now != down")],
     ),
     (
-        "events_leaving_late_marks",
-        "../src/wait/events.rs",
-        &[("if now != down { word.change(down, up);", "if up == 1 { word.change(down, up);")],
-    ),
-    (
-        "events_overwriting_newer",
-        "../src/wait/events.rs",
-        &[("if is_newer(now, up) && over() {", "if up == 1 {")],
-    ),
-    (
         "events_without_leader",
         "../src/wait/events.rs",
         &[("{ Level::Top } else {", "{ Level::Group(group) } else {")],

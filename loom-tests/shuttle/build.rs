@@ -23,7 +23,7 @@ const WAYS: [(&str, &str); 7] = [
 ];
 
 /// What is the system's, and so not the same everywhere.
-const ALWAYS: [(&str, &str, &str); 9] = [
+const ALWAYS: [(&str, &str, &str); 10] = [
     ("reports, thousands of them", "say(&report);", "let _ = report;"),
     ("the machine", "live::this()", "crate::machine::of_models()"),
     (
@@ -35,6 +35,11 @@ const ALWAYS: [(&str, &str, &str); 9] = [
         "whether ranks outnumber them",
         "RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)",
         "{ let _ = more; ::checker::is_crowded() }",
+    ),
+    (
+        "which ranks share a core",
+        "let core = self.of(rank); cores.iter()",
+        "let core = self.of(rank).or_else(|| ::checker::core_of(rank)); cores.iter()",
     ),
     (
         "whether to sleep",

@@ -51,20 +51,9 @@ const TWINS: &[(&str, &str, &str)] = &[
         "left || (settled && finished) || TWIN",
     ),
     (
-        "quiesce: sleeps without an end",
-        "bed.sleep(&mut patience, longest, &mut is_done);",
-        "bed.sleep(&mut patience, if TWIN { Duration::MAX } else { longest }, &mut is_done);",
-    ),
-    (
         "quiesce: the rank is gone before its calls are",
         "if !fabric.world().is_inside(member) {",
         "if TWIN || !fabric.world().is_inside(member) {",
-    ),
-    (
-        "wait: sleeps without an end",
-        "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over); seat.hint()",
-        "seat.berth().sleep(Awaited::Rank(peer), (!TWIN && longest != Duration::MAX).then_some(longest), over); \
-         seat.hint()",
     ),
     (
         "wait: who has left is looked at late",
@@ -83,6 +72,27 @@ const TWINS: &[(&str, &str, &str)] = &[
         "circle: nobody looks",
         "if patience.is_long() && let Some(circle)",
         "if !TWIN && patience.is_long() && let Some(circle)",
+    ),
+    // Sleeping until everybody has shown something.
+    (
+        "events: no look after the mark",
+        "fence(Ordering::SeqCst); if over() {",
+        "fence(Ordering::SeqCst); if !TWIN && over() {",
+    ),
+    (
+        "events: the last of a core sleeps with it",
+        "{ Level::Top } else {",
+        "{ if TWIN { Level::Group(group) } else { Level::Top } } else {",
+    ),
+    (
+        "events: leaders are not woken",
+        "wake(&self.top, event); wake",
+        "if !TWIN { wake(&self.top, event); } wake",
+    ),
+    (
+        "berth: not the one who is named",
+        "word == Awaited::Rank(me).word()",
+        "word == Awaited::Rank(me + usize::from(TWIN)).word()",
     ),
     // Handing over.
     (

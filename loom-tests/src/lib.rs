@@ -107,7 +107,7 @@ mod mutants {
         pub(super) use crate::fabric::{Check, Kind, Params, Sig};
     }
     mod record {
-        pub(super) use crate::fabric::{Call, Records};
+        pub(super) use crate::fabric::{Call, Line, Records, ticket};
     }
     mod shape {
         pub(super) use crate::fabric::Shape;
@@ -133,9 +133,6 @@ mod mutants {
     }
     mod thread {
         pub(super) use crate::fabric::Seen;
-    }
-    mod world {
-        pub(super) use crate::fabric::{Line, ticket};
     }
     use crate::mailbox::Header;
 
@@ -193,12 +190,6 @@ mod mutants {
     }
     pub(crate) mod events_without_second_look {
         include!(concat!(env!("OUT_DIR"), "/events_without_second_look/mod.rs"));
-    }
-    pub(crate) mod events_leaving_late_marks {
-        include!(concat!(env!("OUT_DIR"), "/events_leaving_late_marks/mod.rs"));
-    }
-    pub(crate) mod events_overwriting_newer {
-        include!(concat!(env!("OUT_DIR"), "/events_overwriting_newer/mod.rs"));
     }
     pub(crate) mod events_without_leader {
         include!(concat!(env!("OUT_DIR"), "/events_without_leader/mod.rs"));

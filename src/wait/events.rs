@@ -27,7 +27,7 @@
 //! - *The top word*: the last of all to show sees everything, does not sleep, and calls `complete`.
 //! - *A mark made too late*, when the event is complete already, is its maker's to wake: another
 //!   rank may
-//!   fall asleep by it that had looked before. (A bug that the model found.)
+//!   fall asleep by it that had looked before.
 //! - *A newer mark* may overwrite an older one: its marker has completed the older event, and so
 //!   has
 //! woken its sleepers or left a fence that makes them see it complete. Never the other way:

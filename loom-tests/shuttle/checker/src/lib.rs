@@ -23,7 +23,8 @@ pub use local::{keep, kept};
 pub use lock::{Mutex, MutexGuard};
 pub use memory::{Memory, UnsafeCell, raw, seen};
 pub use run::{
-    Asleep, Outcome, Plan, crowd, explore, is_crowded, is_sleepy, is_twin, reached, sleep, weaken,
+    Asleep, Outcome, Plan, core_of, cores, crowd, explore, is_crowded, is_sleepy, is_twin, reached,
+    sleep, weaken,
 };
 
 /// As `std::panic`, for coroutines: who unwinds is known by coroutine.

@@ -27,6 +27,7 @@ pub enum Plan {
 
 thread_local! {
     static CROWDED: Cell<bool> = const { Cell::new(false) };
+    static CORES: Cell<usize> = const { Cell::new(0) };
     static ASLEEP: Cell<Asleep> = const { Cell::new(Asleep::Yielding) };
     static PLAN: Cell<Plan> = const { Cell::new(Plan::Sound) };
     static PASSED: Cell<bool> = const { Cell::new(false) };
@@ -71,6 +72,16 @@ pub enum Asleep {
 pub fn sleep(how: Asleep) {
     CROWDED.set(true);
     ASLEEP.set(how);
+}
+
+/// From here on, in this execution, ranks are on so many cores, in turn.
+pub fn cores(cores: usize) {
+    CORES.set(cores);
+}
+
+/// The core of `rank`.
+pub fn core_of(rank: usize) -> Option<usize> {
+    (CORES.get() > 0).then(|| rank % CORES.get())
 }
 
 /// Whether crowded ranks sleep rather than yield.
@@ -204,6 +215,7 @@ pub fn explore(
                 clock::begin();
                 CROWDED.set(false);
                 ASLEEP.set(Asleep::Yielding);
+                CORES.set(0);
                 crate::local::begin();
                 crate::memory::begin();
                 crate::panics::begin();

@@ -346,3 +346,71 @@ fn splits() {
     }
     .check();
 }
+
+/// Every sleep lasts until somebody wakes the sleeper.
+fn asleep(cores: usize) {
+    checker::cores(cores);
+    checker::sleep(checker::Asleep::Untimed);
+}
+
+#[test]
+fn asleep_on_one_core() {
+    Model {
+        name: "sleeping: gates, three ranks on a core, no nap ends by itself",
+        ranks: 3,
+        schedules: 5000,
+        reaches: &[],
+        catches: &[Twin("events: no look after the mark")],
+        body: || {
+            asleep(1);
+            external(3, sums);
+        },
+    }
+    .check();
+}
+
+#[test]
+fn asleep_on_two_cores() {
+    Model {
+        name: "sleeping: gates, three ranks on two cores, no nap ends by itself",
+        ranks: 3,
+        schedules: 5000,
+        reaches: &[],
+        catches: &[
+            Twin("events: no look after the mark"),
+            Twin("events: the last of a core sleeps with it"),
+            Twin("events: leaders are not woken"),
+        ],
+        body: || {
+            asleep(2);
+            external(3, sums);
+        },
+    }
+    .check();
+}
+
+#[test]
+fn asleep_on_three_cores() {
+    Model {
+        name: "sleeping: gates, boards and messages, eight ranks on three cores",
+        ranks: 8,
+        schedules: 300,
+        reaches: &[],
+        catches: &[Twin("events: leaders are not woken"), Twin("berth: not the one who is named")],
+        body: || {
+            asleep(3);
+            external(8, |comm| {
+                let (p, me) = (comm.size(), comm.rank());
+                comm.barrier();
+                let mut x = Memory::new(vec![1u64; 300]);
+                comm.with(Algorithm::AR_FUSED).all_reduce(&mut x, op::Sum);
+                assert_eq!(x[299], 8);
+                let send = Memory::new(vec![me as u64; 200]);
+                let mut recv = Memory::new(vec![9; 200]);
+                comm.exchange(&send, (me + 1) % p, &mut recv, (me + p - 1) % p);
+                assert_eq!(recv[0], ((me + p - 1) % p) as u64);
+            });
+        },
+    }
+    .check();
+}
