@@ -1,10 +1,9 @@
 //! Is libhwloc there? If it is, `cfg(phalanx_hwloc)` turns the hwloc back end on. If not, the build
-//! goes
-//! on without it and says so once: the machine is then read from sysfs.
+//! goes on without it and says so once: the machine is then read from sysfs.
 //!
 //! It is this cfg, not the feature, that decides whether `hwloc2` is named anywhere: a crate that
-//! is
-//! never named is never loaded by the compiler, so its `#[link(name = "hwloc")]` asks for nothing.
+//! is never named is never loaded by the compiler, so its `#[link(name = "hwloc")]` asks for
+//! nothing.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(phalanx_hwloc)");

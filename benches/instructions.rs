@@ -1,12 +1,9 @@
 //! How many instructions does a small call cost where nobody has to wait? For `tools/instructions`,
-//! which runs
-//! this under callgrind and counts what happens in `counted_*`.
+//! which runs this under callgrind and counts what happens in `counted_*`.
 //!
 //! `instructions CASE CALLS`. Rank 1 is in the call before rank 0 begins it, so that rank 0 never
-//! waits:
-//! the count is that of the shortest way through the call, and the same each time. Messages are
-//! sent and received
-//! on one thread that holds both ranks.
+//! waits: the count is that of the shortest way through the call, and the same each time. Messages
+//! are sent and received on one thread that holds both ranks.
 
 use phalanx::{Comm, Team, Wait, op};
 use std::hint::black_box;

@@ -1,20 +1,15 @@
 //! What do calls take while the machine has other things to do, beside barriers that sleep? And how
-//! much
-//! processor time do ranks burn that wait for a late one?
+//! much processor time do ranks burn that wait for a late one?
 //!
 //!     cargo bench --bench waiting                      everything: 20 minutes
 //!     .. -- p=4,8 busy=0,1 group=same op=barrier,shift turns=3 ms=100
 //!     .. -- late                                       the processor time only
 //!
 //! It makes its own load: busy processes of the same scheduler group as this one (Linux's
-//! autogroup: one
-//! terminal session), or of another one (`setsid`). They end with this process, and after ten
-//! minutes in
-//! any case. Columns are measured in turns; what is shown are medians, microseconds a call. The
-//! last column of
-//! a row is its worst ratio: to the better of the two barriers for our barrier and all-reduce of 8
-//! bytes,
-//! to the futex barrier for the others.
+//! autogroup: one terminal session), or of another one (`setsid`). They end with this process, and
+//! after ten minutes in any case. Columns are measured in turns; what is shown are medians,
+//! microseconds a call. The last column of a row is its worst ratio: to the better of the two
+//! barriers for our barrier and all-reduce of 8 bytes, to the futex barrier for the others.
 
 use phalanx::{Comm, Team, op};
 use std::sync::Barrier;

@@ -1,6 +1,5 @@
 //! Matrix transposition by total exchange, and with it the two-dimensional Fourier transform: each
-//! rank transforms its
-//! rows (rustfft), all transpose, and each transforms its rows again.
+//! rank transforms its rows (rustfft), all transpose, and each transforms its rows again.
 
 use phalanx::{Comm, Error};
 use rustfft::num_complex::Complex64;

@@ -1,16 +1,14 @@
 //! All-pairs shortest paths by Floyd's algorithm, `d_ij = min(d_ij, d_ik + d_kj)` for k = 1, 2, ..,
-//! two ways: each rank
-//! with some rows, row k passed on round the ring; and on a mesh, each rank with a block, pieces of
-//! row k passed on down
-//! the columns and pieces of column k along the rows. Everybody first passes on and then computes.
+//! two ways: each rank with some rows, row k passed on round the ring; and on a mesh, each rank
+//! with a block, pieces of row k passed on down the columns and pieces of column k along the rows.
+//! Everybody first passes on and then computes.
 //!
 //!     PHALANX_MATRICES=<folder> cargo run --release --example floyd
 //!
 //! does it with the roads of Minnesota (minnesota_metres.mtx: 2642 junctions, integer metres),
-//! where every algorithm and
-//! every number of ranks must give the published checksum. Without `--release` it takes the first
-//! 200 junctions, and the
-//! serial algorithm for the answer. A made graph comes first, with or without a folder.
+//! where every algorithm and every number of ranks must give the published checksum. Without
+//! `--release` it takes the first 200 junctions, and the serial algorithm for the answer. A made
+//! graph comes first, with or without a folder.
 
 use phalanx::dist::{Block, Distribution};
 use phalanx::{Comm, Error};

@@ -1,9 +1,7 @@
 //! Searching by circular shifts. A text lies on a ring of ranks: each gets the letters that follow
-//! its own by one shift,
-//! and counts. An image lies on a torus: it is moved on by one column or row of pixels at a time,
-//! the ranks passing on
-//! their outermost ones, until every pixel of the template has been laid over every pixel of the
-//! image.
+//! its own by one shift, and counts. An image lies on a torus: it is moved on by one column or row
+//! of pixels at a time, the ranks passing on their outermost ones, until every pixel of the
+//! template has been laid over every pixel of the image.
 
 use phalanx::{Comm, Error, op};
 

@@ -1,8 +1,6 @@
 //! Sample sort. Each rank sorts its numbers and shows a few of them; from all samples follow the
-//! splitters; each rank
-//! sends every other one what lies between two splitters, and sorts what it gets. Prefix sums then
-//! say where each
-//! rank's part begins, and the parts are made equal again.
+//! splitters; each rank sends every other one what lies between two splitters, and sorts what it
+//! gets. Prefix sums then say where each rank's part begins, and the parts are made equal again.
 
 use phalanx::dist::{Block, Distribution};
 use phalanx::{Comm, Error, op};

@@ -278,8 +278,7 @@ fn external_threads_have_deadlines() {
                 })
             };
         // In a communicator that came from a split, too. On a busy machine the split itself may
-        // take
-        // longer than the deadline: then that run says nothing.
+        // take longer than the deadline: then that run says nothing.
         let errors = (0..20).find_map(|_| {
             let (arrived, given_up) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let errors = on_threads(&|mut comm| {

@@ -1,6 +1,5 @@
 //! Hierarchical collectives for real: given groups, and the choice on a machine with levels that
-//! this one is
-//! not. What is right does not depend on where the ranks run.
+//! this one is not. What is right does not depend on where the ranks run.
 
 use phalanx::op;
 use phalanx::placement::{Placement, assign};

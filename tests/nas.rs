@@ -1,6 +1,5 @@
 //! The NAS kernels of `examples/nas` against the official values: class S on 1 to 4 and 8 ranks, on
-//! Phalanx and
-//! on its peers. The larger classes:
+//! Phalanx and on its peers. The larger classes:
 //!
 //!     cargo test --release --test nas -- --ignored --test-threads 1
 

@@ -1,7 +1,6 @@
 //! The example `prk` in small: every kernel validates on any number of ranks, whole and uneven
-//! parts alike; sizes that do
-//! not fit are refused; and what it is compared with validates, too, where compilers for it are
-//! installed.
+//! parts alike; sizes that do not fit are refused; and what it is compared with validates, too,
+//! where compilers for it are installed.
 
 #![allow(dead_code)] // The example's own report uses more.
 

@@ -1,8 +1,7 @@
 //! The example `solver` in small: files that cannot be read, matrices that cannot be solved, the
-//! same bits on any number
-//! of ranks, and agreement with a direct solver. `PHALANX_MATRICES=DIR` names a directory with
-//! 1138_bus.mtx and
-//! bcsstk09.mtx; without it the test that needs them skips, and says so.
+//! same bits on any number of ranks, and agreement with a direct solver. `PHALANX_MATRICES=DIR`
+//! names a directory with 1138_bus.mtx and bcsstk09.mtx; without it the test that needs them skips,
+//! and says so.
 
 #![allow(dead_code)] // The example's own report uses more.
 

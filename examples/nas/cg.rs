@@ -2,10 +2,9 @@
 //! gradients each.
 //!
 //! The ranks own blocks of rows. A step of CG meets twice: for p.Ap, and where every rank reads the
-//! new residual
-//! of all ranks in place (`with_peers`), with the rank's part of r.r behind it as one more number.
-//! Each rank then
-//! forms all of p = r + beta p itself: n additions, instead of another reduction and a gather.
+//! new residual of all ranks in place (`with_peers`), with the rank's part of r.r behind it as one
+//! more number. Each rank then forms all of p = r + beta p itself: n additions, instead of another
+//! reduction and a gather.
 
 use super::class::Class;
 use super::outcome::{Outcome, Stopwatch, agree};
@@ -26,8 +25,7 @@ pub(crate) struct Cg {
 }
 
 /// The matrix by rows, with its columns in the smallest type that takes them: the product reads all
-/// of it once,
-/// so bytes are time.
+/// of it once, so bytes are time.
 enum Matrix {
     Short(Rows<u16>),
     Long(Rows<u32>),
@@ -308,8 +306,7 @@ fn concatenate<'a>(mut to: &mut [f64], parts: impl Iterator<Item = &'a [f64]>) {
 }
 
 /// The matrix by rows, columns ascending: sum of w_i v_i v_i^T over sparse random v_i, w_i =
-/// 0.1^(i/n), and
-/// 0.1 - shift on the diagonal.
+/// 0.1^(i/n), and 0.1 - shift on the diagonal.
 fn matrix(n: usize, nonzer: usize, shift: f64) -> Vec<Vec<(usize, f64)>> {
     let mut stream = Random::new(SEED);
     stream.next();

@@ -2,16 +2,13 @@
 //! rings.
 //!
 //! A pair (u, v) of the stream, each in (-1, 1), is accepted if t = u^2 + v^2 <= 1; then X = u f
-//! and Y = v f with
-//! f = sqrt(-2 ln t / t). The stream is jumped to batches of 2^16 pairs, which the ranks take from
-//! a common counter as they
-//! become free: what the system takes from one is evened out by the others. The batches are added
-//! in their order, so that
-//! the sums are the same bits whoever took what.
+//! and Y = v f with f = sqrt(-2 ln t / t). The stream is jumped to batches of 2^16 pairs, which the
+//! ranks take from a common counter as they become free: what the system takes from one is evened
+//! out by the others. The batches are added in their order, so that the sums are the same bits
+//! whoever took what.
 //!
 //! A batch is walked in 64 streams side by side, without a branch: what is rejected gets t = 1,
-//! hence X = Y = 0.
-//! The logarithm is written out so that it vectorises.
+//! hence X = Y = 0. The logarithm is written out so that it vectorises.
 
 use super::class::Class;
 use super::outcome::{Outcome, Stopwatch, agree};
@@ -128,9 +125,8 @@ impl Ep {
 }
 
 /// One batch of pairs. The loops over the streams carry nothing from one to the next, so that they
-/// vectorise;
-/// they are three, so that the processor sees several of the long chains through the logarithm at
-/// once.
+/// vectorise; they are three, so that the processor sees several of the long chains through the
+/// logarithm at once.
 #[multiversion(targets("x86_64+avx2"))]
 fn tally(batch: u64) -> Tally {
     const PAIRS: u64 = BATCH / LANES as u64;
@@ -196,8 +192,8 @@ fn symmetric(state: &mut u64) -> f64 {
 }
 
 /// ln t for normal 0 < t < 2, to 2 units in the last place: t = 2^k m with m in [sqrt(1/2), sqrt
-/// 2),
-/// ln m = 2 atanh((m - 1) / (m + 1)) by its series, whose 11th term is below 1e-17 of the first.
+/// 2), ln m = 2 atanh((m - 1) / (m + 1)) by its series, whose 11th term is below 1e-17 of the
+/// first.
 #[inline(always)]
 fn ln(t: f64) -> f64 {
     const ONE: u64 = 1.0f64.to_bits();

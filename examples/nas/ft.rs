@@ -1,10 +1,9 @@
 //! FT: a diffusion equation solved by 3D Fourier transforms.
 //!
 //! The space lives in planes z, the spectrum in planes y, each rank owning some of either. A
-//! transform does two
-//! directions inside a plane, and the third while it reads its lines from all ranks' planes of the
-//! other kind,
-//! in place (`with_peers`): the transpose is a way of reading, not a copy.
+//! transform does two directions inside a plane, and the third while it reads its lines from all
+//! ranks' planes of the other kind, in place (`with_peers`): the transpose is a way of reading, not
+//! a copy.
 //!
 //! Lines that do not lie along memory are done WIDTH at a time: a pair of cache lines of each row
 //! is read whole.
@@ -110,8 +109,7 @@ impl Ft {
     }
 
     /// A plane of one kind from rows of the other, transformed along the new direction; row `i` of
-    /// the
-    /// result begins as `row(i)`.
+    /// the result begins as `row(i)`.
     fn cross<'a>(
         &self,
         way: Way,

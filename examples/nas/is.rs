@@ -1,8 +1,7 @@
 //! IS, integer sort: ten times, the rank of every key among all keys, by counting.
 //!
 //! Every rank counts its keys; then it reads all ranks' counts of its range of key values in place
-//! (`with_peers`)
-//! and sums them up, from the number of smaller keys on.
+//! (`with_peers`) and sums them up, from the number of smaller keys on.
 
 use super::class::Class;
 use super::memory::{Lines, zeros};
@@ -168,8 +167,7 @@ impl Sorter {
     }
 
     /// The full check: every rank takes the keys of its values from all ranks and puts them where
-    /// their
-    /// ranks say. Returns how many keys are out of order or have no place.
+    /// their ranks say. Returns how many keys are out of order or have no place.
     fn unsorted<C: Spmd>(&self, comm: &mut C) -> usize {
         let (values, size) = (&self.values, comm.size());
         let begin = self.ranks[0];

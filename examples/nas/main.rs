@@ -1,14 +1,13 @@
 //! Five kernels of the NAS Parallel Benchmarks, written for Phalanx from their published definition
-//! and checked
-//! against the official values: EP, CG, IS, FT, MG in classes S, W, A, B.
+//! and checked against the official values: EP, CG, IS, FT, MG in classes S, W, A, B.
 //!
 //!     cargo run --release --example nas -- CG A -p 2
 //!     cargo run --release --example nas -- ALL S -p 1..4
 //!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
 //! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) by turns. Exit code 1:
-//! a result is wrong; 2: wrong arguments.
-//! What it measures beside other implementations: docs/numerics.md.
+//! a result is wrong; 2: wrong arguments. What it measures beside other implementations:
+//! docs/numerics.md.
 
 mod cg;
 mod class;
@@ -173,8 +172,7 @@ fn compare(
     let mut ours = Vec::new();
     let mut theirs = vec![Vec::new(); peers.len()];
     // Ours on one thread of their own for all runs: rank 0's is bound to a core, and the peers'
-    // threads would inherit
-    // that.
+    // threads would inherit that.
     std::thread::scope(|s| {
         let (ask, asked) = std::sync::mpsc::channel();
         let (tell, told) = std::sync::mpsc::channel();
@@ -219,8 +217,7 @@ fn compare(
 }
 
 /// What is done in a few milliseconds is done again, and the second time counts: after another
-/// runner's turn, the first
-/// finds cores and caches cold.
+/// runner's turn, the first finds cores and caches cold.
 fn warm<E>(cold: Outcome, mut again: impl FnMut() -> Result<Outcome, E>) -> Result<Outcome, E> {
     if cold.is_verified() && cold.seconds < 5e-3 { again() } else { Ok(cold) }
 }

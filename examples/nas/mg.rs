@@ -1,17 +1,13 @@
 //! MG: V-cycles of multigrid on a periodic cube.
 //!
 //! The ranks own slabs of planes z, with copies of neighbouring planes (the halo) on both sides,
-//! which are copied
-//! from where their owners keep them (`with_peers`). Grids below a certain size are whole on every
-//! rank, and all
-//! ranks do the same on them: that is shorter than one meeting.
+//! which are copied from where their owners keep them (`with_peers`). Grids below a certain size
+//! are whole on every rank, and all ranks do the same on them: that is shorter than one meeting.
 //!
 //! On the finest grid a thick slab is swept once per cycle: plane s is interpolated, then s - 1
-//! gets its residual,
-//! s - 2 is smoothed, s - 3 gets the next residual, which goes into the coarser grid's right-hand
-//! side. Each number
-//! comes from memory once and not four times; for it, a few planes of the halo are computed by both
-//! neighbours.
+//! gets its residual, s - 2 is smoothed, s - 3 gets the next residual, which goes into the coarser
+//! grid's right-hand side. Each number comes from memory once and not four times; for it, a few
+//! planes of the halo are computed by both neighbours.
 
 use super::class::Class;
 use super::memory::{Lines, zeros};
@@ -336,8 +332,7 @@ impl Grids {
     }
 
     /// A V-cycle from the right-hand side that the last one left on the second grid; leaves the
-    /// next there,
-    /// or, at the end, returns the sum of squares of the own part of the residual.
+    /// next there, or, at the end, returns the sum of squares of the own part of the residual.
     fn cycle<C: Spmd>(&mut self, comm: &mut C, is_last: bool) -> f64 {
         let top = self.grids.len() - 1;
         for k in (0..top - 1).rev() {
@@ -379,8 +374,7 @@ impl Grids {
     }
 
     /// Makes the right-hand side of grid `k` complete, of which every rank has what lies below its
-    /// part of
-    /// grid `k + 1`.
+    /// part of grid `k + 1`.
     fn share<C: Spmd>(&mut self, comm: &mut C, k: usize) {
         let [coarse, fine] = &mut self.grids[k..k + 2] else { unreachable!("two grids") };
         if let (None, Some(_)) = (coarse.layout.unit, fine.layout.unit) {
@@ -426,8 +420,7 @@ impl Grids {
     }
 
     /// The finest grid step by step: u += Q (u of the coarser grid), r = v - A u, u += C r, r = v -
-    /// A u.
-    /// Returns the sum of the squares of the own part, if it is the last time.
+    /// A u. Returns the sum of the squares of the own part, if it is the last time.
     fn steps<C: Spmd>(&mut self, comm: &mut C, is_last: bool) -> f64 {
         let Grids { grids, rows, .. } = self;
         let [.., coarse, top] = &mut grids[..] else { unreachable!("two grids") };

@@ -1,10 +1,9 @@
 //! MG's stencils, a plane at a time, on planes of n rows of n + 2 elements: one ghost on either
-//! end, so that
-//! nothing in a row wraps.
+//! end, so that nothing in a row wraps.
 //!
 //! A stencil has four weights: of the centre, the 6 faces, the 12 edges and the 8 corners of a cube
-//! of 27. Two rows
-//! of sums over the neighbouring rows (faces, corners) are formed first and used three times, for x - 1, x and x + 1.
+//! of 27. Two rows of sums over the neighbouring rows (faces, corners) are formed first and used
+//! three times, for x - 1, x and x + 1.
 
 use multiversion::multiversion;
 
@@ -30,8 +29,8 @@ pub(crate) fn smooth(n: usize, c: [f64; 3], r: [&[f64]; 3], u: &mut [f64], rows:
 }
 
 /// Memory for the sums over neighbouring rows, as the functions here want it: for some rows of a
-/// plane of n, so that
-/// a sum has left the store buffer when it is read with a shift, but not the innermost cache.
+/// plane of n, so that a sum has left the store buffer when it is read with a shift, but not the
+/// innermost cache.
 pub(crate) fn scratch(n: usize) -> Vec<f64> {
     vec![0.0; 2 * (n + 2).max(300)]
 }
@@ -125,8 +124,7 @@ fn close(n: usize, row: &mut [f64]) {
 }
 
 /// A coarse plane from the three fine planes around its middle: weights 1/2, 1/4, 1/8, 1/16. Coarse
-/// element j
-/// lies at fine element 2 j + 1.
+/// element j lies at fine element 2 j + 1.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn restrict(n: usize, fine: [&[f64]; 3], coarse: &mut [f64], rows: &mut [f64]) {
     let (w, half) = (n + 2, n / 2);

@@ -1,6 +1,5 @@
 //! Programs of other libraries, to run beside an example: built on the spot from C sources that the
-//! example carries, and
-//! run as processes. What is not installed is named and left out.
+//! example carries, and run as processes. What is not installed is named and left out.
 
 use std::fmt;
 use std::io::ErrorKind;

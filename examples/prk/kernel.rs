@@ -26,8 +26,7 @@ pub(crate) trait Kernel: Sync {
     fn title(&self) -> String;
 
     /// One iteration more than `iterations`, of which the first is not timed. Collective; all ranks
-    /// find the same,
-    /// but for the time.
+    /// find the same, but for the time.
     fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome;
 }
 

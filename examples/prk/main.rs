@@ -7,8 +7,8 @@
 //!
 //! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) by turns with the
 //! ranks. Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a
-//! kernel does not validate; 2:
-//! wrong arguments. What was measured beside other implementations: docs/examples.md.
+//! kernel does not validate; 2: wrong arguments. What was measured beside other implementations:
+//! docs/examples.md.
 
 mod kernel;
 mod nstream;

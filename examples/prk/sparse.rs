@@ -1,7 +1,6 @@
 //! Sparse: `x` grows, `y += A x`, where A couples the points of a periodic square grid by a star,
-//! its columns numbered
-//! in bit-reversed order, so that every row needs elements from everywhere: x is gathered on all
-//! ranks.
+//! its columns numbered in bit-reversed order, so that every row needs elements from everywhere: x
+//! is gathered on all ranks.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;

@@ -1,6 +1,5 @@
 //! Stencil: a star of some radius on a square grid, cut in blocks among a grid of ranks. Each
-//! iteration fetches the
-//! halo, adds the stencil's sum to `out`, and 1 to `in`.
+//! iteration fetches the halo, adds the stencil's sum to `out`, and 1 to `in`.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;

@@ -1,7 +1,6 @@
 //! Synch_p2p: a wavefront. Each point needs its left, upper and diagonal neighbour; the columns are
-//! cut among the
-//! ranks, which pass the last element of each row to the right, and at the end the corner back to
-//! the first.
+//! cut among the ranks, which pass the last element of each row to the right, and at the end the
+//! corner back to the first.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;
@@ -104,9 +103,8 @@ impl Kernel for SynchP2p {
 /// returns the last one.
 ///
 /// Sixteen elements at a time depend on the one on their left by one addition, which stays in a
-/// register; among
-/// themselves they are prefix sums of fours. (The numbers are whole: the order of the additions
-/// does not matter.)
+/// register; among themselves they are prefix sums of fours. (The numbers are whole: the order of
+/// the additions does not matter.)
 #[inline]
 fn sweep(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
     #[cfg(target_arch = "x86_64")]

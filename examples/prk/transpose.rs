@@ -1,6 +1,6 @@
 //! Transpose: `B += A'`, then `A += 1`, the matrices cut in blocks of columns. Each rank reads what
-//! it needs from the
-//! columns of all others, where they are, in tiles; all have read before A changes.
+//! it needs from the columns of all others, where they are, in tiles; all have read before A
+//! changes.
 
 use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;
@@ -121,8 +121,7 @@ fn add_transposed(
 }
 
 /// Eight by eight elements by way of registers: each line of memory is used whole while it is at
-/// hand, even where all
-/// of them fall into one set of the cache.
+/// hand, even where all of them fall into one set of the cache.
 #[inline(always)]
 fn add_lines(a: &[f64], b: &mut [f64], n: usize) {
     let mut block = [[0.0; LINE]; LINE];

@@ -1,6 +1,5 @@
 //! Conjugate gradients (Hestenes, Stiefel 1952), plain or with Jacobi's preconditioner: the same
-//! program on every
-//! rank, each with its rows of the matrix and its elements of all vectors.
+//! program on every rank, each with its rows of the matrix and its elements of all vectors.
 
 use phalanx::Comm;
 use std::fmt;

@@ -6,10 +6,9 @@
 //!     cargo run --release --example solver -- bcsstk09.mtx --check-p 1,2,3,4
 //!
 //! The right side is `A 1`, so the solution is known; up to 4000 unknowns it is also held against a
-//! sparse Cholesky
-//! factorisation. The last form solves on 1, 2, 3 and 4 ranks and demands the same bits. Exit code
-//! 1: not converged, or
-//! a check has failed; 2: wrong arguments, or a file that cannot be solved.
+//! sparse Cholesky factorisation. The last form solves on 1, 2, 3 and 4 ranks and demands the same
+//! bits. Exit code 1: not converged, or a check has failed; 2: wrong arguments, or a file that
+//! cannot be solved.
 
 mod cg;
 mod direct;

@@ -1,6 +1,5 @@
 //! The seven-point Laplacian on a cube of n x n x n unknowns, zero around it, without a stored
-//! matrix. Each rank has
-//! some planes, and a copy of its neighbours' nearest planes.
+//! matrix. Each rank has some planes, and a copy of its neighbours' nearest planes.
 
 use crate::cg::Rows;
 use phalanx::Comm;

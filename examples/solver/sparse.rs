@@ -1,7 +1,6 @@
 //! A rank's rows of a sparse matrix. Columns are renumbered: own elements of the vector first, then
-//! copies of those
-//! elements of other ranks that the rows need, which are fetched from the owners' memory before
-//! each product.
+//! copies of those elements of other ranks that the rows need, which are fetched from the owners'
+//! memory before each product.
 
 use crate::cg::Rows;
 use phalanx::Comm;

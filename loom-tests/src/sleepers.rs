@@ -2,12 +2,10 @@
 //!
 //! A sleeper yields to the others until it is woken, which loom is not told of: who sleeps looks at
 //! nothing. (Not loom's own parking: that orders what the waker has done before what the sleeper
-//! does
-//! then, which a futex does not promise; and loom's report of a deadlock cannot be caught, while
-//! some
-//! models must fail on purpose.) A model that [says](begin) how many threads it has fails as soon
-//! as all
-//! that have not ended sleep: nobody is left to wake them, so a wake-up was lost.
+//! does then, which a futex does not promise; and loom's report of a deadlock cannot be caught,
+//! while some models must fail on purpose.) A model that [says](begin) how many threads it has
+//! fails as soon as all that have not ended sleep: nobody is left to wake them, so a wake-up was
+//! lost.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,8 +16,7 @@ const FOR_EVER: usize = 500;
 
 thread_local! {
     /// Threads of the execution that neither sleep nor have ended, and those asleep. (Loom runs all
-    /// of
-    /// a model's threads on one; the harness asserts it.)
+    /// of a model's threads on one; the harness asserts it.)
     static AWAKE: Cell<Option<usize>> = const { Cell::new(None) };
     static ASLEEP: Cell<usize> = const { Cell::new(0) };
 }

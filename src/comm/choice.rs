@@ -39,12 +39,10 @@ pub enum Choice {
     /// length.
     Model(Rates),
     /// By what the levels of the machine cost: flat or hierarchical, per operation and length. The
-    /// usual choice on
-    /// machines with levels.
+    /// usual choice on machines with levels.
     Levels(Arc<LevelModel>),
     /// The hierarchical algorithm of each operation, for these groups; where an operation has none,
-    /// as
-    /// [`Auto`](Choice::Auto).
+    /// as [`Auto`](Choice::Auto).
     Groups(Arc<Hierarchy>),
 }
 
@@ -255,10 +253,9 @@ impl Comm {
     }
 
     /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these
-    /// groups: within each to
-    /// its leader, between leaders, and back. Operations without one are chosen as usual. All ranks
-    /// must give the same groups; groups of another number
-    /// of ranks end the run with an error.
+    /// groups: within each to its leader, between leaders, and back. Operations without one are
+    /// chosen as usual. All ranks must give the same groups; groups of another number of ranks end
+    /// the run with an error.
     ///
     /// On a machine with levels `auto` does this where it pays, with the machine's own groups.
     ///

@@ -105,11 +105,10 @@ pub struct Comm {
     job: Option<Arc<Job>>,
 }
 
-// SAFETY: the raw pointers in `work` are left over from calls
-// that have ended, and are never used again; those in the port are to words of
-// the fabric and the world, which are `Sync` and which the port keeps; everything
-// else is `Send`. That a
-// team's communicators stay on their rank's thread is checked by `enter`.
+// SAFETY: the raw pointers in `work` are left over from calls that have ended, and are never used
+// again; those in the port are to words of the fabric and the world, which are `Sync` and which the
+// port keeps; everything else is `Send`. That a team's communicators stay on their rank's thread is
+// checked by `enter`.
 unsafe impl Send for Comm {}
 
 impl Comm {

@@ -61,8 +61,7 @@ impl Port {
         };
         let place = group.iter().position(|&r| r == self.rank()).ok_or(Stop::Poisoned)?;
         // SAFETY: the group's first rank shows its `Seats` (same fingerprint, made by the same
-        // call)
-        // and keeps them until all have finished.
+        // call) and keeps them until all have finished.
         let seats: &Seats<X> = unsafe { &*shown };
         // A place is taken twice only if the ranks' groups contradict each
         // other, which one all-gather's result does not. Relaxed: of an RMW on

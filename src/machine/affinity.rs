@@ -111,10 +111,8 @@ pub fn current_mask() -> Result<Vec<usize>, PinError> {
 /// The first call in a thread remembers the mask from before, for [`allowed_pus`] and [`unpin`].
 ///
 /// Whether `pu` is among the [`allowed_pus`] is the caller's business: a thread that was spawned by
-/// a
-/// bound thread has its parent's narrow mask, and must be able to leave it. Placements only hand
-/// out
-/// allowed units.
+/// a bound thread has its parent's narrow mask, and must be able to leave it. Placements only hand
+/// out allowed units.
 ///
 /// # Errors
 ///

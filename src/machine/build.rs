@@ -3,9 +3,8 @@
 //! The sets that hardware reports should nest. The tree is grown from the largest set to the
 //! smallest: a set whose cores all lie under the same innermost vertex becomes its child; one that
 //! cuts across an earlier set is kept in its level, left out of the tree, and mentioned in a
-//! warning.
-//! Children are then ordered by their smallest processing unit, which is the logical order that
-//! hwloc uses too.
+//! warning. Children are then ordered by their smallest processing unit, which is the logical order
+//! that hwloc uses too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,11 @@
 //! The hwloc back end: the only file that names `hwloc2`.
 //!
 //! `hwloc2` 2.2.0 is unmaintained and unsound in places, in functions that are not marked unsafe.
-//! What is
-//! called here is the subset that is sound: `Topology::with_flags`, `depth`, `objects_at_depth` for
-//! normal depths, `object_type`, `os_index`, and `cpuset()` consumed at once while the topology
-//! lives. Never: names, `Display` or `Debug` of its objects and sets (they corrupt or leak memory),
-//! NUMA and I/O objects (wrong depths), `flags`, `support`, `cache_attributes`, `singlify`.
+//! What is called here is the subset that is sound: `Topology::with_flags`, `depth`,
+//! `objects_at_depth` for normal depths, `object_type`, `os_index`, and `cpuset()` consumed at once
+//! while the topology lives. Never: names, `Display` or `Debug` of its objects and sets (they
+//! corrupt or leak memory), NUMA and I/O objects (wrong depths), `flags`, `support`,
+//! `cache_attributes`, `singlify`.
 //!
 //! `ObjectType` is made straight from a C number, which is sound for hwloc 2 only; `build.rs`
 //! refuses hwloc 3.
@@ -111,8 +111,8 @@ fn processing_units(object: &TopologyObject) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     //! Does hwloc see the same as our own readers? hwloc takes other machines from environment
-    //! variables
-    //! only, so every case is a process of its own: this test program again, with the ignored test.
+    //! variables only, so every case is a process of its own: this test program again, with the
+    //! ignored test.
 
     use std::process::Command;
 

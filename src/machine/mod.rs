@@ -1,10 +1,8 @@
 //! The machine room: what this computer, or another one, is made of.
 //!
 //! A [`Machine`] is plain data: the cores in logical order, what they share, the memories and how
-//! far
-//! apart they are, and which processing units may be used. It is read once, never changes, and
-//! holds
-//! nothing of the library or the file that it was read from, so that everything built on top
+//! far apart they are, and which processing units may be used. It is read once, never changes, and
+//! holds nothing of the library or the file that it was read from, so that everything built on top
 //! (placement above all) is a pure function that can be tested on a small computer against big
 //! ones.
 //!
@@ -87,8 +85,7 @@ impl Machine {
     /// directory with just one such directory in it.
     ///
     /// All online processing units are allowed, unless the tree holds the cpuset of the process
-    /// that
-    /// saved it.
+    /// that saved it.
     ///
     /// # Errors
     ///
@@ -107,8 +104,7 @@ impl Machine {
     }
 
     /// Builds a machine from hwloc's synthetic syntax: levels from the outside to the inside, each
-    /// with
-    /// the number of objects under one object of the level before.
+    /// with the number of objects under one object of the level before.
     ///
     /// # Errors
     ///
@@ -149,8 +145,7 @@ impl Machine {
     /// # Errors
     ///
     /// [`MachineError::Malformed`] with the position of what is wrong,
-    /// [`MachineError::Unsupported`] for
-    /// the formats of hwloc 1 and 3.
+    /// [`MachineError::Unsupported`] for the formats of hwloc 1 and 3.
     ///
     /// ```
     /// use phalanx::machine::{Machine, MachineError};
@@ -181,16 +176,14 @@ impl Machine {
     }
 
     /// The distances between the memories, as rows in the order of [`Machine::numa_nodes`]:
-    /// relative
-    /// latencies, where 10 means local. `None` when the source has no distances.
+    /// relative latencies, where 10 means local. `None` when the source has no distances.
     #[must_use]
     pub fn distances(&self) -> Option<&[Vec<u64>]> {
         self.distances.as_deref()
     }
 
     /// The size in bytes of the largest data cache of a level, where the source tells it: sysfs
-    /// does
-    /// (and so [`Machine::this`] on Linux), synthetic strings and XML do not.
+    /// does (and so [`Machine::this`] on Linux), synthetic strings and XML do not.
     ///
     /// ```
     /// use phalanx::machine::{Level, Machine};

@@ -2,8 +2,8 @@
 //! least two cores share.
 //!
 //! Sets that hold the same cores (a package with one NUMA node and one L3 cache) are one vertex
-//! with
-//! several names; sets of a single core are no vertices, as nothing is shared between cores there.
+//! with several names; sets of a single core are no vertices, as nothing is shared between cores
+//! there.
 
 use std::ops::Range;
 

@@ -3,8 +3,7 @@
 //! Only a small part of XML can occur: elements with attributes, numbers as text, a DOCTYPE line,
 //! comments. [`Tokens`] reads that and nothing else, so a hundred lines take the place of a
 //! dependency, no entity can expand, and every error has a byte position. Nesting is kept on a
-//! stack
-//! of our own, so no file can overflow the program's.
+//! stack of our own, so no file can overflow the program's.
 
 use std::collections::{BTreeMap, BTreeSet};
 

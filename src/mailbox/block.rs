@@ -1,14 +1,11 @@
 //! Memory for the channels of a communicator, in rows: one row for each reader.
 //!
 //! Linux puts a page into the memory of the core that first *writes* to it. So where ranks sit in
-//! several
-//! memories, each row begins on a page of its own, and its reader writes to it before anybody sends
-//! ([`Channel::touch`]). That needs pages that nobody has touched: straight from the system, since
-//! an
-//! allocator fills over-aligned memory with zeros itself (the standard library's does), in the
-//! thread that
-//! asks for it. The same makes mailboxes that are never used cost no memory, in large
-//! communicators.
+//! several memories, each row begins on a page of its own, and its reader writes to it before
+//! anybody sends ([`Channel::touch`]). That needs pages that nobody has touched: straight from the
+//! system, since an allocator fills over-aligned memory with zeros itself (the standard library's
+//! does), in the thread that asks for it. The same makes mailboxes that are never used cost no
+//! memory, in large communicators.
 
 use super::channel::{Channel, channels};
 use std::ops::Deref;
@@ -30,15 +27,13 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 /// From this size on the memory comes from the system; below, page faults and system calls cost
-/// more than
-/// zeros do.
+/// more than zeros do.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 const LARGE: usize = 128 << 10;
 
 impl Block {
     /// `rows` rows of `rows` channels, all empty; with `apart` no two rows share a page (as far as
-    /// the system
-    /// has pages to give).
+    /// the system has pages to give).
     pub(crate) fn new(rows: usize, apart: bool) -> Block {
         #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         {
@@ -95,8 +90,7 @@ impl Drop for Block {
 }
 
 /// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels
-/// are
-/// exactly five pages.
+/// are exactly five pages.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 fn page() -> usize {
     const { assert!(size_of::<Channel>() == 5 * 128) }

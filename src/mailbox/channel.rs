@@ -19,11 +19,9 @@
 //! 1.2 ping-pongs; `benches/ratios.rs`). The second line of the pair is there for
 //! payloads that do not fit the first.
 //!
-//! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up
-//! to [`INLINE`] bytes, among them perhaps the address of up to [`EAGER`](super::EAGER) bytes on
-//! the
-//! sender's [`Shelf`]; or a description of memory that the consumer reads in
-//! place. See `README.md` for the protocol.
+//! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up to [`INLINE`] bytes,
+//! among them perhaps the address of up to [`EAGER`](super::EAGER) bytes on the sender's [`Shelf`];
+//! or a description of memory that the consumer reads in place. See `README.md` for the protocol.
 
 use super::shelf::{Place, Shelf};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
@@ -71,8 +69,7 @@ pub(crate) unsafe fn pack(
     fill(body.wrapping_add(offset(bytes)));
     if let Some(len) = len {
         // SAFETY: room for a word, aligned for it, which no payload of more than `Kind::BRIEF`
-        // bytes
-        // begins at.
+        // bytes begins at.
         unsafe { body.cast::<usize>().write(len) };
     }
 }

@@ -95,8 +95,7 @@ impl Assignment {
 /// Places `ranks` ranks on the allowed processing units of `machine`.
 ///
 /// Physical cores are used before second hardware threads, and when all units are taken the next
-/// rank
-/// starts over at the first.
+/// rank starts over at the first.
 ///
 /// # Errors
 ///

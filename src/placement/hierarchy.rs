@@ -5,8 +5,7 @@ use crate::machine::Machine;
 use crate::schedule::Hierarchy;
 
 /// The ranks grouped by what their cores share, innermost first; levels that group nothing, or
-/// everything, left out.
-/// Ranks that are not bound form one group of everybody.
+/// everything, left out. Ranks that are not bound form one group of everybody.
 ///
 /// # Examples
 /// ```

@@ -1,33 +1,28 @@
 //! The placement room: which rank runs on which processing unit.
 //!
 //! A [`Placement`] is a policy, a [`Machine`](crate::machine::Machine) says what there is, and
-//! [`assign`] puts the
-//! two together into an [`Assignment`]. All of it is pure: nothing here binds a thread.
+//! [`assign`] puts the two together into an [`Assignment`]. All of it is pure: nothing here binds a
+//! thread.
 //!
 //! # Cost
 //! The machine is a tree: a core hangs under what it shares with others (caches, NUMA node,
-//! package). Each
-//! link of the tree is one channel up and one channel down. A [`Pattern`] says who sends to whom in
-//! which
-//! step; a step costs `start_up + hop * longest distance + word * words on the busiest channel`
-//! ([`Weights`]), where the distance counts the channels on the way and, between NUMA nodes, what
-//! the
-//! machine's own distance matrix adds. A placement costs the sum over the steps; of placements that
-//! cost
-//! the same, the one with the smaller sum of all distances is better. Weights are not measured.
+//! package). Each link of the tree is one channel up and one channel down. A [`Pattern`] says who
+//! sends to whom in which step; a step costs
+//! `start_up + hop * longest distance + word * words on the busiest channel` ([`Weights`]), where
+//! the distance counts the channels on the way and, between NUMA nodes, what the machine's own
+//! distance matrix adds. A placement costs the sum over the steps; of placements that cost the
+//! same, the one with the smaller sum of all distances is better. Weights are not measured.
 //!
 //! # Method and bound
 //! [`Placement::Auto`] and the topologies ([`Placement::Ring`] and so on) are optimised:
 //!
 //! 1. Cores of the fastest kind that suffices; of these, the smallest part of the tree with room
-//!    for all ranks
-//!    (also tried: all of them, and equally many under each vertex).
+//!    for all ranks (also tried: all of them, and equally many under each vertex).
 //! 2. Recursive mapping down the tree, cutting the ranks along the dimension that cuts the fewest
 //!    messages.
 //! 3. The best of these, of compact and of identity.
 //! 4. Local search by swaps and moves, with a fixed budget of work and no clock, so that the same
-//!    input gives
-//!    the same placement everywhere.
+//!    input gives the same placement everywhere.
 //!
 //! | topology | bound |
 //! |---|---|

@@ -1,12 +1,9 @@
 //! The machine as a network: routes, loads, and what a pattern costs on it.
 //!
 //! The network is the machine's [`Tree`](crate::machine::Tree). Between a vertex or core and what
-//! is above it there are two
-//! channels, up and down, of one word per time unit; a message climbs to the innermost vertex above
-//! both
-//! cores and descends. Where the machine tells distances between NUMA nodes, a message between two
-//! nodes
-//! is longer by `distance / local distance - 1`.
+//! is above it there are two channels, up and down, of one word per time unit; a message climbs to
+//! the innermost vertex above both cores and descends. Where the machine tells distances between
+//! NUMA nodes, a message between two nodes is longer by `distance / local distance - 1`.
 
 use crate::machine::Machine;
 
@@ -27,8 +24,7 @@ pub struct Weights {
 
 impl Default for Weights {
     /// Start-up 1, a quarter per hop, 1 per word. Not measured on any machine: it ranks congestion
-    /// above
-    /// distance, as distance alone is free in the cost model.
+    /// above distance, as distance alone is free in the cost model.
     fn default() -> Self {
         Weights { start_up: 1.0, hop: 0.25, word: 1.0 }
     }
@@ -113,8 +109,7 @@ impl<'a> Network<'a> {
     }
 
     /// Loads the channels with a step. `core_of` gives the core of each rank, `None` for a rank
-    /// that is
-    /// bound to nothing: its messages are left out.
+    /// that is bound to nothing: its messages are left out.
     pub(super) fn load(
         &mut self,
         step: &PatternStep,
@@ -164,8 +159,7 @@ impl<'a> Network<'a> {
     }
 
     /// The messages on the busiest channel above each node of the last step: (node, messages),
-    /// where
-    /// nodes are the tree's vertices, then the cores.
+    /// where nodes are the tree's vertices, then the cores.
     pub(super) fn busiest(&self) -> impl Iterator<Item = (usize, usize)> {
         self.touched.iter().map(|&channel| (channel / 2, self.counts[channel].0))
     }

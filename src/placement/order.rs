@@ -8,8 +8,7 @@ fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usi
 }
 
 /// Turns an order of cores into one of processing units: the first allowed thread of each core,
-/// then the
-/// second of each, and so on.
+/// then the second of each, and so on.
 pub(super) fn units(machine: &Machine, cores: &[usize]) -> Vec<usize> {
     let threads: Vec<Vec<usize>> =
         cores.iter().map(|&core| threads(machine, &machine.cores()[core]).collect()).collect();

@@ -133,8 +133,7 @@ impl Pattern {
     }
 
     /// What a team does whose topology is not known: shifts along a ring, and exchanges between
-    /// ranks
-    /// that differ in one bit.
+    /// ranks that differ in one bit.
     ///
     /// # Errors
     ///

@@ -9,9 +9,8 @@ use super::pattern::Pattern;
 /// How ranks are laid out on the machine.
 ///
 /// Every policy but [`List`](Placement::List) gives each rank a physical core of its own before it
-/// uses
-/// second hardware threads, stays within the allowed processing units, and starts again from the
-/// first when there are more ranks than units.
+/// uses second hardware threads, stays within the allowed processing units, and starts again from
+/// the first when there are more ranks than units.
 ///
 /// ```
 /// use phalanx::placement::Placement;
@@ -24,8 +23,8 @@ use super::pattern::Pattern;
 #[non_exhaustive]
 pub enum Placement {
     /// Neighbouring ranks on neighbouring cores, on the fastest cores when not all are needed:
-    /// optimised for
-    /// [`Pattern::general`], and never worse for it than compact or identity on cores as fast.
+    /// optimised for [`Pattern::general`], and never worse for it than compact or identity on cores
+    /// as fast.
     #[default]
     Auto,
     /// Cores in the machine's logical order, packed as closely as possible.

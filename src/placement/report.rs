@@ -66,8 +66,7 @@ pub struct Report {
 
 impl Report {
     /// Evaluates a placement with the default [`Weights`]. Messages of ranks that are bound to
-    /// nothing are
-    /// left out.
+    /// nothing are left out.
     #[must_use]
     pub fn new(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Report {
         Report::with_weights(machine, pattern, assignment, &Weights::default())

@@ -1,30 +1,21 @@
 //! Finding a good placement for a pattern.
 //!
 //! 1. *Which cores.* The fastest kind that is large enough, one rank a core; then the smallest part
-//!    of the
-//!    tree with room for all, filling whole subtrees before it opens the next one.
+//!    of the tree with room for all, filling whole subtrees before it opens the next one.
 //! 2. *Recursive mapping.* Walk down the tree: at each vertex the ranks are cut into parts as large
-//!    as the
-//! room under each child: once in slabs, once in halves of halves, each time along the dimension
-//! that
-//!    cuts the fewest messages.
-//! For rings and rows this is the logical order, and exact on every tree whose memories are all as
-//! far
-//! apart: every channel that must be passed is passed by one message each way. For hypercubes whose
-//! parts come out as subcubes (rooms that are equal powers of two) the traffic over all steps is
-//! the
-//!    least possible on every single channel; for the sum of the steps' maxima that is no proof.
+//!    as the room under each child: once in slabs, once in halves of halves, each time along the
+//!    dimension that cuts the fewest messages. For rings and rows this is the logical order, and
+//!    exact on every tree whose memories are all as far apart: every channel that must be passed is
+//!    passed by one message each way. For hypercubes whose parts come out as subcubes (rooms that
+//!    are equal powers of two) the traffic over all steps is the least possible on every single
+//!    channel; for the sum of the steps' maxima that is no proof.
 //! 3. *Candidates.* That, compact, identity, and compact on all cores; the best score wins, so that
-//!    the
-//!    result is never worse than compact or identity on cores as fast.
+//!    the result is never worse than compact or identity on cores as fast.
 //! 4. *Local search.* Where step 2 is not known to be exact, ranks swap cores, or move to free
-//!    ones, as
-//! long as the score improves; then the best placement is shaken, and the search starts again,
-//! until a
-//! fixed number of rounds or a fixed budget of work is used up. No clock is asked, so the same
-//! input
-//!    gives the same placement everywhere. A heuristic: up to 8 ranks the tests compare it with all
-//!    permutations, beyond that nothing but step 3 is promised.
+//!    ones, as long as the score improves; then the best placement is shaken, and the search starts
+//!    again, until a fixed number of rounds or a fixed budget of work is used up. No clock is
+//!    asked, so the same input gives the same placement everywhere. A heuristic: up to 8 ranks the
+//!    tests compare it with all permutations, beyond that nothing but step 3 is promised.
 
 use std::collections::BTreeSet;
 
@@ -135,8 +126,7 @@ fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
 }
 
 /// The same number of cores from every child of each vertex, as far as they have them: the choice
-/// for
-/// patterns that split in halves on a machine that is not full.
+/// for patterns that split in halves on a machine that is not full.
 fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     if needed >= cores.len() {
         return cores.to_vec();

@@ -1,8 +1,7 @@
 //! A drawing of the machine with the ranks on it and the pattern's edges between them.
 //!
 //! Every vertex of the machine's tree is a box in the box of what is above it, every core a square
-//! with its
-//! rank. Edges have the colour of what they cross: the greener, the closer.
+//! with its rank. Edges have the colour of what they cross: the greener, the closer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -232,8 +231,7 @@ fn label(machine: &Machine, vertex: &Vertex) -> String {
 }
 
 /// Where everything is: a box for each vertex, a corner for each core. With `snake`, every other
-/// row runs
-/// backwards, so that a ring is a line that winds through the machine.
+/// row runs backwards, so that a ring is a line that winds through the machine.
 fn layout(machine: &Machine, snake: bool) -> (Vec<Rectangle>, Vec<Rectangle>) {
     let tree = machine.tree();
     let vertices = tree.vertices();

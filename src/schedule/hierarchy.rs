@@ -6,10 +6,8 @@ use std::fmt;
 /// Nested groups of ranks, and how wide the trees within them are.
 ///
 /// A *stage* is what happens on one level: at the innermost one the ranks of each group, at the
-/// next one their
-/// leaders, and so on; at the last stage the leaders of the outermost groups. A group's leader is
-/// its lowest
-/// rank, or the root, if it is in there.
+/// next one their leaders, and so on; at the last stage the leaders of the outermost groups. A
+/// group's leader is its lowest rank, or the root, if it is in there.
 ///
 /// # Examples
 /// ```
@@ -34,8 +32,7 @@ pub struct Hierarchy {
 }
 
 /// How the members of a stage all learn from each other: the outermost leaders in a barrier, an
-/// all-reduce, an
-/// all-gather or a reduce-scatter, and the members of every stage in a scan.
+/// all-reduce, an all-gather or a reduce-scatter, and the members of every stage in a scan.
 ///
 /// # Examples
 /// ```
@@ -150,8 +147,7 @@ impl Hierarchy {
     }
 
     /// Consecutive ranks: `sizes[0]` of them a group, `sizes[1]` of those groups a group of the
-    /// next
-    /// level, and so on; the last group of a level may be smaller. A size of 0 counts as 1.
+    /// next level, and so on; the last group of a level may be smaller. A size of 0 counts as 1.
     pub fn even(ranks: usize, sizes: &[usize]) -> Self {
         let mut per = 1usize;
         let groups = sizes.iter().map(|&size| {
@@ -172,8 +168,7 @@ impl Hierarchy {
     }
 
     /// Sets how many children a rank has at each stage, innermost first: 0 for all at once (a
-    /// star), 2 for
-    /// a binary tree. Stages without an entry stay as they are.
+    /// star), 2 for a binary tree. Stages without an entry stay as they are.
     ///
     /// # Examples
     /// ```
@@ -190,8 +185,7 @@ impl Hierarchy {
     }
 
     /// Sets how the members of each stage exchange, where all of them do, innermost first. Stages
-    /// without an entry
-    /// stay as they are.
+    /// without an entry stay as they are.
     #[must_use]
     pub fn exchanges(mut self, exchanges: &[Exchange]) -> Self {
         for (own, &exchange) in self.exchanges.iter_mut().zip(exchanges) {
@@ -226,8 +220,7 @@ impl Hierarchy {
     }
 
     /// Whether every group consists of consecutive ranks: only then combining leader by leader
-    /// keeps
-    /// rank order.
+    /// keeps rank order.
     pub fn is_consecutive(&self) -> bool {
         self.groups.iter().all(|groups| {
             let mut seen = HashSet::new();
@@ -236,8 +229,7 @@ impl Hierarchy {
     }
 
     /// The same groups for some of the ranks, which get the numbers 0, 1, .. in the order given.
-    /// Levels that
-    /// group nothing, or everything, go.
+    /// Levels that group nothing, or everything, go.
     ///
     /// # Examples
     /// ```

@@ -2,8 +2,8 @@
 //! [`Hierarchy`].
 //!
 //! Up: in each group a tree of the stage's degree to the leader; down: the same backwards. Trees
-//! split the members into
-//! intervals, so that partial results are of neighbouring ranks wherever groups are.
+//! split the members into intervals, so that partial results are of neighbouring ranks wherever
+//! groups are.
 
 use super::combine::{Boxed, Runs, ceil_log};
 use super::doubling::Doubling;
@@ -101,8 +101,7 @@ fn everybody(crew: &[usize]) -> Pairs {
 
 /// All-reduce of long vectors: member i of every outermost group combines part i of its group, the
 /// members i of all groups exchange their parts by recursive doubling, and everybody stores its
-/// part to its group. The groups are
-/// of one size, which is the number of parts.
+/// part to its group. The groups are of one size, which is the number of parts.
 pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
     let crews = crews(h).unwrap_or_else(|| vec![(0..h.ranks()).collect()]);
     let (groups, size) = (crews.len(), crews[0].len());
@@ -136,8 +135,7 @@ pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
 }
 
 /// All-gather: blocks up to the leaders, whole groups between the outermost leaders (doubling:
-/// Bruck's rule),
-/// and down whatever a rank does not have.
+/// Bruck's rule), and down whatever a rank does not have.
 pub(super) fn all_gather(h: &Hierarchy) -> Staged {
     let p = h.ranks();
     let top = h.stages() - 1;
@@ -198,8 +196,7 @@ pub(super) fn reduce_scatter(h: &Hierarchy) -> Staged {
 }
 
 /// Prefix sums: in each group by doubling or all with all, then between leaders, and the total of
-/// all groups before to
-/// everybody in the group. For consecutive groups.
+/// all groups before to everybody in the group. For consecutive groups.
 pub(super) fn scan(h: &Hierarchy) -> Staged {
     let p = h.ranks();
     let mut steps: Vec<Vec<Step>> = Vec::new();
@@ -237,8 +234,7 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
             steps.push(parts);
         }
         // A leader must know its group's whole total before it goes on: with p no power of two the
-        // first
-        // position of the doubling may not, the last always does.
+        // first position of the doubling may not, the last always does.
         if !last {
             steps.push(hand_totals(p, &groups));
         }
@@ -271,8 +267,7 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
 }
 
 /// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's
-/// sake to all before it, but
-/// at the last stage, where nobody needs the whole.
+/// sake to all before it, but at the last stage, where nobody needs the whole.
 fn scan_directly(p: usize, groups: &[Group], outer: bool, last: bool) -> Vec<Step> {
     let mut parts = vec![Step::default(); p];
     for group in groups {

@@ -1,6 +1,5 @@
 //! A rank's part of a step without its blocks: who sends how much to whom. What a simulation of
-//! millions
-//! of messages needs, and no more.
+//! millions of messages needs, and no more.
 
 use super::{Run, Step};
 

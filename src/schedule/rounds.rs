@@ -74,10 +74,8 @@ impl Schedule {
         Schedule::new(id, contract, false, given).with_ports(ports)
     }
     /// Declares that the senders of these steps go on only when their messages have been taken, as
-    /// with
-    /// `MPI_Ssend`. For schedules that stand for another library's; what it costs is the
-    /// simulation's
-    /// [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
+    /// with `MPI_Ssend`. For schedules that stand for another library's; what it costs is the
+    /// simulation's [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
     ///
     /// # Examples
     /// ```

@@ -122,15 +122,13 @@ pub(crate) trait Rule: Send + Sync {
     fn step(&self, step: usize, rank: usize) -> Step;
 
     /// Adds the other ends of the rank's messages, as `step` has them. Rules of very many messages
-    /// count
-    /// their blocks instead of listing them; a test compares.
+    /// count their blocks instead of listing them; a test compares.
     fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
         out.add(&self.step(step, rank), rank);
     }
 
     /// Whether every rank has the same peers in `step`, in the same order and for as many blocks,
-    /// as in the step
-    /// before. Always false for step 0; false says nothing.
+    /// as in the step before. Always false for step 0; false says nothing.
     fn repeats(&self, step: usize) -> bool {
         let _ = step;
         false

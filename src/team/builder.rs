@@ -187,11 +187,10 @@ impl Builder {
         self
     }
 
-    /// The profile that the sizes come from at which collectives change their
-    /// ways, instead of the process's own.
-    /// Default: the file that the variable `PHALANX_PROFILE` names (set to nothing: none),
-    /// else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read
-    /// once a process, by the first team. [`Team::profile`] says which it was.
+    /// The profile that the sizes come from at which collectives change their ways, instead of the
+    /// process's own. Default: the file that the variable `PHALANX_PROFILE` names (set to nothing:
+    /// none), else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read once a
+    /// process, by the first team. [`Team::profile`] says which it was.
     ///
     /// A profile of another machine is not followed: from a file it is refused
     /// (the report says why), handed in it is an error. The empty profile
@@ -234,14 +233,12 @@ impl Builder {
     }
 
     /// What the levels of the machine cost, and which ranks are near each other: what the library
-    /// chooses
-    /// algorithms by, where ranks are not all equally near. Default: the machine that it runs on,
-    /// with the costs of the machine in
-    /// the table that is most like it.
+    /// chooses algorithms by, where ranks are not all equally near. Default: the machine that it
+    /// runs on, with the costs of the machine in the table that is most like it.
     ///
     /// For costs that you have measured, and to try on a small machine what would be chosen on a
-    /// large one; ranks are bound as
-    /// without it. `PHALANX_EXPLAIN=1` in the environment prints every choice.
+    /// large one; ranks are bound as without it. `PHALANX_EXPLAIN=1` in the environment prints
+    /// every choice.
     ///
     /// ```
     /// use phalanx::tuning::{LevelModel, MachineCosts};

@@ -95,8 +95,7 @@ impl<J: Copy> Dispatch<J> {
     }
 
     /// Waits, as worker `worker`, for the job after number `seen`. `crowded`: workers outnumbered
-    /// cores
-    /// in that one.
+    /// cores in that one.
     pub(crate) fn next(
         &self,
         worker: usize,

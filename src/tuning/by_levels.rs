@@ -12,8 +12,7 @@ use crate::schedule::{Algorithm, Hierarchy, Operation};
 
 /// What `auto` knows about a machine with levels: who is near whom, and what that costs. Chooses
 /// between flat and hierarchical algorithms, which of the levels to use, the tree's degree at each
-/// stage, and how the outermost
-/// leaders exchange.
+/// stage, and how the outermost leaders exchange.
 ///
 /// # Examples
 /// ```
@@ -132,8 +131,7 @@ impl LevelModel {
     }
 
     /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None
-    /// where they are
-    /// equally near.
+    /// where they are equally near.
     pub fn of_members(&self, members: &[usize]) -> Option<Self> {
         let hierarchy = self.hierarchy.of_members(members);
         if hierarchy.stages() == 1 {
@@ -161,9 +159,8 @@ impl LevelModel {
 
     /// The cheapest algorithm for `bytes` bytes per rank (or block), among the flat ones that
     /// `auto` uses and the hierarchical ones, over all levels or some; None for operations that
-    /// have no hierarchical
-    /// one. Microseconds of work: estimates are sums over stages, no simulation, and know no
-    /// saturation.
+    /// have no hierarchical one. Microseconds of work: estimates are sums over stages, no
+    /// simulation, and know no saturation.
     ///
     /// # Examples
     /// ```

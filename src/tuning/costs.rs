@@ -36,10 +36,9 @@ pub struct LevelCost {
     pub source: Cow<'static, str>,
 }
 
-/// Cache lines that a core has under way at once, where no rate was published: the median
-/// over the published pairs of rate and hand-off (Kunpeng 920: 8 to 19, Graviton2 26, Graviton4 32,
-/// ThunderX2 8
-/// and 10, Phytium 4 to 10; two cores of an EPYC virtual machine: 27).
+/// Cache lines that a core has under way at once, where no rate was published: the median over the
+/// published pairs of rate and hand-off (Kunpeng 920: 8 to 19, Graviton2 26, Graviton4 32,
+/// ThunderX2 8 and 10, Phytium 4 to 10; two cores of an EPYC virtual machine: 27).
 pub const LINES_IN_FLIGHT: f64 = 16.0;
 
 /// Bytes of a cache line.
@@ -162,10 +161,9 @@ impl MachineCosts {
         (costs, gap == 0.0)
     }
 
-    /// The costs that a profile has measured: of each level what most samples
-    /// are behind, a message's start-up less its software as `transfers` hand-offs, and its time
-    /// per byte. None without
-    /// levels.
+    /// The costs that a profile has measured: of each level what most samples are behind, a
+    /// message's start-up less its software as `transfers` hand-offs, and its time per byte. None
+    /// without levels.
     ///
     /// # Examples
     /// ```

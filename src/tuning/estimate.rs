@@ -151,8 +151,8 @@ impl Stages {
     }
 
     /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes and
-    /// hand down `down`,
-    /// an exchange of `across` in all, of which a message of doubling has the given part.
+    /// hand down `down`, an exchange of `across` in all, of which a message of doubling has the
+    /// given part.
     fn both_ways(
         &self,
         m: &Messages,

@@ -11,9 +11,8 @@
 use crate::machine::{Level, Machine};
 use crate::schedule::{Algorithm, Operation};
 
-/// The sizes at which the library changes its ways. All ranks of a team use
-/// the same ones, from when it is built
-/// ([`Builder::tuning`](crate::Builder::tuning)); the defaults are what was
+/// The sizes at which the library changes its ways. All ranks of a team use the same ones, from
+/// when it is built ([`Builder::tuning`](crate::Builder::tuning)); the defaults are what was
 /// measured on a small machine (`benches/choice.rs`).
 ///
 /// Sizes are in bytes, of the vector for broadcast, reduce, all-reduce, scan and
@@ -62,11 +61,9 @@ pub struct Tuning {
     /// results go round the caches (streaming stores), where they are not
     /// written in place. Default: the largest cache that cores share.
     pub stream_from: usize,
-    /// Below this a broadcast, reduction, scatter or gather that no fused path and
-    /// no mailbox serves goes between the root and each rank (`BC-NAIVE`, ..),
-    /// and an all-to-all of fewer than 8 with all at once: where ranks wait for their turn on a
-    /// core,
-    /// each step costs a turn.
+    /// Below this a broadcast, reduction, scatter or gather that no fused path and no mailbox
+    /// serves goes between the root and each rank (`BC-NAIVE`, ..), and an all-to-all of fewer than
+    /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn.
     /// Default: 0; with more ranks than cores, 32 KiB.
     pub star_below: usize,
 }

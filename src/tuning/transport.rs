@@ -18,8 +18,7 @@ pub struct Transport {
     /// Nanoseconds of software for the sender, per message.
     pub send_ns: f64,
     /// The part of a hand-off for which a message keeps its sender busy, beside the software:
-    /// taking the line
-    /// back from the core that polls it.
+    /// taking the line back from the core that polls it.
     pub send_share: f64,
     /// Nanoseconds of software for the receiver, per message.
     pub receive_ns: f64,
@@ -27,13 +26,12 @@ pub struct Transport {
     /// bring it there.
     pub transfers: f64,
     /// Nanoseconds that a message takes longer whose sender asks to be told that it has been taken
-    /// (`MPI_Ssend`;
-    /// [`Schedule::acknowledged`](crate::schedule::Schedule::acknowledged)).
+    /// (`MPI_Ssend`; [`Schedule::acknowledged`](crate::schedule::Schedule::acknowledged)).
     pub acknowledge_ns: f64,
-    /// Whether a core that has sent must see its message through before it
-    /// begins to take the one that has come meanwhile. So it is with queues whose slots are written
-    /// by both sides (the receiver clears
-    /// the header that the sender has set), not with ours, where every line has one writer.
+    /// Whether a core that has sent must see its message through before it begins to take the one
+    /// that has come meanwhile. So it is with queues whose slots are written by both sides (the
+    /// receiver clears the header that the sender has set), not with ours, where every line has one
+    /// writer.
     pub turnaround: bool,
     /// Lines that a receiver fetches at once when several messages wait for it.
     pub pulls: f64,

@@ -1,6 +1,5 @@
 //! Sleeping until one rank, or the last of all, has something for this one: a word a rank, which
-//! says
-//! for whom it waits.
+//! says for whom it waits.
 //!
 //! ```text
 //! sleep:  word = 1 + awaited rank (or EVERYBODY); fence; has it come? go on : sleep on the word
@@ -9,12 +8,10 @@
 //!
 //! Of the two fences one is first: the sender sees the word, or the sleeper sees what was sent. Of
 //! many senders that the owner waits for together, the last in the order of fences sees that all
-//! have
-//! sent.
+//! have sent.
 //!
 //! Where nobody is crowded senders do not fence (15 to 20 ns a message): there the word is a hint,
-//! a
-//! wake may be missed, and naps must be timed.
+//! a wake may be missed, and naps must be timed.
 
 use super::word::Word;
 use crate::sync::{Ordering, fence};
@@ -50,10 +47,8 @@ impl Berth {
     }
 
     /// Sleeps until `awaited` may have sent something, for `longest` at most. `over` looks whether
-    /// it
-    /// has, or whether there is another reason not to sleep. May end for no reason. Whether `over`
-    /// said
-    /// so. Only the owner calls this.
+    /// it has, or whether there is another reason not to sleep. May end for no reason. Whether
+    /// `over` said so. Only the owner calls this.
     pub(crate) fn sleep(
         &self,
         awaited: Awaited,
@@ -76,8 +71,7 @@ impl Berth {
     }
 
     /// `me` has sent something: wakes the owner if it waits for that. `all` looks whether everybody
-    /// has.
-    /// Whether somebody was woken.
+    /// has. Whether somebody was woken.
     pub(crate) fn call(&self, me: usize, all: impl FnOnce() -> bool) -> bool {
         // Pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);

@@ -6,8 +6,7 @@ use std::cell::Cell;
 
 crate::sync::thread_local! {
     /// Whether this thread has woken somebody on its own core since it slept: who may not have had
-    /// the core
-    /// yet.
+    /// the core yet.
     static HAS_WOKEN: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -66,8 +65,7 @@ impl Cores {
     }
 
     /// For each of these ranks the number of its group, and how many groups there are: ranks of one
-    /// core
-    /// are one, and so are all that are not bound.
+    /// core are one, and so are all that are not bound.
     pub(crate) fn groups(&self, ranks: &[usize]) -> (Box<[usize]>, usize) {
         let mut cores = Vec::new();
         let group = |&rank: &usize| {

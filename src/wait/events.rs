@@ -1,10 +1,8 @@
 //! Sleeping until everybody has shown something: two levels, one wake a core.
 //!
 //! Ranks of one core are a group. An event is a number that grows: an episode of the gates, or a
-//! call
-//! on the boards. While something of it is missing, a rank sleeps on one of two kinds of words,
-//! each
-//! with the event's number and a mark that somebody sleeps:
+//! call on the boards. While something of it is missing, a rank sleeps on one of two kinds of
+//! words, each with the event's number and a mark that somebody sleeps:
 //!
 //! - on its *group's*, if a rank of its own core is still missing;
 //! - on the *top* word, if its core is complete: the last of a core to arrive, its leader.
@@ -20,23 +18,19 @@
 //! **Why no wake-up is lost.** Everybody who sleeps marks, fences, looks again; everybody who shows
 //! publishes, fences, looks. Of two such fences one is first, so at least one side sees the other.
 //! - *A group's word*: one member is the last, in the order of fences, to show `e`. It sees its
-//!   whole
-//! group in, so it never sleeps on the group's word; it ends the event, and calls `complete`. Its
-//! load
-//!   after that fence sees the mark, or the sleeper's look after its own fence sees what it saw.
+//!   whole group in, so it never sleeps on the group's word; it ends the event, and calls
+//!   `complete`. Its load after that fence sees the mark, or the sleeper's look after its own fence
+//!   sees what it saw.
 //! - *The top word*: the last of all to show sees everything, does not sleep, and calls `complete`.
 //! - *A mark made too late*, when the event is complete already, is its maker's to wake: another
-//!   rank may
-//!   fall asleep by it that had looked before.
+//!   rank may fall asleep by it that had looked before.
 //! - *A newer mark* may overwrite an older one: its marker has completed the older event, and so
-//!   has
-//! woken its sleepers or left a fence that makes them see it complete. Never the other way:
-//! sleepers
-//!   of the newer event would have no mark.
+//!   has woken its sleepers or left a fence that makes them see it complete. Never the other way:
+//!   sleepers of the newer event would have no mark.
 //!
 //! For this every rank must look at everybody in every event, and then say
-//! [`complete`](Events::complete);
-//! and the groups must be the same for all: they are fixed when the words are made.
+//! [`complete`](Events::complete); and the groups must be the same for all: they are fixed when the
+//! words are made.
 
 use super::word::Word;
 use crate::sync::diagnostic::AtomicU64;
@@ -58,8 +52,7 @@ pub(crate) enum Level {
 
 impl Level {
     /// Where a rank of `group` sleeps, of whose other ranks `near` says whether they have shown
-    /// what they
-    /// have to.
+    /// what they have to.
     pub(crate) fn of(group: usize, mut near: impl Iterator<Item = bool>) -> Self {
         if near.all(|has_shown| has_shown) { Level::Top } else { Level::Group(group) }
     }
@@ -128,8 +121,7 @@ impl Events {
         fence(Ordering::SeqCst);
         if over() {
             // Somebody who was woken before this mark, but has not fallen asleep yet, may take it
-            // for its
-            // own; and those who complete the event may have looked before it was made.
+            // for its own; and those who complete the event may have looked before it was made.
             if now != down {
                 word.change(down, up);
                 word.wake();
@@ -148,8 +140,7 @@ impl Events {
     }
 
     /// The caller, of group `group`, has seen everybody in `event`: wakes the leaders, and its
-    /// group.
-    /// Whether any of its group slept.
+    /// group. Whether any of its group slept.
     #[inline]
     pub(crate) fn complete(&self, group: usize, event: u64) -> bool {
         // Pairs with the fence in `sleep`.
@@ -159,8 +150,7 @@ impl Events {
     }
 
     /// Wakes every group's sleepers of `event`, which was shown just now by the one they wait for;
-    /// or
-    /// so that they look, and sleep again.
+    /// or so that they look, and sleep again.
     pub(crate) fn wake_groups(&self, event: u64) {
         // Pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);
@@ -170,9 +160,8 @@ impl Events {
     }
 
     /// A leader is about to sleep: lets all who sleep for `event` look once, if no leader has
-    /// before. Beside
-    /// many busy threads they queue for their cores at the same time then, and not one after the
-    /// other.
+    /// before. Beside many busy threads they queue for their cores at the same time then, and not
+    /// one after the other.
     pub(crate) fn rouse(&self, event: u64) {
         // Relaxed: it only ever wakes.
         if self.roused.load(Ordering::Relaxed) != event

@@ -10,9 +10,9 @@
 //! | nap | 100 us, doubling to 10 ms, unless woken | 16 to 45 us |
 //!
 //! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget
-//! is
-//! twice the cost of a wake-up, so that a rank which naps lost at most as much again by spinning; a
-//! smaller one is bistable (once one rank naps, its answer is late and the other naps, for ever).
+//! is twice the cost of a wake-up, so that a rank which naps lost at most as much again by
+//! spinning; a smaller one is bistable (once one rank naps, its answer is late and the other naps,
+//! for ever).
 //!
 //! **Where ranks outnumber cores** a spinning rank keeps the awaited one off its core:
 //!
@@ -23,10 +23,8 @@
 //! | sleep | 10 ms, unless woken | by [`Events`] and [`Berth`] |
 //!
 //! and without the yields while a mode is on: yields have been slow lately ([`mode`]). Nobody
-//! misses a wake
-//! there; sleeps are timed all the same, for what has no wake: a peer that leaves or waits in a
-//! circle, a
-//! deadline.
+//! misses a wake there; sleeps are timed all the same, for what has no wake: a peer that leaves or
+//! waits in a circle, a deadline.
 //!
 //! | file | |
 //! |---|---|
@@ -101,8 +99,8 @@ const LOOKS: u32 = if cfg!(shuttle) { 1 } else { 64 };
 const NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 /// How long a rank that has its core for itself spins for another core before it sleeps: as long as
-/// a wake
-/// takes there. From 5 to 50 it makes no difference; longer costs 10 to 25 % beside 8 busy threads.
+/// a wake takes there. From 5 to 50 it makes no difference; longer costs 10 to 25 % beside 8 busy
+/// threads.
 #[cfg(not(loom))]
 const SPIN_ALONE: Duration = Duration::from_micros(50);
 
@@ -112,8 +110,7 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static CORES: AtomicUsize = AtomicUsize::new(1);
 
 /// Raises the number of cores known to be usable. For tests: if `PHALANX_TEST_SLEEP` is set, there
-/// are
-/// none, so that all ranks are crowded, and all modes are on.
+/// are none, so that all ranks are crowded, and all modes are on.
 pub(crate) fn know_cores(n: usize) {
     #[cfg(not(loom))]
     if std::env::var_os("PHALANX_TEST_SLEEP").is_some() {
@@ -326,8 +323,7 @@ impl Patience {
     }
 
     /// Spins for a moment, once a wait, if `rank` has its core for itself: for what comes from
-    /// other
-    /// cores. Whether `over` said that it is over.
+    /// other cores. Whether `over` said that it is over.
     #[cfg(not(loom))]
     pub(crate) fn spin_alone(
         &mut self,
@@ -405,8 +401,7 @@ mod bed {
 const FOR_EVER: usize = 50;
 
 /// A sleep is for an alarm only; where none can come, it panics. (Not loom's condition variable:
-/// its report of a
-/// deadlock cannot be caught, and the models must fail on purpose.)
+/// its report of a deadlock cannot be caught, and the models must fail on purpose.)
 #[cfg(loom)]
 mod bed {
     use super::FOR_EVER;

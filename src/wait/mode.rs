@@ -1,14 +1,11 @@
 //! When to sleep and when to yield, where ranks outnumber cores.
 //!
 //! Beside other ranks a yield costs less than 3 us; beside a busy thread of the same scheduler
-//! group it
-//! costs a whole slice on average. Which of the two it is only the clock can tell: each yield of a
-//! crowded
-//! rank is timed. Slow ones switch a *mode* on, for the process, in which crowded ranks sleep
-//! instead; it
-//! runs out after a while, and then a few yields show whether it is still needed. Sleeping by
-//! mistake
-//! costs 2.3 times the barrier, yielding by mistake 100 times, so nothing here has to be quick.
+//! group it costs a whole slice on average. Which of the two it is only the clock can tell: each
+//! yield of a crowded rank is timed. Slow ones switch a *mode* on, for the process, in which
+//! crowded ranks sleep instead; it runs out after a while, and then a few yields show whether it is
+//! still needed. Sleeping by mistake costs 2.3 times the barrier, yielding by mistake 100 times, so
+//! nothing here has to be quick.
 //!
 //! Hints only: every rank decides for itself, at every wait, and nobody has to agree.
 
@@ -29,8 +26,7 @@ const PROOF: u64 = 2_500_000;
 /// A yield that takes longer is slow.
 const SLOW: u64 = 1_000_000;
 /// A thread whose slow yields are nearer to each other than so many fast ones is beside threads of
-/// its own
-/// scheduler group: another group's leave thousands in between.
+/// its own scheduler group: another group's leave thousands in between.
 const FEW: u32 = 64;
 
 /// In `until`: for ever.
@@ -146,8 +142,7 @@ fn note(from: u64) {
 }
 
 /// Nanoseconds since the first question. Two of the processor's own counts are what a yield is
-/// timed by: a
-/// system's clock costs 50 ns a yield, these 10.
+/// timed by: a system's clock costs 50 ns a yield, these 10.
 mod clock {
     use super::Instant;
     use std::sync::OnceLock;

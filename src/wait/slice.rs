@@ -1,14 +1,10 @@
 //! The slice of a thread that sleeps and is woken often: 100 us instead of the system's 1 to 3 ms.
-//! Beside
-//! many busy threads of its own scheduler group a woken thread then waits several times shorter for
-//! its
-//! turn; beside few it makes no difference.
+//! Beside many busy threads of its own scheduler group a woken thread then waits several times
+//! shorter for its turn; beside few it makes no difference.
 //!
 //! Asked for when a rank first sleeps because a mode says so (`mode.rs`), and given back when its
-//! part
-//! of the run ends, however it ends: threads and processes that it starts inherit it. Where the
-//! system
-//! refuses (before Linux 6.12, under seccomp), nothing is lost but time.
+//! part of the run ends, however it ends: threads and processes that it starts inherit it. Where
+//! the system refuses (before Linux 6.12, under seccomp), nothing is lost but time.
 
 #[cfg(not(any(loom, shuttle)))]
 use super::system;

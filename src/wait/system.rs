@@ -1,10 +1,8 @@
 //! What the operating system gives: sleeping on a word, and a thread's slice.
 //!
 //! The only unsafe code of this room: `futex` and `sched_setattr`, which the C library does not
-//! wrap.
-//! Elsewhere than on Linux (and under Miri) a table of locks and condition variables stands in for
-//! the
-//! first, and nothing for the second.
+//! wrap. Elsewhere than on Linux (and under Miri) a table of locks and condition variables stands
+//! in for the first, and nothing for the second.
 
 use std::time::Duration;
 
@@ -24,8 +22,7 @@ mod imp {
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the word outlives the call, and the kernel only reads it; the time is read before
-        // the
-        // call returns, or null. What it answers does not matter: the caller looks again.
+        // the call returns, or null. What it answers does not matter: the caller looks again.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time) };
     }
 
@@ -76,8 +73,7 @@ mod imp {
     use std::time::Duration;
 
     /// Who sleeps on one of these words. The lock orders a waker, which changes the word first,
-    /// with a
-    /// sleeper's last look at it.
+    /// with a sleeper's last look at it.
     struct Bucket(Mutex<()>, Condvar);
 
     static BUCKETS: [Bucket; 64] = [const { Bucket(Mutex::new(()), Condvar::new()) }; 64];

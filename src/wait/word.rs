@@ -32,8 +32,8 @@ impl Word {
     /// Makes `new` of `old`; whether it was `old`.
     pub(crate) fn change(&self, old: u32, new: u32) -> bool {
         // Ordering: the words' protocols go by fences and by the order of changes to one word;
-        // Release
-        // and Acquire so that who finds a newer mark finds what its marker knew (`Events::sleep`).
+        // Release and Acquire so that who finds a newer mark finds what its marker knew
+        // (`Events::sleep`).
         self.value.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -50,10 +50,9 @@ impl Word {
     }
 
     /// As the system does it: that the value changes wakes nobody, and the value is compared in one
-    /// go
-    /// with falling asleep. Nothing is ordered by it. A nap ends by itself, so it is a yield (but
-    /// in those
-    /// of shuttle's models that say otherwise: there a wake-up that is lost is a deadlock).
+    /// go with falling asleep. Nothing is ordered by it. A nap ends by itself, so it is a yield
+    /// (but in those of shuttle's models that say otherwise: there a wake-up that is lost is a
+    /// deadlock).
     #[cfg(any(loom, shuttle))]
     pub(crate) fn sleep(&self, value: u32, longest: Option<Duration>) {
         // An RMW: the latest value.

@@ -34,8 +34,7 @@ impl Drop for Canary {
 }
 
 /// Ends the process if `x` has been freed. An assertion would not do in a run that fails anyway:
-/// the
-/// first failure is its cause, and this would be the second.
+/// the first failure is its cause, and this would be the second.
 pub(crate) fn look_alive(x: &[u64]) {
     if x.contains(&POISON) {
         eprintln!("a rank was shown memory that its owner has freed");

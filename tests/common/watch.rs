@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Longer than any case takes, even where many other things run: a case of crowded teams has then
-/// taken
-/// more than a minute. It finds hangs, and says nothing about speed.
+/// taken more than a minute. It finds hangs, and says nothing about speed.
 const LONGEST: Duration = Duration::from_secs(240);
 
 /// What a test is doing; see [`watched_cases`].

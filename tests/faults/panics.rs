@@ -236,9 +236,8 @@ fn an_operator_that_panics_elsewhere() {
 }
 
 /// Of ranks 0 and 2 one panics in an operator, and before it may unwind it waits for rank 1, to
-/// which it has
-/// given its memory. Rank 1, in its own code, panics later, and says so earlier: it is not the
-/// cause.
+/// which it has given its memory. Rank 1, in its own code, panics later, and says so earlier: it is
+/// not the cause.
 #[test]
 fn the_first_panic_is_the_cause() {
     struct Tells<'a>(&'a AtomicBool);

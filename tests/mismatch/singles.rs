@@ -7,8 +7,7 @@ use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Comm, Element, Error, Order, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
-/// `got`, and
-/// whose text has all of `words`; then sees whether the team still works.
+/// `got`, and whose text has all of `words`; then sees whether the team still works.
 fn told(team: &Team, [expected, got]: [usize; 2], words: &[&str], f: impl Fn(&mut Comm) + Sync) {
     let error = failure(team.run(f));
     let text = error.to_string();

@@ -50,8 +50,7 @@ macro_rules! events {
             use $events as library;
 
             /// A rank of each of `groups` takes part in `events` events; what it shows for the
-            /// first is
-            /// memory, too.
+            /// first is memory, too.
             pub(super) fn episodes(groups: &'static [usize], events: u64) {
                 let shown: Vec<_> = groups.iter().map(|_| Shown::new()).collect();
                 let all = Arc::new((library::Events::new(3, 0), shown));

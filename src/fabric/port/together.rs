@@ -41,8 +41,7 @@ impl Port {
     }
 
     /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all
-    /// have
-    /// shown something wakes. Not needed of two ranks.
+    /// have shown something wakes. Not needed of two ranks.
     #[inline(always)]
     pub(crate) fn looked_at_all(&self) {
         if self.crowded {
@@ -204,8 +203,8 @@ impl Port {
     }
 
     /// After showing something that everybody waits for: wakes every peer that naps. Where ranks
-    /// are
-    /// crowded, the last to look at it wakes the others; of two ranks it is a matter between them.
+    /// are crowded, the last to look at it wakes the others; of two ranks it is a matter between
+    /// them.
     #[inline(always)]
     fn tell_all(&self) {
         match &*self.peers {

@@ -76,8 +76,7 @@ impl Bed<'_> {
     }
 
     /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is
-    /// awaited
-    /// is there, or never will be.
+    /// awaited is there, or never will be.
     fn sleep(&self, patience: &mut Patience, longest: Duration, over: &mut dyn FnMut() -> bool) {
         let &Bed { fabric, rank, peer, what, event, crowded } = self;
         let seat = fabric.seat(rank);

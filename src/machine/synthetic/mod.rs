@@ -7,9 +7,8 @@
 //! ```
 //!
 //! Every level has N children under each object of the level before; the last level is `pu`.
-//! Numbers
-//! without types get types as in hwloc. Where hwloc shrugs (indexes that do not fit are ignored, a
-//! wrong string gives the live machine) this reader answers with the position.
+//! Numbers without types get types as in hwloc. Where hwloc shrugs (indexes that do not fit are
+//! ignored, a wrong string gives the live machine) this reader answers with the position.
 
 mod indexes;
 mod reader;

@@ -3,9 +3,8 @@
 use crate::mailbox::{EAGER, FIRST, LONG};
 
 /// t_s and t_w of the messages from some length on: short ones travel in the mailbox's slot, longer
-/// ones are
-/// copied by their sender, the rest is handed over by address, and what outgrows the caches is
-/// slower again.
+/// ones are copied by their sender, the rest is handed over by address, and what outgrows the
+/// caches is slower again.
 ///
 /// # Examples
 /// ```

@@ -1,6 +1,5 @@
 //! `phalanx latency`, `bandwidth`, `diff` and `calibrate` from outside: stable output, saved runs,
-//! one
-//! core, complaints. How fast anything is, is never asserted.
+//! one core, complaints. How fast anything is, is never asserted.
 
 mod common;
 

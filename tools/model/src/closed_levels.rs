@@ -1,6 +1,5 @@
 //! The closed forms of the hierarchical algorithms: sums over the stages of a hierarchy, of what a
-//! star, a tree or an
-//! exchange of each stage's largest group costs.
+//! star, a tree or an exchange of each stage's largest group costs.
 
 use super::Ratio;
 use phalanx::schedule::{Algorithm, Exchange, Hierarchy};
@@ -19,10 +18,8 @@ struct Stage {
 }
 
 /// Start-ups, words, formula. None where no form is shorter than counting: an all-gather or a
-/// reduce-scatter over groups of
-/// different sizes or over trees, whose longest message depends on which subtree is the largest;
-/// trees with a root that
-/// is not their group's first rank.
+/// reduce-scatter over groups of different sizes or over trees, whose longest message depends on
+/// which subtree is the largest; trees with a root that is not their group's first rank.
 pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<Form> {
     use Algorithm as A;
     let stars = (0..h.stages()).all(|s| h.degree(s) == 0);
@@ -151,9 +148,8 @@ mod tests {
     ];
 
     /// Every hierarchical id over every shape, exchange and some roots: its form is what is counted
-    /// and, with one
-    /// level and no contention, what is simulated. What has none is in this table, and nothing
-    /// else:
+    /// and, with one level and no contention, what is simulated. What has none is in this table,
+    /// and nothing else:
     ///
     /// | id | has none | why |
     /// |---|---|---|

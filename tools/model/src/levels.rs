@@ -89,8 +89,7 @@ impl Levels {
     }
 
     /// [`time`](Levels::time), with rates that hang on the length of a message, too: `rates` has
-    /// the level of a
-    /// channel and the words of a message that goes over it.
+    /// the level of a channel and the words of a message that goes over it.
     ///
     /// # Examples
     /// ```

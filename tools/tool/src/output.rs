@@ -69,8 +69,7 @@ impl OutputArgs {
 }
 
 /// Whether a file can be written, without taking away what is there: to be known before minutes are
-/// spent. `what` it is
-/// comes before its name.
+/// spent. `what` it is comes before its name.
 pub fn writable(what: &str, file: &Path) -> Result<(), Failure> {
     let new = !file.exists();
     let opened = fs::OpenOptions::new().append(true).create(true).open(file);

@@ -19,8 +19,7 @@ pub enum Effect {
     /// Off: every pair costs the mean over all pairs.
     Levels,
     /// A hand-off takes another time each time, as the pairs of a level do (10th to 90th
-    /// percentile).
-    /// Off: the median.
+    /// percentile). Off: the median.
     Spread,
     /// Ranks go on as soon as they have what they need. Off: steps begin together, as in the
     /// textbook.
@@ -29,8 +28,7 @@ pub enum Effect {
     /// after the other). Off: messages of one step are free of each other.
     Occupancy,
     /// A core whose own message is still on its way begins to pull the next one only after it, and
-    /// from
-    /// the start (see [`Transport::turnaround`](phalanx::tuning::Transport::turnaround)).
+    /// from the start (see [`Transport::turnaround`](phalanx::tuning::Transport::turnaround)).
     Turnaround,
     /// A message whose sender waits until it is taken goes by a dearer protocol
     /// (see [`Transport::acknowledge_ns`](phalanx::tuning::Transport::acknowledge_ns)).
@@ -41,12 +39,10 @@ pub enum Effect {
     /// What does not fit the cores' share of the cache comes from memory.
     Memory,
     /// A line whose memory belongs to another package costs a trip there, even between two cores of
-    /// one package
-    /// (core-to-core-latency issue 97, EPYC).
+    /// one package (core-to-core-latency issue 97, EPYC).
     Home,
     /// A reader of a line that a core near it has already read pays the way to that core only
-    /// (wrBench: Kunpeng 920 31 ns
-    /// instead of 164).
+    /// (wrBench: Kunpeng 920 31 ns instead of 164).
     ReadSharing,
     /// Each further rank that polls a line makes the store to it dearer; linear, with an
     /// assumed constant, since none was found published.

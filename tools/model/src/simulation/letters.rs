@@ -6,8 +6,7 @@ use super::run::Simulation;
 use phalanx::schedule::{Peers, Schedule};
 
 /// Messages of one step from which on they are not kept, but made again whenever they are looked
-/// at.
-/// (In tests a few, so that small schedules go both ways.)
+/// at. (In tests a few, so that small schedules go both ways.)
 const KEPT: usize = if cfg!(test) { 200 } else { 1 << 20 };
 
 /// Messages of one step that are kept where nothing else will do. (In tests fewer.)
@@ -97,8 +96,7 @@ const NONE: u32 = u32::MAX;
 
 impl Letters {
     /// The letters of a step, in place of those of the last. With more than so many, unless
-    /// `whole`, only
-    /// that there are.
+    /// `whole`, only that there are.
     ///
     /// # Errors
     /// More than [`MOST_AT_ONCE`].
@@ -213,8 +211,7 @@ impl Letters {
 }
 
 /// Flows through each door, out and in, and from each memory. A rank that takes several letters in
-/// a step
-/// takes one after the other: each of them counts for its part of the time.
+/// a step takes one after the other: each of them counts for its part of the time.
 pub(super) struct Doors<'a> {
     s: &'a Simulation,
     from_memory: bool,

@@ -1,6 +1,5 @@
 //! The simulation as it was before it was made quick: every message of a step in a list, every rate
-//! by itself. Tests hold
-//! the quick one against it, to the last bit.
+//! by itself. Tests hold the quick one against it, to the last bit.
 
 use std::collections::HashMap;
 
@@ -153,8 +152,8 @@ impl Clocks {
             return;
         }
         // Flows through each door, out and in, and from each memory. A rank that takes several
-        // letters in a step
-        // takes one after the other: each of them counts for its part of the time.
+        // letters in a step takes one after the other: each of them counts for its part of the
+        // time.
         let mut out = vec![0.0f64; s.layout.doors()];
         let mut into = out.clone();
         let mut drawn = out.clone();

@@ -16,8 +16,7 @@ const LINE: f64 = 64.0;
 /// Ranks on a machine, and what their messages cost.
 ///
 /// Simulated, never measured: the numbers are what published hand-off times, rates and the effects
-/// that are
-/// switched on add up to.
+/// that are switched on add up to.
 ///
 /// # Examples
 /// ```
@@ -114,8 +113,7 @@ impl Simulation {
     }
 
     /// The textbook's machine: any two ranks are t_s and t_w per byte apart, steps begin together.
-    /// Gives
-    /// exactly [`Cost`](crate::Cost)'s times.
+    /// Gives exactly [`Cost`](crate::Cost)'s times.
     ///
     /// # Examples
     /// ```
@@ -176,24 +174,22 @@ impl Simulation {
     }
 
     /// The time of a schedule in which m is `bytes` bytes: of the vector, or of one block where
-    /// there
-    /// are p.
+    /// there are p.
     ///
     /// 10 to 100 ns of work a message, by what the schedule is like: with 4096 ranks a ring's 16.8
-    /// million messages take 0.2 s,
-    /// an all-to-all 0.6 to 1.8 s (`phalanx model scale` times all algorithms).
+    /// million messages take 0.2 s, an all-to-all 0.6 to 1.8 s (`phalanx model scale` times all
+    /// algorithms).
     ///
     /// # Errors
     /// A schedule for another number of ranks, or of more than 2^26 messages, or of more than 2^22
-    /// in one step
-    /// that are not sent in the order of ranks; a transport, times or a length that cannot be.
+    /// in one step that are not sent in the order of ranks; a transport, times or a length that
+    /// cannot be.
     pub fn run(&self, schedule: &Schedule, bytes: f64) -> Result<Outcome, SimulationError> {
         Ok(self.calls(schedule, bytes, 1)?.1)
     }
 
     /// Nanoseconds of one call where one follows the other at once, as in a benchmark's loop: the
-    /// mean
-    /// of all but the first of `calls`, which are at least two.
+    /// mean of all but the first of `calls`, which are at least two.
     ///
     /// # Errors
     /// As for [`run`](Simulation::run).
@@ -303,8 +299,7 @@ impl Simulation {
     }
 
     /// A barrier in which every rank adds to one counter and polls it: writers of the same line
-    /// wait
-    /// for each other, and all pollers fetch it at the end. What central counters and central
+    /// wait for each other, and all pollers fetch it at the end. What central counters and central
     /// fork-join barriers cost.
     ///
     /// # Examples

@@ -6,8 +6,7 @@ use phalanx::topology::Extents;
 use phalanx::tuning::{CostsError, LevelModel, LevelRates, MachineCosts, Profile, Transport};
 
 /// The special case: one level, no effects, every algorithm, with m a multiple of everything so
-/// that
-/// the sums are exact.
+/// that the sums are exact.
 #[test]
 fn the_textbook_is_the_special_case_of_one_level() {
     let mut compared = 0;
@@ -202,8 +201,7 @@ fn every_case_of_the_checker_can_be_simulated() {
 }
 
 /// The quick estimates choose what the simulation finds near the best, on every machine with
-/// levels, for every
-/// operation that they know.
+/// levels, for every operation that they know.
 #[test]
 fn quick_choices_are_near_the_best_of_the_simulation() {
     let (mut sum, mut n) = (0.0, 0.0);
@@ -277,8 +275,7 @@ fn quick_choices_are_near_the_best_of_the_simulation() {
 }
 
 /// What would take minutes is refused at once, and says how much it would be. The limits are lower
-/// here than
-/// elsewhere.
+/// here than elsewhere.
 #[test]
 fn too_many_messages_are_refused() {
     let flat = Simulation::textbook(1100, 100.0, 1.0);
@@ -335,8 +332,7 @@ fn slowly(s: &Simulation, schedule: &phalanx::schedule::Schedule, bytes: f64) ->
 }
 
 /// The quick simulation is the plain one, to the last bit: every algorithm, kept steps and wide
-/// ones, near
-/// and far placements, with effects and without.
+/// ones, near and far placements, with effects and without.
 #[test]
 fn quick_and_plain_simulations_agree_to_the_last_bit() {
     let mpi = Transport {

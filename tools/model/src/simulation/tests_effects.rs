@@ -7,10 +7,9 @@ use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
 use phalanx::tuning::{LevelCost, MachineCosts, MemoryCosts, Transport};
 
 /// Ranks 0 to 7: two packages of two caches of two cores. Hand-offs of 10, 100 and 200 ns, 10 GB/s
-/// a core and a cache, 5 GB/s
-/// over the link, 2 GB/s from memory, 1 MiB of cache a core. A message: 1 ns and half a hand-off
-/// for the sender, two
-/// transfers, 2 ns for the receiver, who pulls two lines at once.
+/// a core and a cache, 5 GB/s over the link, 2 GB/s from memory, 1 MiB of cache a core. A message:
+/// 1 ns and half a hand-off for the sender, two transfers, 2 ns for the receiver, who pulls two
+/// lines at once.
 fn paper(effects: &[Effect]) -> Simulation {
     let level =
         |level, hand_off| LevelCost { level, hand_off, rate: Some(10.0), source: "".into() };
@@ -85,8 +84,7 @@ fn levels_take_their_own_hand_off_instead_of_the_mean() {
 }
 
 /// The hand-offs of many runs have the percentiles that they were given, and are straight lines
-/// between: a distribution is
-/// sampled, not one number.
+/// between: a distribution is sampled, not one number.
 #[test]
 fn spread_samples_the_distribution() {
     let one = rounds("ONE", &[&[(0, 1)]]);

@@ -1,10 +1,7 @@
 //! A step of so many messages that they are not kept: everybody with everybody. Who sends in the
-//! order of
-//! ranks has posted, when rank r takes its letters, what goes to the ranks below r; so a second
-//! clock for
-//! each sender, that goes along with the receivers, says when each letter was posted. The sums are
-//! those of the kept
-//! letters, in the same order, to the last bit.
+//! order of ranks has posted, when rank r takes its letters, what goes to the ranks below r; so a
+//! second clock for each sender, that goes along with the receivers, says when each letter was
+//! posted. The sums are those of the kept letters, in the same order, to the last bit.
 
 use super::clocks::{Hands, MOST, Pace};
 use super::effects::Effect;

@@ -1,8 +1,6 @@
 //! Lines by the length of a message: a message travels in the mailbox's slot, is copied by its
-//! sender, or is
-//! handed over by its address; and from some length on it outgrows the caches. The first two limits
-//! are the
-//! library's, the last one is where two lines fit much better than one.
+//! sender, or is handed over by its address; and from some length on it outgrows the caches. The
+//! first two limits are the library's, the last one is where two lines fit much better than one.
 
 use super::fit::Point;
 use phalanx::tuning::{Payloads, Piece};

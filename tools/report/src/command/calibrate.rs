@@ -80,8 +80,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "SMT,CCX", default_value_t = Limits::default())]
     places: Limits,
     /// Of the standard output: text (for eyes), tsv (levels, or validation) or json (the profile,
-    /// or
-    /// the validation of --profile)
+    /// or the validation of --profile)
     #[arg(long, default_value = "text")]
     format: Format,
 }

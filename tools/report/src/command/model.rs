@@ -1,6 +1,5 @@
 //! `phalanx model`: the machine cost model. Published curves beside ours, and what the algorithms
-//! of an operation
-//! would take on a machine.
+//! of an operation would take on a machine.
 
 use crate::model::validate::{self, Setup, Validation};
 use crate::model::{page, placed, scale, worth};

@@ -5,8 +5,8 @@ use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
 use phalanx::tuning::{LINES_IN_FLIGHT, Transport};
 
 /// Nanoseconds that two ranks of the 7H12 nodes that share an L3 take for a message of 2 bytes, one
-/// way (osu_latency).
-/// An input: `machines` that publish it have it beside the hand-off, and it is no point of a curve.
+/// way (osu_latency). An input: `machines` that publish it have it beside the hand-off, and it is
+/// no point of a curve.
 pub(crate) const LATENCY: f64 = 140.0;
 
 /// The same ranks' nanoseconds from message to message (osu_bw, 2 bytes): LogP's gap. An input,
@@ -17,8 +17,7 @@ pub(crate) const GAP: f64 = 66.0;
 const NEAR: f64 = 25.3;
 
 /// Hand-off, latency and gap of 2 bytes on the 7H12 nodes, nearest first: the first row is the
-/// input, the others
-/// say how good the rule is that makes messages of it.
+/// input, the others say how good the rule is that makes messages of it.
 pub(crate) const PAIRS: [(&str, f64, f64, f64); 4] = [
     ("L3", NEAR, LATENCY, GAP),
     ("NUMA node", 113.9, 350.0, 156.0),
@@ -27,18 +26,16 @@ pub(crate) const PAIRS: [(&str, f64, f64, f64); 4] = [
 ];
 
 /// Fitted, on V2's double ring of two ranks: 2.14 us for four messages, the latter two of which are
-/// synchronous
-/// sends (coll_base_barrier.c): (2140 - 4 x 140) / 2.
+/// synchronous sends (coll_base_barrier.c): (2140 - 4 x 140) / 2.
 pub(crate) const ACKNOWLEDGE: f64 = (2140.0 - 4.0 * LATENCY) / 2.0;
 
 /// Fitted, on V5's broadcast of 1 MiB to one other rank: 90.8 us.
 pub(crate) const COPY_RATE: f64 = 11.5;
 
 /// From the inputs: a message moves its line twice (the sender takes it back, the receiver fetches
-/// it), the rest of
-/// the latency is software; the sender's part of that and a hand-off are the gap. How well this
-/// gives the latencies and gaps of
-/// the other levels is in docs/validation.md, and what is fitted, and what was chosen how.
+/// it), the rest of the latency is software; the sender's part of that and a hand-off are the gap.
+/// How well this gives the latencies and gaps of the other levels is in docs/validation.md, and
+/// what is fitted, and what was chosen how.
 pub(crate) const TRANSPORT: Transport = Transport {
     send_ns: GAP - NEAR,
     send_share: 1.0,

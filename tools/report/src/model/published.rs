@@ -1,16 +1,12 @@
 //! Published measurements. What of the model was fitted to them, and what was chosen while looking
-//! at them, is in
-//! docs/validation.md.
+//! at them, is in docs/validation.md.
 //!
 //! V1: dododevs/units-hpc-final, exercise1/data (osu_barrier, Open MPI default, `--map-by core`,
-//! minimum of 4 runs).
-//! V2: Omega97/HPC-exercise, exercise1/results/barrierEPYC.csv (Open MPI 4.1.6, forced algorithm,
-//! median of 10).
-//! V3: mzampar/High_Performance_Computing_2023, barrier_default.csv (2 x 12 cores, `--map-by core`
-//! and `socket`).
-//! V4: libsmelt/Simulator, ab-bench.csv (20 threads, 64-byte channels, kilocycles).
-//! V5: Omega97/HPC-exercise, bcastEPYC.csv (128 ranks, 1 MiB forced; 2 bytes: as V1; the mean over
-//! ranks, as OSU's benchmark gives it).
+//! minimum of 4 runs). V2: Omega97/HPC-exercise, exercise1/results/barrierEPYC.csv (Open MPI 4.1.6,
+//! forced algorithm, median of 10). V3: mzampar/High_Performance_Computing_2023,
+//! barrier_default.csv (2 x 12 cores, `--map-by core` and `socket`). V4: libsmelt/Simulator,
+//! ab-bench.csv (20 threads, 64-byte channels, kilocycles). V5: Omega97/HPC-exercise, bcastEPYC.csv
+//! (128 ranks, 1 MiB forced; 2 bytes: as V1; the mean over ranks, as OSU's benchmark gives it).
 
 /// Ranks and microseconds.
 pub(crate) type Curve = &'static [(usize, f64)];

@@ -1,6 +1,5 @@
 //! What each part of the model buys: the curves without an effect, with a constant halved or
-//! doubled, and
-//! with another structure.
+//! doubled, and with another structure.
 
 use super::validate::{Setup, Validation};
 use phalanx_model::Effect;
@@ -87,8 +86,7 @@ pub(crate) fn sensitivity() -> Result<Vec<Row>, Failure> {
 }
 
 /// Every combination of the structures that were tried, by the error of V1 alone, the least first;
-/// ours is the first
-/// of the second list.
+/// ours is the first of the second list.
 pub(crate) fn structures() -> Result<Vec<Row>, Failure> {
     let mut setups = Vec::new();
     for bits in 0..16usize {

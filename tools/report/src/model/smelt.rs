@@ -5,10 +5,8 @@ use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
 use phalanx::tuning::{LINES_IN_FLIGHT, Transport};
 
 /// 64-byte channels, polled in a plain loop. The table's hand-off for this machine is half of a
-/// channel's
-/// round trip, so one transfer is a message; sending takes 62 of 321 cycles near, 193 of 1090 far.
-/// All of it
-/// published with the measurements; nothing is fitted.
+/// channel's round trip, so one transfer is a message; sending takes 62 of 321 cycles near, 193 of
+/// 1090 far. All of it published with the measurements; nothing is fitted.
 pub(crate) const TRANSPORT: Transport = Transport {
     send_ns: 0.0,
     send_share: 0.18,

@@ -60,8 +60,7 @@ impl Point {
     }
 
     /// Whether what is said of the point is true: it is within what is promised, or stands in the
-    /// list of
-    /// misses and is one.
+    /// list of misses and is one.
     pub(crate) fn is_as_stated(&self) -> bool {
         match self.within {
             None => true,
@@ -260,8 +259,7 @@ fn order(
 const THIN: [f64; 2] = [200.0, 430.0];
 
 /// ORFEO THIN nodes, 2 x 12 cores. Hand-offs were not published; here they are what two transfers
-/// of the published latencies are, less
-/// Open MPI's software, as on the 7H12.
+/// of the published latencies are, less Open MPI's software, as on the 7H12.
 fn thin() -> MachineCosts {
     let software = mpi::TRANSPORT.one_way(0.0);
     let level = |level, latency: f64| LevelCost {

@@ -1,6 +1,5 @@
 //! What levels, placement and schedules are worth on machines that we do not have: tables and a
-//! plot,
-//! modelled.
+//! plot, modelled.
 
 use super::markdown::wrapped;
 use super::open_mpi;
@@ -116,8 +115,7 @@ impl Subject {
     }
 
     /// The messages of the algorithm that Open MPI (tuned) or MPICH (posix off) would take, over
-    /// our
-    /// mailboxes: what the schedule alone is worth.
+    /// our mailboxes: what the schedule alone is worth.
     fn peer(&self, operation: Operation, bytes: usize, mpich: bool) -> Result<Schedule, Failure> {
         let pow2 = self.p.is_power_of_two();
         let algorithm = match operation {

@@ -219,10 +219,8 @@ impl Curves {
     }
 
     /// Who is best from which size on, among the named algorithms (what the automatic choice takes
-    /// is one of
-    /// them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as the best,
-    /// and of those as good
-    /// the one that stays so for longest counts.
+    /// is one of them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as
+    /// the best, and of those as good the one that stays so for longest counts.
     pub(crate) fn best(&self) -> Vec<Best> {
         let sizes = self.sizes();
         let named: Vec<&Curve> = self.curves.iter().filter(|c| c.algorithm != "auto").collect();

@@ -1,6 +1,5 @@
 //! Text, tables and drawings as HTML. Whatever comes from a file is escaped, drawings included:
-//! they are shown as
-//! images, in which nothing runs.
+//! they are shown as images, in which nothing runs.
 
 use std::fmt::Write as _;
 
@@ -53,8 +52,7 @@ pub(crate) fn details(summary: &str, inner: &str) -> String {
 }
 
 /// Drawings are made for white paper; by night their paper is the page's, and what is written on it
-/// light. Filled boxes
-/// keep their colours, and the letters on them.
+/// light. Filled boxes keep their colours, and the letters on them.
 const NIGHT: &str = "<style>@media (prefers-color-scheme:dark){\
     rect[fill='#ffffff']{fill:#12171d}rect[fill='#f4f6f8'],rect[fill='#eef1f4']{fill:#1c242d}rect[fill='#d9dee3']{fill:#2d3843}\
     rect[stroke='#8795a5'],path[stroke='#8795a5']{stroke:#5b6a79}text[fill='#51606f']{fill:#a9b6c3}\

@@ -1,10 +1,9 @@
 //! One page about this machine: what was measured, beside what was modelled.
 //!
 //! Whatever is timed is a run of one of this tool's own commands in a process of its own, so that a
-//! section that
-//! fails leaves the others alone, and the page can say how to repeat each of its numbers. All that
-//! was measured is
-//! one JSON object ([`run`]); the page is made from that object alone, now or later.
+//! section that fails leaves the others alone, and the page can say how to repeat each of its
+//! numbers. All that was measured is one JSON object ([`run`]); the page is made from that object
+//! alone, now or later.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,6 +1,5 @@
 //! A machine as the animation draws it: its rooms (what cores share), its cores, and where ranks
-//! are put on them.
-//! The page's script lays it out, as wide as there is room.
+//! are put on them. The page's script lays it out, as wide as there is room.
 
 use super::layout::Network;
 use phalanx::machine::{Level, Machine, Vertex};
@@ -19,8 +18,8 @@ const PLAIN: [(&str, Placement); 3] = [
 ];
 
 /// The machine, and the cores of `ranks` ranks each: by the placement that is made for each network
-/// (under the name that
-/// the traces have for it, `ring 8`), and by those that are made for none (`8`).
+/// (under the name that the traces have for it, `ring 8`), and by those that are made for none
+/// (`8`).
 pub(crate) fn plan(machine: &Machine, ranks: &[usize]) -> Value {
     let rooms = machine.tree().vertices().iter().map(|vertex| {
         json!({

@@ -60,8 +60,8 @@ impl Modelled {
 }
 
 /// The model's times for all that was measured: by t_s and t_w as this run fitted them (the
-/// textbook's model), else by
-/// the published costs of the most similar machine; those stand beside in any case.
+/// textbook's model), else by the published costs of the most similar machine; those stand beside
+/// in any case.
 pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure> {
     let (costs, same) = MachineCosts::nearest(machine);
     let of = json!({ "id": costs.id, "name": costs.name, "same_shape": same });
@@ -187,8 +187,7 @@ pub(crate) fn modelled(id: &str, drawn: &[usize]) -> Result<Value, Failure> {
         }
     }
     // Those that come nearest to the best anywhere; and, among the first, the path that the library
-    // itself takes for
-    // long vectors.
+    // itself takes for long vectors.
     let best: Vec<f64> = (0..SIZES.len())
         .map(|i| curves.iter().map(|(_, times)| times[i]).fold(f64::INFINITY, f64::min))
         .collect();

@@ -140,8 +140,7 @@ impl Run {
     }
 
     /// What every fit of rates has at `at`, a list of objects with a level and a place; the first
-    /// of each. There are several
-    /// fits where the cores moved in between.
+    /// of each. There are several fits where the cores moved in between.
     pub(crate) fn fitted(&self, at: impl Fn(&Value) -> &Value) -> Vec<&Value> {
         let fits = self.sections().filter(|s| s.command.contains(" calibrate"));
         let mut found: Vec<&Value> = Vec::new();

@@ -22,8 +22,7 @@ pub(crate) fn ranks(own: usize) -> Vec<usize> {
 }
 
 /// All algorithms on so many [`ranks`], and the drawings that they share. A message is an array:
-/// step, src, dst, blocks,
-/// words of a vector (or block) of as many words as ranks.
+/// step, src, dst, blocks, words of a vector (or block) of as many words as ranks.
 pub(crate) fn traces(ranks: &[usize]) -> Value {
     let mut layouts = Map::new();
     let mut all = Vec::new();

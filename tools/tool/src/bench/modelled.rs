@@ -1,6 +1,5 @@
 //! What the model says of a row: by the rates of the profile that the team follows, else by the
-//! published costs
-//! of the most similar machine.
+//! published costs of the most similar machine.
 
 use super::profiled::Model;
 use super::sample::{Case, Force};

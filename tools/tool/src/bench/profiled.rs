@@ -1,14 +1,11 @@
 //! The textbook's model of a call on this machine: steps one after the other, each as long as its
-//! slowest
-//! message, by the rates of the level that it crosses and of its length; besides, the copies that a
-//! rank makes of
-//! its own words.
+//! slowest message, by the rates of the level that it crosses and of its length; besides, the
+//! copies that a rank makes of its own words.
 //!
 //! What it takes from the library beside schedules, for all operations alike: an operation with a
-//! block for
-//! each rank copies a rank's own block, a scan (but the fused one) keeps its vector and its sum
-//! apart, and a fused path is two exchanges of notices
-//! (showing, and being done), of which a schedule has one. Nothing is fitted to collectives.
+//! block for each rank copies a rank's own block, a scan (but the fused one) keeps its vector and
+//! its sum apart, and a fused path is two exchanges of notices (showing, and being done), of which
+//! a schedule has one. Nothing is fitted to collectives.
 
 use super::work::has_blocks;
 use crate::matrix::axis::name;
@@ -36,8 +33,8 @@ impl<'a> Model<'a> {
     }
 
     /// The time of a schedule on messages and vectors (or blocks) of `m` bytes, in ns. More ranks
-    /// than cores are
-    /// taken for as many cores, as far apart as any: the model knows nothing of sharing one.
+    /// than cores are taken for as many cores, as far apart as any: the model knows nothing of
+    /// sharing one.
     pub fn time(&self, schedule: &Schedule, m: f64) -> Option<f64> {
         let deepest = self.rates.len() - 1;
         let rates = |level: usize, bytes: f64| self.rates[level.min(deepest)].level_at(bytes);

@@ -105,11 +105,9 @@ pub fn measure(
 /// Elements of two cache lines.
 const LINES: usize = 128 / size_of::<f64>();
 
-/// `words` elements from the first whole pair of lines on. The C library's copy (glibc 2.36, `rep
-/// movsb` on Zen 3) takes 17
-/// times as long where the target lies 1 to 63 bytes behind the source, but for whole pages; so
-/// would every number here by
-/// the chance of an allocation.
+/// `words` elements from the first whole pair of lines on. The C library's copy (glibc 2.36,
+/// `rep movsb` on Zen 3) takes 17 times as long where the target lies 1 to 63 bytes behind the
+/// source, but for whole pages; so would every number here by the chance of an allocation.
 fn aligned(memory: &mut [f64], words: usize) -> &mut [f64] {
     let first = memory.as_ptr().align_offset(LINES * size_of::<f64>());
     &mut memory[first..][..words]

@@ -148,8 +148,7 @@ pub(crate) fn merge(all: &mut Vec<Placed>, later: Vec<Placed>) {
 }
 
 /// Puts one place in front of all: the one that the most of them have, and have the most samples
-/// of. What is beside
-/// each other in a table is then of one place, where there is such a one.
+/// of. What is beside each other in a table is then of one place, where there is such a one.
 pub(crate) fn align(all: &mut [Vec<Placed>]) {
     let samples = |place: Place| {
         let own = all.iter().flatten().filter(move |placed| placed.place == place);

@@ -88,8 +88,7 @@ fn has_blocks(kind: Kind) -> bool {
 }
 
 /// Elements of a vector or block. Those of no bytes are counted as if they had some: they cost
-/// nothing
-/// to move, but the oracle looks at each.
+/// nothing to move, but the oracle looks at each.
 fn length<T>(act: &Act, p: usize) -> usize {
     const NO_BYTES: usize = 256;
     let bytes = if size_of::<T>() == 0 { NO_BYTES } else { size_of::<T>() };
@@ -145,8 +144,7 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
         Kind::Global => global::<T>(comm, &job),
         Kind::While => overlap::<T>(comm, &job),
         // A block of it is combined in lanes, by value: in a build without optimisation some of
-        // these
-        // fill a thread's stack.
+        // these fill a thread's stack.
         Kind::Whole if size_of::<T>() > 4096 => overlap::<T>(comm, &job),
         Kind::Whole => whole::<T>(comm, &job),
         Kind::Halo => halo::<T>(comm, &job),

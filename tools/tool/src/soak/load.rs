@@ -2,16 +2,13 @@
 //!
 //! Linux shares the processor between sessions before it shares it between the threads of one
 //! (autogroup), and a yield beside a busy thread of the own group costs a slice of its time, beside
-//! one
-//! of another group next to nothing. So both are made. The processes are this program, started with
-//! the
-//! hidden command `busy`.
+//! one of another group next to nothing. So both are made. The processes are this program, started
+//! with the hidden command `busy`.
 //!
 //! None may outlive the process that started it. Its end is ensured three times: it is killed when
-//! the
-//! [`Load`] is dropped; the system kills it when its parent dies, however that happens, or, where
-//! the
-//! system does not do that, it looks for its parent every millisecond; and it has a time limit.
+//! the [`Load`] is dropped; the system kills it when its parent dies, however that happens, or,
+//! where the system does not do that, it looks for its parent every millisecond; and it has a time
+//! limit.
 
 use crate::names;
 use std::io::{self, Read, Write};

@@ -1,14 +1,11 @@
 //! Whether a run takes as long as it may: beside `std::sync::Barrier`.
 //!
 //! A script has a *twin*: the same ranks on threads of their own make the same vectors, are late in
-//! the
-//! same places, and meet at a `std::sync::Barrier` where the script calls the library. Both are
-//! timed,
-//! one after the other, under whatever load there is. A run may take [`FACTOR`] times as long as
-//! its
-//! twin, and [`FLOOR`] on top. What the machine does meanwhile falls on either of them, so a run
-//! that
-//! took longer is made again, with its twin: only what is slow [`TRIALS`] times crawls.
+//! the same places, and meet at a `std::sync::Barrier` where the script calls the library. Both are
+//! timed, one after the other, under whatever load there is. A run may take [`FACTOR`] times as
+//! long as its twin, and [`FLOOR`] on top. What the machine does meanwhile falls on either of them,
+//! so a run that took longer is made again, with its twin: only what is slow [`TRIALS`] times
+//! crawls.
 
 use super::dice::{Dice, mix};
 use super::script::Script;
