@@ -40,9 +40,9 @@ fn a_small_leak_is_found() {
 
 #[test]
 fn a_crawl_is_found() {
-    // Every run is made again five times and sleeps for 80 ms or more; that is more than 20 ms and
-    // eight times the vectors of four calls.
-    let output = soak(&["--crawl", "20000"]);
+    // Every run is made again five times and sleeps for 800 ms or more; that is more than 100 ms
+    // and forty times the vectors of four calls.
+    let output = soak(&["--crawl", "200000"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("a run crawls") && text.contains("5 times in a row"), "{text}");

@@ -41,8 +41,8 @@ LOAD: with --load the same beside so many processes that do nothing but turn: of
 
 CHECKS: every element of every result against a sequential oracle. No rank waits for longer than 120 s.
   No run takes longer than its bound: beside each run its twin is timed, threads that make the same vectors,
-  are late in the same places, and meet at a std::sync::Barrier where the run has a call. A run may take 8
-  times as long as its twin, and 20 ms. One that took longer is made again, with its twin; after the fifth
+  are late in the same places, and meet at a std::sync::Barrier where the run has a call. A run may take 40
+  times as long as its twin, and 100 ms. One that took longer is made again, with its twin; after the fifth
   time in a row it counts as a crawl.
   After each team the process has as many threads and file descriptors as before it, and, counted to the
   byte, no more memory allocated than after the first two (and 4 KiB). In the last third of the time no more
