@@ -231,7 +231,7 @@ impl Comm {
 
     /// This communicator with, for each collective, the algorithm that the
     /// cost model `t_s + t_w m` ranks first for these rates (`t_w` per
-    /// element), by [`rank`](crate::tuning::rank). All ranks must give the same
+    /// element), by [`cheapest`](crate::tuning::cheapest). All ranks must give the same
     /// rates.
     ///
     /// The model knows messages, not shared memory; without a view the library

@@ -1,7 +1,7 @@
 //! What every measurement of this tool rests on.
 //!
 //! A virtual machine's cores move, the clock has steps, and other people use
-//! the machine. So: ranks are pinned; all leave one [`gate`] at one moment; the
+//! the machine. So: ranks are pinned; all leave one `gate` at one moment; the
 //! [`probe`] says what a raw exchange of two flags costs right now, every few
 //! milliseconds, and with that at which [`place`] the two cores are; only
 //! samples between two probes that agree count, under that place; the
