@@ -126,12 +126,6 @@ pub(crate) struct Padded {
 /// An odd size.
 pub(crate) type Triple = [u16; 3];
 
-/// As large as what fits no mailbox.
-pub(crate) type Wide = [u64; 9];
-
-/// Of no usual size, and larger than what any short way takes.
-pub(crate) type Large = [u8; 1025];
-
 /// Larger, and aligned to more, than a block of a fixed-order reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16384))]
@@ -142,10 +136,6 @@ impl Huge {
         Huge(std::array::from_fn(of))
     }
 }
-
-/// No bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Nothing;
 
 /// No bytes, aligned to more than a block of a fixed-order reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,23 +176,9 @@ thing!(Padded, |h| Padded { sum: h, last: (h >> 7) as u8 }, {
     0 ordered |l, r| Padded { sum: l.sum.wrapping_add(r.sum), last: r.last };
 });
 
-thing!(Wide, |h| std::array::from_fn(|i| mix(h ^ i as u64)), {
-    0 commutative |l, r| std::array::from_fn(|i| l[i] ^ r[i]);
-    1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
-});
-
-thing!(Large, |h| std::array::from_fn(|i| (h >> (i % 57)) as u8), {
-    0 commutative |l, r| std::array::from_fn(|i| l[i].wrapping_add(r[i]));
-    1 ordered |l, r| std::array::from_fn(|i| if i % 2 == 0 { l[i] } else { r[i] });
-});
-
 thing!(Huge, |h| Huge::each(|i| h.wrapping_add(i as u64)), {
     0 commutative |l, r| Huge::each(|i| l.0[i].wrapping_add(r.0[i]));
     1 ordered |l, r| Huge::each(|i| if i % 2 == 0 { l.0[i] } else { r.0[i] });
-});
-
-thing!(Nothing, |_| Nothing, {
-    0 commutative |_, r| r;
 });
 
 thing!(NothingFarApart, |_| NothingFarApart, {
@@ -268,10 +244,7 @@ mod tests {
         is_associative::<f64>();
         is_associative::<Triple>();
         is_associative::<Padded>();
-        is_associative::<Wide>();
-        is_associative::<Large>();
         is_associative::<Huge>();
-        is_associative::<Nothing>();
         is_associative::<NothingFarApart>();
     }
 
