@@ -114,7 +114,18 @@ impl Comm {
             None => {
                 self.end_job(None);
                 self.port.quiesce();
-                let cause = self.port.fabric().world().cause(self.port.run());
+                let (world, run) = (self.port.fabric().world(), self.port.run());
+                // A rank that fails makes its memory safe, and so ends the run, before it says
+                // why. Only a panic of this thread needs the text: a catcher takes the error.
+                let start = Instant::now();
+                let mut cause = world.cause(run);
+                while cause.is_none()
+                    && !Thread::here().catches(world, run)
+                    && start.elapsed() < RECORD_COMES
+                {
+                    crate::sync::yield_now();
+                    cause = world.cause(run);
+                }
                 self.quit(&cause.unwrap_or_else(|| Error::Dead.to_string()));
             }
         }

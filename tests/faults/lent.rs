@@ -105,10 +105,6 @@ fn threads_that_are_not_protected_die_of_the_cause() {
         let said = texts(|comm| {
             comm.all_reduce(&mut [0u8; 4][comm.rank() / 2..], phalanx::op::Sum);
         });
-        // A thread that finds the run over at the same moment may have no more to say (TRUST.md,
-        // "What is not shown"); the cause itself is always told.
-        let told = said.iter().filter(|text| text.contains("disagree")).count();
-        let dead = said.iter().filter(|text| text.contains("has failed before")).count();
-        assert!(told > 0 && told + dead == said.len(), "{said:?}");
+        said.iter().for_each(|text| assert!(text.contains("disagree"), "{text}"));
     });
 }
