@@ -6,6 +6,9 @@ use std::process::{Command, Output, Stdio};
 
 const SAVED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report.json");
 
+/// A file that is not JSON.
+const TEXT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
 /// A directory of this test's own.
 fn scratch(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
@@ -282,7 +285,8 @@ fn wrong_arguments_are_said_before_anything_is_measured() {
         (&["--from", SAVED, "-p", "2"], "--from"),
         (&["--from", SAVED, "--quick"], "--from"),
         (&["--from"], "--from"),
-        (&["--from", "/dev/null"], "no whole json file"),
+        (&["--from", "/dev/null"], "it is no file"),
+        (&["--from", TEXT], "no whole json file"),
         (&["--from", SAVED, "-o", "/no/such/dir/page.html"], "cannot be written"),
         (
             &["--from", SAVED, "-o", "page.html", "--json", "/no/such/dir/x.json"],
