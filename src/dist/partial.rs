@@ -32,6 +32,10 @@ const BLOCK: usize = 256;
 /// registers of two doubles busy.
 const LANES: usize = 16;
 
+/// Elements above this many bytes get their lanes on the heap: [`LANES`] of them may be more than
+/// a thread's stack.
+const ON_STACK: usize = 256;
+
 /// Where a reduction gets its elements from.
 pub(crate) trait Values<T: Element> {
     fn len(&self) -> usize;
@@ -104,10 +108,37 @@ fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, 
     if !O::COMMUTATIVE || n < LANES {
         return (first + 1..first + n).fold(x.at(first), |sum, i| op.combine(sum, x.at(i)));
     }
+    if const { size_of::<T>() > ON_STACK } {
+        return leaf_of_large(x, first, n, op);
+    }
     let mut sums = x.lanes(first, n, op);
     for (sum, i) in sums.iter_mut().zip(n / LANES * LANES..n) {
         *sum = op.combine(*sum, x.at(first + i));
     }
+    halve(&mut sums, op);
+    sums[0]
+}
+
+/// [`leaf`] of at least [`LANES`] elements, in the same order, with the lanes on the heap.
+#[inline(never)]
+fn leaf_of_large<T: Element, O: Operator<T>>(
+    x: &impl Values<T>,
+    first: usize,
+    n: usize,
+    op: &O,
+) -> T {
+    let mut sums: Vec<T> = (first..first + LANES).map(|i| x.at(i)).collect();
+    for i in LANES..n {
+        let sum = &mut sums[i % LANES];
+        *sum = op.combine(*sum, x.at(first + i));
+    }
+    halve(&mut sums, op);
+    sums[0]
+}
+
+/// Combines the upper half of the lanes onto the lower, until one is left.
+#[inline(always)]
+fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
     let mut half = LANES / 2;
     while half > 0 {
         for k in 0..half {
@@ -115,7 +146,6 @@ fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, 
         }
         half /= 2;
     }
-    sums[0]
 }
 
 /// A subtree's result: blocks `index << height ..` of `1 << height` blocks.
@@ -389,6 +419,23 @@ mod tests {
                 assert_eq!(joined.result(&op), Some((0, n)));
             }
         }
+    }
+
+    /// Lanes on the heap: the same order, and little stack, in a debug build, too.
+    #[test]
+    fn large_elements_need_little_stack() {
+        type Large = [f64; 2048];
+        let add = |a: Large, b: Large| std::array::from_fn(|i| a[i] + b[i]);
+        let op = op::commutative(add);
+        let run = move || {
+            let few: Vec<f64> = (0..700).map(x).collect();
+            let large: Vec<Large> = few.iter().map(|&x| [x; 2048]).collect();
+            let whole = Partial::new(&&large[..], 0, &op).unwrap();
+            let want = defined(&few, &op::Sum).map(f64::to_bits);
+            assert_eq!(whole.result(&op).map(|sum| sum[2047].to_bits()), want);
+        };
+        // The stack of a thread of the standard library is 2 MiB.
+        std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
     }
 
     #[test]
