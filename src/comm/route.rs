@@ -96,6 +96,7 @@ fn short_algorithm(operation: Operation) -> Algorithm {
         Operation::AllReduce => Algorithm::AR_ANY,
         Operation::Broadcast => Algorithm::BC_ANY,
         Operation::AllGather => Algorithm::AG_ANY,
+        Operation::AllToAll => Algorithm::TX_ANY,
         _ => Algorithm::SCAN_HCUBE,
     }
 }
@@ -218,6 +219,10 @@ impl Comm {
             AllReduce => self.tuning.all_reduce_fused,
             Broadcast => self.tuning.broadcast_fused,
             AllGather if !call.is_varied() => self.tuning.all_gather_fused,
+            // The sizes are those of a block.
+            AllToAll if !call.is_varied() => {
+                self.tuning.all_to_all_fused.saturating_mul(self.port.size())
+            }
             Scan | ExclusiveScan => self.tuning.scan_fused,
             _ => return None,
         };

@@ -15,6 +15,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::by_tree;
 use crate::schedule::{Doubling, Operation};
+use std::ops::Range;
 
 #[inline(always)]
 pub(crate) fn run<'a, T: Element, O: Operator<T>>(
@@ -28,7 +29,13 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     let Slices { buffers, op, identity, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => meet(port, begun),
-        (Operation::AllGather, Buffers::Apart(mine, to)) => all_gather(port, begun, mine, to),
+        (Operation::AllGather, Buffers::Apart(mine, to)) => {
+            exchange(port, begun, mine, 0..mine.len(), to)
+        }
+        (Operation::AllToAll, Buffers::Apart(from, to)) => {
+            let (rank, n) = (port.rank(), from.len() / port.size());
+            exchange(port, begun, from, rank * n..(rank + 1) * n, to)
+        }
         (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce(port, begun, all, buf, op),
         (Operation::Scan, Buffers::InPlace(buf)) => scan(port, begun, all, buf, op, true, identity),
         (Operation::ExclusiveScan, Buffers::InPlace(buf)) => {
@@ -103,30 +110,32 @@ fn all_reduce<T: Element, O: Operator<T>>(
     Ok(())
 }
 
-/// Everybody's `mine`, in rank order, into `all`, which has room for as many.
+/// Every rank shows `shown`; elements `part` of each rank's go into `to`, in rank order. An
+/// all-gather takes the whole vectors, an all-to-all the own block of each.
 #[inline(always)]
-fn all_gather<T: Element>(
+fn exchange<T: Element>(
     port: &mut Port,
     begun: Begun,
-    mine: &[T],
-    all: &mut [T],
+    shown: &[T],
+    part: Range<usize>,
+    to: &mut [T],
 ) -> Result<(), Stop> {
-    let (rank, p, n) = (port.rank(), port.size(), mine.len());
+    let (rank, p, n) = (port.rank(), port.size(), part.len());
     let guard = Guard::new(port);
-    guard.port.show_all(n, size_of::<T>(), |body| {
-        // SAFETY: there is room for `mine`.
-        unsafe { put(mine, body) }
+    guard.port.show_all(shown.len(), size_of::<T>(), |body| {
+        // SAFETY: there is room for `shown`.
+        unsafe { put(shown, body) }
     });
     guard.port.note(begun);
-    for (peer, block) in all.chunks_exact_mut(n.max(1)).enumerate() {
+    for (peer, block) in to.chunks_exact_mut(n.max(1)).enumerate() {
         if peer == rank {
-            copy(mine, block);
+            copy(&shown[part.clone()], block);
             continue;
         }
-        guard.port.look(peer, n, size_of::<T>(), |body| {
-            // SAFETY: the peer shows as many elements of the same type
+        guard.port.look(peer, shown.len(), size_of::<T>(), |body| {
+            // SAFETY: the peer shows as many elements of the same type as we do
             // (fingerprint and length agree) until we show something again.
-            unsafe { get(body, block) }
+            unsafe { get(body.add(part.start * size_of::<T>()), block) }
         })?;
     }
     if n == 0 {
