@@ -290,14 +290,14 @@ impl World {
 
     /// Declares that `rank` touches nobody's memory any more in run `run`.
     pub(crate) fn leave(&self, rank: usize, run: u64) {
-        let present = &self.lines[rank].present;
-        if self.lines[rank].present() == ticket(run) {
+        let line = &self.lines[rank];
+        if line.present() == ticket(run) {
             // Relaxed: a poisoner's RMW in between would store the same.
-            present.store(ticket(run) + 1, Ordering::Relaxed);
+            line.present.store(ticket(run) + 1, Ordering::Relaxed);
         }
         // Ordering: pairs with the load in `has_left`; all reads and writes of
         // foreign memory come before.
-        self.lines[rank].left.store(run, publish(Site::Left));
+        line.left.store(run, publish(Site::Left));
     }
 
     /// Whether `rank` is inside user code of a call.

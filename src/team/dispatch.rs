@@ -142,7 +142,14 @@ impl<J: Copy> Dispatch<J> {
 
     /// Waits until every worker is done with the latest job. `crowded` as in
     /// [`next`](Dispatch::next).
+    #[inline(always)]
     pub(crate) fn await_done(&self, wait: Wait, crowded: bool) {
+        if !self.seats.is_empty() {
+            self.await_workers(wait, crowded);
+        }
+    }
+
+    fn await_workers(&self, wait: Wait, crowded: bool) {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
         let mut longest = Duration::from_micros(50);
         for seat in &self.seats {

@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 
 /// Calls `body` as rank `rank` on the calling thread, which is `thread`, and records the result.
 /// Returns whether the communicator is as good as new.
+#[inline(always)]
 pub(crate) fn take_part(
     thread: &Thread,
     world: &World,
