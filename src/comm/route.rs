@@ -52,6 +52,9 @@ struct Unbound {
 
 /// What was chosen before.
 pub(super) struct Decisions {
+    /// By operation: the bytes of a rank's vector from which it has no route of its own
+    /// among the short ones.
+    short: [usize; Operation::ALL.len()],
     /// By operation: the bytes from which the library accesses the peers' memory directly,
     /// and the algorithm that does so.
     direct: [(usize, Algorithm); Operation::ALL.len()],
@@ -80,11 +83,24 @@ const KEPT: usize = 64;
 
 impl Decisions {
     pub(super) fn new(tuning: &Tuning, ranks: usize) -> Self {
+        let short = Operation::ALL.map(|operation| {
+            let limit = match operation {
+                Operation::Barrier => return usize::MAX,
+                Operation::AllReduce => tuning.all_reduce_fused,
+                Operation::Broadcast => tuning.broadcast_fused,
+                Operation::AllGather => tuning.all_gather_fused,
+                // The sizes are those of a block.
+                Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
+                Operation::Scan | Operation::ExclusiveScan => tuning.scan_fused,
+                _ => 0,
+            };
+            limit.min(EAGER + 1)
+        });
         let direct = Operation::ALL.map(|operation| {
             let direct = tuning.fused_from(operation, ranks).zip(operation.usual().direct);
             direct.unwrap_or((usize::MAX, operation.usual().messages.of(false)))
         });
-        Decisions { direct, modelled: Vec::new(), by_levels: Vec::new(), levels: None }
+        Decisions { short, direct, modelled: Vec::new(), by_levels: Vec::new(), levels: None }
     }
 }
 
@@ -214,20 +230,7 @@ impl Comm {
         if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
             return Some(Short::Alone);
         }
-        let limit = match operation {
-            Barrier => usize::MAX,
-            AllReduce => self.tuning.all_reduce_fused,
-            Broadcast => self.tuning.broadcast_fused,
-            AllGather if !call.is_varied() => self.tuning.all_gather_fused,
-            // The sizes are those of a block.
-            AllToAll if !call.is_varied() => {
-                self.tuning.all_to_all_fused.saturating_mul(self.port.size())
-            }
-            Scan | ExclusiveScan => self.tuning.scan_fused,
-            _ => return None,
-        };
-        let bytes = call.input_bytes();
-        if bytes > EAGER || bytes >= limit {
+        if call.is_varied() || call.input_bytes() >= self.decisions.short[operation as usize] {
             return None;
         }
         match operation {

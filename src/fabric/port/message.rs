@@ -21,10 +21,9 @@ impl Port {
     fn post(&mut self, peer: usize, kind: Kind, fill: impl FnOnce(*mut u8)) -> Result<u32, Stop> {
         let header = self.header(kind);
         self.await_room(peer)?;
-        let me = self.rank;
         let peer = &mut self.peers[peer];
         let n = peer.link().post(header, fill);
-        peer.wake(me);
+        peer.wake();
         Ok(n)
     }
 
@@ -48,7 +47,7 @@ impl Port {
         }
         self.await_room(peer)?;
         let header = self.header(kind);
-        let Port { peers, fabric, rank, .. } = self;
+        let Port { peers, fabric, .. } = self;
         let peer = &mut peers[peer];
         let shelf = *peer.shelf.get_or_insert_with(|| fabric.new_shelf());
         // SAFETY: the fabric keeps it as long as the channels.
@@ -58,7 +57,7 @@ impl Port {
         let place = unsafe { link.place(shelf, fill) };
         // SAFETY: a body has room for the two words.
         link.post(header, |body| unsafe { body.cast::<Shelved>().write(Shelved { len, place }) });
-        peer.wake(*rank);
+        peer.wake();
         Ok(())
     }
 
@@ -94,7 +93,7 @@ impl Port {
         } else {
             self.await_message(peer)?;
         }
-        let (me, at) = (self.rank, &mut self.peers[peer]);
+        let at = &mut self.peers[peer];
         let mut link = at.link();
         let taken = link.read(
             #[inline(always)]
@@ -105,7 +104,7 @@ impl Port {
             },
         )?;
         link.consume();
-        at.wake(me);
+        at.wake();
         Ok(taken)
     }
 
@@ -121,7 +120,7 @@ impl Port {
         self.await_message(peer)?;
         let own = self.check;
         let sig = self.sig;
-        let (me, at) = (self.rank, &mut self.peers[peer]);
+        let at = &mut self.peers[peer];
         let mut link = at.link();
         let taken = link.read(|got, body| {
             let kind = Check(got.check).kind();
@@ -133,7 +132,7 @@ impl Port {
             }
         })?;
         link.consume();
-        at.wake(me);
+        at.wake();
         Ok(taken)
     }
 
@@ -149,7 +148,7 @@ impl Port {
         self.await_message(peer)?;
         let (slice, list) = (self.header(Kind::SLICE), self.header(Kind::LIST));
         let sig = self.sig;
-        let (me, at) = (self.rank, &mut self.peers[peer]);
+        let at = &mut self.peers[peer];
         let mut link = at.link();
         let taken = link.read(|got, body| {
             let is_slice = Check(slice.check).agrees(Check(got.check));
@@ -166,7 +165,7 @@ impl Port {
             Ok(take(if is_slice { Kind::SLICE } else { Kind::LIST }, words))
         })?;
         link.consume();
-        at.wake(me);
+        at.wake();
         Ok(taken)
     }
 

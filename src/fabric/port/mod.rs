@@ -46,6 +46,8 @@ struct Peer {
     hint: NonNull<PlainU64>,
     /// Whether it has the same core as this rank, as far as is known.
     near: bool,
+    /// This rank, for calls to the peer: not read unless it may be asleep.
+    me: u32,
     /// For messages to the peer; none until the first that needs it.
     shelf: Option<NonNull<Shelf>>,
 }
@@ -123,6 +125,7 @@ impl Port {
             seat: NonNull::from(fabric.seat(peer)),
             hint: NonNull::from(fabric.seat(peer).hint()),
             near: fabric.group(peer) == fabric.group(rank),
+            me: rank as u32,
             shelf: None,
         };
         let peers = (0..fabric.size()).map(peer).collect();
@@ -550,18 +553,18 @@ impl Peer {
         unsafe { self.seat.as_ref() }
     }
 
-    /// Rank `me` has published something for this peer: wakes it if it sleeps until then.
+    /// This rank has published something for the peer: wakes it if it sleeps until then.
     #[inline(always)]
-    fn wake(&self, me: usize) {
+    fn wake(&self) {
         // SAFETY: a word of the fabric, as above, or a static one.
         if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
-            self.call(me);
+            self.call();
         }
     }
 
     #[cold]
-    fn call(&self, me: usize) {
-        if self.seat().berth().call(me, || false) && self.near {
+    fn call(&self) {
+        if self.seat().berth().call(self.me as usize, || false) && self.near {
             has_woken_neighbour();
         }
     }

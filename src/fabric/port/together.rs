@@ -192,7 +192,7 @@ impl Port {
         let call = self.calls;
         self.peers[self.rank].board().finish(call);
         if !self.crowded {
-            return self.peers[root].wake(self.rank);
+            return self.peers[root].wake();
         }
         let have = |peer: &Peer| peer.board().has_finished(call);
         let all = || (0..).zip(&self.peers).all(|(rank, peer)| rank == root || have(peer));
@@ -208,11 +208,11 @@ impl Port {
     #[inline(always)]
     fn tell_all(&self) {
         match &*self.peers {
-            [a, b] => if self.rank == 0 { b } else { a }.wake(self.rank),
+            [a, b] => if self.rank == 0 { b } else { a }.wake(),
             // All phases are alike here.
             _ if self.crowded => self.fabric.events(Phase::Gates).shown(),
             // The own seat does no harm: this rank is awake.
-            peers => peers.iter().for_each(|peer| peer.wake(self.rank)),
+            peers => peers.iter().for_each(|peer| peer.wake()),
         }
     }
 
