@@ -1,7 +1,6 @@
-//! Is the library's own choice the best one? For every operation and size, the
-//! automatic choice beside every algorithm of the catalogue that can serve, in
-//! turns, in one process: what the host does to the cores in the meantime it
-//! does to all of them.
+//! Compares the automatic choice with every algorithm of the catalogue that can serve the call, for
+//! each operation and size. The algorithms run in turns in one process, so that a disturbance by
+//! the host meets all of them.
 //!
 //! Each call is timed alone, from a barrier, on buffers that their owners have
 //! just rewritten; the slowest rank counts. In a first round what is slower

@@ -1,5 +1,5 @@
-//! How many instructions does a small call cost where nobody has to wait? For `tools/instructions`,
-//! which runs this under callgrind and counts what happens in `counted_*`.
+//! Counts the instructions of a small call in which no rank waits. `tools/instructions` runs this
+//! program under callgrind, which counts only inside `counted_*`.
 //!
 //! `instructions CASE CALLS`. Rank 1 is in the call before rank 0 begins it, so that rank 0 never
 //! waits: the count is that of the shortest way through the call, and the same each time. Messages

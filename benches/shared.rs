@@ -1,6 +1,6 @@
-//! One shared result: the sum of two threads' vectors, as a program with Rayon or an
-//! OpenMP `for` would have it. That is three quarters of the traffic of an
-//! all-reduce, which leaves the sum with every rank.
+//! One shared result: the sum of two threads' vectors, as a program with Rayon or an OpenMP `for`
+//! computes it. It moves three quarters of the bytes of an all-reduce, which leaves the sum with
+//! every rank.
 //!
 //! - `parts`: each rank writes its part of the one result ([`Team::run_chunks`]) from
 //!   everybody's vectors ([`Comm::with_peers`](phalanx::Comm::with_peers));

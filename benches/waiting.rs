@@ -1,5 +1,5 @@
-//! What do calls take while the machine has other things to do, beside barriers that sleep? And how
-//! much processor time do ranks burn that wait for a late one?
+//! The time of calls while other processes use the cores, beside barriers that sleep; and the
+//! processor time that ranks use while they wait for a late rank.
 //!
 //!     cargo bench --bench waiting                      everything: 20 minutes
 //!     .. -- p=4,8 busy=0,1 group=same op=barrier,shift turns=3 ms=100

@@ -1,5 +1,5 @@
-//! Communicators for threads that the program already has: here those of
-//! `std::thread::scope`. Phalanx starts and pins nothing.
+//! Communicators for threads that the program already has, here those of `std::thread::scope`.
+//! Phalanx starts and pins no thread.
 
 use phalanx::{Error, Team, op};
 

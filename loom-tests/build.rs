@@ -1,6 +1,6 @@
-//! Sets `cfg(loom)` for this crate only, so that `cargo test` needs no
-//! environment variable; and makes the mutants: copies of a library source
-//! with one passage replaced, which the models must find out.
+//! Sets `cfg(loom)` for this crate only, so that `cargo test` needs no environment variable; and
+//! makes the mutants: copies of a library source with one passage replaced, which the models must
+//! detect.
 
 use std::path::Path;
 
@@ -82,8 +82,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[
             ("let peer_wait = world.wait_of(it);\n            if ready", "if ready"),
             (
-                "if let Some((peer_number, thread)) = peer_wait {\n                world.confirm(me",
-                "if let Some((peer_number, thread)) = world.wait_of(it) {\n                world.confirm(me",
+                "if let Some((peer_number, thread)) = peer_wait \
+                 {\n                world.confirm(me",
+                "if let Some((peer_number, thread)) = world.wait_of(it) \
+                 {\n                world.confirm(me",
             ),
         ],
     ),
@@ -91,8 +93,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_leaving_unpoisoned",
         "../src/fabric/port",
         &[(
-            "drop(fabric.world().poison(self.run, member, None));\n        fabric.leave(self.rank);",
-            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, member, None));",
+            "drop(fabric.world().poison(self.run, member, None));\n        \
+             fabric.leave(self.rank);",
+            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, member, \
+             None));",
         )],
     ),
     (
@@ -210,14 +214,17 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
                  let world = fabric.world();\n        let (me, it)",
             ),
             (
-                "let peer = &mut self.peers[peer];\n        let n = peer.link().post(header, fill);",
-                "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = peer.link().post(header, fill);\n\
+                "let peer = &mut self.peers[peer];\n        let n = peer.link().post(header, \
+                 fill);",
+                "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = \
+                 peer.link().post(header, fill);\n\
                  crate::lean::posted(self.fabric.id(), self.rank, number, n);",
             ),
             (
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
-                 crate::lean::await_post(self.fabric.id(), peer, self.rank, self.peers[peer].end.rx);\n",
+                 crate::lean::await_post(self.fabric.id(), peer, self.rank, \
+                 self.peers[peer].end.rx);\n",
             ),
         ],
     ),

@@ -21,7 +21,9 @@ fn tokens(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
                 end += 1 + usize::from(bytes[end] == b'\\');
             }
             end + 1
-        } else if bytes[at] == b'\'' && (rest[1..].starts_with('\\') || rest[2..].starts_with('\'')) {
+        } else if bytes[at] == b'\''
+            && (rest[1..].starts_with('\\') || rest[2..].starts_with('\''))
+        {
             // A character, not a lifetime.
             at + 2 + rest[2..].find('\'').unwrap_or(0) + 1
         } else if word(bytes[at]) {
@@ -40,7 +42,8 @@ fn tokens(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
 fn places(text: &str, passage: &str) -> Vec<std::ops::Range<usize>> {
     let plain = |text| {
         let all: Vec<(&str, std::ops::Range<usize>)> = tokens(text);
-        let is_last = |i: usize| all.get(i + 1).is_some_and(|next| [")", "]", "}"].contains(&next.0));
+        let is_last =
+            |i: usize| all.get(i + 1).is_some_and(|next| [")", "]", "}"].contains(&next.0));
         let kept = (0..all.len()).filter(|&i| all[i].0 != "," || !is_last(i));
         kept.map(|i| all[i].clone()).collect::<Vec<_>>()
     };

@@ -1,6 +1,6 @@
-//! Large messages: the fused paths with vectors of many blocks, more ranks than
-//! one pass combines, results that go round the caches, and any tuning; and what
-//! happens when an operator fails, or counts disagree, in the middle of them.
+//! Large messages: the fused paths with vectors of many blocks, more ranks than one pass combines,
+//! results that bypass the caches, and any tuning; and operators that fail or counts that disagree
+//! in the middle of a call.
 
 mod common;
 

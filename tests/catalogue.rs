@@ -1,5 +1,5 @@
-//! Does every algorithm of the catalogue do on real threads what its operation
-//! says? Every id, p = 1..=11 and 16, every root and shift, two lengths.
+//! Checks on real threads that every algorithm of the catalogue computes its operation. Every id, p
+//! = 1..=11 and 16, every root and shift, two lengths.
 
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Team, op};

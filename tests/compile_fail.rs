@@ -1,8 +1,7 @@
-//! What the compiler must refuse, and why: each program in `compile_fail/` has lines marked
-//! `//~ E0xxx` (or `//~ lifetime`; of several, any), and must give an error of these on each of
-//! these lines, and no other; compiled with `--cfg fixed` it
-//! must be right, so that nothing else is wrong with it. Texts of messages, which change from one
-//! compiler to the next, are not looked at.
+//! Programs that the compiler must refuse. Each program in `compile_fail/` marks lines with `//~
+//! E0xxx` (or `//~ lifetime`; of several, any) and must have such an error on each of these lines
+//! and no other error. With `--cfg fixed` the program must compile, so that it has no second
+//! mistake. The texts of messages change from one compiler to the next and are not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! Damaged input: no reader of machines may panic, hang or give a machine that breaks its promises,
-//! whatever bytes it is fed; nor may the reader of profiles, or the solver's of Matrix Market
-//! files. Inputs are real ones, mutated by a small deterministic generator.
+//! Damaged input: the readers of machines, profiles and Matrix Market files may not panic or hang,
+//! and a machine that is read keeps its promises. Inputs are real ones, mutated by a small
+//! deterministic generator.
 //!
 //! `PHALANX_FUZZ=100 cargo test --test damaged_machines` tries 100 times as many, others each time.
 
@@ -171,11 +171,14 @@ fn damaged_synthetic_strings() {
 const SMALL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
-  <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" allowed_cpuset="0x0000000f" nodeset="0x00000003" gp_index="1">
+  <object type="Machine" os_index="0" cpuset="0x0000000f"
+    complete_cpuset="0x0000000f" allowed_cpuset="0x0000000f" nodeset="0x00000003" gp_index="1">
     <info name="Backend" value="Linux"/>
     <object type="Package" os_index="0" cpuset="0x00000003" nodeset="0x00000001" gp_index="2">
-      <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001" gp_index="3" local_memory="1073741824"/>
-      <object type="L3Cache" cpuset="0x00000003" gp_index="4" cache_size="8388608" depth="3" cache_linesize="64" cache_associativity="16" cache_type="0">
+      <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001" gp_index="3"
+        local_memory="1073741824"/>
+      <object type="L3Cache" cpuset="0x00000003" gp_index="4" cache_size="8388608"
+        depth="3" cache_linesize="64" cache_associativity="16" cache_type="0">
         <object type="Core" os_index="0" cpuset="0x00000003" gp_index="5">
           <object type="PU" os_index="0" cpuset="0x00000001" gp_index="6"/>
           <object type="PU" os_index="1" cpuset="0x00000002" gp_index="7"/>
@@ -183,7 +186,8 @@ const SMALL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
       </object>
     </object>
     <object type="Package" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="8">
-      <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="9" local_memory="1073741824"/>
+      <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="9"
+        local_memory="1073741824"/>
       <object type="Core" os_index="0" cpuset="0x0000000c" gp_index="10">
         <object type="PU" os_index="2" cpuset="0x00000004" gp_index="11"/>
         <object type="PU" os_index="3" cpuset="0x00000008" gp_index="12"/>

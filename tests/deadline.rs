@@ -1,5 +1,5 @@
-//! Does a wait that lasts too long end the run, say who waits for whom, and free nothing that a
-//! peer can still read; and does a deadline leave everything else alone?
+//! Checks that a wait beyond the deadline ends the run, names the waiting rank and its peer, and
+//! frees no memory that a peer can still read; and that a deadline changes nothing else.
 
 mod common;
 

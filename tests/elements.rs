@@ -1,6 +1,6 @@
-//! Does every operation carry every kind of element (no size, large, aligned,
-//! padded, with invalid bit patterns) at every length around the inline limit,
-//! in communicators and their children?
+//! Checks that every operation carries every kind of element (no size, large, aligned, padded, with
+//! invalid bit patterns) at every length around the inline limit, in communicators and their
+//! children.
 
 mod common;
 

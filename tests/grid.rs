@@ -1,6 +1,6 @@
-//! Cartesian views and halo exchange: every cell of every halo against a
-//! global array, on grids of one to four dimensions, periodic and not, with
-//! uneven parts, up to more ranks than cores; and what must be refused.
+//! Cartesian views and halo exchange: every cell of every halo against a global array, on grids of
+//! one to four dimensions, periodic and not, with uneven parts, up to more ranks than cores; and
+//! calls that must be refused.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Hierarchical collectives for real: given groups, and the choice on a machine with levels that
-//! this one is not. What is right does not depend on where the ranks run.
+//! Hierarchical collectives on real threads: with given groups, and with the automatic choice on a
+//! simulated machine with levels. Their results do not depend on the cores of the ranks.
 
 use phalanx::op;
 use phalanx::placement::{Placement, assign};

@@ -1,6 +1,6 @@
-//! Ranks that are bound for real within restricted masks: what `taskset`, a cpuset cgroup or a
-//! container leaves of the machine. A mask belongs to a process, so each case is a process of its
-//! own: this test program again, with the ignored test.
+//! Ranks pinned within a restricted affinity mask, as `taskset`, a cpuset cgroup or a container
+//! sets it. A mask belongs to a process, so each case is a process of its own: this test program
+//! again, with the ignored test.
 #![cfg(target_os = "linux")]
 
 use phalanx::machine::{Level, Machine, affinity};

@@ -1,6 +1,6 @@
-//! Which reductions give the same bits? By default: every algorithm, on every
-//! rank and from run to run. With `Order::Fixed`: for every topology, length and
-//! chunk. `fixed_sum` and its relatives: for every number of ranks and cut.
+//! Checks that reductions give the same bits. By default: every algorithm, on every rank and from
+//! run to run. With `Order::Fixed`: for every topology, length and chunk. `fixed_sum` and its
+//! relatives: for every number of ranks and cut.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Batched values, work during an all-reduce or a barrier: right results, real
-//! overlap (nobody waits for another's work), and panics in the work.
+//! Batched values, and work during an all-reduce or a barrier: right results, real overlap (no rank
+//! waits for another's work), and panics in the work.
 
 mod common;
 

@@ -1,6 +1,6 @@
-//! The example `prk` in small: every kernel validates on any number of ranks, whole and uneven
-//! parts alike; sizes that do not fit are refused; and what it is compared with validates, too,
-//! where compilers for it are installed.
+//! The example `prk` in small sizes: every kernel validates on any number of ranks, with even and
+//! uneven parts; sizes that do not fit are refused; and the peers validate, too, if their compilers
+//! are installed.
 
 #![allow(dead_code)] // The example's own report uses more.
 

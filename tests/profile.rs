@@ -1,6 +1,6 @@
-//! Profiles from files: which one is followed, and what happens to those that cannot be. The
-//! process looks for one once, so each case is a process of its own: this test program again, with
-//! the ignored test.
+//! Profiles from files: which one is followed, and the errors of unusable ones. The process looks
+//! for one once, so each case is a process of its own: this test program again, with the ignored
+//! test.
 #![cfg(feature = "profile")]
 
 use phalanx::schedule::Operation;

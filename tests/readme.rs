@@ -1,4 +1,5 @@
-//! Is the README's program an example (and a doctest: `src/lib.rs`), and is the page short?
+//! Checks that the README's program is an example (and a doctest: `src/lib.rs`), and that the page
+//! is short.
 
 const README: &str = include_str!("../README.md");
 

@@ -1,4 +1,4 @@
-//! Does any room of `src` import one above it? The order of the rooms is the list below.
+//! Checks that no room of `src` imports one above it. The order of the rooms is the list below.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
-//! What is chosen where ranks do not outnumber cores, on more than four of them: messages
-//! in place of gates. Here the process takes itself for one on a large machine, so this is
-//! a program of its own.
+//! The automatic choice on more than four cores with at most one rank each: messages in place of
+//! gates. The process pretends to run on a large machine, so this is a program of its own.
 
 mod common;
 

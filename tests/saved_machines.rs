@@ -1,5 +1,5 @@
-//! Saved machines: do the XML and the sysfs reader agree about the same machine, and are the facts
-//! right? `PHALANX_TOPOLOGIES=DIR` names a directory with hwloc's saved machines: XML files, and
+//! Saved machines: the XML reader and the sysfs reader agree, and the facts are right.
+//! `PHALANX_TOPOLOGIES=DIR` names a directory with hwloc's saved machines: XML files, and
 //! `.tar.bz2` files in its sub-directory `sysfs`. Without it the tests skip, and say so.
 
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Small calls, at every length at which the way changes on which they travel: in a
-//! slot's first line, in its second, in both behind a length, on a shelf, by address.
+//! Small calls, at every length at which the transport changes: in a slot's first line, in its
+//! second, in both behind a length, through the eager buffer, by address.
 
 use phalanx::{Algorithm, op};
 

@@ -165,7 +165,8 @@ fn files_that_cannot_be_read_say_why_in_one_line() {
     assert!(read::parse(&[0xff, 0xfe]).unwrap_err().contains("not text"));
     assert!(read::read(&PathBuf::from("no such file.mtx")).unwrap_err().contains("no such file"));
     // What can be read: integers, both triangles, comments and empty lines between.
-    let whole = "%%MatrixMarket MATRIX coordinate integer general\n% so\n2 2 4\n1 1 2\n\n1 2 -1\n2 1 -1\n2 2 2\n";
+    let whole = "%%MatrixMarket MATRIX coordinate integer general\n% so\n2 2 4\n1 1 2\n\n1 2 \
+                 -1\n2 1 -1\n2 2 2\n";
     let matrix = read::parse(whole.as_bytes()).unwrap();
     assert_eq!((matrix.nnz(), matrix.get(1, 0)), (4, Some(&-1.0)));
 }

@@ -1,5 +1,5 @@
-//! Ways to get at memory that is gone, or to hang, that the other files do not try; `TRUST.md` has
-//! the list of all.
+//! Attempts to read freed memory or to hang that the other files do not make; `TRUST.md` has the
+//! list of all.
 
 mod common;
 

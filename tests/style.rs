@@ -1,5 +1,5 @@
-//! Does the text of the repository follow the style rules: width of lines, links, words of the
-//! glossary, one name for one thing? Counts of known offenders may only fall: lower them then.
+//! Checks the style rules of the repository: width of lines, links, words of the glossary, one name
+//! for one thing. Counts of known offenders may only fall: lower them then.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,12 +10,12 @@ const COLUMNS: usize = 100;
 /// Folders of Rust sources, and how many of their lines are too long still.
 const LONG_RUST: [(&str, usize); 7] = [
     ("src", 38),
-    ("tools", 260),
-    ("tests", 33),
+    ("tools", 0),
+    ("tests", 0),
     ("benches", 0),
-    ("examples", 6),
-    ("loom-tests", 12),
-    ("mpi", 4),
+    ("examples", 0),
+    ("loom-tests", 0),
+    ("mpi", 0),
 ];
 
 /// Markdown that still has long lines, and how many.
@@ -24,9 +24,9 @@ const LONG_MARKDOWN: [(&str, usize); 1] = [("src/mailbox/README.md", 27)];
 /// For each crate: file names and type names that stand for two things.
 const DOUBLES: [(&str, usize, usize); 4] = [
     ("src", 13, 33),
-    ("tools/model/src", 0, 4),
-    ("tools/tool/src", 2, 13),
-    ("tools/report/src", 2, 9),
+    ("tools/model/src", 0, 0),
+    ("tools/tool/src", 0, 0),
+    ("tools/report/src", 0, 0),
 ];
 
 /// File names that may repeat: idioms, and operations, which have a file in `comm` and in

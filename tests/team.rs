@@ -1,5 +1,5 @@
-//! Do teams start, share out, split, wait and pin as promised, with every odd
-//! number of items, ranks and colors?
+//! Checks that teams start, share out, split, wait and pin as promised, with every odd number of
+//! items, ranks and colors.
 
 mod common;
 
@@ -15,7 +15,10 @@ use std::sync::Mutex;
 fn numbers_of_ranks_that_cannot_be() {
     watched(|| {
         for ranks in [0, MAX_RANKS + 1, usize::MAX] {
-            let is_right = |e: &Error| matches!(e, Error::Ranks { asked, limit: MAX_RANKS } if *asked == ranks);
+            let is_right = |e: &Error| match e {
+                Error::Ranks { asked, limit } => (*asked, *limit) == (ranks, MAX_RANKS),
+                _ => false,
+            };
             assert!(is_right(&phalanx::run(ranks, |_| ()).unwrap_err()));
             assert!(is_right(&Team::builder().ranks(ranks).build().unwrap_err()));
             assert!(is_right(&Team::external(ranks).unwrap_err()));
@@ -341,7 +344,8 @@ fn messages_that_nobody_receives() {
                 }
             }));
             assert!(
-                matches!(error, Error::Unreceived { rank: 2, peer: 0, messages, .. } if messages == n),
+                matches!(error, Error::Unreceived { rank: 2, peer: 0, messages, .. }
+                    if messages == n),
                 "{error}"
             );
             check_usable(&team, 1);

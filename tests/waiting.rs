@@ -1,4 +1,4 @@
-//! Calls, and how they fail, while ranks sleep as beside other busy threads: forced, by
+//! Calls and their failures while ranks sleep, as they do beside other busy threads: forced by
 //! `PHALANX_TEST_SLEEP`, which the process must have from its start.
 
 use phalanx::{Comm, Error, Team, op};

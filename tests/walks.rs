@@ -1,6 +1,6 @@
-//! The three walks of `DESIGN.md`: does every function that they name stand in the file that
-//! they name, and are they as short as they promise? The files that a call really enters are
-//! seen by callgrind in a build with line tables (`DESIGN.md`, "Three walks", says how).
+//! Checks the three walks of `DESIGN.md`: every function named there stands in the file named
+//! there, and the walks are as short as promised. Callgrind, in a build with line tables, shows the
+//! files that a call really enters (`DESIGN.md`, "Three walks", says how).
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What does it cost to know that all have come?
+//! The time of a barrier.
 
 use crate::common::{Flags, back_to_back, pair, team};
 use criterion::{BenchmarkId, Criterion};

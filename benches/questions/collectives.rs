@@ -1,4 +1,4 @@
-//! What does each collective cost, by bytes of a rank's larger buffer?
+//! The time of each collective, by the bytes of a rank's larger buffer.
 
 use crate::common::team;
 use criterion::{BenchmarkId, Criterion, Throughput};

@@ -1,4 +1,4 @@
-//! Teams, timed loops, and the floor.
+//! Teams, timed loops and the raw exchange, for the other files here.
 
 use phalanx::{Comm, Team};
 use std::sync::atomic::{AtomicU64, Ordering::*};

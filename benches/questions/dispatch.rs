@@ -1,4 +1,4 @@
-//! What does it cost to get all ranks to work?
+//! The time to start a run on all ranks.
 
 use crate::common::team;
 use criterion::{BenchmarkId, Criterion};

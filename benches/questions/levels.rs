@@ -1,5 +1,5 @@
-//! What does it cost to choose on a machine with levels? 128 ranks on two
-//! packages; once per communicator, and once per operation and length class.
+//! The time to choose an algorithm on a machine with levels: 128 ranks on two packages, once per
+//! communicator, and once per operation and length class.
 
 use criterion::Criterion;
 use phalanx::placement::{Placement, assign};

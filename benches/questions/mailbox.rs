@@ -1,4 +1,4 @@
-//! What does a word cost, there and back?
+//! The round-trip time of one word through the mailbox.
 
 use crate::common::{Flags, back_to_back, pair, until};
 use criterion::Criterion;

@@ -1,5 +1,4 @@
-//! Criterion: what a call costs, beside what else there is. One file and one
-//! group a question:
+//! Criterion benchmarks: the time of each call beside its alternatives. Each file is one group:
 //!
 //! | group | question | beside |
 //! |---|---|---|

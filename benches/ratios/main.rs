@@ -1,5 +1,5 @@
-//! How far from the hardware are we? Ours beside the raw exchange of two flags
-//! between the same two cores, in interleaved batches of one run.
+//! The ratio of each call's time to the raw exchange of two flags between the same two cores,
+//! measured in interleaved batches of one run.
 //!
 //! On a virtual machine the host moves the cores: the same exchange costs 30,
 //! 60 or 280 ns from one moment to the next. So every batch stands between two

@@ -1,4 +1,4 @@
-//! The bare hardware that everything is compared with, and how a batch is timed and filed.
+//! The raw exchange of two flags, and the timing and filing of batches.
 
 #[path = "../raw/flags.rs"]
 mod flags;

@@ -1,4 +1,5 @@
-//! What is not two ranks exchanging: starting a run, one rank alone, and more ranks than cores.
+//! Calls other than an exchange of two ranks: the start of a run, one rank alone, and more ranks
+//! than cores.
 
 use crate::raw::{Flags, Raw, Row, batch, median};
 use phalanx::{Comm, Error, Team, op};

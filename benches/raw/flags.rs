@@ -1,5 +1,5 @@
-//! The least that two cores can do for each other: two flags in lines of their own.
-//! (`questions/common.rs` has one that yields, for ranks that may share a core.)
+//! The raw exchange: two flags, each in a cache line of its own. (`questions/common.rs` has one
+//! that yields, for ranks that may share a core.)
 
 use std::sync::atomic::{AtomicU64, Ordering::*};
 

@@ -1,4 +1,4 @@
-//! What both matrix products have in common: blocks, their product, and a check against the serial
+//! The common part of both matrix products: blocks, their product, and a check against the serial
 //! product.
 
 /// A block has BLOCK x BLOCK elements.

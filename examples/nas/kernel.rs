@@ -1,4 +1,4 @@
-//! The kernels behind one face.
+//! The common interface of the kernels.
 
 use super::cg::Cg;
 use super::class::Class;

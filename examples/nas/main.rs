@@ -235,7 +235,8 @@ fn line(problem: &Problem, ranks: usize, runner: &str, outcomes: &[Outcome], our
     let good = outcomes.iter().all(Outcome::is_verified);
     let median = median(outcomes);
     println!(
-        "{:<6} {:<5} {ranks:>5}  {runner:<8} {median:>10.6} {best:>10.6} {:>9.0} {:>6.2}  {} ({:.1e} of {:.0e})",
+        "{:<6} {:<5} {ranks:>5}  {runner:<8} {median:>10.6} {best:>10.6} {:>9.0} {:>6.2}  {} \
+         ({:.1e} of {:.0e})",
         problem.kernel.to_string(),
         problem.class.to_string(),
         problem.mops() / median,

@@ -1,4 +1,4 @@
-//! Memory that is there.
+//! Memory aligned to cache lines, whose pages are touched before use.
 
 use std::ops::{Deref, DerefMut, Range};
 

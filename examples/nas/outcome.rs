@@ -1,4 +1,4 @@
-//! Clocks and verdicts.
+//! The clocks and verdicts of a kernel's run.
 
 use super::spmd::Spmd;
 use std::time::Instant;

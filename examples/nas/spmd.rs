@@ -1,5 +1,5 @@
-//! What the kernels ask of their ranks: a few methods of [`Comm`] under their own names, so that
-//! the same kernel also runs on plain threads (`threads.rs`) and the two can be compared.
+//! The methods of [`Comm`] that the kernels need, under their own names, so that the same kernel
+//! also runs on plain threads (`threads.rs`) and the two can be compared.
 
 use phalanx::{Comm, Element, Peers};
 use std::ops::Range;

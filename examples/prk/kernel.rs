@@ -1,5 +1,5 @@
-//! What the kernels have in common: sizes that must fit the ranks, work to count, a run that checks
-//! itself.
+//! The common part of the kernels: sizes that must fit the ranks, a count of the work, a run that
+//! checks itself.
 
 use phalanx::Comm;
 use std::time::Instant;

@@ -33,13 +33,15 @@ struct Arguments {
     #[command(subcommand)]
     kernel: Which,
     /// Ranks: a number, or several
-    #[arg(short = 'p', long, global = true, value_delimiter = ',', default_value = "2", value_parser = ranks)]
+    #[arg(short = 'p', long, global = true, value_delimiter = ',', default_value = "2")]
+    #[arg(value_parser = ranks)]
     ranks: Vec<usize>,
     /// Timed iterations; without, enough for about a quarter of a second at the small size
     #[arg(short, long, global = true, value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
     /// How often each is run; the rate is the median's
-    #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, global = true, default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Who runs the same by turns, in processes of their own
     #[arg(long, global = true, value_enum, value_delimiter = ',')]

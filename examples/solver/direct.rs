@@ -1,5 +1,4 @@
-//! The solution by a sparse Cholesky factorisation, which knows nothing of ranks: what the
-//! iteration is held against.
+//! The solution by a sparse Cholesky factorisation without ranks, the reference for the iteration.
 
 use nalgebra_sparse::factorization::CscCholesky;
 use nalgebra_sparse::na::DMatrix;

@@ -32,7 +32,8 @@ struct Arguments {
     #[arg(conflicts_with = "poisson")]
     file: Option<PathBuf>,
     /// Poisson's equation on N x N x N unknowns, nothing stored; without a file, the default
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=1600))]
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1600))]
     poisson: u64,
     /// Ranks
     #[arg(short = 'p', long, default_value_t = 2, value_parser = ranks)]
@@ -203,7 +204,8 @@ fn compare(problem: &Problem, solution: &Solution, tolerance: f64) -> Result<(),
     };
     let verdict = direct.judge(&solution.x, tolerance);
     println!(
-        "direct solver: {} entries in the factor, smallest eigenvalue {:.4e}; the solutions differ by {:.2e} (bound {:.2e})",
+        "direct solver: {} entries in the factor, smallest eigenvalue {:.4e}; the solutions \
+         differ by {:.2e} (bound {:.2e})",
         direct.entries(),
         verdict.smallest,
         verdict.distance / verdict.norm,

@@ -1,5 +1,5 @@
-//! Matrix Market files. sprs reads them; what it would hang or panic on, or refuse without a
-//! reason, is found before.
+//! Reads Matrix Market files with sprs. Files on which sprs would hang, panic or fail without a
+//! reason are refused before.
 
 use sprs::{CsMat, TriMat};
 use std::io::Read;

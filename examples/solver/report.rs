@@ -1,4 +1,4 @@
-//! What is said about a solution: lines, a plot, a table, a hash of its bits.
+//! The output about a solution: lines, a plot, a table, a hash of its bits.
 
 use crate::cg::{Preconditioner, Settings, Solution};
 use crate::direct::norm;

@@ -68,7 +68,8 @@ const ALWAYS: [(&str, &str, &str); 10] = [
 const MACHINE: &str = "
     pub(crate) fn of_models() -> Result<Machine, MachineError> {
         static MACHINE: std::sync::LazyLock<Machine> =
-            std::sync::LazyLock::new(|| Machine::from_synthetic(\"core:2 pu:1\").expect(\"well formed\"));
+            std::sync::LazyLock::new(|| Machine::from_synthetic(\"core:2 pu:1\").expect(\"well \
+                       formed\"));
         Ok(MACHINE.clone())
     }
 ";

@@ -67,7 +67,11 @@ const TWINS: &[(&str, &str, &str)] = &[
         "if let Some((peer_number, thread)) = if TWIN { world.wait_of(it) } else { peer_wait } { \
          world.confirm(me",
     ),
-    ("wait: a deadline is not told", "world.give_up(me, it, *run);", "if !TWIN { world.give_up(me, it, *run); }"),
+    (
+        "wait: a deadline is not told",
+        "world.give_up(me, it, *run);",
+        "if !TWIN { world.give_up(me, it, *run); }",
+    ),
     (
         "circle: nobody looks",
         "if patience.is_long() && let Some(circle)",

@@ -1,5 +1,5 @@
-//! How a model is run: exhaustively, counted, and again with every publishing
-//! store that it uses weakened.
+//! Runs a model exhaustively, counts its executions, and runs it again with each publishing store
+//! that it uses weakened.
 
 use crate::sync::{Site, weaken};
 use std::cell::{Cell, RefCell};

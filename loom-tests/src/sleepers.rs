@@ -1,4 +1,5 @@
-//! Threads that sleep on a word until somebody wakes them: what stands for the system's futex.
+//! Threads that sleep on a word until another thread wakes them: the stand-in for the system's
+//! futex.
 //!
 //! A sleeper yields to the others until it is woken, which loom is not told of: who sleeps looks at
 //! nothing. (Not loom's own parking: that orders what the waker has done before what the sleeper

@@ -1,5 +1,5 @@
-//! The NAS kernels of `examples/nas`, the same source files, on the ranks of several
-//! nodes: only who starts them is another.
+//! The NAS kernels of `examples/nas`, the same source files, on the ranks of several nodes; only
+//! the launcher differs.
 //!
 //!     mpirun -n 2 nas CG S        # EP, CG, IS, FT, MG; classes S, W, A, B
 //!
@@ -53,7 +53,8 @@ fn main() -> ExitCode {
                 let (nodes, s) = (cluster.nodes(), outcome.seconds);
                 let mops = problem.mops() / s;
                 println!(
-                    "{kernel} {class}: {nodes} nodes, {ranks} ranks, {s:.6} s, {mops:.0} mop/s, verified {verified}"
+                    "{kernel} {class}: {nodes} nodes, {ranks} ranks, {s:.6} s, {mops:.0} mop/s, \
+                     verified {verified}"
                 );
             }
         }

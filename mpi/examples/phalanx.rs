@@ -1,5 +1,5 @@
-//! `phalanx bench`, the tool's own command, on the ranks of several nodes: only who
-//! starts them is another.
+//! `phalanx bench`, the tool's own command, on the ranks of several nodes; only the launcher
+//! differs.
 //!
 //!     mpirun -n 2 phalanx bench all-reduce -e 64K      # as `phalanx bench --help` says
 //!

@@ -1,4 +1,4 @@
-//! MPI as a [`Net`]: a node is a process.
+//! MPI as a [`Net`]: each process is a node.
 //!
 //! Every transfer is started by a non-blocking call and then tested, so that a
 //! waiting thread still sees its node fail and its deadline pass, and never holds

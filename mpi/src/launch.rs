@@ -1,4 +1,4 @@
-//! How the job was started: by the right launcher, as one program, on which cores.
+//! Checks the start of the job: the launcher, the program and the cores.
 
 use crate::engine::{Calls, FAILED};
 use crate::raw;
@@ -34,8 +34,9 @@ pub(crate) fn wrong_launcher(world: usize) -> Option<String> {
     };
     said.map(|(name, n)| {
         format!(
-            "the launcher has started {n} processes ({name}), MPI sees {world}: the launcher of another \
-             MPI than the one this program was built with (with Slurm: srun --mpi=pmix or pmi2)"
+            "the launcher has started {n} processes ({name}), MPI sees {world}: the launcher of \
+             another MPI than the one this program was built with (with Slurm: srun --mpi=pmix or \
+             pmi2)"
         )
     })
 }
@@ -122,8 +123,9 @@ pub(crate) fn share(wanted: Option<usize>, which: usize, all_masks: &[Vec<usize>
     let total: usize = machine.cores().iter().map(|c| c.pus.len()).sum();
     if few && shared == 1 && total > pus {
         warning = Some(format!(
-            "{threads} threads on {pus} processing unit(s): the launcher has bound this process. Open MPI: \
-             mpirun --bind-to none, or --map-by ppr:1:node:PE={threads}; Slurm: --cpus-per-task={threads}"
+            "{threads} threads on {pus} processing unit(s): the launcher has bound this process. \
+             Open MPI: mpirun --bind-to none, or --map-by ppr:1:node:PE={threads}; Slurm: \
+             --cpus-per-task={threads}"
         ));
     } else if few {
         warning = Some(format!(

@@ -1,4 +1,4 @@
-//! The calls of MPI that are used, each with its code checked.
+//! The MPI calls that this package uses, each with its return code checked.
 //!
 //! All `unsafe` of this package but the start of transfers is here.
 

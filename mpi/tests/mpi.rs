@@ -1,7 +1,7 @@
-//! Everything over MPI: starts itself under `mpirun` (or `$MPIRUN`), several
-//! processes with several threads, with the battery that also runs on one node, and
-//! with ways to fail. Each start has a deadline; success is an exit code of 0 *and* a
-//! line of each process, failure the expected code and text.
+//! Tests over MPI: the program starts itself under `mpirun` (or `$MPIRUN`), as several processes
+//! with several threads, and runs the battery that also runs on one node, and ways to fail. Each
+//! start has a deadline; success is an exit code of 0 *and* a line of each process, failure the
+//! expected code and text.
 //!
 //! `cargo test --test mpi [WORD]` runs those whose name has the word. Without a
 //! launcher it skips, and says so.

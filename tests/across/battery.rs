@@ -1,5 +1,5 @@
-//! Every collective, on whatever ranks and nodes there are, against what it must
-//! give. The same file runs on one node, on nodes inside one process, and over MPI.
+//! Checks every collective on any number of ranks and nodes. The same file runs on one node, on
+//! nodes inside one process, and over MPI.
 
 use phalanx::dist::{Block, BlockCyclic, Distribution, Halo};
 use phalanx::{Comm, Order, op};

@@ -1,5 +1,5 @@
-//! Calls between nodes, on a network inside this process: every collective for
-//! several splits of ranks over nodes, what is refused, and how failures end.
+//! Calls between nodes, on a network inside this process: every collective for several splits of
+//! ranks over nodes, refused calls, and failures.
 
 mod battery;
 mod memory;

@@ -1,6 +1,5 @@
-//! A network inside one process: nodes are teams on threads, and what they send
-//! are copies behind a lock. It has everything that a real one has, so that the
-//! calls between nodes are tested where there is none.
+//! A network inside one process: nodes are teams on threads, and messages are copies behind a lock.
+//! It has all features of a real network, so that tests of calls between nodes run without one.
 
 use phalanx::net::{Fold, Net, NetError, Number, Pending, Transfer};
 use std::collections::{HashMap, VecDeque};

@@ -1,4 +1,4 @@
-//! Ways to get at memory that is not one's own, by calls between nodes.
+//! Attempts to access another rank's memory by calls between nodes.
 
 use super::{causes, good, run_on};
 use phalanx::dist::Halo;

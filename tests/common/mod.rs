@@ -1,4 +1,4 @@
-//! What the tests of misuse share: a watchdog, and runs that must be right.
+//! The watchdog, and the runs that must succeed, for the tests of misuse.
 #![allow(dead_code, unused_imports)] // Each test file uses a part of it.
 
 mod dice;

@@ -1,5 +1,4 @@
-//! The watchdog: a test that hangs ends the process, with the name of the case
-//! that it is in.
+//! The watchdog: it ends the process of a test that hangs, and names the case.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};

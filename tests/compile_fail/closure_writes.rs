@@ -1,4 +1,4 @@
-//! Nor may the closure write what it captures: each rank would.
+//! The closure may not write to its captures, since each rank would.
 fn main() {
     let mut count = 0;
     #[cfg(not(fixed))]

@@ -1,4 +1,4 @@
-//! Elements are copied bit by bit: nothing that owns something.
+//! Elements are copied bit by bit, so they may not own anything.
 fn main() {
     phalanx::run(2, |comm| {
         #[cfg(not(fixed))]

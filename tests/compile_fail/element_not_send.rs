@@ -1,4 +1,4 @@
-//! Elements go to other threads: no raw pointers, no references to what is not `Sync`.
+//! Elements go to other threads: no raw pointers, no references to types that are not `Sync`.
 use std::cell::Cell;
 fn main() {
     let _cell: &'static Cell<u8> = Box::leak(Box::new(Cell::new(0)));

@@ -1,4 +1,4 @@
-//! What a rank returns goes to the caller of `run`.
+//! A rank's result goes to the caller of `run`.
 use std::rc::Rc;
 fn main() {
     #[cfg(not(fixed))]

@@ -1,4 +1,4 @@
-//! What peers look at is not written meanwhile.
+//! A slice that peers can see is not written meanwhile.
 fn main() {
     phalanx::run(2, |comm| {
         let mut mine = vec![1, 2, 3];

@@ -1,4 +1,4 @@
-//! A view cannot be put into something that lives longer, either.
+//! A view cannot be stored in a value that lives longer, either.
 fn main() {
     phalanx::run(2, |comm| {
         let mut kept: Option<Vec<&[i32]>> = None;

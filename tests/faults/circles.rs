@@ -80,7 +80,10 @@ fn a_circle_of_three_threads_and_three_pairs() {
                 .collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
-        let of_three = |result: &Result<(), Error>| matches!(result, Err(Error::Deadlock { circle }) if circle.len() == 3);
+        let of_three = |result: &Result<(), Error>| match result {
+            Err(Error::Deadlock { circle }) => circle.len() == 3,
+            _ => false,
+        };
         assert!(results.iter().flatten().any(of_three), "{results:?}");
     });
 }

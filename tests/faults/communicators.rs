@@ -1,4 +1,4 @@
-//! Communicators that are where they do not belong.
+//! Communicators used in the wrong run, team or rank.
 
 use super::common::{self, Canary, add_alive, bomb, check_usable, failure, team, watched};
 use super::is_bomb_of;

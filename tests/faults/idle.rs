@@ -1,4 +1,4 @@
-//! Ranks whose calls wait for nobody: do they hear that the run is over?
+//! Ranks that never wait in their calls: they, too, learn that the run is over.
 
 use super::common::{bomb, check_usable, failure, team, watched, watched_cases};
 use super::is_bomb_of;

@@ -1,5 +1,5 @@
-//! Communicators of the user's own threads that are lent to them: who ends without a
-//! word says it all the same.
+//! Communicators lent to the user's own threads: the end of such a thread is reported even if it
+//! makes no further call.
 
 use super::common::{bomb, watched};
 use phalanx::{Error, Team};

@@ -1,6 +1,5 @@
-//! Whatever a rank does (panics, returns early, misuses a communicator): does the
-//! run end with the cause, without a hang, without reading freed memory, and
-//! does the team work afterwards?
+//! Checks that a run with a faulty rank (panic, early return, misuse of a communicator) ends with
+//! the cause, without a hang and without reads of freed memory, and that the team works afterwards.
 //!
 //! Buffers are canaries: overwritten before they are freed, and operators end the
 //! process if they ever see such a value.

@@ -1,5 +1,5 @@
-//! Runs within runs, calls within calls: what happens in one communicator, or
-//! team, while another is in the middle of something.
+//! Runs within runs and calls within calls: one communicator or team is used while another is in
+//! the middle of a call.
 
 use super::common::{Canary, add_alive, bomb, check_usable, failure, right, team, watched};
 use super::is_bomb_of;

@@ -1,4 +1,4 @@
-//! Communicators used after their run, and such as are put in the place of others.
+//! Communicators used after their run, and communicators swapped with others.
 
 use super::common::{bomb, check_usable, failure, team, watched};
 use phalanx::dist::Halo;

@@ -1,5 +1,5 @@
-//! Random programmes with random faults, p = 2 to 8 and 16: thousands of runs, each
-//! checked. What a call returns must be right even in a run that fails later.
+//! Random programmes with random faults, p = 2 to 8 and 16: thousands of runs, each checked. A
+//! result that a call returns must be right even in a run that fails later.
 //!
 //! The seed of a failure is printed; `PHALANX_SEED` begins with another one, and
 //! `PHALANX_ROUNDS` multiplies the number of runs (1 takes seconds, 1000 an
@@ -348,7 +348,8 @@ fn perform(comm: &mut Comm, steps: &[Step], fault: Option<(usize, Fault)>, jitte
 fn is_plausible(error: &Error, fault: Fault, who: usize) -> bool {
     match fault {
         Fault::Panic | Fault::InUserCode(_) => {
-            matches!(error, Error::Panicked { rank, message, .. } if *rank == who && message == "bomb")
+            matches!(error, Error::Panicked { rank, message, .. }
+                if *rank == who && message == "bomb")
         }
         Fault::None => false,
         _ => matches!(

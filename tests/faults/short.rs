@@ -1,5 +1,5 @@
-//! The short ways of small calls: through the gates, in a slot's first line, its
-//! second, both, on a shelf. Panics in operators, ranks that go, other communicators.
+//! The transports of small calls: through the gates, in a slot's first line, its second, both,
+//! through the eager buffer. Panics in operators, ranks that leave, other communicators.
 
 use super::common::{Canary, add_alive, bomb, check_usable, failure, team, watched, watched_cases};
 use super::is_bomb_of;

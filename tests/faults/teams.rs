@@ -1,5 +1,4 @@
-//! Teams at rest, large ones, ones that cannot be, and processes that end in
-//! the middle of a run.
+//! Idle teams, large teams, impossible teams, and processes that end in the middle of a run.
 
 use super::common::{bomb, check_usable, failure, right, team, watched};
 use super::is_bomb_of;

@@ -1,4 +1,4 @@
-//! What must come of each case, and whether an error says what it must say.
+//! The expected outcome of each case, and the check of the error's text.
 
 use super::kinds::*;
 use super::saying::*;

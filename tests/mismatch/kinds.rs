@@ -1,4 +1,4 @@
-//! The cases: every call, every way to disagree about it.
+//! The cases: every call, and every way to disagree about it.
 
 use super::saying::*;
 

@@ -1,6 +1,5 @@
-//! Do ranks that disagree about a call always get an error that names both of
-//! them and both source lines, and says what was expected and what came? Is the
-//! team usable afterwards?
+//! Checks that ranks that disagree about a call always get an error that names both ranks, both
+//! source lines, the expected value and the received one, and that the team is usable afterwards.
 //!
 //! The battery is generated: every call x every kind of disagreement, p = 2 to
 //! 8, the odd rank going round, in a team's own communicator and in one that was
@@ -154,13 +153,15 @@ fn the_table_is_up_to_date() {
         text += "\n";
     }
     text += "```\n\n\
-        - `M`: a mismatch that names the odd rank, both source lines, and what was expected and got.\n  \
-        (A `send` in place of a barrier may be `L`: see `allowed`.)\n\
-        - `L`: a rank has returned, or made fewer calls: both ranks, the call that waited (or that was\n  \
-        one too many) and the last call of the other.\n\
-        - `S`: messages; a mismatch, a deadlock, `Left` or `Unreceived`, with the odd rank and source lines.\n\
+        - `M`: a mismatch that names the odd rank, both source lines, and what was expected and \
+        got.\n  (A `send` in place of a barrier may be `L`: see `allowed`.)\n\
+        - `L`: a rank has returned, or made fewer calls: both ranks, the call that waited (or that \
+        was\n  one too many) and the last call of the other.\n\
+        - `S`: messages; a mismatch, a deadlock, `Left` or `Unreceived`, with the odd rank and \
+        source lines.\n\
         - `v`: the view may come to the same algorithm, or not fit; else `M`.\n\
-        - `.`: the call has no such thing (or may differ in it: the length of a view, or of a part of a sum).\n";
+        - `.`: the call has no such thing (or may differ in it: the length of a view, or of a part \
+        of a sum).\n";
     let there = include_str!("table.txt");
     if text != there {
         println!("{text}");

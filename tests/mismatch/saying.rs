@@ -1,4 +1,4 @@
-//! What a rank can say in one call, in words that a table can be made of.
+//! A description of one rank's call, short enough for a table.
 
 use phalanx::dist::Halo;
 use phalanx::schedule::{Operation, Request};

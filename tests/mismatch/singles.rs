@@ -1,5 +1,4 @@
-//! Disagreements that the battery's words cannot express, and calls that look
-//! like one and are none.
+//! Disagreements that the table cannot express, and calls that only look like disagreements.
 
 use super::common::{bomb, check_usable, failure, team, watched};
 use phalanx::topology::Extents;
@@ -307,7 +306,8 @@ fn a_child_is_compared_when_it_ends() {
             let text = error.to_string();
             let from = p - 2; // In the world.
             assert!(
-                matches!(error, Error::Unreceived { rank, peer, messages: 1, .. } if rank == from && peer == p - 1),
+                matches!(error, Error::Unreceived { rank, peer, messages: 1, .. }
+                    if rank == from && peer == p - 1),
                 "{text}"
             );
             assert!(text.contains("the last in send of 1 i32") && text.contains(file!()), "{text}");

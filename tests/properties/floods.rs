@@ -1,4 +1,4 @@
-//! Many calls in a row, without anything between that would slow a rank down.
+//! Many calls in a row, with nothing between them that would slow a rank down.
 
 use super::common::{team, watched, watched_cases};
 use phalanx::op;

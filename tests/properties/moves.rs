@@ -1,4 +1,4 @@
-//! What is only moved: roots, poison, uneven lengths, odd addresses.
+//! Calls that only move data: roots, poison, uneven lengths, odd addresses.
 
 use super::common::{team, watched, watched_cases};
 use phalanx::op;

@@ -1,4 +1,4 @@
-//! What is combined: operators, types, order, bits.
+//! Calls that combine data: operators, types, order, bits.
 
 use super::common::{team, watched, watched_cases};
 use phalanx::op::{self, Operator};
@@ -93,7 +93,8 @@ fn every_operator_on_every_type() {
                     // Small whole numbers: sums and products are exact.
                     on_types!(comm, n, [Sum Prod Min Max],
                         [f32: |x: u64| (x % 5) as f32 - 1.0, f64: |x: u64| (x % 16) as f64 - 4.0]);
-                    on_types!(comm, n, [BitAnd BitOr BitXor And Or Xor], [bool: |x: u64| x.is_multiple_of(3)]);
+                    on_types!(comm, n, [BitAnd BitOr BitXor And Or Xor],
+                        [bool: |x: u64| x.is_multiple_of(3)]);
                     on_types!(comm, n, [MinLoc MaxLoc],
                         [(u8, usize): |x: u64| (x as u8 % 4, (x >> 8) as usize % 50),
                          (f64, u32): |x: u64| ((x % 7) as f64, (x >> 8) as u32 % 5),

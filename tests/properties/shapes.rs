@@ -1,4 +1,4 @@
-//! Communicators of every shape, and many of them at a time.
+//! Communicators of every size and order, and many of them at a time.
 
 use super::common::{every_operation, right, team, watched, watched_cases};
 use phalanx::topology::Extents;

@@ -1,5 +1,5 @@
-//! The commit that the tool is built from, where that is known: a report says which program made
-//! it.
+//! Records the commit that the tool is built from, if it is known, so that a report can name the
+//! program that made it.
 
 use std::process::Command;
 

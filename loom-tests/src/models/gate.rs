@@ -1,6 +1,5 @@
-//! Gates: everybody shows something to everybody, episode by episode, and nobody
-//! acknowledges anything. What is shown are loom cells: a slot, and a place on
-//! the owner's shelf.
+//! Gates: every rank publishes to all others, episode by episode, without acknowledgements. The
+//! published data are loom cells: a slot, and a place in the owner's eager buffer.
 
 use crate::harness::{Model, must_fail};
 use crate::mailbox::Header;

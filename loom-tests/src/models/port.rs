@@ -1,5 +1,5 @@
-//! Ports: what a rank does with mailboxes and boards when it may have to
-//! wait, and how waits end badly: poison, a peer that has left, a circle.
+//! Ports: the waits of a rank on mailboxes and boards, and waits that fail: poison, a peer that has
+//! left, a circle.
 
 use super::{Cell, read, write};
 use crate::error::Error;

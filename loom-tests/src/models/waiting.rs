@@ -1,6 +1,6 @@
-//! Sleeping without a time limit: until everybody has shown something, until one rank has sent
-//! something, until the run is over. A wake-up that is lost makes the sleeper panic (`Word::sleep`
-//! under loom). The library's sleeps are timed besides; here none is.
+//! Sleeping without a time limit: until all ranks have published, until one rank has sent, until
+//! the run is over. A lost wake-up makes the sleeper panic (`Word::sleep` under loom). The
+//! library's sleeps have a time limit besides; here none has.
 
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail};

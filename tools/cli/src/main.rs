@@ -1,4 +1,4 @@
-//! `phalanx`, on this machine: the commands of `phalanx-tool` and of `phalanx-report`.
+//! The program `phalanx` on one machine: the commands of `phalanx-tool` and of `phalanx-report`.
 
 use phalanx_tool::Run;
 use phalanx_tool::failure::Failure;

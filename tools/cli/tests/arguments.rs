@@ -1,5 +1,5 @@
-//! The binary under random arguments, taken from its own help: whatever they are, it ends soon,
-//! with exit code 0, 1 or 2, and an error is one line that is no panic.
+//! Runs the program with random arguments taken from its own help: it must end soon, with exit code
+//! 0, 1 or 2, and print an error as one line without a panic.
 //!
 //! `PHALANX_FUZZ=50 cargo test -p phalanx-cli --test arguments` tries 50 times as many, others each
 //! time.

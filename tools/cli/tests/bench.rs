@@ -1,12 +1,12 @@
-//! The binary from outside: its tables, its exit codes, its complaints.
+//! `phalanx bench` from outside: tables, exit codes, error messages.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
-const HEADER: &str = "op\talgorithm\ttype\tredop\tranks\tbytes\tcount\titerations\tns_min\tns_median\t\
-                      ns_p99\tns_max\talgbw_gb_s\tbusbw_gb_s\twrong\tmodel_ns\tplace\tfloor_ns\t\
-                      floor_ratio\tns_ci_low\tns_ci_high\toutliers\trounds\tspread_percent\t\
-                      dropped\tdrift\tcalls_per_iteration\tmodel_by";
+const HEADER: &str = "op\talgorithm\ttype\tredop\tranks\tbytes\tcount\titerations\tns_min\t\
+                      ns_median\tns_p99\tns_max\talgbw_gb_s\tbusbw_gb_s\twrong\tmodel_ns\tplace\t\
+                      floor_ns\tfloor_ratio\tns_ci_low\tns_ci_high\toutliers\trounds\t\
+                      spread_percent\tdropped\tdrift\tcalls_per_iteration\tmodel_by";
 
 fn phalanx(args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));

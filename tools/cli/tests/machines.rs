@@ -1,5 +1,5 @@
-//! `phalanx machine` and `phalanx place` from outside: described machines, stable output,
-//! complaints.
+//! `phalanx machine` and `phalanx place` from outside: described machines, stable output, error
+//! messages.
 
 mod common;
 

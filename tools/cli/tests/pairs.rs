@@ -1,5 +1,5 @@
 //! `phalanx latency`, `bandwidth`, `diff` and `calibrate` from outside: stable output, saved runs,
-//! one core, complaints. How fast anything is, is never asserted.
+//! one core, error messages. No test asserts a speed.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! `phalanx trace`, `cost` and `check` from outside: the book's figures and
-//! numbers, exit codes, complaints.
+//! `phalanx trace`, `cost` and `check` from outside: the book's figures and numbers, exit codes,
+//! error messages.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output, Stdio};

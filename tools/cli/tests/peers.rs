@@ -1,5 +1,5 @@
-//! `phalanx peers` from outside: who is missing is said, what was measured is
-//! merged, Ctrl-C leaves nobody behind.
+//! `phalanx peers` from outside: it reports missing peers, merges measurements, and leaves no
+//! process behind after Ctrl-C.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -38,7 +38,8 @@ fn rows_that_are_there_are_merged() {
     let (tsv, stderr) = text(&out);
     assert!(out.status.success(), "{stderr}");
     let header = "op\tranks\tbytes\tplace\tns_ours\truns_ours\tspread_percent_ours\tns_floor\t\
-                  ns_openmpi\tns_mpich\tns_openmp\tbest_peer\tratio_best_peer\tratio_floor\tverdict";
+                  ns_openmpi\tns_mpich\tns_openmp\tbest_peer\tratio_best_peer\tratio_floor\t\
+                  verdict";
     let lines: Vec<&str> = tsv.lines().collect();
     assert_eq!(
         lines,
@@ -90,7 +91,8 @@ fn missing_peers_are_said() {
 fn what_this_machine_has_takes_part() {
     let raw = file("live.tsv");
     let args = format!(
-        "peers allreduce --quick --sizes 64,64K --rounds 1 --budget 1 --limit 2 --format tsv --raw {}",
+        "peers allreduce --quick --sizes 64,64K --rounds 1 --budget 1 --limit 2 --format tsv \
+         --raw {}",
         raw.display()
     );
     let out = phalanx(&args).output().unwrap();

@@ -235,7 +235,8 @@ fn every_number_of_ranks_is_on_the_page_beside_the_model() {
         sections.retain(|section| !section["command"].as_str().unwrap().contains(" bench -p "));
         [1, 4].iter().for_each(|&ranks| on_ranks(run, ranks));
         let predicted = serde_json::json!({
-            "op": "all-reduce", "algorithm": "auto", "ranks": 4, "bytes": 8, "place": "any", "ns": 500.0,
+            "op": "all-reduce", "algorithm": "auto", "ranks": 4, "bytes": 8, "place": "any",
+            "ns": 500.0,
         });
         let rows = run["predictions"]["rows"].as_array_mut().unwrap();
         rows.retain(|row| row["ranks"] != 4);

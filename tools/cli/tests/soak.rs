@@ -1,6 +1,6 @@
-//! `phalanx soak` checks what it says it checks: a run that leaves nothing behind passes, and one
-//! that loses two hundred bytes in every script does not; nor does one that crawls. The load that
-//! it makes is there, in the group that was asked for, and never outlives it.
+//! `phalanx soak` finds the faults that it looks for: a run that leaves nothing behind passes, a
+//! run that loses two hundred bytes in every script fails, and so does a slow one. Its load runs in
+//! the scheduler group that was asked for, and never outlives it.
 //!
 //! Programs of their own: the count is the process's, and other tests allocate, too.
 #![cfg(target_os = "linux")]

@@ -1,6 +1,5 @@
-//! A schedule on a physical network: how long the messages' ways are
-//! (dilation), how many of them meet on one channel (congestion), and what
-//! that costs.
+//! The cost of a schedule on a physical network: the length of the messages' routes (dilation) and
+//! the number of messages on one channel (congestion).
 
 use super::{BadNetwork, Cost, MOST_NODES, Network, Ratio};
 use phalanx::schedule::{Algorithm, Load, Schedule};

@@ -1,5 +1,5 @@
-//! A machine whose start-up and word times differ from level to level: near
-//! cores exchange faster than far ones.
+//! A machine with a start-up time and a word time for each level: near cores exchange faster than
+//! far ones.
 
 use super::{BadNetwork, MOST_NODES, Network};
 use phalanx::schedule::{Algorithm, Request, Schedule};
@@ -158,7 +158,8 @@ impl Levels {
     /// use phalanx_model::{Levels, Network};
     /// let call = Request::new(Operation::AllGather, 16);
     /// let best = |far_t_w, m| {
-    ///     let (far, near) = (LevelTimes { t_s: 1e3, t_w: far_t_w }, LevelTimes { t_s: 100.0, t_w: 1.0 });
+    ///     let far = LevelTimes { t_s: 1e3, t_w: far_t_w };
+    ///     let near = LevelTimes { t_s: 100.0, t_w: 1.0 };
     ///     Levels::new(Network::tree(16), [far, near]).rank(&call, m, 1)[0].0
     /// };
     /// // Few start-ups, the far ones first; for long blocks the ring, which never congests ...

@@ -1,15 +1,15 @@
 //! Models of cost: the cost of a schedule on paper, on a network and on published machines.
 //!
-//! | file | question |
+//! | file | contents |
 //! |---|---|
-//! | `cost.rs` | how many start-ups and words, counted message by message ([`Cost`]) |
-//! | `closed.rs`, `formulas.rs`, `closed_levels.rs` | the book's formula ([`closed_form`]), and ours over levels |
-//! | `network.rs` | which links a message takes ([`Network`]) |
-//! | `bad_network.rs` | why there is no such network ([`BadNetwork`]) |
+//! | `cost.rs` | the start-ups and words, counted message by message ([`Cost`]) |
+//! | `closed_form/` | the formulas of the book ([`closed_form()`]), and those over levels |
+//! | `network.rs` | networks and the links of a message ([`Network`]) |
+//! | `network_error.rs` | the errors of networks ([`BadNetwork`]) |
 //! | `congestion.rs` | the cost with dilation and congestion ([`Congestion`]) |
-//! | `ranking.rs` | which algorithm is cheapest for given t_s, t_w, p and m ([`rank`]) |
-//! | `levels.rs` | the same where t_s and t_w differ by level of a machine ([`Levels`]) |
-//! | `nodes.rs` | the cost of a call on several nodes, over a network of its own t_s and t_w ([`Across`]) |
+//! | `ranking.rs` | the algorithms by cost, for given t_s, t_w, p and m ([`rank`]) |
+//! | `levels.rs` | the cost with a t_s and a t_w for each level of a machine ([`Levels`]) |
+//! | `several_nodes.rs` | the cost of a call on several nodes with a network between ([`Across`]) |
 //! | `simulation/` | the time of a schedule on a published machine ([`Simulation`]) |
 //! | `rational.rs` | the exact fractions of all counts ([`Ratio`]) |
 //!
@@ -33,28 +33,26 @@
 //! # Ok::<(), phalanx::schedule::Unfit>(())
 //! ```
 
-mod bad_network;
-mod closed;
-mod closed_levels;
+mod closed_form;
 mod congestion;
 mod cost;
-mod formulas;
 mod levels;
 mod network;
-mod nodes;
+mod network_error;
 mod ranking;
 mod rational;
+mod several_nodes;
 mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use bad_network::BadNetwork;
-pub use closed::{ClosedForm, Kind, bound, closed_form};
+pub use closed_form::{ClosedForm, Exactness, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::Levels;
 pub use network::{Channel, MOST_NODES, Network, Ties};
-pub use nodes::Across;
+pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};
 pub use rational::Ratio;
+pub use several_nodes::Across;
 pub use simulation::{Effect, Effects, Outcome, Simulation, SimulationError};

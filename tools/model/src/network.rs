@@ -54,12 +54,12 @@ pub enum Ties {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     name: &'static str,
-    kind: Kind,
+    kind: NetworkKind,
     ties: Ties,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum NetworkKind {
     /// Lines along every dimension; `wraps`: closed to rings.
     Grid { extents: Extents, wraps: bool },
     /// The parent and the depth of every vertex, nodes first; the root is its
@@ -69,7 +69,7 @@ enum Kind {
 
 impl Network {
     fn grid(name: &'static str, extents: Extents, wraps: bool) -> Self {
-        Network { name, kind: Kind::Grid { extents, wraps }, ties: Ties::Inside }
+        Network { name, kind: NetworkKind::Grid { extents, wraps }, ties: Ties::Inside }
     }
 
     /// A ring of `nodes` nodes, at least 1 and at most [`MOST_NODES`].
@@ -154,7 +154,7 @@ impl Network {
         }
         Network {
             name: "tree",
-            kind: Kind::Tree { nodes: leaves, parent, depth },
+            kind: NetworkKind::Tree { nodes: leaves, parent, depth },
             ties: Ties::Inside,
         }
     }
@@ -169,7 +169,7 @@ impl Network {
     /// let machine = Machine::from_synthetic("pack:2 l3:2 core:2 pu:1").unwrap();
     /// let network = Network::machine(&machine);
     /// assert_eq!(network.nodes(), 8);
-    /// assert_eq!((network.distance(0, 1), network.distance(0, 2), network.distance(0, 4)), (2, 4, 6));
+    /// assert_eq!([1, 2, 4].map(|node| network.distance(0, node)), [2, 4, 6]);
     /// ```
     pub fn machine(machine: &machine::Machine) -> Self {
         let nodes = machine.cores().len();
@@ -181,7 +181,11 @@ impl Network {
             parent.push(nodes + vertex.parent.unwrap_or(0));
             depth.push(vertex.depth);
         }
-        Network { name: "machine", kind: Kind::Tree { nodes, parent, depth }, ties: Ties::Inside }
+        Network {
+            name: "machine",
+            kind: NetworkKind::Tree { nodes, parent, depth },
+            ties: Ties::Inside,
+        }
     }
 
     /// A network by its name, for `nodes` nodes: `ring`, `linear`, `mesh`,
@@ -264,8 +268,8 @@ impl Network {
     /// ```
     pub fn nodes(&self) -> usize {
         match &self.kind {
-            Kind::Grid { extents, .. } => extents.ranks(),
-            Kind::Tree { nodes, .. } => *nodes,
+            NetworkKind::Grid { extents, .. } => extents.ranks(),
+            NetworkKind::Tree { nodes, .. } => *nodes,
         }
     }
 
@@ -317,16 +321,16 @@ impl Network {
     /// Above all numbers of channels that [`Network::walk`] speaks of.
     pub(super) fn channels(&self) -> usize {
         match &self.kind {
-            Kind::Grid { extents, .. } => 2 * extents.ranks() * extents.dimensions(),
-            Kind::Tree { parent, .. } => 2 * parent.len(),
+            NetworkKind::Grid { extents, .. } => 2 * extents.ranks() * extents.dimensions(),
+            NetworkKind::Tree { parent, .. } => 2 * parent.len(),
         }
     }
 
     /// The level of a channel: the depth of its upper end, or its dimension.
     pub(super) fn level(&self, channel: usize) -> usize {
         match &self.kind {
-            Kind::Grid { extents, .. } => channel / (2 * extents.ranks()),
-            Kind::Tree { depth, .. } => depth[channel / 2].saturating_sub(1),
+            NetworkKind::Grid { extents, .. } => channel / (2 * extents.ranks()),
+            NetworkKind::Tree { depth, .. } => depth[channel / 2].saturating_sub(1),
         }
     }
 
@@ -336,7 +340,7 @@ impl Network {
             return;
         }
         match &self.kind {
-            Kind::Grid { extents, wraps } => {
+            NetworkKind::Grid { extents, wraps } => {
                 let mut at = from;
                 for dim in 0..extents.dimensions() {
                     let (up, hops) = self.line(extents, *wraps, dim, at, to);
@@ -348,7 +352,7 @@ impl Network {
                     }
                 }
             }
-            Kind::Tree { parent, depth, .. } => {
+            NetworkKind::Tree { parent, depth, .. } => {
                 let mut down = Vec::new();
                 let (mut a, mut b) = (from, to);
                 while a != b {
@@ -398,7 +402,7 @@ impl Network {
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Grid { extents, .. } if ["mesh", "torus"].contains(&self.name) => {
+            NetworkKind::Grid { extents, .. } if ["mesh", "torus"].contains(&self.name) => {
                 f.pad(&format!("{extents} {}", self.name))
             }
             _ => f.pad(&format!("{} of {}", self.name, self.nodes())),

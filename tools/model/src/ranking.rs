@@ -1,4 +1,4 @@
-//! Which algorithm is cheapest, for given t_s, t_w, p and m.
+//! The ranking of the algorithms by cost, for given t_s, t_w, p and m.
 
 use super::{ClosedForm, Congestion, Cost, Network, closed_form};
 use phalanx::schedule::{Algorithm, Request};

@@ -1,4 +1,4 @@
-//! Exact fractions, in which steps and words are counted.
+//! Exact fractions, the unit in which steps and words are counted.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,6 +1,6 @@
-//! Commands of the program `phalanx` that build on its measurements: one page about a machine, a
-//! profile for the library's choices, other people's libraries beside ours, and the models beside
-//! what was published.
+//! Commands of the program `phalanx` that build on its measurements: a page about one machine, a
+//! profile for the library's choices, comparisons with other libraries, and the models beside
+//! published measurements.
 
 mod calibrate;
 mod command;

@@ -1,8 +1,8 @@
-//! From the command line to the exit code.
+//! Parses the command line, runs the command and returns the exit code.
 
 use crate::command::Command;
 use crate::failure::{Failure, one_line};
-use crate::ground::Launch;
+use crate::launch::Launch;
 use clap::error::{Error, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;

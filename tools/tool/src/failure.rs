@@ -1,4 +1,4 @@
-//! Why a command did not end with exit code 0.
+//! The failures of a command and their exit codes.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! Files that the command line names.
+//! Reads files named on the command line.
 
 use std::io::Read;
 use std::path::Path;

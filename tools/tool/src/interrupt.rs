@@ -1,4 +1,4 @@
-//! Ctrl-C: a flag that the work looks at between two steps.
+//! Ctrl-C: a flag that commands check between two steps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

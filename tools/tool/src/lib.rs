@@ -1,5 +1,5 @@
-//! Commands of the program `phalanx`: measure the collectives on this machine's cores; watch, count
-//! and check their schedules on paper; see the machine, place ranks on it.
+//! Commands of the program `phalanx` that measure collectives, show, count and check their
+//! schedules, and describe the machine and the placement of ranks on it.
 //!
 //! The program itself is the package `phalanx-cli`. `phalanx-report` builds on the measurements
 //! here; and a program that can start ranks on several nodes has the same `phalanx bench` by
@@ -9,24 +9,24 @@
 #![allow(missing_docs, missing_debug_implementations)]
 
 pub mod bench;
+pub mod byte_size;
 mod cli;
 mod command;
 pub mod failure;
 pub mod file;
-mod ground;
 pub mod interrupt;
+mod launch;
 pub mod matrix;
 pub mod measure;
-pub mod names;
 pub mod output;
 pub mod pair;
 pub mod paper;
 pub mod place;
 pub mod progress;
-pub mod size;
 mod soak;
 pub mod source;
+pub mod suggest;
 
 pub use cli::{Run, main, main_on_nodes};
 pub use command::{Command, machine_object};
-pub use ground::{Launch, Nodes};
+pub use launch::{Launch, Nodes};

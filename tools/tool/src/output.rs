@@ -1,7 +1,7 @@
-//! Where a command's output goes, and in which form.
+//! The destination and the form of a command's output.
 
 use crate::failure::Failure;
-use crate::names;
+use crate::suggest;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match names::plain(text).as_str() {
+        match suggest::plain(text).as_str() {
             "text" => Ok(Format::Text),
             "tsv" => Ok(Format::Tsv),
             "json" => Ok(Format::Json),
-            _ => Err(names::unknown("format", text, &["text", "tsv", "json"])),
+            _ => Err(suggest::unknown("format", text, &["text", "tsv", "json"])),
         }
     }
 }

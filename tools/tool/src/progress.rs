@@ -1,5 +1,4 @@
-//! One line on the standard error that says what is being done, if somebody
-//! can see it there.
+//! A progress line on the standard error, if it is a terminal.
 
 use std::io::{IsTerminal, Write};
 

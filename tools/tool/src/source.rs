@@ -1,4 +1,4 @@
-//! The machine that a command is about: this one, or a described one.
+//! The machine that a command describes: this one, or one from a file or a text.
 
 use crate::failure::{Failure, one_line};
 use phalanx::machine::{Machine, MachineError};

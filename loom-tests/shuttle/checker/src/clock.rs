@@ -1,4 +1,4 @@
-//! Vector clocks, and all that an execution has of its own.
+//! Vector clocks, and the other state of one execution.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What the library finds behind its door (`src/sync.rs`) under `cfg(shuttle)`.
+//! The types behind the library's `src/sync.rs` under `cfg(shuttle)`.
 //!
 //! Shuttle runs an execution's threads as coroutines on one thread of the system, and
 //! decides at every operation that others can see who goes on. It knows sequential

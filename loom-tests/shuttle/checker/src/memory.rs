@@ -1,4 +1,4 @@
-//! Memory that is watched: cells of the library, and buffers of the models.
+//! Memory whose accesses are checked: cells of the library, and buffers of the models.
 
 use crate::clock::{Shadow, fail, is_exploring};
 use std::cell::{Cell, RefCell};

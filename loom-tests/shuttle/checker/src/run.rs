@@ -1,4 +1,4 @@
-//! How a model is run: many schedules, by chance and by PCT; right, or with one thing wrong.
+//! Runs a model under many schedules, random and PCT; right, or with one thing wrong.
 
 use crate::clock;
 use shuttle::current;

@@ -1,4 +1,4 @@
-//! Threads, their naps, and where they sleep.
+//! Threads, their naps, and the words on which they sleep.
 
 use crate::clock::{Clock, learn, me, publish, switch, teach};
 use crate::panics::catch_unwind;

@@ -1,4 +1,4 @@
-//! Time, which passes by being looked at: a millisecond a look.
+//! Time, which advances by a millisecond with each look at it.
 
 use std::cell::Cell;
 use std::time::Duration;

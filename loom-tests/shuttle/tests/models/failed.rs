@@ -1,4 +1,4 @@
-//! Runs that end badly, and what comes after them.
+//! Runs that fail, and the runs after them.
 
 use crate::harness::Model;
 use crate::{many, protected, settled, team, waiting};

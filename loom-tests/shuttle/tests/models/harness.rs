@@ -1,5 +1,4 @@
-//! How a model is checked: in many schedules as it is; and once for each thing that may be
-//! wrong, which must be found.
+//! Checks a model in many schedules as it is, and once for each fault, which must be found.
 
 use checker::{Outcome, Plan, explore};
 use std::io::Write as _;

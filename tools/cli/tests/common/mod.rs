@@ -1,4 +1,4 @@
-//! The tool from outside: what it prints when it must succeed, and when it must not.
+//! Runs the program and returns its output, for calls that must succeed and calls that must fail.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What the simulation takes into account beyond t_s + t_w m; each can be
-//! switched off, to see what it is worth.
+//! The effects that the simulation adds to t_s + t_w m. Each can be switched off to see its share
+//! of the result.
 
 use std::fmt;
 

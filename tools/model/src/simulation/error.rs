@@ -1,8 +1,8 @@
-//! Why a schedule was not simulated.
+//! The errors of a simulation.
 
 use std::fmt;
 
-use super::letters::MOST_AT_ONCE;
+use super::messages::MOST_AT_ONCE;
 use phalanx::tuning::CostsError;
 
 /// A schedule or costs that cannot be simulated.

@@ -1,18 +1,17 @@
-//! Who sits where: for two ranks, the level that they meet at; for a message,
-//! the doors that it goes through.
+//! The ranks' cores: the level at which two ranks meet, and the uplinks on a message's route.
 
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::Assignment;
 use phalanx::tuning::{CostsError, MachineCosts};
 
-/// A door: what leaves or enters a group of cores shares its rate.
+/// An uplink: what leaves or enters a group of cores shares its rate.
 #[derive(Clone, Copy, Debug)]
-struct Door {
+struct Uplink {
     parent: Option<usize>,
     depth: usize,
     /// Index into the costs' levels.
     class: usize,
-    /// GB/s through the door, in each direction.
+    /// GB/s through the uplink, in each direction.
     rate: f64,
     /// Whether the group is a package: the home of its memory.
     package: bool,
@@ -22,22 +21,22 @@ struct Door {
 
 /// Ranks on the cores of a machine.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct RankLayout {
     /// The core of each rank.
     core: Vec<usize>,
     /// The innermost group of each rank's core.
     above: Vec<usize>,
-    doors: Vec<Door>,
+    uplinks: Vec<Uplink>,
     /// Index into the levels, for ranks on one core.
     same_core: usize,
-    /// For two doors the innermost group that they share; empty where there would be too many.
+    /// For two uplinks the innermost group that they share; empty where there would be too many.
     shared: Vec<u32>,
 }
 
-/// Doors up to which it is kept for each pair where they meet.
-const MOST_DOORS: usize = 1024;
+/// Uplinks up to which it is kept for each pair where they meet.
+const MOST_UPLINKS: usize = 1024;
 
-impl Layout {
+impl RankLayout {
     /// # Errors
     /// A rank without a core, a level without data.
     pub(super) fn new(
@@ -47,7 +46,7 @@ impl Layout {
     ) -> Result<Self, CostsError> {
         let core = costs.cores(machine, assignment)?;
         let memory = &costs.memory;
-        let mut doors: Vec<Door> = Vec::new();
+        let mut uplinks: Vec<Uplink> = Vec::new();
         for vertex in machine.tree().vertices() {
             let is = |level| vertex.levels.contains(&level);
             let known = vertex.levels.iter().rev().find_map(|&l| costs.position(l));
@@ -66,7 +65,7 @@ impl Layout {
                 (_, true) => memory.per_package,
                 _ => None,
             };
-            doors.push(Door {
+            uplinks.push(Uplink {
                 parent: vertex.parent,
                 depth: vertex.depth,
                 // Single cores meet nobody: any class does.
@@ -78,9 +77,9 @@ impl Layout {
         }
         let above = core.iter().map(|&c| machine.tree().above(c)).collect();
         let same_core = costs.position(Level::Core).unwrap_or(0);
-        let mut layout = Layout { core, above, doors, same_core, shared: Vec::new() };
-        let n = layout.doors.len();
-        if n <= MOST_DOORS {
+        let mut layout = RankLayout { core, above, uplinks, same_core, shared: Vec::new() };
+        let n = layout.uplinks.len();
+        if n <= MOST_UPLINKS {
             let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
             layout.shared = pairs.map(|(a, b)| layout.innermost(a, b) as u32).collect();
         }
@@ -89,7 +88,7 @@ impl Layout {
 
     /// All pairs at one distance.
     pub(super) fn flat(ranks: usize) -> Self {
-        let door = Door {
+        let uplink = Uplink {
             parent: None,
             depth: 0,
             class: 0,
@@ -97,10 +96,10 @@ impl Layout {
             package: false,
             memory: None,
         };
-        Layout {
+        RankLayout {
             core: (0..ranks).collect(),
             above: vec![0; ranks],
-            doors: vec![door],
+            uplinks: vec![uplink],
             same_core: 0,
             shared: vec![0],
         }
@@ -110,20 +109,20 @@ impl Layout {
         self.core.len()
     }
 
-    pub(super) fn doors(&self) -> usize {
-        self.doors.len()
+    pub(super) fn uplinks(&self) -> usize {
+        self.uplinks.len()
     }
 
-    /// GB/s through a door, and of the memory behind it.
-    pub(super) fn rate(&self, door: usize) -> (f64, Option<f64>) {
-        (self.doors[door].rate, self.doors[door].memory)
+    /// GB/s through an uplink, and of the memory behind it.
+    pub(super) fn rate(&self, uplink: usize) -> (f64, Option<f64>) {
+        (self.uplinks[uplink].rate, self.uplinks[uplink].memory)
     }
 
-    /// The innermost group that two doors share.
+    /// The innermost group that two uplinks share.
     fn innermost(&self, mut x: usize, mut y: usize) -> usize {
         while x != y {
-            let up = if self.doors[x].depth >= self.doors[y].depth { &mut x } else { &mut y };
-            *up = self.doors[*up].parent.unwrap_or(0);
+            let up = if self.uplinks[x].depth >= self.uplinks[y].depth { &mut x } else { &mut y };
+            *up = self.uplinks[*up].parent.unwrap_or(0);
         }
         x
     }
@@ -132,11 +131,11 @@ impl Layout {
     /// between them.
     pub(super) fn meets(&self, a: usize, b: usize) -> (usize, usize) {
         let (x, y) = (self.above[a], self.above[b]);
-        let meet = match self.shared.get(x * self.doors.len() + y) {
-            Some(&door) => door as usize,
+        let meet = match self.shared.get(x * self.uplinks.len() + y) {
+            Some(&uplink) => uplink as usize,
             None => self.innermost(x, y),
         };
-        (meet, if self.same_core(a, b) { self.same_core } else { self.doors[meet].class })
+        (meet, if self.same_core(a, b) { self.same_core } else { self.uplinks[meet].class })
     }
 
     /// Index into the levels for a message between two ranks.
@@ -154,44 +153,44 @@ impl Layout {
         self.above[rank]
     }
 
-    /// The doors from a rank outwards, as far as `end`, which is not one of them.
+    /// The uplinks from a rank outwards, as far as `end`, which is not one of them.
     pub(super) fn way(&self, rank: usize, end: usize) -> impl Iterator<Item = usize> + '_ {
         let mut at = Some(self.above[rank]);
         std::iter::from_fn(move || {
-            let door = at.filter(|&d| d != end)?;
-            at = self.doors[door].parent;
-            Some(door)
+            let uplink = at.filter(|&d| d != end)?;
+            at = self.uplinks[uplink].parent;
+            Some(uplink)
         })
     }
 
-    /// The memory that a rank's data lie in: the innermost door with one.
+    /// The memory that a rank's data lie in: the innermost uplink with one.
     pub(super) fn memory(&self, rank: usize) -> Option<usize> {
-        self.way(rank, usize::MAX).find(|&d| self.doors[d].memory.is_some())
+        self.way(rank, usize::MAX).find(|&d| self.uplinks[d].memory.is_some())
     }
 
     /// The package of a rank.
     pub(super) fn package(&self, rank: usize) -> Option<usize> {
-        self.way(rank, usize::MAX).find(|&d| self.doors[d].package)
+        self.way(rank, usize::MAX).find(|&d| self.uplinks[d].package)
     }
 
     /// For each level index, how many pairs of ranks meet there.
     pub(super) fn pairs(&self, levels: usize) -> Vec<f64> {
-        let mut below = vec![0.0f64; self.doors.len()];
+        let mut below = vec![0.0f64; self.uplinks.len()];
         let mut pairs = vec![0.0; levels];
         let mut crews: std::collections::BTreeMap<usize, f64> = std::collections::BTreeMap::new();
-        for (&core, &door) in self.core.iter().zip(&self.above) {
-            below[door] += 1.0;
+        for (&core, &uplink) in self.core.iter().zip(&self.above) {
+            below[uplink] += 1.0;
             *crews.entry(core).or_default() += 1.0;
         }
         let two = |n: f64| n * (n - 1.0) / 2.0;
         let same: f64 = crews.values().map(|&n| two(n)).sum();
         // A parent comes before its children: sums travel upwards from the end.
-        let mut inside = vec![0.0; self.doors.len()];
-        for door in (0..self.doors.len()).rev() {
-            pairs[self.doors[door].class] += two(below[door]) - inside[door];
-            if let Some(parent) = self.doors[door].parent {
-                below[parent] += below[door];
-                inside[parent] += two(below[door]);
+        let mut inside = vec![0.0; self.uplinks.len()];
+        for uplink in (0..self.uplinks.len()).rev() {
+            pairs[self.uplinks[uplink].class] += two(below[uplink]) - inside[uplink];
+            if let Some(parent) = self.uplinks[uplink].parent {
+                below[parent] += below[uplink];
+                inside[parent] += two(below[uplink]);
             }
         }
         if same > 0.0 {

@@ -1,37 +1,37 @@
-//! What a schedule would take on a machine that we do not have: a discrete simulation over
-//! published hand-off times. **Modelled, never measured.**
+//! The time of a schedule on another machine: a discrete simulation over published hand-off times.
+//! **Modelled, never measured.**
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `error.rs` | why there is no result ([`SimulationError`]) |
-//! | `effects.rs` | what is taken into account ([`Effects`]) |
-//! | `layout.rs` | who sits where |
+//! | `error.rs` | the errors ([`SimulationError`]) |
+//! | `effects.rs` | the effects that are simulated ([`Effects`]) |
+//! | `layout.rs` | the cores of the ranks, and the uplinks between them |
 //! | `run.rs` | a schedule's steps, one after the other ([`Simulation`]) |
-//! | `letters.rs` | the messages of a step, and how they share the ways |
-//! | `clocks.rs` | one step: post, deliver |
-//! | `wide.rs` | a step of too many messages to be kept |
+//! | `messages.rs` | the messages of a step, and their shares of the uplinks |
+//! | `step_clocks.rs` | one step: post, deliver |
+//! | `streamed_step.rs` | a step with too many messages to store |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the schedule's order. A
 //! message is a line that moves `transfers` times; what does not fit the line is pulled at the
-//! core's rate, or its share of the narrowest door on the way. With no effects and one level that
+//! core's rate, or its share of the narrowest link on the way. With no effects and one level that
 //! is t_s + t_w m, and the sums are the textbook's.
 //!
 //! Not modelled: the time of combining (it is below that of moving), page faults, the operating
 //! system, frequency.
 
-mod clocks;
 mod effects;
 mod error;
 mod layout;
-mod letters;
+mod messages;
 #[cfg(test)]
 mod reference;
 mod run;
+mod step_clocks;
+mod streamed_step;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_effects;
-mod wide;
 
 pub use effects::{Effect, Effects};
 pub use error::SimulationError;

@@ -1,10 +1,10 @@
-//! The simulation: every rank a clock, every message a hand-off.
+//! The simulation: each rank has a clock, and each message is a hand-off.
 
-use super::clocks::{Clocks, Pace, footprint};
 use super::effects::{Effect, Effects};
 use super::error::SimulationError;
-use super::layout::Layout;
-use super::letters::Course;
+use super::layout::RankLayout;
+use super::messages::CallSetup;
+use super::step_clocks::{Clocks, EndCosts, footprint};
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::Assignment;
 use phalanx::schedule::{Algorithm, Schedule};
@@ -39,7 +39,7 @@ const LINE: f64 = 64.0;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    pub(super) layout: Layout,
+    pub(super) layout: RankLayout,
     levels: Vec<LevelCost>,
     /// The mean hand-off over all pairs.
     mean: f64,
@@ -92,7 +92,7 @@ impl Simulation {
         costs: &MachineCosts,
     ) -> Result<Self, SimulationError> {
         costs.check()?;
-        let layout = Layout::new(machine, assignment, costs)?;
+        let layout = RankLayout::new(machine, assignment, costs)?;
         let pairs = layout.pairs(costs.levels.len());
         let total: f64 = pairs.iter().sum();
         let weighted = pairs.iter().zip(costs.levels.iter()).map(|(n, l)| n * l.hand_off[1]);
@@ -132,7 +132,7 @@ impl Simulation {
             source: "t_s + t_w m".into(),
         };
         Simulation {
-            layout: Layout::flat(ranks),
+            layout: RankLayout::flat(ranks),
             levels: vec![level],
             mean: t_s,
             near: t_s,
@@ -237,9 +237,9 @@ impl Simulation {
     }
 
     /// What all steps of a call have in common.
-    pub(super) fn course<'a>(&self, schedule: &'a Schedule, bytes: f64) -> Course<'a> {
+    pub(super) fn setup<'a>(&self, schedule: &'a Schedule, bytes: f64) -> CallSetup<'a> {
         let cached = self.memory.1.is_none_or(|mib| footprint(schedule, bytes) <= mib * 1048576.0);
-        Course {
+        CallSetup {
             schedule,
             block: bytes / schedule.contract().split.max(1) as f64,
             boards: schedule.id().parse::<Algorithm>().is_ok_and(Algorithm::is_direct),
@@ -260,19 +260,19 @@ impl Simulation {
             return Err(SimulationError::Ranks { schedule: contract.ranks, layout: p });
         }
         self.check(bytes)?;
-        let course = self.course(schedule, bytes);
-        let (mut clocks, mut pace) = (Clocks::new(self), Pace::new(self));
+        let setup = self.setup(schedule, bytes);
+        let (mut clocks, mut ends) = (Clocks::new(self), EndCosts::new(self));
         let mut first = 0.0;
         for call in 0..calls {
             for step in 0..schedule.steps() {
-                clocks.step(self, &course, &mut pace, step)?;
+                clocks.step(self, &setup, &mut ends, step)?;
             }
             if call == 0 {
                 first = clocks.last();
             }
         }
         let ns = clocks.last();
-        let super::clocks::Hands { now, messages, .. } = clocks.hands;
+        let super::step_clocks::RankClocks { now, messages, .. } = clocks.ranks;
         Ok((first, Outcome { ns, ranks: now, messages }))
     }
 

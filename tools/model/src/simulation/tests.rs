@@ -284,7 +284,7 @@ fn too_many_messages_are_refused() {
         flat.run(&algorithm.schedule(&request).unwrap(), 8.0).unwrap_err()
     };
     let messages = 1100 * 1099;
-    let refused = SimulationError::Messages { messages, most: clocks::MOST };
+    let refused = SimulationError::Messages { messages, most: step_clocks::MOST };
     assert_eq!(of(Algorithm::AG_RING), refused);
     assert_eq!(of(Algorithm::TX_FUSED), refused);
     assert_eq!(refused.to_string(), "about 1 million messages: at most 1 million are simulated");
@@ -325,9 +325,9 @@ fn a_wide_step_in_another_order_is_kept_all_the_same() {
 
 /// What the plain simulation says.
 fn slowly(s: &Simulation, schedule: &phalanx::schedule::Schedule, bytes: f64) -> Outcome {
-    let course = s.course(schedule, bytes);
-    let mut clocks = reference::Clocks::new(s.ranks(), s.levels());
-    (0..schedule.steps()).for_each(|step| clocks.step(s, &course, step));
+    let setup = s.setup(schedule, bytes);
+    let mut clocks = reference::ReferenceClocks::new(s.ranks(), s.levels());
+    (0..schedule.steps()).for_each(|step| clocks.step(s, &setup, step));
     Outcome { ns: clocks.last(), ranks: clocks.now, messages: clocks.messages }
 }
 

@@ -126,7 +126,8 @@ fn occupancy_takes_two_messages_one_after_the_other() {
 fn turnaround_sees_the_own_message_through_first() {
     let both = rounds("BOTH", &[&[(0, 4), (1, 0)]]);
     let found = times(Effect::Turnaround, &[Levels, Overlap, Occupancy], &both, 0.0, 0);
-    // Busy to 1 + 100 and the message there long before; or begun when the own one arrives, at 1 + 400.
+    // Busy to 1 + 100 and the message there long before; or begun when the own one arrives, at 1 +
+    // 400.
     assert_eq!(found, [101.0 + 2.0, 401.0 + 20.0 + 2.0]);
 }
 
@@ -140,7 +141,7 @@ fn acknowledgement_is_paid_by_both_ends() {
 
 /// The max-rate model: two flows share the link of 5 GB/s.
 #[test]
-fn saturation_shares_the_narrowest_door() {
+fn saturation_shares_the_narrowest_link() {
     let two = rounds("TWO", &[&[(0, 4), (2, 6)]]);
     let found = times(Effect::Saturation, &[Levels], &two, 1000.0, 4);
     assert_eq!(found, [400.0 + 1000.0 / 10.0, 400.0 + 1000.0 / 2.5]);

@@ -1,16 +1,16 @@
-//! What a core takes to copy memory of its own: collectives do that beside their messages.
+//! The time that a core takes to copy its own memory, which collectives do besides their messages.
 
-use super::fit::Point;
-use super::pieces::of_copies;
+use super::fit::FitPoint;
+use super::length_ranges::of_copies;
 use phalanx::tuning::Piece;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
-use phalanx_tool::matrix::run::rounded;
+use phalanx_tool::matrix::saved_run::rounded;
 use phalanx_tool::measure::clock::Clock;
-use phalanx_tool::measure::place::Limits;
+use phalanx_tool::measure::proximity::ProximityLimits;
 use phalanx_tool::measure::stats::median;
 use phalanx_tool::pair::bandwidth::{Case, Work, measure};
-use phalanx_tool::pair::rounds::Effort;
+use phalanx_tool::pair::probe_rounds::Effort;
 use phalanx_tool::pair::team::team;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_millis(150);
 /// What was measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Copies {
-    points: Vec<Point>,
+    points: Vec<FitPoint>,
 }
 
 impl Copies {
@@ -34,13 +34,17 @@ impl Copies {
 
     /// For json.
     pub(crate) fn object(&self) -> Value {
-        let point = |p: &Point| json!({ "bytes": p.bytes, "ns_median": rounded(p.ns) });
+        let point = |p: &FitPoint| json!({ "bytes": p.bytes, "ns_median": rounded(p.ns) });
         json!({ "points": self.points.iter().map(point).collect::<Vec<_>>() })
     }
 }
 
 /// Measures on one unit.
-pub(crate) fn measure_copies(pu: usize, limits: &Limits, clock: &Clock) -> Result<Copies, Failure> {
+pub(crate) fn measure_copies(
+    pu: usize,
+    limits: &ProximityLimits,
+    clock: &Clock,
+) -> Result<Copies, Failure> {
     let team = team(&[pu])?;
     let effort = Effort { samples: 60, round: 6, limit: LIMIT };
     let mut points = Vec::new();
@@ -52,7 +56,7 @@ pub(crate) fn measure_copies(pu: usize, limits: &Limits, clock: &Clock) -> Resul
         for placed in measure(&team, &case, &effort, limits, clock)? {
             let mut samples = placed.samples;
             samples.sort_by(f64::total_cmp);
-            points.push(Point { bytes, ns: median(&samples) });
+            points.push(FitPoint { bytes, ns: median(&samples) });
         }
     }
     Ok(Copies { points })

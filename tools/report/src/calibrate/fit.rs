@@ -14,7 +14,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// One measured point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct FitPoint {
     pub(crate) bytes: usize,
     pub(crate) ns: f64,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Point {
 /// What is left of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Residual {
-    pub(crate) point: Point,
+    pub(crate) point: FitPoint,
     /// What the line says.
     pub(crate) fitted: f64,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Fit {
 impl Fit {
     /// Through at least three points of at least two lengths; none through
     /// fewer, or through what is no time.
-    pub(crate) fn of(points: &[Point]) -> Option<Fit> {
+    pub(crate) fn of(points: &[FitPoint]) -> Option<Fit> {
         let n = points.len();
         if n < 3 || points.iter().any(|p| !(p.ns > 0.0 && p.ns.is_finite())) {
             return None;
@@ -121,9 +121,9 @@ mod tests {
         }
     }
 
-    fn line(t_s: f64, t_w: f64, mut error: impl FnMut() -> f64) -> Vec<Point> {
+    fn line(t_s: f64, t_w: f64, mut error: impl FnMut() -> f64) -> Vec<FitPoint> {
         let point =
-            |&bytes: &usize| Point { bytes, ns: (t_s + t_w * bytes as f64) * (1.0 + error()) };
+            |&bytes: &usize| FitPoint { bytes, ns: (t_s + t_w * bytes as f64) * (1.0 + error()) };
         SIZES.iter().map(point).collect()
     }
 
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn a_wrong_model_shows_in_the_residuals() {
         // Two protocols: a jump of 10 at 4 KiB.
-        let points: Vec<Point> = SIZES
+        let points: Vec<FitPoint> = SIZES
             .iter()
-            .map(|&bytes| Point {
+            .map(|&bytes| FitPoint {
                 bytes,
                 ns: if bytes < 4096 { 100.0 } else { 1000.0 + 0.1 * bytes as f64 },
             })
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_no_line_is_refused() {
-        let point = |bytes, ns| Point { bytes, ns };
+        let point = |bytes, ns| FitPoint { bytes, ns };
         assert_eq!(Fit::of(&[]), None);
         assert_eq!(Fit::of(&[point(1, 1.0), point(2, 2.0)]), None);
         assert_eq!(Fit::of(&[point(8, 1.0), point(8, 2.0), point(8, 3.0)]), None);

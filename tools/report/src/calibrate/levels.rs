@@ -1,17 +1,17 @@
-//! Messages by length between pairs of every level, and the lines through them.
+//! Messages of several lengths between pairs of every level, and the lines fitted to them.
 
-use super::fit::{Fit, Point};
-use super::pieces::of_messages;
+use super::fit::{Fit, FitPoint};
+use super::length_ranges::of_messages;
 use phalanx::machine::Machine;
 use phalanx::tuning::{LevelRates, Payloads};
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
-use phalanx_tool::matrix::axis::shared;
-use phalanx_tool::matrix::run::{Spread, rounded};
+use phalanx_tool::matrix::saved_run::{Spread, rounded};
+use phalanx_tool::matrix::unit_axis::shared;
 use phalanx_tool::measure::clock::Clock;
-use phalanx_tool::measure::place::{Limits, Place};
+use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
 use phalanx_tool::pair::message::measure;
-use phalanx_tool::pair::rounds::Effort;
+use phalanx_tool::pair::probe_rounds::Effort;
 use phalanx_tool::pair::team::team;
 use phalanx_tool::progress::Progress;
 use serde_json::{Value, json};
@@ -44,18 +44,18 @@ const COPIED: usize = Payloads::OWN.copied;
 
 /// Two units of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct LevelPair {
     pub(crate) level: &'static str,
     pub(crate) pus: [usize; 2],
 }
 
 /// The first and the last pair of each level that the machine has, innermost
 /// levels first.
-pub(crate) fn pairs(machine: &Machine, pus: &[usize]) -> Vec<Pair> {
-    let mut found: Vec<(Pair, Option<Pair>)> = Vec::new();
+pub(crate) fn pairs(machine: &Machine, pus: &[usize]) -> Vec<LevelPair> {
+    let mut found: Vec<(LevelPair, Option<LevelPair>)> = Vec::new();
     for (i, &a) in pus.iter().enumerate() {
         for &b in &pus[i + 1..] {
-            let pair = Pair { level: shared(machine, a, b), pus: [a, b] };
+            let pair = LevelPair { level: shared(machine, a, b), pus: [a, b] };
             match found.iter_mut().find(|(first, _)| first.level == pair.level) {
                 Some((_, last)) => *last = Some(pair),
                 None => found.push((pair, None)),
@@ -67,7 +67,7 @@ pub(crate) fn pairs(machine: &Machine, pus: &[usize]) -> Vec<Pair> {
 
 /// What was measured at one length.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed {
+pub(crate) struct LengthTime {
     pub(crate) bytes: usize,
     pub(crate) ns: Spread,
     pub(crate) samples: usize,
@@ -75,19 +75,23 @@ pub(crate) struct Timed {
 
 /// A level at a place: what was measured, and the line through it.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct RateLine {
     pub(crate) level: &'static str,
-    pub(crate) place: Place,
-    pub(crate) times: Vec<Timed>,
+    pub(crate) place: Proximity,
+    pub(crate) times: Vec<LengthTime>,
     pub(crate) fit: Fit,
 }
 
-impl Line {
+impl RateLine {
     /// Through these times; none if they are too few.
-    pub(crate) fn new(level: &'static str, place: Place, times: Vec<Timed>) -> Option<Self> {
-        let points: Vec<Point> =
-            times.iter().map(|t| Point { bytes: t.bytes, ns: t.ns.median }).collect();
-        Some(Line { level, place, fit: Fit::of(&points)?, times })
+    pub(crate) fn new(
+        level: &'static str,
+        place: Proximity,
+        times: Vec<LengthTime>,
+    ) -> Option<Self> {
+        let points: Vec<FitPoint> =
+            times.iter().map(|t| FitPoint { bytes: t.bytes, ns: t.ns.median }).collect();
+        Some(RateLine { level, place, fit: Fit::of(&points)?, times })
     }
 
     /// For the profile. A line through noise may begin below 0.
@@ -117,7 +121,7 @@ impl Line {
 
     /// For json.
     pub(crate) fn object(&self) -> Value {
-        let point = |(t, r): (&Timed, &super::fit::Residual)| {
+        let point = |(t, r): (&LengthTime, &super::fit::Residual)| {
             json!({
                 "bytes": t.bytes,
                 "ns_median": rounded(t.ns.median),
@@ -158,13 +162,13 @@ impl Limit {
 /// All levels, and one line through all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<RateLine>,
     /// How well one t_s and one t_w would do for all levels and places.
     pub(crate) flat: Option<Fit>,
 }
 
 impl Levels {
-    fn new(lines: Vec<Line>) -> Self {
+    fn new(lines: Vec<RateLine>) -> Self {
         let points = lines.iter().flat_map(|line| &line.fit.residuals).map(|r| r.point);
         let flat = Fit::of(&points.collect::<Vec<_>>());
         Levels { lines, flat }
@@ -181,7 +185,7 @@ impl Levels {
             })
         });
         json!({
-            "lines": self.lines.iter().map(Line::object).collect::<Vec<_>>(),
+            "lines": self.lines.iter().map(RateLine::object).collect::<Vec<_>>(),
             "flat": flat,
         })
     }
@@ -205,7 +209,7 @@ const SAMPLES: usize = 240;
 pub(crate) fn measure_levels(
     machine: &Machine,
     pus: &[usize],
-    limits: &Limits,
+    limits: &ProximityLimits,
     clock: &Clock,
 ) -> Result<Levels, Failure> {
     let pairs = pairs(machine, pus);
@@ -213,7 +217,7 @@ pub(crate) fn measure_levels(
     let effort = Effort { samples: SAMPLES, round: 6, limit: LIMIT };
     // By level and place: samples by length.
     type Lengths = Vec<(usize, Vec<f64>)>;
-    let mut heap: Vec<((&'static str, Place), Lengths)> = Vec::new();
+    let mut heap: Vec<((&'static str, Proximity), Lengths)> = Vec::new();
     for pair in &pairs {
         let team = team(&pair.pus)?;
         for bytes in LENGTHS {
@@ -235,13 +239,13 @@ pub(crate) fn measure_levels(
             }
         }
     }
-    let line = |((level, place), lengths): ((&'static str, Place), Lengths)| {
+    let line = |((level, place), lengths): ((&'static str, Proximity), Lengths)| {
         // A handful of samples from a place that was hardly seen says nothing.
         let enough = lengths.into_iter().filter(|(_, samples)| samples.len() >= 6);
         let times = enough.filter_map(|(bytes, samples)| {
-            Some(Timed { bytes, ns: Spread::of(&samples)?, samples: samples.len() })
+            Some(LengthTime { bytes, ns: Spread::of(&samples)?, samples: samples.len() })
         });
-        Line::new(level, place, times.collect())
+        RateLine::new(level, place, times.collect())
     };
     Ok(Levels::new(heap.into_iter().filter_map(line).collect()))
 }
@@ -251,13 +255,13 @@ pub(crate) mod tests {
     use super::*;
 
     /// A line with these rates, at all lengths.
-    pub(crate) fn line(level: &'static str, place: Place, t_s: f64, t_w: f64) -> Line {
+    pub(crate) fn line(level: &'static str, place: Proximity, t_s: f64, t_w: f64) -> RateLine {
         let time = |bytes: usize| {
             let median = t_s + t_w * bytes as f64;
             let ns = Spread { min: median, median, p10: median, p90: median };
-            Timed { bytes, ns, samples: 10 }
+            LengthTime { bytes, ns, samples: 10 }
         };
-        Line::new(level, place, LENGTHS.into_iter().map(time).collect()).unwrap()
+        RateLine::new(level, place, LENGTHS.into_iter().map(time).collect()).unwrap()
     }
 
     #[test]
@@ -287,10 +291,10 @@ pub(crate) mod tests {
 
     #[test]
     fn the_flat_model_is_judged() {
-        let near = line("l3", Place::Any, 100.0, 0.1);
+        let near = line("l3", Proximity::Any, 100.0, 0.1);
         let one = Levels::new(vec![near.clone()]);
         assert!(one.flat.as_ref().unwrap().worst_factor() < 1.01);
-        let two = Levels::new(vec![near, line("machine", Place::Any, 1000.0, 0.8)]);
+        let two = Levels::new(vec![near, line("machine", Proximity::Any, 1000.0, 0.8)]);
         assert!(two.flat.as_ref().unwrap().worst_factor() > 1.5);
         let rates = two.lines[1].rates();
         assert_eq!(

@@ -1,18 +1,18 @@
-//! From which footprint on streaming stores are faster: the same all-gather by
-//! two teams, one that always streams and one that never does, by turns.
+//! The footprint from which streaming stores are faster: one all-gather by two teams in turns, of
+//! which one always streams and the other never does.
 
-use super::contest::{Call, Outcome, contest};
-use super::switches::switch;
+use super::compare::{ComparedCall, Comparison, contest};
+use super::thresholds::switch;
 use phalanx::schedule::Operation;
 use phalanx::tuning::Tuning;
 use phalanx::{Algorithm, Team};
-use phalanx_tool::bench::machine::available_memory;
+use phalanx_tool::bench::run_conditions::available_memory;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
-use phalanx_tool::matrix::run::rounded;
+use phalanx_tool::matrix::saved_run::rounded;
 use phalanx_tool::measure::clock::Clock;
-use phalanx_tool::measure::place::Limits;
-use phalanx_tool::pair::rounds::Effort;
+use phalanx_tool::measure::proximity::ProximityLimits;
+use phalanx_tool::pair::probe_rounds::Effort;
 use phalanx_tool::progress::Progress;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -31,14 +31,14 @@ pub(crate) struct Stream {
     pub(crate) before: usize,
     pub(crate) from: usize,
     /// By footprint: through the caches, and round them.
-    points: Vec<(usize, Outcome)>,
+    points: Vec<(usize, Comparison)>,
 }
 
 impl Stream {
     /// For json.
     pub(crate) fn object(&self) -> Value {
         let size = |size: usize| (size != usize::MAX).then_some(size);
-        let point = |(bytes, outcome): &(usize, Outcome)| {
+        let point = |(bytes, outcome): &(usize, Comparison)| {
             json!({
                 "footprint_bytes": bytes,
                 "place": outcome.place.name(),
@@ -63,7 +63,7 @@ pub(crate) fn measure_stream(
     ranks: usize,
     before: usize,
     build: impl Fn(Tuning) -> Result<Team, Failure>,
-    limits: &Limits,
+    limits: &ProximityLimits,
     clock: &Clock,
 ) -> Result<Stream, Failure> {
     let mut tuning = Tuning::default();
@@ -82,7 +82,7 @@ pub(crate) fn measure_stream(
     for footprint in fits {
         progress.step(&format!("all-gather of {} MiB in all", footprint >> 20));
         // Each rank holds its block, and all of them.
-        let call = Call {
+        let call = ComparedCall {
             operation: Operation::AllGather,
             bytes: (footprint / (ranks * (ranks + 1))).next_multiple_of(8),
         };

@@ -1,21 +1,21 @@
-//! `phalanx calibrate`: t_s and t_w by level, the sizes at which the automatic
-//! choice should change its ways, and how well the model predicts.
+//! `phalanx calibrate`: t_s and t_w by level, the sizes at which the automatic choice should change
+//! its algorithm, and the error of the model's predictions.
 
 use crate::calibrate::copies::{Copies, measure_copies};
 use crate::calibrate::levels::{Levels, measure_levels};
+use crate::calibrate::predictions::{Predictions, validate};
 use crate::calibrate::stream::{Stream, measure_stream};
-use crate::calibrate::switches::{Switch, changes, measure_switches};
-use crate::calibrate::validate::{Validation, validate};
+use crate::calibrate::thresholds::{Switch, changes, measure_switches};
 use phalanx::machine::Machine;
 use phalanx::tuning::{Profile, Tuning};
 use phalanx::{MAX_RANKS, Team};
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
-use phalanx_tool::matrix::run::rounded;
+use phalanx_tool::matrix::saved_run::rounded;
 use phalanx_tool::matrix::summary::table;
 use phalanx_tool::measure::clock::Clock;
 use phalanx_tool::measure::conditions::{accuracy, alone, now};
-use phalanx_tool::measure::place::Limits;
+use phalanx_tool::measure::proximity::ProximityLimits;
 use phalanx_tool::measure::steal::Steal;
 use phalanx_tool::output::Format;
 use phalanx_tool::pair::team::{team, units};
@@ -26,30 +26,35 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const ABOUT: &str = "\
-WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the machine has (core, l2, l3, numa,
-  package, machine), by send and recv; t_s and t_w by least squares of relative errors, with bounds of
-  95 %, the residuals, and how far one line for all levels (the flat model) is off; the same by pieces, since a message
-  travels in the mailbox's slot (up to 96 bytes), is copied by its sender (up to 1024), goes by its address, or outgrows
-  the caches; and what a core takes to copy its own memory. These limits are the library's; what 8 bytes more cost is shown. (2) For every operation, on as
-  many ranks as cores, half of them (from 4 on), and twice as many: the two ways that the automatic choice changes
-  between, by two teams in turns at sizes of 48 bytes to 256 KiB; the size from which the second one is faster. A size
-  of the library's stays unless another is better by 2 % on average. (3) From which footprint on
-  streaming stores are faster. About a minute on a small machine; more levels take longer.
+WHAT: (1) messages of 8 bytes to 4 MiB between pairs of every level that the machine has (core, l2,
+  l3, numa, package, machine), by send and recv; t_s and t_w by least squares of relative errors,
+  with bounds of 95 %, the residuals, and how far one line for all levels (the flat model) is off;
+  the same by pieces, since a message travels in the mailbox's slot (up to 96 bytes), is copied by
+  its sender (up to 1024), goes by its address, or outgrows the caches; and what a core takes to
+  copy its own memory. These limits are the library's; what 8 bytes more cost is shown. (2) For
+  every operation, on as many ranks as cores, half of them (from 4 on), and twice as many: the two
+  ways that the automatic choice changes between, by two teams in turns at sizes of 48 bytes to 256
+  KiB; the size from which the second one is faster. A size of the library's stays unless another is
+  better by 2 % on average. (3) From which footprint on streaming stores are faster. About a minute
+  on a small machine; more levels take longer.
 
-PROFILE: -o writes it to a file; --save writes it to where the library looks ($XDG_CACHE_HOME or ~/.cache,
-  phalanx/profile.json). A program uses the file that PHALANX_PROFILE names, else that one, if it is of the
-  same machine (processor, topology); Team::profile says which, or why not. json: phalanx_profile (version), created,
-  machine {cpu, topology}, levels[{level, place, t_s_ns, t_s_ci, t_w_ns_per_byte, t_w_ci, samples,
-  pieces[{from_bytes, t_s_ns, t_w_ns_per_byte}]}], copies[piece], payloads {line_bytes, slot_bytes, copied_bytes}, tunings[{ranks,
-  sizes by name; null: never}], evidence {clock_overhead_ns, clock_resolution_ns, stolen_ms, levels, copies, switches, stream, validation}: the points behind it, which the library ignores.
+PROFILE: -o writes it to a file; --save writes it to where the library looks ($XDG_CACHE_HOME or
+  ~/.cache, phalanx/profile.json). A program uses the file that PHALANX_PROFILE names, else that
+  one, if it is of the same machine (processor, topology); Team::profile says which, or why not.
+  json: phalanx_profile (version), created, machine {cpu, topology}, levels[{level, place, t_s_ns,
+  t_s_ci, t_w_ns_per_byte, t_w_ci, samples, pieces[{from_bytes, t_s_ns, t_w_ns_per_byte}]}],
+  copies[piece], payloads {line_bytes, slot_bytes, copied_bytes}, tunings[{ranks, sizes by name;
+  null: never}], evidence {clock_overhead_ns, clock_resolution_ns, stolen_ms, levels, copies,
+  switches, stream, validation}: the points behind it, which the library ignores.
 
-VALIDATE: --validate measures every operation beside the model's prediction (the textbook's, on the machine's tree,
-  with the rates of each level) and says where it is off by more than a factor of 2; json: curves[{op, ranks,
-  bytes_are, points[{bytes, algorithm, place, samples, predicted_ns, measured_ns, ratio, wrong}]}]; under evidence in a profile. With
-  --profile FILE that profile is validated, and nothing is calibrated.
+VALIDATE: --validate measures every operation beside the model's prediction (the textbook's, on the
+  machine's tree, with the rates of each level) and says where it is off by more than a factor of 2;
+  json: curves[{op, ranks, bytes_are, points[{bytes, algorithm, place, samples, predicted_ns,
+  measured_ns, ratio, wrong}]}]; under evidence in a profile. With --profile FILE that profile is
+  validated, and nothing is calibrated.
 
-PLACES: a virtual machine's cores move; samples count between two probes that agree, each place (smt, ccx, far) has
-  rates of its own.
+PLACES: a virtual machine's cores move; samples count between two probes that agree, each place
+  (smt, ccx, far) has rates of its own.
 
 Example:
   phalanx calibrate -o profile.json && PHALANX_PROFILE=profile.json phalanx bench all-reduce";
@@ -59,7 +64,8 @@ Example:
 /// Measures what the automatic choice of algorithms and the cost model need to
 /// know of this machine, and writes it to a profile that the library reads.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx calibrate --save\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx calibrate --save\n\nMore with --help.")]
 pub struct Calibrate {
     /// Write the profile to this file
     #[arg(short, long, value_name = "PROFILE")]
@@ -77,8 +83,8 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE", requires = "validate")]
     profile: Option<PathBuf>,
     /// Exchanges, in ns, up to which two cores count as smt and as ccx
-    #[arg(long, value_name = "SMT,CCX", default_value_t = Limits::default())]
-    places: Limits,
+    #[arg(long, value_name = "SMT,CCX", default_value_t = ProximityLimits::default())]
+    places: ProximityLimits,
     /// Of the standard output: text (for eyes), tsv (levels, or validation) or json (the profile,
     /// or the validation of --profile)
     #[arg(long, default_value = "text")]
@@ -86,7 +92,7 @@ pub struct Calibrate {
 }
 
 /// All that was measured.
-struct Found {
+struct CalibrationFound {
     profile: Profile,
     clock: Clock,
     stolen_ms: Option<f64>,
@@ -94,7 +100,7 @@ struct Found {
     copies: Option<Copies>,
     switches: Vec<(usize, Vec<Switch>)>,
     stream: Option<Stream>,
-    validation: Option<Validation>,
+    validation: Option<Predictions>,
 }
 
 impl Calibrate {
@@ -183,7 +189,7 @@ impl Calibrate {
         all: &[usize],
         pus: &[usize],
         clock: &Clock,
-    ) -> Result<Found, Failure> {
+    ) -> Result<CalibrationFound, Failure> {
         let limits = &self.places;
         let steal = Steal::now();
         let levels = measure_levels(machine, all, limits, clock)?;
@@ -223,7 +229,16 @@ impl Calibrate {
             false => None,
         };
         let (clock, stolen_ms) = (*clock, steal.ms_since());
-        Ok(Found { profile, clock, stolen_ms, levels, copies, switches, stream, validation })
+        Ok(CalibrationFound {
+            profile,
+            clock,
+            stolen_ms,
+            levels,
+            copies,
+            switches,
+            stream,
+            validation,
+        })
     }
 
     fn validation(
@@ -232,7 +247,7 @@ impl Calibrate {
         profile: &Profile,
         pus: &[usize],
         clock: &Clock,
-    ) -> Result<Validation, Failure> {
+    ) -> Result<Predictions, Failure> {
         let teams = numbers(pus.len()).into_iter().map(|ranks| {
             let builder = builder(pus, ranks);
             Ok(builder.profile(profile.clone()).build()?)
@@ -269,13 +284,14 @@ fn tuned(pus: &[usize], ranks: usize, tuning: Tuning) -> Result<Team, Failure> {
     Ok(builder(pus, ranks).profile(Profile::default()).tuning(tuning).build()?)
 }
 
-impl Found {
+impl CalibrationFound {
     /// The profile with what it rests on.
     fn file(&self) -> Result<String, Failure> {
         let mut object: Value =
             serde_json::from_str(&self.profile.to_json()).map_err(Failure::run)?;
         let switches = self.switches.iter().map(|(ranks, own)| {
-            json!({ "ranks": ranks, "operations": own.iter().map(Switch::object).collect::<Vec<_>>() })
+            let operations: Vec<_> = own.iter().map(Switch::object).collect();
+            json!({ "ranks": ranks, "operations": operations })
         });
         object["evidence"] = json!({
             "written_by": format!("phalanx {}", env!("CARGO_PKG_VERSION")),
@@ -286,7 +302,7 @@ impl Found {
             "copies": self.copies.as_ref().map(Copies::object),
             "switches": switches.collect::<Vec<_>>(),
             "stream": self.stream.as_ref().map(Stream::object),
-            "validation": self.validation.as_ref().map(Validation::object),
+            "validation": self.validation.as_ref().map(Predictions::object),
         });
         Ok(format!("{object:#}\n"))
     }
@@ -345,7 +361,8 @@ impl Found {
         }
         if let Some(flat) = &self.levels.flat {
             line(&format!(
-                "the flat model (one line for all of these): t_s {:.0} ns, t_w {:.4} ns/byte, relative error {:.2}, at worst a factor of {:.1}",
+                "the flat model (one line for all of these): t_s {:.0} ns, t_w {:.4} ns/byte, \
+                 relative error {:.2}, at worst a factor of {:.1}",
                 flat.t_s,
                 flat.t_w,
                 flat.rms(),
@@ -426,7 +443,7 @@ fn pieces(pieces: &[phalanx::tuning::Piece]) -> String {
 /// The residuals of a line, in per cent of the measured.
 fn residuals(line: &crate::calibrate::levels::Line) -> String {
     let all = line.fit.residuals.iter().map(|r| {
-        format!("{} {:+.0} %", phalanx_tool::size::text(r.point.bytes), 100.0 * r.relative())
+        format!("{} {:+.0} %", phalanx_tool::byte_size::text(r.point.bytes), 100.0 * r.relative())
     });
     let all = all.collect::<Vec<_>>().join(", ");
     format!("residuals {} ({}): {all}", line.level, line.place)

@@ -1,41 +1,42 @@
-//! `phalanx model`: the machine cost model. Published curves beside ours, and what the algorithms
-//! of an operation would take on a machine.
+//! `phalanx model`: the machine cost model. It prints published curves beside ours, and the
+//! modelled times of an operation's algorithms on a machine.
 
 use crate::model::validate::{self, Setup, Validation};
-use crate::model::{page, placed, scale, worth};
+use crate::model::{large_machines, placed, scale, validation_page};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
 use phalanx::tuning::MachineCosts;
 use phalanx_model::{Effect, Effects, Simulation, SimulationError};
+use phalanx_tool::byte_size;
 use phalanx_tool::failure::Failure;
-use phalanx_tool::names;
 use phalanx_tool::output::{Format, OutputArgs};
-use phalanx_tool::paper::{ids, table};
-use phalanx_tool::size;
+use phalanx_tool::paper::{cells, ids};
 use phalanx_tool::source::{SourceArgs, summary};
+use phalanx_tool::suggest;
 use serde_json::{Value, json};
 
 const ABOUT: &str = "\
-MODELLED, never measured: every rank has a clock; a message is a cache line that is handed over, at the
-  published time of the level where the two cores meet; more than 40 bytes are pulled at the core's rate or its share
-  of the narrowest door (L3, node, package). Costs come from the table of published machines
-  (--list); a machine that is not in it takes those of the one whose shape is nearest, and the output says
-  which. --without EFFECT switches an effect off; without all of them it is t_s + t_w m.
+MODELLED, never measured: every rank has a clock; a message is a cache line that is handed over, at
+  the published time of the level where the two cores meet; more than 40 bytes are pulled at the
+  core's rate or its share of the narrowest door (L3, node, package). Costs come from the table of
+  published machines (--list); a machine that is not in it takes those of the one whose shape is
+  nearest, and the output says which. --without EFFECT switches an effect off; without all of them
+  it is t_s + t_w m.
 
-VALIDATE: published curves beside ours; as text with what was fitted to them, what was chosen in their sight, and what
-  each effect and constant buys. Exit code 1 if a point is not as close as promised, unless it stands in the list of known
-  misses; or stands there and is no miss.
+VALIDATE: published curves beside ours; as text with what was fitted to them, what was chosen in
+  their sight, and what each effect and constant buys. Exit code 1 if a point is not as close as
+  promised, unless it stands in the list of known misses; or stands there and is no miss.
 
-WORTH: tables of all cores of six machines: flat against levels, placed against not, our schedules against
-  Open MPI's and MPICH's; with -o FILE.md a plot FILE.svg beside it.
+WORTH: tables of all cores of six machines: flat against levels, placed against not, our schedules
+  against Open MPI's and MPICH's; with -o FILE.md a plot FILE.svg beside it.
 
 SCALE: seconds that simulating each algorithm on -p ranks takes, on a made-up
   machine of up to 4096 cores.
 
-COLUMNS: id ranks bytes ns ns_p10 ns_p90 (percentiles: hand-offs spread as the pairs of their level do).
-  validate: curve what ranks published_us model_us error within.
-  scale: id op ranks steps messages s_8 s_64k s_schedule.
+COLUMNS: id ranks bytes ns ns_p10 ns_p90 (percentiles: hand-offs spread as the pairs of their level
+  do). validate: curve what ranks published_us model_us error within. scale: id op ranks steps
+  messages s_8 s_64k s_schedule.
 
 Example:
   phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4 -m 8";
@@ -46,7 +47,11 @@ const POINTS: [&str; 7] = ["curve", "what", "ranks", "published_us", "model_us",
 
 /// What collectives would take on a machine, and how well the model does on published ones
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(
+    after_help = "Example:\n  phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4\n\nMore \
+                  with --help."
+)]
 pub struct Model {
     /// An operation or an algorithm's id; validate; worth; scale
     #[arg(value_name = "OP|ID|validate|worth|scale", required_unless_present = "list")]
@@ -58,7 +63,7 @@ pub struct Model {
     #[arg(short, long, value_name = "RANKS", default_value = "64")]
     pub(crate) p: usize,
     /// Bytes of the vector, or of one block where there are p
-    #[arg(short, long, value_name = "BYTES", default_value = "8", value_parser = size::parse)]
+    #[arg(short, long, value_name = "BYTES", default_value = "8", value_parser = byte_size::parse)]
     m: usize,
     /// A machine of the table, by its id
     #[arg(long, value_name = "ID")]
@@ -88,8 +93,8 @@ fn work(schedule: &Schedule, algorithm: Algorithm) -> usize {
 fn parse_effect(text: &str) -> Result<Effect, String> {
     let all: Vec<String> = Effect::ALL.iter().map(Effect::to_string).collect();
     let known: Vec<&str> = all.iter().map(String::as_str).collect();
-    let found = Effect::ALL.into_iter().find(|e| e.to_string() == names::plain(text));
-    found.ok_or_else(|| names::unknown("effect", text, &known))
+    let found = Effect::ALL.into_iter().find(|e| e.to_string() == suggest::plain(text));
+    found.ok_or_else(|| suggest::unknown("effect", text, &known))
 }
 
 impl Model {
@@ -163,7 +168,8 @@ impl Model {
         }
         if left_out > 0 {
             eprintln!(
-                "phalanx: {left_out} algorithms of very many messages left out; name one to simulate it"
+                "phalanx: {left_out} algorithms of very many messages left out; name one to \
+                 simulate it"
             );
         }
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -177,7 +183,8 @@ impl Model {
             .collect();
         let head =
             format!("# modelled, not measured: {operation} on {note}, ranks {}\n", self.placement);
-        let more = json!({ "modelled": true, "machine": costs.id, "placement": self.placement.to_string() });
+        let placement = self.placement.to_string();
+        let more = json!({ "modelled": true, "machine": costs.id, "placement": placement });
         self.write(&COLUMNS, rows, &head, more)
     }
 
@@ -203,7 +210,7 @@ impl Model {
     }
 
     fn worth(&self) -> Result<(), Failure> {
-        let (page, plot) = worth::page()?;
+        let (page, plot) = large_machines::page()?;
         if let Some(path) = self.output.path() {
             let svg = path.with_extension("svg");
             let wrong = |e| Failure::Usage(format!("{} cannot be written: {e}", svg.display()));
@@ -217,7 +224,7 @@ impl Model {
         if matches!(self.output.format, Format::Text) {
             return self.output.open()?.write(&scale::page(self.p, &rows));
         }
-        let row = |r: &scale::Row| {
+        let row = |r: &scale::ScaleRow| {
             let [small, large] = r.seconds;
             let (id, op) = (r.algorithm.id(), r.operation.to_string());
             vec![
@@ -253,7 +260,7 @@ impl Model {
             })
             .collect();
         match self.output.format {
-            Format::Text => self.output.open()?.write(&page::of(&validation)?)?,
+            Format::Text => self.output.open()?.write(&validation_page::of(&validation)?)?,
             _ => self.write(&POINTS, rows, "", json!({ "claims": claims(&validation) }))?,
         }
         let wrong = validation.points.iter().filter(|p| !p.is_as_stated()).count()
@@ -272,13 +279,13 @@ impl Model {
         mut more: Value,
     ) -> Result<(), Failure> {
         let text = match self.output.format {
-            Format::Text => head.to_string() + &table::text(columns, &rows),
+            Format::Text => head.to_string() + &cells::text(columns, &rows),
             Format::Tsv => {
                 let head = columns.join("\t") + "\n";
-                rows.iter().fold(head, |out, row| out + &table::tsv(row))
+                rows.iter().fold(head, |out, row| out + &cells::tsv(row))
             }
             Format::Json => {
-                let rows = rows.into_iter().map(|row| table::object(columns, row)).collect();
+                let rows = rows.into_iter().map(|row| cells::object(columns, row)).collect();
                 more["rows"] = Value::Array(rows);
                 format!("{more:#}\n")
             }
@@ -288,6 +295,11 @@ impl Model {
 }
 
 fn claims(validation: &Validation) -> Value {
-    let claim = |c: &validate::Claim| json!({ "curve": c.curve, "what": c.what, "published": c.published, "model": c.model, "holds": c.holds(), "missed": c.missed });
+    let claim = |c: &validate::Claim| {
+        json!({
+            "curve": c.curve, "what": c.what, "published": c.published, "model": c.model,
+            "holds": c.holds(), "missed": c.missed,
+        })
+    };
     Value::Array(validation.claims.iter().map(claim).collect())
 }

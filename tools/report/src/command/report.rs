@@ -1,8 +1,8 @@
 //! `phalanx report`: one page about this machine.
 
-use crate::report::gather::{Wish, gather};
-use crate::report::page::page;
-use crate::report::run::Run;
+use crate::report::html_page::page;
+use crate::report::run_commands::{ReportRequest, gather};
+use crate::report::saved_report::SavedReport;
 use crate::report::{predict, traces};
 use phalanx::MAX_RANKS;
 use phalanx::machine::Machine;
@@ -13,17 +13,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
-PAGE: one file that needs no network and runs from a disk: environment, machine and placement, latency and
-  bandwidth between cores, curves of every operation (each algorithm, the automatic choice, the model,
-  the raw exchange), who is best from which size, where the model is wrong by more than 2 x, every
-  algorithm's messages step by step, and a larger machine, modelled. It has the data in it, to be saved.
+PAGE: one file that needs no network and runs from a disk: environment, machine and placement,
+  latency and bandwidth between cores, curves of every operation (each algorithm, the automatic
+  choice, the model, the raw exchange), who is best from which size, where the model is wrong by
+  more than 2 x, every algorithm's messages step by step, and a larger machine, modelled. It has the
+  data in it, to be saved.
 
-HOW: runs `phalanx latency`, `bandwidth`, `calibrate --rates` and `bench` one after the other, in processes of their own; the page
-  lists the command lines. A part that fails is named in the page, and is an error (exit 1) only if nothing
-  could be measured. Nothing else should run meanwhile.
+HOW: runs `phalanx latency`, `bandwidth`, `calibrate --rates` and `bench` one after the other, in
+  processes of their own; the page lists the command lines. A part that fails is named in the page,
+  and is an error (exit 1) only if nothing could be measured. Nothing else should run meanwhile.
 
-FILES: -o FILE is the page. --json also saves the data, beside it (report.html, report.json) or under the name
-  that is given; --from reads such a file instead of measuring.
+FILES: -o FILE is the page. --json also saves the data, beside it (report.html, report.json) or
+  under the name that is given; --from reads such a file instead of measuring.
 
 Example:
   phalanx report -o report.html --json";
@@ -35,19 +36,22 @@ const MODEL: &str = "epyc-9654-2s-nps4";
 ///
 /// Measures this machine and writes one self-contained HTML page about it.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx report -o report.html\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx report -o report.html\n\nMore with --help.")]
 pub struct ReportArgs {
     /// The page
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
     /// Ranks of the collectives [default: one per physical core that may be used]
-    #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks, conflicts_with = "from")]
+    #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
+    #[arg(conflicts_with = "from")]
     ranks: Option<usize>,
     /// About 20 seconds of measurements
     #[arg(long, conflicts_with_all = ["seconds", "from"])]
     quick: bool,
     /// About so many seconds of measurements
-    #[arg(long, allow_negative_numbers = true, value_name = "S", default_value = "75", value_parser = parse_seconds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "S", default_value = "75")]
+    #[arg(value_parser = parse_seconds)]
     seconds: f64,
     /// Make the page of this saved run, and measure nothing
     #[arg(long, value_name = "FILE.json")]
@@ -74,7 +78,7 @@ impl ReportArgs {
         }
         let run = match &self.from {
             Some(file) => {
-                let mut run = Run::read(file)?;
+                let mut run = SavedReport::read(file)?;
                 if let Some(id) = &self.model {
                     let ranks = run.part("ranks").as_u64().unwrap_or(1) as usize;
                     run.set("modelled", predict::modelled(id, &traces::ranks(ranks))?);
@@ -103,7 +107,7 @@ impl ReportArgs {
         Some(name.clone().unwrap_or_else(|| self.output.with_extension("json")))
     }
 
-    fn measure(&self) -> Result<Run, Failure> {
+    fn measure(&self) -> Result<SavedReport, Failure> {
         let model = self.model.clone().unwrap_or_else(|| MODEL.to_string());
         // Before minutes are spent.
         phalanx::tuning::MachineCosts::named(&model).map_err(Failure::usage)?;
@@ -117,7 +121,7 @@ impl ReportArgs {
         };
         interrupt::listen();
         let seconds = if self.quick { QUICK } else { self.seconds };
-        gather(&Wish { seconds, ranks, model })
+        gather(&ReportRequest { seconds, ranks, model })
     }
 }
 
@@ -142,7 +146,7 @@ fn same(a: &Path, b: &Path) -> bool {
 
 /// What was measured, where the page could not be written (a disk can become full meanwhile): kept
 /// where it can be.
-fn kept(run: &Run, failure: Failure) -> Failure {
+fn kept(run: &SavedReport, failure: Failure) -> Failure {
     let file = std::env::temp_dir().join(format!("phalanx-report-{}.json", std::process::id()));
     let why = failure.line().unwrap_or_default();
     match fs::write(&file, run.text()) {

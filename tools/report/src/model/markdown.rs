@@ -1,4 +1,4 @@
-//! Pages are written with one line a paragraph and wrapped at the end, as all prose here.
+//! Wraps the paragraphs of generated Markdown pages at 100 columns.
 
 const COLUMNS: usize = 100;
 

@@ -1,28 +1,28 @@
-//! The machine cost model beside what others have published.
+//! The machine cost model beside published measurements.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `published.rs` | the curves V1 to V5, as published |
 //! | `open_mpi.rs` | Open MPI's messages and its algorithms |
 //! | `smelt.rs` | the trees of the Smelt paper, and its channels |
-//! | `validate.rs` | ours beside theirs, with the errors |
-//! | `misses.rs` | what is missed, and why |
-//! | `sensitivity.rs` | without an effect, with other constants, with another structure |
-//! | `page.rs` | docs/validation.md |
+//! | `validate.rs` | published curves beside ours, with the errors |
+//! | `known_misses.rs` | the points that the model misses, with reasons |
+//! | `sensitivity.rs` | the errors without an effect, and with other constants and structures |
+//! | `validation_page.rs` | docs/validation.md |
 //! | `markdown.rs` | wrapped prose |
-//! | `worth.rs` | what levels and placement are worth on large machines |
-//! | `scale.rs` | how long simulating thousands of ranks takes |
+//! | `large_machines.rs` | the gain by levels and placement on large machines |
+//! | `scale.rs` | the running time of the simulation for thousands of ranks |
 
+mod known_misses;
+pub(crate) mod large_machines;
 mod markdown;
-mod misses;
 pub(crate) mod open_mpi;
-pub(crate) mod page;
 pub(crate) mod published;
 pub(crate) mod scale;
 mod sensitivity;
 pub(crate) mod smelt;
 pub(crate) mod validate;
-pub(crate) mod worth;
+pub(crate) mod validation_page;
 
 use phalanx::machine::Machine;
 use phalanx::placement::{Assignment, Placement, assign};

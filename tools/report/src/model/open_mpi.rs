@@ -1,5 +1,5 @@
-//! Open MPI over shared memory, as far as the published curves need it: what a message costs, and
-//! which messages its algorithms send.
+//! Open MPI over shared memory, as far as the published curves need it: the cost of a message, and
+//! the messages of its algorithms.
 
 use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
 use phalanx::tuning::{LINES_IN_FLIGHT, Transport};

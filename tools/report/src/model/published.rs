@@ -1,5 +1,5 @@
-//! Published measurements. What of the model was fitted to them, and what was chosen while looking
-//! at them, is in docs/validation.md.
+//! Published measurements. docs/validation.md lists the parts of the model that were fitted to them
+//! or chosen with knowledge of them.
 //!
 //! V1: dododevs/units-hpc-final, exercise1/data (osu_barrier, Open MPI default, `--map-by core`,
 //! minimum of 4 runs). V2: Omega97/HPC-exercise, exercise1/results/barrierEPYC.csv (Open MPI 4.1.6,

@@ -1,5 +1,5 @@
-//! What each part of the model buys: the curves without an effect, with a constant halved or
-//! doubled, and with another structure.
+//! The effect of each part of the model on its error: the curves without an effect, with a constant
+//! halved or doubled, and with another structure.
 
 use super::validate::{Setup, Validation};
 use phalanx_model::Effect;
@@ -7,7 +7,7 @@ use phalanx_tool::failure::Failure;
 
 /// How far off the curves are.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct SetupRow {
     pub(crate) name: String,
     /// Mean absolute errors from 8 ranks on, as fractions: V1; V2 linear, ring, Bruck; V3.
     pub(crate) errors: [f64; 5],
@@ -15,11 +15,11 @@ pub(crate) struct Row {
     pub(crate) orders: [(usize, usize); 3],
 }
 
-impl Row {
-    fn of(name: String, setup: &Setup) -> Result<Row, Failure> {
+impl SetupRow {
+    fn of(name: String, setup: &Setup) -> Result<SetupRow, Failure> {
         let validation = setup.run()?;
         let error = |curve, what| mean(&validation, curve, what);
-        Ok(Row {
+        Ok(SetupRow {
             name,
             errors: [
                 error("V1", ""),
@@ -44,7 +44,7 @@ fn mean(validation: &Validation, curve: &str, what: &str) -> f64 {
 }
 
 /// As it is, and without each effect; the spread of hand-offs, which is off, on.
-pub(crate) fn ablation() -> Result<Vec<Row>, Failure> {
+pub(crate) fn ablation() -> Result<Vec<SetupRow>, Failure> {
     let all = Setup::default();
     let mut setups = vec![("as it is".to_string(), all.clone())];
     for effect in Effect::ALL.into_iter().filter(|e| *e != Effect::Spread) {
@@ -58,7 +58,7 @@ pub(crate) fn ablation() -> Result<Vec<Row>, Failure> {
 }
 
 /// Each constant halved and doubled.
-pub(crate) fn sensitivity() -> Result<Vec<Row>, Failure> {
+pub(crate) fn sensitivity() -> Result<Vec<SetupRow>, Failure> {
     type Change = fn(&mut Setup, f64);
     let constants: [(&str, Change); 9] = [
         ("all hand-offs", |s, x| s.hand_offs = x),
@@ -87,7 +87,7 @@ pub(crate) fn sensitivity() -> Result<Vec<Row>, Failure> {
 
 /// Every combination of the structures that were tried, by the error of V1 alone, the least first;
 /// ours is the first of the second list.
-pub(crate) fn structures() -> Result<Vec<Row>, Failure> {
+pub(crate) fn structures() -> Result<Vec<SetupRow>, Failure> {
     let mut setups = Vec::new();
     for bits in 0..16usize {
         let has = |bit: usize| bits >> bit & 1 == 0;
@@ -110,14 +110,14 @@ pub(crate) fn structures() -> Result<Vec<Row>, Failure> {
 }
 
 /// On as many threads as there are cores.
-fn rows(setups: Vec<(String, Setup)>) -> Result<Vec<Row>, Failure> {
+fn rows(setups: Vec<(String, Setup)>) -> Result<Vec<SetupRow>, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let own = setups.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
         let parts: Vec<_> = setups
             .chunks(own)
             .map(|part| {
-                let row = |(name, setup): &(String, Setup)| Row::of(name.clone(), setup);
+                let row = |(name, setup): &(String, Setup)| SetupRow::of(name.clone(), setup);
                 scope.spawn(move || part.iter().map(row).collect::<Result<Vec<_>, _>>())
             })
             .collect();

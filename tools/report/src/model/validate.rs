@@ -1,9 +1,9 @@
-//! Published curves beside ours, under a [`Setup`] that can be changed to see what each part of it
-//! buys.
+//! Published curves beside ours, under a [`Setup`] that can be changed to see the effect of each
+//! part.
 
 use super::open_mpi as mpi;
 use super::published::{Curve, V1, V2_BRUCK, V2_LINEAR, V2_RING, V3_CORE, V3_SOCKET, V4, V5};
-use super::{misses, smelt};
+use super::{known_misses, smelt};
 use phalanx::machine::Level;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Schedule;
@@ -39,7 +39,7 @@ impl Default for Setup {
 
 /// One published number beside ours.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
+pub(crate) struct PublishedPoint {
     /// V1 to V5.
     pub(crate) curve: &'static str,
     /// What was measured.
@@ -53,7 +53,7 @@ pub(crate) struct Point {
     pub(crate) missed: Option<&'static str>,
 }
 
-impl Point {
+impl PublishedPoint {
     /// Ours against the published number, as a fraction.
     pub(crate) fn error(&self) -> f64 {
         self.model_us / self.published_us - 1.0
@@ -94,7 +94,7 @@ impl Claim {
 
 /// Everything.
 pub(crate) struct Validation {
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<PublishedPoint>,
     pub(crate) claims: Vec<Claim>,
 }
 
@@ -121,8 +121,16 @@ impl Setup {
                 let simulation = self.at(rome, ranks, &Placement::Compact, self.mpi)?;
                 let model_us = self.barrier(&simulation, &schedule(ranks))?;
                 let within = promise.filter(|_| ranks >= 8);
-                let missed = misses::point(what, ranks);
-                points.push(Point { curve, what, ranks, published_us, model_us, within, missed });
+                let missed = known_misses::point(what, ranks);
+                points.push(PublishedPoint {
+                    curve,
+                    what,
+                    ranks,
+                    published_us,
+                    model_us,
+                    within,
+                    missed,
+                });
             }
         }
         let mut claims = Vec::new();
@@ -133,7 +141,11 @@ impl Setup {
     }
 
     /// V3: the same barrier, ranks side by side or spread over the sockets.
-    fn placements(&self, points: &mut Vec<Point>, claims: &mut Vec<Claim>) -> Result<(), Failure> {
+    fn placements(
+        &self,
+        points: &mut Vec<PublishedPoint>,
+        claims: &mut Vec<Claim>,
+    ) -> Result<(), Failure> {
         let thin = thin();
         for (&(ranks, core), &(_, socket)) in V3_CORE.iter().zip(V3_SOCKET) {
             let mut ours = [0.0; 2];
@@ -149,7 +161,15 @@ impl Setup {
                 ours[i] = model_us;
                 let (within, missed) = (None, None);
                 let curve = "V3";
-                points.push(Point { curve, what, ranks, published_us, model_us, within, missed });
+                points.push(PublishedPoint {
+                    curve,
+                    what,
+                    ranks,
+                    published_us,
+                    model_us,
+                    within,
+                    missed,
+                });
             }
             let (published, model) = (core / socket, ours[0] / ours[1]);
             // Nearer to 1 than 2 % is no sign.
@@ -160,7 +180,7 @@ impl Setup {
                 published: format!("{published:.2}"),
                 model: format!("{model:.2}"),
                 pairs: (1, usize::from(right)),
-                missed: misses::sign(ranks),
+                missed: known_misses::sign(ranks),
             });
         }
         Ok(())
@@ -180,7 +200,7 @@ impl Setup {
                 both.push((tree, published[k], ns * smelt::GHZ / 1e3));
             }
             let what = format!("{kind}, 20 threads, kilocycles");
-            claims.push(order("V4", what, &both, misses::order(kind)));
+            claims.push(order("V4", what, &both, known_misses::order(kind)));
         }
         Ok(())
     }
@@ -203,9 +223,9 @@ impl Setup {
                 let ranks = simulation.run(&schedule, bytes as f64).map_err(Failure::run)?.ranks;
                 both.push((name, us, ranks.iter().sum::<f64>() / ranks.len() as f64 / 1e3));
             }
-            let size = phalanx_tool::size::text(bytes);
+            let size = phalanx_tool::byte_size::text(bytes);
             let what = format!("broadcast of {size} bytes, {p} ranks, us");
-            claims.push(order("V5", what, &both, misses::order(&size)));
+            claims.push(order("V5", what, &both, known_misses::order(&size)));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Who takes part, with which settings.
+//! The compared programs and their settings.
 //!
 //! An MPI library takes part with several settings, and its best one counts:
 //! stock Open MPI pays for a system call a message (CMA) that shared memory
@@ -16,13 +16,13 @@ use std::process::Command;
 pub(crate) struct Contender {
     /// Its name in the rows.
     pub(crate) library: String,
-    kind: Kind,
-    setting: Setting,
+    kind: PeerKind,
+    setting: PeerSetting,
 }
 
 /// How an MPI is told to work.
 #[derive(Clone, Copy, Debug)]
-struct Setting {
+struct PeerSetting {
     /// What its name ends with.
     suffix: &'static str,
     /// Whether it takes part in a quick run.
@@ -35,7 +35,7 @@ struct Setting {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum PeerKind {
     /// `phalanx bench`; one call a sample, or several.
     Ours {
         single: bool,
@@ -123,24 +123,24 @@ const RABENSEIFNER_5: [&str; 12] = [
     "6",
 ];
 
-const OPEN_MPI_4: [Setting; 4] = [
+const OPEN_MPI_4: [PeerSetting; 4] = [
     setting("-nocma", true, &KEEP, &NO_CMA, ""),
     setting("-sm", true, &KEEP, &SM, ""),
     setting("", false, &[], &["--mca", "btl", "self,vader"], ""),
     setting("-rab", false, &KEEP, &RABENSEIFNER, "allreduce"),
 ];
-const OPEN_MPI_5: [Setting; 4] = [
+const OPEN_MPI_5: [PeerSetting; 4] = [
     setting("-nocma", true, &KEEP, &NO_CMA_5, ""),
     setting("-sm", true, &KEEP, &SM_5, ""),
     setting("", false, &[], &["--mca", "btl", "self,sm"], ""),
     setting("-rab", false, &KEEP, &RABENSEIFNER_5, "allreduce"),
 ];
-const MPICH: [Setting; 3] = [
+const MPICH: [PeerSetting; 3] = [
     setting("-nocma", true, &POSIX, &[], ""),
     setting("", false, &[], &[], ""),
     setting("-rg", false, &RELEASE_GATHER, &[], "barrier,bcast,reduce,allreduce"),
 ];
-const PLAIN: Setting = setting("", true, &[], &[], "");
+const PLAIN: PeerSetting = setting("", true, &[], &[], "");
 
 const fn setting(
     suffix: &'static str,
@@ -148,8 +148,8 @@ const fn setting(
     env: &'static [(&'static str, &'static str)],
     args: &'static [&'static str],
     ops: &'static str,
-) -> Setting {
-    Setting { suffix, quick, env, args, ops }
+) -> PeerSetting {
+    PeerSetting { suffix, quick, env, args, ops }
 }
 
 /// What every program is asked.
@@ -161,8 +161,8 @@ pub(crate) struct Ask {
     pub(crate) ops: Vec<String>,
     pub(crate) sizes: Vec<usize>,
     /// Places to seek; none: the first that holds.
-    pub(crate) places: Vec<phalanx_tool::measure::place::Place>,
-    pub(crate) limits: phalanx_tool::measure::place::Limits,
+    pub(crate) places: Vec<phalanx_tool::measure::proximity::Proximity>,
+    pub(crate) limits: phalanx_tool::measure::proximity::ProximityLimits,
     pub(crate) budget_ms: f64,
     pub(crate) seconds: f64,
 }
@@ -216,12 +216,13 @@ impl Built {
 pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
     let threads =
         |library: &str, kind| Contender { library: library.to_string(), kind, setting: PLAIN };
-    let mut first = vec![threads(OURS, Kind::Ours { single: true }), threads("floor", Kind::Floor)];
-    let mut second = vec![threads("openmp-gcc", Kind::Gomp)];
-    second.push(threads(OURS, Kind::Ours { single: false }));
-    second.push(threads("openmp-clang", Kind::Omp));
+    let mut first =
+        vec![threads(OURS, PeerKind::Ours { single: true }), threads("floor", PeerKind::Floor)];
+    let mut second = vec![threads("openmp-gcc", PeerKind::Gomp)];
+    second.push(threads(OURS, PeerKind::Ours { single: false }));
+    second.push(threads("openmp-clang", PeerKind::Omp));
     for mpi in mpis {
-        let settings: &[Setting] = match mpi.family {
+        let settings: &[PeerSetting] = match mpi.family {
             Family::OpenMpi if mpi.major() >= 5 => &OPEN_MPI_5,
             Family::OpenMpi => &OPEN_MPI_4,
             Family::Mpich => &MPICH,
@@ -229,7 +230,7 @@ pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
         let settings = settings.iter().filter(|setting| setting.quick || !quick);
         let mut contenders = settings.map(|setting| Contender {
             library: format!("{}{}", mpi.name, setting.suffix),
-            kind: Kind::Mpi(mpi.clone()),
+            kind: PeerKind::Mpi(mpi.clone()),
             setting: *setting,
         });
         first.extend(contenders.next());
@@ -242,7 +243,7 @@ pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
 impl Contender {
     /// Whether this is our own library.
     pub(crate) fn is_ours(&self) -> bool {
-        matches!(self.kind, Kind::Ours { .. })
+        matches!(self.kind, PeerKind::Ours { .. })
     }
 
     /// How to start it; none where its program was not built, or where it does
@@ -256,12 +257,12 @@ impl Contender {
             Some(command)
         };
         let mut command = match &self.kind {
-            Kind::Ours { single } => return Some(self.ours(ask, ours, *single, crowded)),
-            Kind::Floor if ask.ranks != 2 || crowded => return None,
-            Kind::Floor => threads(&FLOOR)?,
-            Kind::Gomp => threads(&OPENMP_GCC)?,
-            Kind::Omp => threads(&OPENMP_CLANG)?,
-            Kind::Mpi(mpi) => {
+            PeerKind::Ours { single } => return Some(self.ours(ask, ours, *single, crowded)),
+            PeerKind::Floor if ask.ranks != 2 || crowded => return None,
+            PeerKind::Floor => threads(&FLOOR)?,
+            PeerKind::Gomp => threads(&OPENMP_GCC)?,
+            PeerKind::Omp => threads(&OPENMP_CLANG)?,
+            PeerKind::Mpi(mpi) => {
                 let program = built.programs.get(&mpi.name)?;
                 let mut command = Command::new(&mpi.launcher);
                 command.arg("-np").arg(ask.ranks.to_string());
@@ -386,7 +387,7 @@ pub(crate) fn check_of_ours(ask: &Ask, ours: &Path) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use phalanx_tool::measure::place::{Limits, Place};
+    use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
 
     fn ask(ranks: usize) -> Ask {
         Ask {
@@ -394,8 +395,8 @@ mod tests {
             pus: vec![3, 5],
             ops: vec!["allreduce".to_string()],
             sizes: vec![8, 1 << 20],
-            places: vec![Place::Ccx],
-            limits: Limits::default(),
+            places: vec![Proximity::Ccx],
+            limits: ProximityLimits::default(),
             budget_ms: 5.0,
             seconds: 4.0,
         }

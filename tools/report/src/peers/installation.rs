@@ -1,5 +1,4 @@
-//! The MPIs of this machine: what compiles for one, what starts its ranks, and
-//! which one it is.
+//! The MPIs of this machine: compiler, launcher and version of each.
 
 use super::programs::{compile, find};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! From the rows of many runs to one line for each operation, size and place:
-//! medians of the runs' medians, the best peer, and who won.
+//! Merges the rows of many runs into one line for each operation, size and place: medians of the
+//! runs' medians, the best peer, and the winner.
 
 use super::raw::{OURS, Raw};
-use phalanx_tool::measure::place::Place;
+use phalanx_tool::measure::proximity::Proximity;
 use phalanx_tool::measure::stats::{median, spread_percent};
 use std::collections::BTreeMap;
 
@@ -26,14 +26,14 @@ pub(crate) struct Merged {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) ranks: usize,
-    pub(crate) place: Place,
+    pub(crate) place: Proximity,
     pub(crate) op: String,
     pub(crate) bytes: usize,
 }
 
 /// Everybody's time for one key.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct MergedLine {
     pub(crate) key: Key,
     pub(crate) ours: Option<Merged>,
     /// Two threads by hand, without any promise.
@@ -64,7 +64,7 @@ impl Verdict {
     }
 }
 
-impl Line {
+impl MergedLine {
     /// The fastest peer that does the same. OpenMP's sums are left out: they
     /// leave one shared result, not one with every rank.
     pub(crate) fn best(&self) -> Option<&Merged> {
@@ -93,7 +93,7 @@ impl Line {
 }
 
 /// Merges all rows.
-pub(crate) fn merge(rows: &[Raw]) -> Vec<Line> {
+pub(crate) fn merge(rows: &[Raw]) -> Vec<MergedLine> {
     let mut heaps: BTreeMap<(Key, String), Vec<&Raw>> = BTreeMap::new();
     for row in rows {
         let (op, variant) = split(&row.op);
@@ -104,10 +104,10 @@ pub(crate) fn merge(rows: &[Raw]) -> Vec<Line> {
         };
         heaps.entry((key, library)).or_default().push(row);
     }
-    let mut lines: BTreeMap<Key, Line> = BTreeMap::new();
+    let mut lines: BTreeMap<Key, MergedLine> = BTreeMap::new();
     for ((key, library), rows) in heaps {
         let merged = merge_runs(library, &rows);
-        let line = lines.entry(key.clone()).or_insert_with(|| Line {
+        let line = lines.entry(key.clone()).or_insert_with(|| MergedLine {
             key,
             ours: None,
             floor: None,
@@ -127,7 +127,7 @@ pub(crate) fn merge(rows: &[Raw]) -> Vec<Line> {
             *family = Some(merged);
         }
     }
-    let mut lines: Vec<Line> = lines.into_values().collect();
+    let mut lines: Vec<MergedLine> = lines.into_values().collect();
     let order = |op: &str| super::raw::operations().position(|name| op.starts_with(name));
     lines.sort_by_key(|line| {
         let Key { ranks, place, op, bytes } = &line.key;

@@ -1,15 +1,16 @@
-//! Ours beside other people's libraries, in turns on the same cores.
+//! Comparison of our collectives with other libraries, in turns on the same cores.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `programs.rs` | the peers' programs (`tools/report/peers`), compiled with what this machine has |
-//! | `installation.rs` | the MPIs: of the search path, and of directories that are named |
-//! | `contenders.rs` | who takes part, with which settings, and who does not and why |
-//! | `process.rs` | running one program: with a limit, and ended with its children |
+//! | `programs.rs` | the peers' programs (`tools/report/peers`), and their compilation |
+//! | `installation.rs` | the MPIs of the search path and of named directories |
+//! | `contenders.rs` | the compared programs with their settings, and reasons for missing ones |
+//! | `process.rs` | runs one program with a time limit |
 //! | `raw.rs` | the rows that programs print |
-//! | `merge.rs` | medians of the runs, the best peer, who won |
-//! | `table.rs`, `plot.rs` | the result for eyes |
+//! | `merge.rs` | medians of the runs, the best peer, the winner |
+//! | `comparison.rs`, `plot.rs` | the result as a table and as a plot |
 
+pub(crate) mod comparison;
 pub(crate) mod contenders;
 pub(crate) mod installation;
 pub(crate) mod merge;
@@ -17,4 +18,3 @@ pub(crate) mod plot;
 pub(crate) mod process;
 pub(crate) mod programs;
 pub(crate) mod raw;
-pub(crate) mod table;

@@ -1,14 +1,13 @@
-//! The comparison as a picture: for each operation, ns over bytes, everybody's
-//! line.
+//! The comparison as a plot: for each operation, one line of ns over bytes for each program.
 
-use super::merge::{Line, Merged};
-use phalanx_tool::measure::place::Place;
+use super::merge::{Merged, MergedLine};
+use phalanx_tool::measure::proximity::Proximity;
 use plotters::prelude::*;
 
 const COLUMNS: usize = 3;
 const PANEL: (u32, u32) = (420, 300);
 
-type Pick = fn(&Line) -> Option<&Merged>;
+type Pick = fn(&MergedLine) -> Option<&Merged>;
 /// Whose lines, in which colour.
 const SERIES: [(&str, RGBColor, Pick); 5] = [
     ("phalanx", RGBColor(200, 30, 30), |line| line.ours.as_ref()),
@@ -20,19 +19,19 @@ const SERIES: [(&str, RGBColor, Pick); 5] = [
 
 /// Draws single calls of all operations that have sizes, at the place with the
 /// most lines. None if there is nothing to draw.
-pub(crate) fn svg(lines: &[Line]) -> Option<Result<String, String>> {
+pub(crate) fn svg(lines: &[MergedLine]) -> Option<Result<String, String>> {
     let (ranks, place) = fullest(lines)?;
-    let shown: Vec<&Line> = lines
+    let shown: Vec<&MergedLine> = lines
         .iter()
         .filter(|line| (line.key.ranks, line.key.place) == (ranks, place))
         .filter(|line| line.key.bytes > 0 && !line.key.op.ends_with(".b2b"))
         .collect();
-    let panels: Vec<&[&Line]> = shown.chunk_by(|a, b| a.key.op == b.key.op).collect();
+    let panels: Vec<&[&MergedLine]> = shown.chunk_by(|a, b| a.key.op == b.key.op).collect();
     (!panels.is_empty()).then(|| draw(&panels, ranks, place).map_err(|e| e.to_string()))
 }
 
-fn fullest(lines: &[Line]) -> Option<(usize, Place)> {
-    let mut counts: Vec<((usize, Place), usize)> = Vec::new();
+fn fullest(lines: &[MergedLine]) -> Option<(usize, Proximity)> {
+    let mut counts: Vec<((usize, Proximity), usize)> = Vec::new();
     for line in lines.iter().filter(|line| line.ours.is_some() && line.key.bytes > 0) {
         let key = (line.key.ranks, line.key.place);
         match counts.iter_mut().find(|count| count.0 == key) {
@@ -44,9 +43,9 @@ fn fullest(lines: &[Line]) -> Option<(usize, Place)> {
 }
 
 fn draw(
-    panels: &[&[&Line]],
+    panels: &[&[&MergedLine]],
     ranks: usize,
-    place: Place,
+    place: Proximity,
 ) -> Result<String, Box<dyn std::error::Error>> {
     let rows = panels.len().div_ceil(COLUMNS);
     let size = (PANEL.0 * COLUMNS as u32, PANEL.1 * rows as u32 + 30);
@@ -67,10 +66,10 @@ fn draw(
 
 fn draw_panel(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    panel: &[&Line],
+    panel: &[&MergedLine],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let points = |pick: Pick| -> Vec<(f64, f64)> {
-        let point = |line: &&Line| Some((line.key.bytes as f64, pick(line)?.ns));
+        let point = |line: &&MergedLine| Some((line.key.bytes as f64, pick(line)?.ns));
         panel.iter().filter_map(point).collect()
     };
     let all: Vec<(f64, f64)> = SERIES.iter().flat_map(|series| points(series.2)).collect();
@@ -85,7 +84,7 @@ fn draw_panel(
         .x_label_area_size(26)
         .y_label_area_size(52)
         .build_cartesian_2d(range(|p| p.0).log_scale(), range(|p| p.1).log_scale())?;
-    let bytes = |x: &f64| phalanx_tool::size::text(x.round() as usize);
+    let bytes = |x: &f64| phalanx_tool::byte_size::text(x.round() as usize);
     chart.configure_mesh().light_line_style(TRANSPARENT).x_label_formatter(&bytes).draw()?;
     for (name, colour, pick) in SERIES {
         let points = points(pick);

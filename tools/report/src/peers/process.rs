@@ -1,6 +1,5 @@
-//! Running one program: its output is kept, it has a limit, and it is ended
-//! together with what it started, by name of its process group and nothing
-//! else.
+//! Runs one program with a time limit and keeps its output. At the limit it ends the program's
+//! process group, and no other process.
 
 use phalanx_tool::interrupt;
 use std::io::{self, Read};
@@ -17,14 +16,14 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// When a program is ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ProcessLimits {
     time: Duration,
 }
 
-impl Limits {
+impl ProcessLimits {
     /// After this time, or at Ctrl-C.
     pub(crate) fn of(time: Duration) -> Self {
-        Limits { time }
+        ProcessLimits { time }
     }
 }
 
@@ -40,13 +39,13 @@ pub(crate) struct Done {
 
 /// A running program.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct PeerProcess {
     child: Child,
 }
 
-impl Job {
+impl PeerProcess {
     /// Runs a program to its end or its limit.
-    pub(crate) fn run(mut command: Command, limits: Limits) -> io::Result<Done> {
+    pub(crate) fn run(mut command: Command, limits: ProcessLimits) -> io::Result<Done> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C reaches us alone, and we end it.
         #[cfg(unix)]
@@ -54,7 +53,7 @@ impl Job {
         let mut child = command.spawn()?;
         let stdout = collect(child.stdout.take());
         let stderr = collect(child.stderr.take());
-        let mut job = Job { child };
+        let mut job = PeerProcess { child };
         let started = Instant::now();
         let (status, ended) = loop {
             if let Some(status) = job.child.try_wait()? {
@@ -141,19 +140,24 @@ mod tests {
 
     #[test]
     fn output_and_failure_are_kept() {
-        let done = Job::run(shell("echo out; echo err >&2; exit 3"), Limits::of(GRACE)).unwrap();
+        let done =
+            PeerProcess::run(shell("echo out; echo err >&2; exit 3"), ProcessLimits::of(GRACE))
+                .unwrap();
         assert_eq!(
             (done.success, done.stdout.as_str(), done.stderr.as_str()),
             (false, "out\n", "err\n")
         );
         assert!(done.why.contains('3'), "{}", done.why);
-        assert!(Job::run(Command::new("/no/such/program"), Limits::of(GRACE)).is_err());
+        assert!(
+            PeerProcess::run(Command::new("/no/such/program"), ProcessLimits::of(GRACE)).is_err()
+        );
     }
 
     #[test]
     fn a_limit_ends_the_program_and_its_children() {
         let script = "sleep 1000 & echo $!; wait";
-        let done = Job::run(shell(script), Limits::of(Duration::from_millis(100))).unwrap();
+        let done =
+            PeerProcess::run(shell(script), ProcessLimits::of(Duration::from_millis(100))).unwrap();
         assert!(!done.success && done.why.contains("limit"), "{}", done.why);
         let child = done.stdout.trim();
         assert!(!child.is_empty());

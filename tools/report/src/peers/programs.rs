@@ -1,7 +1,7 @@
-//! The peers' programs: sources of ours that call other people's libraries,
-//! compiled with the compilers that this machine has. Nothing is installed.
+//! The peers' programs: our own sources, which call other libraries, compiled with the compilers of
+//! this machine. Nothing is installed.
 
-use super::process::{Job, Limits};
+use super::process::{PeerProcess, ProcessLimits};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ pub(crate) fn compile(
     let mut command = Command::new(compiler);
     command.args(FLAGS).arg("-o").arg(&out).arg(dir.join(source)).args(flags);
     let name = compiler.display();
-    match Job::run(command, Limits::of(Duration::from_secs(60))) {
+    match PeerProcess::run(command, ProcessLimits::of(Duration::from_secs(60))) {
         Ok(done) if done.success => Ok(out),
         Ok(done) => {
             let error = done.stderr.lines().find(|line| line.contains("error"));

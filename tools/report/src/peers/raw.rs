@@ -1,6 +1,6 @@
-//! The rows that programs print: eight cells, tabs between them.
+//! The rows that the programs print: eight cells, separated by tabs.
 
-use phalanx_tool::measure::place::Place;
+use phalanx_tool::measure::proximity::Proximity;
 
 /// The names of the cells.
 pub(crate) const COLUMNS: &str = "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace";
@@ -15,7 +15,7 @@ pub(crate) struct Raw {
     pub(crate) bytes: usize,
     pub(crate) ns_min: f64,
     pub(crate) ns_median: f64,
-    pub(crate) place: Place,
+    pub(crate) place: Proximity,
 }
 
 impl Raw {

@@ -1,6 +1,6 @@
-//! The page's sections on the collectives: their curves, and who is best from which size.
+//! The page's sections on the collectives: their curves, and the best algorithm from each size on.
 
-use super::curves::{AS_GOOD, Best, Curves, Row, size, time};
+use super::curves::{AS_GOOD, BestFrom, CurveRow, Curves, size, time};
 use super::html::{details, escape, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -10,11 +10,14 @@ const NAMES: usize = 3;
 
 /// The charts.
 pub(crate) fn collectives(all: &[Curves]) -> String {
-    let mut out = "<section id=\"collectives\"><h2>Collectives: measured, modelled, and the raw exchange</h2>\n\
-        <p>Time of one call over the bytes of a rank's larger buffer, both axes logarithmic. The thick line is what the \
-        library chooses by itself (<code>auto</code>); each thin one is an algorithm, dashed in the same colour what the \
-        model says of it. Dotted is the raw exchange of two flags between the same cores at the same time: what the hardware takes \
-        for one step there and back (calls that go one way may overlap, and cost less). The best five are shown; the buttons show and hide.</p>\n<div class=\"charts\">\n"
+    let mut out = "<section id=\"collectives\"><h2>Collectives: measured, modelled, and the raw \
+        exchange</h2>\n\
+        <p>Time of one call over the bytes of a rank's larger buffer, both axes logarithmic. The \
+        thick line is what the library chooses by itself (<code>auto</code>); each thin one is an \
+        algorithm, dashed in the same colour what the model says of it. Dotted is the raw exchange \
+        of two flags between the same cores at the same time: what the hardware takes for one step \
+        there and back (calls that go one way may overlap, and cost less). The best five are \
+        shown; the buttons show and hide.</p>\n<div class=\"charts\">\n"
         .to_string();
     for (number, own) in all.iter().enumerate() {
         let mut note = match own.place.as_str() {
@@ -25,7 +28,8 @@ pub(crate) fn collectives(all: &[Curves]) -> String {
             let others = own.others.iter().map(|place| place_of(place));
             let _ = write!(
                 note,
-                " The host moved them meanwhile: rings are points that were only seen while they were {}.",
+                " The host moved them meanwhile: rings are points that were only seen while they \
+                 were {}.",
                 others.collect::<Vec<_>>().join(" or ")
             );
         }
@@ -66,8 +70,10 @@ pub(crate) fn place_of(place: &str) -> String {
 pub(crate) fn figure(key: &str, title: &str, note: &str, more: &str, class: &str) -> String {
     let title = escape(title);
     format!(
-        "<figure class=\"chart{class}\" data-chart=\"{key}\"><h3>{title}</h3><div class=\"plot\"></div>\
-         <p class=\"read\" aria-live=\"polite\"></p><div class=\"legend\" role=\"group\" aria-label=\"Curves of {title}\"></div>\n\
+        "<figure class=\"chart{class}\" data-chart=\"{key}\"><h3>{title}</h3><div \
+         class=\"plot\"></div>\
+         <p class=\"read\" aria-live=\"polite\"></p><div class=\"legend\" role=\"group\" \
+         aria-label=\"Curves of {title}\"></div>\n\
          <figcaption>{}</figcaption>\n{more}</figure>\n",
         escape(note)
     )
@@ -77,12 +83,12 @@ fn numbers(own: &Curves) -> String {
     let at = |points: &[(u64, f64)], bytes| {
         points.iter().find(|p| p.0 == bytes).map_or(String::new(), |p| time(p.1))
     };
-    let model = |row: &Row| {
+    let model = |row: &CurveRow| {
         let curve =
             own.curves.iter().find(|c| c.algorithm == row.algorithm && row.place == own.place);
         curve.map_or(String::new(), |curve| at(&curve.model, row.bytes))
     };
-    let line = |row: &Row| {
+    let line = |row: &CurveRow| {
         vec![
             row.algorithm.clone(),
             row.place.clone(),
@@ -95,8 +101,8 @@ fn numbers(own: &Curves) -> String {
             row.floor.map_or(String::new(), time),
         ]
     };
-    let mut rows: Vec<&Row> = own.rows.iter().collect();
-    let order = |row: &Row| own.curves.iter().position(|c| c.algorithm == row.algorithm);
+    let mut rows: Vec<&CurveRow> = own.rows.iter().collect();
+    let order = |row: &CurveRow| own.curves.iter().position(|c| c.algorithm == row.algorithm);
     rows.sort_by_key(|row| (order(row), row.bytes));
     let rows: Vec<Vec<String>> = rows.into_iter().map(line).collect();
     let head = [
@@ -110,15 +116,16 @@ fn numbers(own: &Curves) -> String {
         "modelled",
         "raw exchange",
     ];
-    let about = "<p>Outliers lie more than 3 interquartile ranges above the upper quartile; they are counted and left in. Moved: what \
-        changed while the row was measured: the raw exchange (floor: frequency, or a neighbour), time stolen by the host \
-        (steal), the cores (place).</p>\n";
+    let about = "<p>Outliers lie more than 3 interquartile ranges above the upper quartile; they \
+        are counted and left in. Moved: what changed while the row was measured: the raw exchange \
+        (floor: frequency, or a neighbour), time stolen by the host (steal), the cores \
+        (place).</p>\n";
     table(&format!("{}: medians", own.op), &head, 3, &rows) + about
 }
 
 /// The table of crossovers.
 pub(crate) fn crossovers(all: &[Curves]) -> String {
-    let line = |op: &str, best: &Best| {
+    let line = |op: &str, best: &BestFrom| {
         let sizes = match (best.from, best.to) {
             (0, _) => "-".to_string(),
             (from, to) if from == to => size(from),
@@ -141,9 +148,9 @@ pub(crate) fn crossovers(all: &[Curves]) -> String {
         ["operation", "sizes", "best", "as good", "time of the best", "auto takes, at worst"];
     format!(
         "<section id=\"crossovers\"><h2>Who is best from which size</h2>\n\
-         <p>The fastest algorithm by name, for as many of the measured sizes as it is within 5 % of the best; who is so, \
-         too, is as good. On few ranks many algorithms send the same messages. The last column is the price of \
-         the automatic choice.</p>\n{}</section>\n",
+         <p>The fastest algorithm by name, for as many of the measured sizes as it is within 5 % \
+         of the best; who is so, too, is as good. On few ranks many algorithms send the same \
+         messages. The last column is the price of the automatic choice.</p>\n{}</section>\n",
         table("The fastest algorithm by size", &head, 4, &rows)
     )
 }
@@ -162,7 +169,12 @@ pub(crate) fn chart(own: &Curves) -> Value {
     let curves: Vec<Value> = own
         .curves
         .iter()
-        .map(|c| json!({ "name": c.algorithm, "points": c.points, "elsewhere": c.elsewhere, "model": c.model }))
+        .map(|c| {
+            json!({
+                "name": c.algorithm, "points": c.points, "elsewhere": c.elsewhere,
+                "model": c.model,
+            })
+        })
         .collect();
     json!({
         "title": own.op,

@@ -1,6 +1,6 @@
-//! Measured rows as curves: who is best from which size on, and how far the model is off.
+//! Measured rows as curves: the best algorithm from each size on, and the error of the model.
 
-use super::run::Run;
+use super::saved_report::SavedReport;
 use phalanx::schedule::Operation;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(crate) const AS_GOOD: f64 = 1.05;
 
 /// One measured point.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct CurveRow {
     pub(crate) op: String,
     /// An id, or `auto`.
     pub(crate) algorithm: String,
@@ -33,19 +33,19 @@ pub(crate) struct Row {
     pub(crate) drift: String,
 }
 
-impl Row {
+impl CurveRow {
     /// All rows of a run's benchmarks; what is no row is left out.
-    pub(crate) fn all(run: &Run) -> Vec<Row> {
+    pub(crate) fn all(run: &SavedReport) -> Vec<CurveRow> {
         let benches = run.sections().filter(|s| s.result["command"] == "bench");
         let rows = benches.filter_map(|s| s.result["rows"].as_array()).flatten();
-        rows.filter_map(Row::of).collect()
+        rows.filter_map(CurveRow::of).collect()
     }
 
-    fn of(row: &Value) -> Option<Row> {
+    fn of(row: &Value) -> Option<CurveRow> {
         let text = |name: &str| row[name].as_str().map(String::from);
         let time = |name: &str| row[name].as_f64().filter(|ns| ns.is_finite() && *ns > 0.0);
         let ns = time("ns_median")?;
-        Some(Row {
+        Some(CurveRow {
             op: text("op")?,
             algorithm: text("algorithm")?,
             ranks: row["ranks"].as_u64()?,
@@ -63,7 +63,7 @@ impl Row {
 
 /// An algorithm's points, by size.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Curve {
+pub(crate) struct MeasuredCurve {
     pub(crate) algorithm: String,
     pub(crate) points: Vec<(u64, f64)>,
     /// What was only seen while the cores were elsewhere.
@@ -72,14 +72,15 @@ pub(crate) struct Curve {
     pub(crate) model: Vec<(u64, f64)>,
 }
 
-impl Curve {
+impl MeasuredCurve {
     fn at(points: &[(u64, f64)], bytes: u64) -> Option<f64> {
         points.iter().find(|point| point.0 == bytes).map(|point| point.1)
     }
 
     /// Measured over modelled, by size.
     pub(crate) fn errors(&self) -> Vec<(u64, f64)> {
-        let ratio = |&(bytes, ns): &(u64, f64)| Some((bytes, ns / Curve::at(&self.model, bytes)?));
+        let ratio =
+            |&(bytes, ns): &(u64, f64)| Some((bytes, ns / MeasuredCurve::at(&self.model, bytes)?));
         self.points.iter().filter_map(ratio).collect()
     }
 }
@@ -93,16 +94,16 @@ pub(crate) struct Curves {
     /// Where else the cores were.
     pub(crate) others: Vec<String>,
     /// All that was measured.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<CurveRow>,
     /// The raw exchange, by size.
     pub(crate) floor: Vec<(u64, f64)>,
     /// `auto` first, then the algorithms, the fastest first.
-    pub(crate) curves: Vec<Curve>,
+    pub(crate) curves: Vec<MeasuredCurve>,
 }
 
 /// From some size on: who is best.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Best {
+pub(crate) struct BestFrom {
     /// The first and the last of the measured sizes.
     pub(crate) from: u64,
     pub(crate) to: u64,
@@ -117,9 +118,10 @@ pub(crate) struct Best {
 
 /// The curves of every operation that has any, in the catalogue's order; on as many ranks as the
 /// run is of.
-pub(crate) fn curves(run: &Run) -> Vec<Curves> {
+pub(crate) fn curves(run: &SavedReport) -> Vec<Curves> {
     let ranks = run.part("ranks").as_u64().unwrap_or(0);
-    let rows: Vec<Row> = Row::all(run).into_iter().filter(|row| row.ranks == ranks).collect();
+    let rows: Vec<CurveRow> =
+        CurveRow::all(run).into_iter().filter(|row| row.ranks == ranks).collect();
     let predicted = run.part("predictions")["rows"].as_array().cloned().unwrap_or_default();
     let model = |op: &str, algorithm: &str, place: &str| {
         // Runs of old said no place.
@@ -131,7 +133,7 @@ pub(crate) fn curves(run: &Run) -> Vec<Curves> {
         sorted(own.filter_map(|p| Some((p["bytes"].as_u64()?, p["ns"].as_f64()?))).collect())
     };
     let of = |op: Operation| {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.op == op.name()).collect();
+        let rows: Vec<&CurveRow> = rows.iter().filter(|row| row.op == op.name()).collect();
         let place = most(&rows)?;
         let mut names: Vec<&str> = rows.iter().map(|row| row.algorithm.as_str()).collect();
         names.sort_unstable();
@@ -144,30 +146,30 @@ pub(crate) fn curves(run: &Run) -> Vec<Curves> {
                 )
             };
             let (points, mut elsewhere) = (there(true), there(false));
-            elsewhere.retain(|point| Curve::at(&points, point.0).is_none());
+            elsewhere.retain(|point| MeasuredCurve::at(&points, point.0).is_none());
             let model = model(op.name(), name, place);
-            Curve { algorithm: name.to_string(), points, elsewhere, model }
+            MeasuredCurve { algorithm: name.to_string(), points, elsewhere, model }
         };
-        let curves: Vec<Curve> = names.into_iter().map(curve).collect();
+        let curves: Vec<MeasuredCurve> = names.into_iter().map(curve).collect();
         let mut others: Vec<String> = rows.iter().map(|row| row.place.clone()).collect();
         others.sort_unstable();
         others.dedup();
         others.retain(|other| other != place);
         let best = |bytes| {
-            let times = curves.iter().filter_map(|curve| Curve::at(&curve.points, bytes));
+            let times = curves.iter().filter_map(|curve| MeasuredCurve::at(&curve.points, bytes));
             times.fold(f64::INFINITY, f64::min)
         };
         // How near an algorithm comes to the best of its size, on average.
-        let rank = |curve: &Curve| {
+        let rank = |curve: &MeasuredCurve| {
             if curve.points.is_empty() {
                 return f64::INFINITY;
             }
             let logs = curve.points.iter().map(|&(bytes, ns)| (ns / best(bytes)).ln());
             logs.sum::<f64>() / curve.points.len() as f64
         };
-        let mut ranked: Vec<(f64, Curve)> =
+        let mut ranked: Vec<(f64, MeasuredCurve)> =
             curves.iter().map(|curve| (rank(curve), curve.clone())).collect();
-        let key = |(rank, curve): &(f64, Curve)| (curve.algorithm != "auto", *rank);
+        let key = |(rank, curve): &(f64, MeasuredCurve)| (curve.algorithm != "auto", *rank);
         ranked.sort_by(|a, b| {
             let (a, b) = (key(a), key(b));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
@@ -199,7 +201,7 @@ fn sorted(mut points: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
 
 /// The place with the most points; a chart without the automatic choice is none, so that counts
 /// first.
-fn most<'a>(rows: &[&'a Row]) -> Option<&'a str> {
+fn most<'a>(rows: &[&'a CurveRow]) -> Option<&'a str> {
     let count = |place: &str, auto: bool| {
         rows.iter().filter(|r| r.place == place && (!auto || r.algorithm == "auto")).count()
     };
@@ -221,24 +223,28 @@ impl Curves {
     /// Who is best from which size on, among the named algorithms (what the automatic choice takes
     /// is one of them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as
     /// the best, and of those as good the one that stays so for longest counts.
-    pub(crate) fn best(&self) -> Vec<Best> {
+    pub(crate) fn best(&self) -> Vec<BestFrom> {
         let sizes = self.sizes();
-        let named: Vec<&Curve> = self.curves.iter().filter(|c| c.algorithm != "auto").collect();
+        let named: Vec<&MeasuredCurve> =
+            self.curves.iter().filter(|c| c.algorithm != "auto").collect();
         let best = |bytes| {
-            let times = named.iter().filter_map(|curve| Curve::at(&curve.points, bytes));
+            let times = named.iter().filter_map(|curve| MeasuredCurve::at(&curve.points, bytes));
             times.fold(f64::INFINITY, f64::min)
         };
-        let lasts = |curve: &Curve, from: usize| {
+        let lasts = |curve: &MeasuredCurve, from: usize| {
             let good = |&&bytes: &&u64| {
-                Curve::at(&curve.points, bytes).is_some_and(|ns| ns <= AS_GOOD * best(bytes))
+                MeasuredCurve::at(&curve.points, bytes)
+                    .is_some_and(|ns| ns <= AS_GOOD * best(bytes))
             };
             sizes[from..].iter().take_while(good).count()
         };
         let mut ranges = Vec::new();
         let mut at = 0;
         while at < sizes.len() {
-            let time = |curve: &Curve| Curve::at(&curve.points, sizes[at]).unwrap_or(f64::INFINITY);
-            let order = |a: &&&Curve, b: &&&Curve| {
+            let time = |curve: &MeasuredCurve| {
+                MeasuredCurve::at(&curve.points, sizes[at]).unwrap_or(f64::INFINITY)
+            };
+            let order = |a: &&&MeasuredCurve, b: &&&MeasuredCurve| {
                 lasts(a, at).cmp(&lasts(b, at)).then(time(b).total_cmp(&time(a)))
             };
             let chosen = named.iter().max_by(order).filter(|curve| lasts(curve, at) > 0);
@@ -252,9 +258,10 @@ impl Curves {
             let others = named.iter().filter(|curve| curve.algorithm != chosen.algorithm);
             let as_good = others.filter(|curve| lasts(curve, at) >= count);
             let auto = self.curves.iter().find(|curve| curve.algorithm == "auto");
-            let longer = |&bytes: &u64| Some(Curve::at(&auto?.points, bytes)? / best(bytes));
-            let end = |bytes| Curve::at(&chosen.points, bytes).unwrap_or(f64::INFINITY);
-            ranges.push(Best {
+            let longer =
+                |&bytes: &u64| Some(MeasuredCurve::at(&auto?.points, bytes)? / best(bytes));
+            let end = |bytes| MeasuredCurve::at(&chosen.points, bytes).unwrap_or(f64::INFINITY);
+            ranges.push(BestFrom {
                 from: own[0],
                 to: own[count - 1],
                 algorithm: chosen.algorithm.clone(),
@@ -269,7 +276,7 @@ impl Curves {
 
     /// Every algorithm at which the model is off by more than [`FAR_OFF`].
     pub(crate) fn wrong(&self) -> Vec<Wrong> {
-        let of = |curve: &Curve| {
+        let of = |curve: &MeasuredCurve| {
             let errors = curve.errors();
             let off = |ratio: f64| ratio.max(1.0 / ratio);
             let far = || errors.iter().filter(|e| off(e.1) > FAR_OFF);
@@ -278,7 +285,7 @@ impl Curves {
                 op: self.op.clone(),
                 algorithm: curve.algorithm.clone(),
                 bytes,
-                measured: Curve::at(&curve.points, bytes)?,
+                measured: MeasuredCurve::at(&curve.points, bytes)?,
                 ratio,
                 sizes: [far().count(), errors.len()],
             })
@@ -327,11 +334,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn run() -> Run {
+    fn run() -> SavedReport {
         let row = |algorithm: &str, bytes: u64, ns: f64, place: &str| {
             json!({
-                "op": "all-reduce", "algorithm": algorithm, "ranks": 2, "bytes": bytes, "ns_median": ns,
-                "floor_ns": 50.0, "place": place,
+                "op": "all-reduce", "algorithm": algorithm, "ranks": 2, "bytes": bytes,
+                "ns_median": ns, "floor_ns": 50.0, "place": place,
             })
         };
         let rows = [
@@ -342,10 +349,15 @@ mod tests {
             row("AR-HCUBE", 8, 100.0, "far"),
             row("auto", 8, 290.0, "ccx"),
         ];
-        let predicted = |algorithm: &str, bytes: u64, ns: f64| json!({ "op": "all-reduce", "algorithm": algorithm, "bytes": bytes, "ns": ns });
-        Run::new(json!({
+        let predicted = |algorithm: &str, bytes: u64, ns: f64| {
+            let op = "all-reduce";
+            json!({ "op": op, "algorithm": algorithm, "bytes": bytes, "ns": ns })
+        };
+        SavedReport::new(json!({
             "ranks": 2,
-            "sections": [{ "command": "phalanx bench", "result": { "command": "bench", "rows": rows } }],
+            "sections": [
+                { "command": "phalanx bench", "result": { "command": "bench", "rows": rows } },
+            ],
             "predictions": { "rows": [
                 predicted("AR-RING", 8, 100.0),
                 predicted("AR-RING", 1024, 700.0),
@@ -391,7 +403,7 @@ mod tests {
 
     #[test]
     fn the_automatic_choice_decides_on_the_place() {
-        let mut rows = Row::all(&run());
+        let mut rows = CurveRow::all(&run());
         rows.iter_mut()
             .filter(|row| row.algorithm == "auto")
             .for_each(|row| row.place = "far".into());

@@ -1,7 +1,7 @@
-//! What the numbers depend on and nobody remembers afterwards.
+//! The environment of a measurement: processor, kernel, governor, affinity, version, commit.
 
 use phalanx::machine::Machine;
-use phalanx_tool::bench::machine::cpu;
+use phalanx_tool::bench::run_conditions::cpu;
 use phalanx_tool::source::list;
 use serde_json::{Value, json};
 use std::fs;

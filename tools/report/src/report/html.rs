@@ -1,5 +1,5 @@
-//! Text, tables and drawings as HTML. Whatever comes from a file is escaped, drawings included:
-//! they are shown as images, in which nothing runs.
+//! Text, tables and drawings as HTML. All text and all drawings from files are escaped; drawings
+//! are shown as images, in which no script runs.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,8 @@ pub(crate) fn script(json: &str) -> String {
 /// to the right.
 pub(crate) fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>]) -> String {
     let mut out = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
         escape(caption)
     );
     let class = |column: usize| if column >= numbers { " class=\"n\"" } else { "" };
@@ -54,9 +55,11 @@ pub(crate) fn details(summary: &str, inner: &str) -> String {
 /// Drawings are made for white paper; by night their paper is the page's, and what is written on it
 /// light. Filled boxes keep their colours, and the letters on them.
 const NIGHT: &str = "<style>@media (prefers-color-scheme:dark){\
-    rect[fill='#ffffff']{fill:#12171d}rect[fill='#f4f6f8'],rect[fill='#eef1f4']{fill:#1c242d}rect[fill='#d9dee3']{fill:#2d3843}\
+    rect[fill='#ffffff']{fill:#12171d}rect[fill='#f4f6f8'],rect[fill='#eef1f4']{fill:#1c242d}\
+    rect[fill='#d9dee3']{fill:#2d3843}\
     rect[stroke='#8795a5'],path[stroke='#8795a5']{stroke:#5b6a79}text[fill='#51606f']{fill:#a9b6c3}\
-    text[fill='#0d2b45'][font-size='15'],text[fill='#0d2b45'][font-size='11']{fill:#e3eaf1}}</style>";
+    text[fill='#0d2b45'][font-size='15'],\
+    text[fill='#0d2b45'][font-size='11']{fill:#e3eaf1}}</style>";
 
 /// An SVG document as an image with a caption.
 pub(crate) fn drawing(svg: &str, caption: &str) -> String {
@@ -65,8 +68,10 @@ pub(crate) fn drawing(svg: &str, caption: &str) -> String {
         _ => svg.to_string(),
     };
     format!(
-        "<figure class=\"drawing\"><div class=\"scroll paper\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\
-         <img alt=\"{0}\" src=\"data:image/svg+xml,{1}\"></div><figcaption>{0}</figcaption></figure>\n",
+        "<figure class=\"drawing\"><div class=\"scroll paper\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"{0}\">\
+         <img alt=\"{0}\" \
+         src=\"data:image/svg+xml,{1}\"></div><figcaption>{0}</figcaption></figure>\n",
         escape(caption),
         percent(&svg)
     )

@@ -1,4 +1,4 @@
-//! Where ranks are drawn: the network that an algorithm is made for.
+//! The positions at which ranks are drawn, on the network that an algorithm is made for.
 
 use phalanx::schedule::Algorithm;
 use phalanx::topology::Extents;

@@ -1,11 +1,10 @@
-//! The page's section on what two cores do to each other: latency and rates, as pictures and
-//! numbers.
+//! The page's section on pairs of cores: latency and rates, as pictures and numbers.
 
 use super::collectives::figure;
 use super::curves::{size, time};
 use super::html::{details, drawing, escape, table};
-use super::page::trouble;
-use super::run::{Run, Section};
+use super::html_page::trouble;
+use super::saved_report::{SavedReport, Section};
 use phalanx_tool::measure::stats::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -14,18 +13,20 @@ use std::fmt::Write as _;
 const ROWS_SHOWN: usize = 240;
 
 /// The section.
-pub(crate) fn matrices(run: &Run) -> String {
+pub(crate) fn matrices(run: &SavedReport) -> String {
     let mut out = "<section id=\"matrices\"><h2>Between cores</h2>\n".to_string();
     for (name, heading, caption) in [
         (
             "latency",
             "Latency",
-            "Round trip of a flag, ns (median); from the row's processing unit to the column's and back",
+            "Round trip of a flag, ns (median); from the row's processing unit to the column's \
+             and back",
         ),
         (
             "bandwidth",
             "Bandwidth",
-            "GB/s (10^9 bytes per second) at the largest size: the column's core copies what the row's has written; on the diagonal its own",
+            "GB/s (10^9 bytes per second) at the largest size: the column's core copies what the \
+             row's has written; on the diagonal its own",
         ),
     ] {
         let _ = writeln!(out, "<h3>{heading}</h3>");
@@ -58,8 +59,9 @@ pub(crate) fn matrices(run: &Run) -> String {
 }
 
 /// Under the chart of rates.
-const RATES: &str = "By the size of a core's buffer, both axes logarithmic: what one core has of its own (own) and of \
-    another's, by what the two share; all cores at once, each on its own buffer or on its successor's, all together.";
+const RATES: &str = "By the size of a core's buffer, both axes logarithmic: what one core has of \
+    its own (own) and of another's, by what the two share; all cores at once, each on its own \
+    buffer or on its successor's, all together.";
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("")
@@ -198,7 +200,7 @@ fn pairs(name: &str, rows: &[Value]) -> String {
 }
 
 /// What the script draws of the rates: copies first, as messages are.
-pub(crate) fn rates_chart(run: &Run) -> Value {
+pub(crate) fn rates_chart(run: &SavedReport) -> Value {
     let section: Option<Section<'_>> = run.section("bandwidth");
     let result = section.map_or(&Value::Null, |section| section.result);
     let rows = result["rows"].as_array().map_or(&[][..], Vec::as_slice);

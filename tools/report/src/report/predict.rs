@@ -1,18 +1,17 @@
-//! What the machine cost model says: of the calls that were measured, and of a machine that is not
-//! here.
+//! The machine cost model's predictions: of the measured calls, and of a larger machine.
 
-use super::curves::Row;
-use super::plan::plan;
-use super::run::Run;
+use super::curves::CurveRow;
+use super::machine_drawing::plan;
+use super::saved_report::SavedReport;
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use phalanx::tuning::{MachineCosts, Profile, Tuning};
 use phalanx_model::{Effect, Effects, Simulation};
-use phalanx_tool::bench::profiled::Model;
-use phalanx_tool::bench::work::has_blocks;
+use phalanx_tool::bench::call_buffers::has_blocks;
+use phalanx_tool::bench::predict_call::CallModel;
 use phalanx_tool::failure::Failure;
-use phalanx_tool::place::outcome::Outcome;
+use phalanx_tool::place::outcome::PlacementOutcome;
 use phalanx_tool::place::topology::Topology;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -62,20 +61,20 @@ impl Modelled {
 /// The model's times for all that was measured: by t_s and t_w as this run fitted them (the
 /// textbook's model), else by the published costs of the most similar machine; those stand beside
 /// in any case.
-pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure> {
+pub(crate) fn predictions(machine: &Machine, run: &SavedReport) -> Result<Value, Failure> {
     let (costs, same) = MachineCosts::nearest(machine);
     let of = json!({ "id": costs.id, "name": costs.name, "same_shape": same });
     let profile = profile(run);
     let calibrated = !profile.levels().is_empty();
-    let all = Row::all(run);
+    let all = CurveRow::all(run);
     // Ranks that share cores, and rows of all places, are at none: they have the rates of where the
     // others were.
     let usual = usual(&all);
-    let by_place: BTreeMap<&str, Option<Model<'_>>> = all
+    let by_place: BTreeMap<&str, Option<CallModel<'_>>> = all
         .iter()
         .map(|row| {
             let place = if row.place == "any" { usual } else { &row.place };
-            (row.place.as_str(), Model::new(&profile, machine, place))
+            (row.place.as_str(), CallModel::new(&profile, machine, place))
         })
         .collect();
     let mut published: BTreeMap<u64, Option<Modelled>> = BTreeMap::new();
@@ -123,7 +122,7 @@ pub(crate) fn predictions(machine: &Machine, run: &Run) -> Result<Value, Failure
 }
 
 /// The rates that this run fitted, of all its fits.
-fn profile(run: &Run) -> Profile {
+fn profile(run: &SavedReport) -> Profile {
     let mut all = Profile::default();
     for section in run.sections().filter(|s| s.command.contains(" calibrate")) {
         let Ok(profile) = Profile::from_json(&section.result.to_string()) else { continue };
@@ -144,7 +143,7 @@ fn profile(run: &Run) -> Profile {
 }
 
 /// Where most of the calls with a place were.
-fn usual(rows: &[Row]) -> &str {
+fn usual(rows: &[CurveRow]) -> &str {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     rows.iter().filter(|row| row.place != "any").for_each(|row| {
         *places.entry(&row.place).or_default() += 1;
@@ -153,8 +152,8 @@ fn usual(rows: &[Row]) -> &str {
 }
 
 /// Whether many calls were measured at a place of which no rates were fitted.
-pub(crate) fn unfitted(run: &Run) -> bool {
-    let (profile, rows) = (profile(run), Row::all(run));
+pub(crate) fn unfitted(run: &SavedReport) -> bool {
+    let (profile, rows) = (profile(run), CurveRow::all(run));
     let rates = profile.levels();
     let fitted = |place: &str| place == "any" || rates.iter().any(|own| own.place == place);
     let without = rows.iter().filter(|row| !fitted(&row.place)).count();
@@ -172,7 +171,7 @@ pub(crate) fn modelled(id: &str, drawn: &[usize]) -> Result<Value, Failure> {
     let machine = costs.machine().map_err(Failure::run)?;
     let ranks = machine.cores().len();
     let shape = Topology::Ring.shape(ranks, None)?;
-    let outcome = Outcome::new(&machine, shape, &Placement::Auto, ranks)?;
+    let outcome = PlacementOutcome::new(&machine, shape, &Placement::Auto, ranks)?;
     let modelled = Modelled::new(&machine, costs, ranks)?;
     let mut curves: Vec<(&str, Vec<f64>)> = Vec::new();
     for algorithm in Algorithm::for_operation(Operation::AllReduce) {

@@ -1,9 +1,8 @@
-//! The formula behind every input and every expected result: a value depends
-//! on the rank that owns it, the index and the round, and on nothing else, so
-//! each rank can tell by itself what any other had.
+//! The formula of every input and every expected result. A value depends only on its owner's rank,
+//! the index and the round, so that each rank can compute any other rank's values.
 
 use super::element::{Combining, Pattern, Sample};
-use super::redop::Redop;
+use super::operator::Redop;
 use std::ops::Range;
 
 /// Elements that are compared at once.

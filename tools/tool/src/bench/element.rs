@@ -1,9 +1,8 @@
-//! The element types by name, and what measuring needs to know of each: how to
-//! make a value, and the operators, instantiated.
+//! The element types by name, each with its values and its instantiated operators.
 
-use super::redop::Redop;
-use super::work::{Call, combine};
-use crate::names;
+use super::call_buffers::{TimedCall, combine};
+use super::operator::Redop;
+use crate::suggest;
 use phalanx::op::{self, Operator};
 use phalanx::{Comm, Element};
 use std::fmt;
@@ -68,11 +67,11 @@ impl FromStr for Type {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let name = names::plain(text);
+        let name = suggest::plain(text);
         let found = Type::ALL.iter().find(|row| row.1 == name);
         found
             .map(|row| row.0)
-            .ok_or_else(|| names::unknown("type", text, &Type::ALL.map(|row| row.1)))
+            .ok_or_else(|| suggest::unknown("type", text, &Type::ALL.map(|row| row.1)))
     }
 }
 
@@ -120,7 +119,7 @@ impl Pattern {
 /// The calls and the oracle's step for one operator.
 pub struct Combining<T> {
     /// Calls the operation on all lanes of a rank's buffers.
-    pub(crate) call: fn(&mut Comm, Call<'_, T>),
+    pub(crate) call: fn(&mut Comm, TimedCall<'_, T>),
     /// Combines `right` into `left`, element by element.
     pub(crate) fold: fn(left: &mut [T], right: &[T]),
     /// The operator's identity.

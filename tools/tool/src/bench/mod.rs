@@ -1,40 +1,40 @@
-//! Measuring collectives: what is called, on which data, how long it took, and
-//! whether the result was right.
+//! Measurement of collectives: calls, data, times, and checks of the results.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `redop.rs`, `element.rs` | operators and element types by name, and what they need |
+//! | `operator.rs`, `element.rs` | operators and element types by name |
 //! | `data.rs` | the formula behind every input and every expected result |
-//! | `work.rs` | a rank's buffers: prepare, call, check |
+//! | `call_buffers.rs` | a rank's buffers: prepare, call, check |
 //! | `sample.rs` | the measuring loop of a round |
-//! | `rounds.rs` | the rounds of a row, filed by place; what moved meanwhile |
-//! | `turns.rs` | the rows of one operation, in turns |
+//! | `rounds.rs` | the rounds of a row, sorted by place; signs of a change meanwhile |
+//! | `interleave.rs` | the rows of one operation, in turns |
 //! | `row.rs` | a row of the table: statistics, bandwidths |
-//! | `modelled.rs` | what the model says of a row |
-//! | `plan.rs` | from arguments to cases, with everything that can be wrong |
+//! | `modelled.rs` | the model's time for a row |
+//! | `cases.rs` | turns arguments into cases, and reports mistakes |
 //! | `exchange.rs` | the raw exchange of two flags between the cores of ranks 0 and 1 |
-//! | `report.rs`, `machine.rs` | the output |
-//! | `profiled.rs` | the textbook's model of a call, with the rates of a profile |
-//! | `style.rs` | the same in the columns of other people's benchmarks |
+//! | `output_forms.rs` | the table as text, tsv and json |
+//! | `run_conditions.rs` | the machine and the settings of a measurement |
+//! | `predict_call.rs` | the textbook's model of a call, with the rates of a profile |
+//! | `columns.rs` | the table in the columns of other benchmarks |
 //!
 //! The method is that of [`measure`](crate::measure).
 
+pub(crate) mod cases;
+pub(crate) mod columns;
 pub(crate) mod element;
 pub mod exchange;
-pub mod machine;
+pub(crate) mod interleave;
 pub(crate) mod modelled;
-pub(crate) mod plan;
-pub mod profiled;
-pub mod redop;
-pub(crate) mod report;
+pub mod operator;
+pub(crate) mod output_forms;
+pub mod predict_call;
 pub(crate) mod rounds;
 pub(crate) mod row;
+pub mod run_conditions;
 pub(crate) mod sample;
-pub(crate) mod style;
-pub(crate) mod turns;
 
+pub mod call_buffers;
 mod data;
-pub mod work;
 
 /// Up to this size a sample has several calls.
-pub const LARGEST_WITH_LANES: usize = work::WARM / 2;
+pub const LARGEST_WITH_LANES: usize = call_buffers::WARM / 2;

@@ -1,10 +1,10 @@
-//! What the model says of a row: by the rates of the profile that the team follows, else by the
+//! The model's time for a row: by the rates of the profile that the team follows, else by the
 //! published costs of the most similar machine.
 
-use super::profiled::Model;
-use super::sample::{Case, Force};
-use super::work::has_blocks;
-use crate::measure::place::Place;
+use super::call_buffers::has_blocks;
+use super::predict_call::CallModel;
+use super::sample::{Force, SampleCase};
+use crate::measure::proximity::Proximity;
 use phalanx::Team;
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
@@ -57,18 +57,18 @@ impl<'a> Modelled<'a> {
     }
 
     /// The time of a case at a place, in ns; none where nothing is sent, or nothing is known.
-    pub(crate) fn ns(&self, case: &Case, place: Place) -> Option<f64> {
+    pub(crate) fn ns(&self, case: &SampleCase, place: Proximity) -> Option<f64> {
         let operation = case.shape.operation;
         let bytes = (case.shape.count * case.ty.size()) as f64;
         let m = if has_blocks(operation) { bytes / self.ranks as f64 } else { bytes };
         let schedule = self.schedule(case, m)?;
         let ns = match &self.rates {
             Rates::Profile => {
-                let model = Model::new(&self.profile, self.machine, place.name());
+                let model = CallModel::new(&self.profile, self.machine, place.name());
                 // Ranks that share cores are at no place; neither is a row of all places.
                 let any = || self.profile.levels().first().map(|rates| rates.place.clone());
                 let model = match (model, place) {
-                    (None, Place::Any) => Model::new(&self.profile, self.machine, &any()?),
+                    (None, Proximity::Any) => CallModel::new(&self.profile, self.machine, &any()?),
                     (model, _) => model,
                 };
                 model?.time(&schedule, m)?
@@ -78,7 +78,7 @@ impl<'a> Modelled<'a> {
         (ns > 0.0 && self.ranks > 1).then_some(ns)
     }
 
-    fn schedule(&self, case: &Case, m: f64) -> Option<Schedule> {
+    fn schedule(&self, case: &SampleCase, m: f64) -> Option<Schedule> {
         let operation = case.shape.operation;
         let request = Request::new(operation, self.ranks).shift(case.shape.shift);
         let algorithm = |a: Algorithm| a.schedule(&request).ok();
@@ -107,16 +107,16 @@ fn published(machine: &Machine, ranks: usize) -> Option<(Rates, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::call_buffers::BufferShape;
     use crate::bench::element::Type;
-    use crate::bench::sample::{Effort, Root};
-    use crate::bench::work::Shape;
+    use crate::bench::sample::{Root, SampleBudget};
     use phalanx::schedule::Operation;
     use phalanx::tuning::LevelRates;
     use std::time::Duration;
 
-    fn case(operation: Operation, count: usize, force: Force) -> Case {
-        let shape = Shape { operation, redop: None, count, lanes: 1, shift: 1, apart: false };
-        let effort = Effort {
+    fn case(operation: Operation, count: usize, force: Force) -> SampleCase {
+        let shape = BufferShape { operation, redop: None, count, lanes: 1, shift: 1, apart: false };
+        let effort = SampleBudget {
             samples: None,
             warmup: 0,
             time: Duration::ZERO,
@@ -124,7 +124,7 @@ mod tests {
             crowded: false,
             calls: None,
         };
-        Case { shape, ty: Type::F64, force, root: Root::Rank(0), effort }
+        SampleCase { shape, ty: Type::F64, force, root: Root::Rank(0), effort }
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         let &[a, b, ..] = machine.allowed_pus() else {
             return eprintln!("skipped: one processing unit");
         };
-        let level = crate::matrix::axis::shared(&machine, a, b);
+        let level = crate::matrix::unit_axis::shared(&machine, a, b);
         let rates = |place: &str, t_s_ns| LevelRates {
             level: level.into(),
             place: place.into(),
@@ -151,11 +151,11 @@ mod tests {
         assert_eq!(model.by(), "profile");
         let gather = case(Operation::AllGather, 250, Force::Algorithm(Algorithm::AG_RING));
         // A block of 1000 bytes.
-        assert_eq!(model.ns(&gather, Place::Ccx), Some(600.0));
-        assert_eq!(model.ns(&gather, Place::Far), Some(800.0));
-        assert_eq!(model.ns(&gather, Place::Smt), None);
+        assert_eq!(model.ns(&gather, Proximity::Ccx), Some(600.0));
+        assert_eq!(model.ns(&gather, Proximity::Far), Some(800.0));
+        assert_eq!(model.ns(&gather, Proximity::Smt), None);
         let barrier = case(Operation::Barrier, 0, Force::Auto);
-        assert_eq!(model.ns(&barrier, Place::Ccx), Some(100.0));
+        assert_eq!(model.ns(&barrier, Proximity::Ccx), Some(100.0));
     }
 
     #[test]
@@ -168,6 +168,6 @@ mod tests {
         assert_eq!(model.by(), "published");
         assert!(model.source.contains("nothing was calibrated"), "{}", model.source);
         let ring = case(Operation::AllReduce, 4, Force::Algorithm(Algorithm::AR_ANY));
-        assert!(model.ns(&ring, Place::Ccx).is_some_and(|ns| ns > 0.0));
+        assert!(model.ns(&ring, Proximity::Ccx).is_some_and(|ns| ns > 0.0));
     }
 }

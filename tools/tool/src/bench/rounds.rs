@@ -1,20 +1,19 @@
-//! The rounds of a row, put together: what was measured when the cores were at
-//! one place, and the signs that something moved meanwhile.
+//! Merges the rounds of a row: the samples of one place, and the signs of a change meanwhile.
 
-use super::sample::{FEWEST, Outcome, Round, Times};
-use crate::measure::place::{Limits, Place};
+use super::sample::{FEWEST, Round, SampleResult, Times};
+use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::record::is_adrift;
 use crate::measure::stats::median;
 use std::fmt;
 
 /// All rounds of a row so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rounds(Vec<Outcome>);
+pub(crate) struct Rounds(Vec<SampleResult>);
 
 /// Samples of one place, with what is known of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sorted {
-    pub(crate) place: Place,
+    pub(crate) place: Proximity,
     pub(crate) samples: Vec<Times>,
     /// The median of the probes around them; none without probes.
     pub(crate) floor_ns: Option<f64>,
@@ -47,7 +46,7 @@ impl fmt::Display for Drift {
 
 impl Rounds {
     /// Adds a round.
-    pub(crate) fn add(&mut self, outcome: Outcome) {
+    pub(crate) fn add(&mut self, outcome: SampleResult) {
         self.0.push(outcome);
     }
 
@@ -62,13 +61,18 @@ impl Rounds {
     }
 
     /// Whether a place has `samples` samples.
-    pub(crate) fn have(&self, samples: usize, limits: &Limits) -> bool {
+    pub(crate) fn have(&self, samples: usize, limits: &ProximityLimits) -> bool {
         self.places(limits).iter().any(|sorted| sorted.samples.len() >= samples)
     }
 
     /// Whether this place has `samples` samples.
-    pub(crate) fn have_at(&self, place: Place, samples: usize, limits: &Limits) -> bool {
-        let count = |round: &Outcome| -> usize {
+    pub(crate) fn have_at(
+        &self,
+        place: Proximity,
+        samples: usize,
+        limits: &ProximityLimits,
+    ) -> bool {
+        let count = |round: &SampleResult| -> usize {
             let filed = round.record.by_place(limits);
             filed.iter().filter(|f| f.place == place).map(|f| f.samples.len()).sum()
         };
@@ -77,8 +81,8 @@ impl Rounds {
 
     /// The places that have samples enough (exactly `samples` of them, if that
     /// is given), the one with the most first. If none has, one that has the
-    /// samples of all, at [`Place::Any`].
-    pub(crate) fn sorted(&self, samples: Option<usize>, limits: &Limits) -> Vec<Sorted> {
+    /// samples of all, at [`Proximity::Any`].
+    pub(crate) fn sorted(&self, samples: Option<usize>, limits: &ProximityLimits) -> Vec<Sorted> {
         let mut places = self.places(limits);
         places.retain(|sorted| sorted.samples.len() >= samples.unwrap_or(FEWEST));
         places.sort_by_key(|sorted| std::cmp::Reverse(sorted.samples.len()));
@@ -93,8 +97,8 @@ impl Rounds {
         places
     }
 
-    fn places(&self, limits: &Limits) -> Vec<Sorted> {
-        let place = |place: Place| {
+    fn places(&self, limits: &ProximityLimits) -> Vec<Sorted> {
+        let place = |place: Proximity| {
             let mut samples = Vec::new();
             let (mut floors, mut medians) = (Vec::new(), Vec::new());
             for round in &self.0 {
@@ -107,7 +111,7 @@ impl Rounds {
             }
             (!samples.is_empty()).then(|| self.sort(place, samples, floors, medians))
         };
-        Place::ALL.into_iter().filter_map(place).collect()
+        Proximity::ALL.into_iter().filter_map(place).collect()
     }
 
     fn mixed(&self) -> Option<Sorted> {
@@ -116,14 +120,14 @@ impl Rounds {
         let floors: Vec<f64> = records().flat_map(|r| r.floors()).collect();
         let medians = records().filter_map(|r| median_of(r.all())).collect();
         let probed = !floors.is_empty();
-        let mut sorted = self.sort(Place::Any, samples, floors, medians);
+        let mut sorted = self.sort(Proximity::Any, samples, floors, medians);
         sorted.drift = Drift { place: probed, floor: false, ..sorted.drift };
         (!sorted.samples.is_empty()).then_some(sorted)
     }
 
     fn sort(
         &self,
-        place: Place,
+        place: Proximity,
         samples: Vec<Times>,
         mut floors: Vec<f64>,
         medians: Vec<f64>,
@@ -170,13 +174,13 @@ mod tests {
     use std::time::Duration;
 
     /// A round of samples between probes: `(ns of the probe, samples after it)`.
-    fn round(parts: &[(f64, &[f32])]) -> Outcome {
+    fn round(parts: &[(f64, &[f32])]) -> SampleResult {
         let mut record = Record::default();
         for (probe, samples) in parts {
             record.probe(*probe);
             record.samples(samples.iter().map(|ns| Times::new(&[*ns / 2.0, *ns])));
         }
-        Outcome { record, wrong: 1, stolen_ms: 0.0 }
+        SampleResult { record, wrong: 1, stolen_ms: 0.0 }
     }
 
     #[test]
@@ -184,17 +188,23 @@ mod tests {
         let mut rounds = Rounds::default();
         rounds.add(round(&[(60.0, &[1.0, 2.0, 3.0]), (61.0, &[4.0]), (280.0, &[])]));
         rounds.add(round(&[(62.0, &[5.0, 6.0]), (63.0, &[]), (280.0, &[100.0; 6]), (290.0, &[])]));
-        let sorted = rounds.sorted(None, &Limits::default());
-        assert_eq!(sorted.iter().map(|s| s.place).collect::<Vec<_>>(), [Place::Far, Place::Ccx]);
+        let sorted = rounds.sorted(None, &ProximityLimits::default());
+        assert_eq!(
+            sorted.iter().map(|s| s.place).collect::<Vec<_>>(),
+            [Proximity::Far, Proximity::Ccx]
+        );
         assert_eq!((sorted[0].samples.len(), sorted[0].dropped), (6, 6));
         assert_eq!((sorted[1].samples.len(), sorted[1].dropped), (5, 7));
         assert_eq!(sorted[1].medians, [2.0, 5.5]);
         assert_eq!(sorted[1].floor_ns, Some(61.5));
         assert_eq!(sorted[1].drift.to_string(), "none");
         assert_eq!(rounds.wrong(), 2);
-        assert!(rounds.have(6, &Limits::default()) && !rounds.have(7, &Limits::default()));
+        assert!(
+            rounds.have(6, &ProximityLimits::default())
+                && !rounds.have(7, &ProximityLimits::default())
+        );
         // With a number of samples: those that have so many, and so many.
-        let sorted = rounds.sorted(Some(5), &Limits::default());
+        let sorted = rounds.sorted(Some(5), &ProximityLimits::default());
         assert!(sorted.iter().all(|s| s.samples.len() == 5) && sorted.len() == 2);
     }
 
@@ -202,8 +212,8 @@ mod tests {
     fn without_agreement_all_samples_are_one_row_and_marked() {
         let mut rounds = Rounds::default();
         rounds.add(round(&[(60.0, &[1.0; 4]), (280.0, &[2.0; 4]), (25.0, &[])]));
-        let sorted = rounds.sorted(None, &Limits::default());
-        assert_eq!((sorted.len(), sorted[0].place), (1, Place::Any));
+        let sorted = rounds.sorted(None, &ProximityLimits::default());
+        assert_eq!((sorted.len(), sorted[0].place), (1, Proximity::Any));
         assert_eq!((sorted[0].samples.len(), sorted[0].dropped), (8, 0));
         assert_eq!(sorted[0].drift.to_string(), "place");
     }
@@ -213,10 +223,10 @@ mod tests {
         let mut rounds = Rounds::default();
         rounds.add(round(&[(60.0, &[1.0; 8]), (80.0, &[])]));
         rounds.0[0].stolen_ms = 10.0;
-        let sorted = rounds.sorted(None, &Limits::default());
+        let sorted = rounds.sorted(None, &ProximityLimits::default());
         assert_eq!(
             (sorted[0].place, sorted[0].drift.to_string().as_str()),
-            (Place::Ccx, "floor+steal")
+            (Proximity::Ccx, "floor+steal")
         );
     }
 

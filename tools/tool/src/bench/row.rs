@@ -1,8 +1,8 @@
-//! A row of the table: what was measured, and the numbers made of it.
+//! A row of the table: its samples and the numbers computed from them.
 
 use super::rounds::{Drift, Sorted};
-use super::sample::{Case, Root, Times};
-use crate::measure::place::Place;
+use super::sample::{Root, SampleCase, Times};
+use crate::measure::proximity::Proximity;
 use crate::measure::stats::{Summary, spread_percent};
 use phalanx::schedule::Operation;
 
@@ -40,7 +40,7 @@ pub(crate) const COLUMNS: [&str; 28] = [
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct BenchRow {
     pub(crate) op: Operation,
     pub(crate) algorithm: &'static str,
     /// The element type; `none` for the barrier.
@@ -65,7 +65,7 @@ pub(crate) struct Row {
     pub(crate) model_ns: Option<f64>,
     pub(crate) model_by: &'static str,
     /// Where the cores of ranks 0 and 1 were.
-    pub(crate) place: Place,
+    pub(crate) place: Proximity,
     /// The raw exchange of two flags around the samples, where it was measured.
     pub(crate) floor_ns: Option<f64>,
     /// Rounds that have some of the samples, and the spread of their medians
@@ -83,16 +83,21 @@ pub(crate) struct Row {
     pub(crate) rank_means: Vec<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// The row of a case at one place; none if there was not a single sample.
-    pub(crate) fn new(case: &Case, ranks: usize, sorted: &Sorted, wrong: u64) -> Option<Self> {
+    pub(crate) fn new(
+        case: &SampleCase,
+        ranks: usize,
+        sorted: &Sorted,
+        wrong: u64,
+    ) -> Option<Self> {
         let shape = &case.shape;
         let op = shape.operation;
         let bytes = shape.count * case.ty.size();
         let mut slowest: Vec<f64> = sorted.samples.iter().map(Times::slowest).collect();
         let ns = Summary::of(&mut slowest)?;
         let algbw = if ns.median > 0.0 { bytes as f64 / ns.median } else { 0.0 };
-        Some(Row {
+        Some(BenchRow {
             op,
             algorithm: case.force.name(),
             ty: if op == Operation::Barrier { "none" } else { case.ty.name() },
@@ -125,7 +130,7 @@ impl Row {
 
     /// With what the model says of it.
     pub(crate) fn modelled(self, ns: Option<f64>, by: &'static str) -> Self {
-        Row { model_ns: ns, model_by: if ns.is_some() { by } else { "none" }, ..self }
+        BenchRow { model_ns: ns, model_by: if ns.is_some() { by } else { "none" }, ..self }
     }
 
     /// The median as a multiple of the floor.

@@ -1,4 +1,4 @@
-//! The measuring loop.
+//! The loop that measures one case.
 //!
 //! A sample: every rank rewrites its inputs (untimed); all meet at a gate of our
 //! own and leave it at one moment (on several nodes: at the library's barrier, as
@@ -7,15 +7,15 @@
 //! the number of calls. Then all meet again and check. Every few milliseconds
 //! ranks 0 and 1 exchange flags instead: the probe by which samples are filed.
 
+use super::call_buffers::{BufferShape, CallBuffers};
 use super::element::{Sample, Type};
-use super::work::{Shape, Work};
-use crate::ground::Ground;
 use crate::interrupt;
+use crate::launch::Ground;
 use crate::measure::clock::Clock;
-use crate::measure::gate::{Gate, Seat};
-use crate::measure::place::Limits;
 use crate::measure::probe::Probe;
+use crate::measure::proximity::ProximityLimits;
 use crate::measure::record::Record;
+use crate::measure::start_gate::{Seat, StartGate};
 use crate::measure::steal::Steal;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
@@ -68,7 +68,7 @@ impl Force {
 
 /// How long to measure, and what besides time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct SampleBudget {
     /// Samples of a row; none: as many as fit the time.
     pub samples: Option<usize>,
     /// Samples before the first that counts, in a row's first round.
@@ -86,12 +86,12 @@ pub(crate) struct Effort {
 
 /// What one row of the table measures.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
-    pub(crate) shape: Shape,
+pub(crate) struct SampleCase {
+    pub(crate) shape: BufferShape,
     pub(crate) ty: Type,
     pub(crate) force: Force,
     pub(crate) root: Root,
-    pub(crate) effort: Effort,
+    pub(crate) effort: SampleBudget,
 }
 
 /// A part of a row's samples.
@@ -110,7 +110,7 @@ pub(crate) struct Round {
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) clock: Clock,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ProximityLimits,
     /// Between ranks 0 and 1; none where they are not bound to a core each.
     pub(crate) probe: Option<Probe>,
 }
@@ -138,7 +138,7 @@ impl Times {
 
 /// What came out of a round.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct SampleResult {
     /// Samples and probes.
     pub(crate) record: Record<Times>,
     /// Wrong elements, over all ranks and samples.
@@ -150,10 +150,10 @@ pub(crate) struct Outcome {
 /// Measures one round of a case.
 pub(crate) fn measure(
     ground: &Ground,
-    case: &Case,
+    case: &SampleCase,
     round: Round,
     tools: &Tools,
-) -> Result<Outcome, Error> {
+) -> Result<SampleResult, Error> {
     match case.ty {
         Type::F32 => measure_as::<f32>(ground, case, round, tools),
         Type::F64 => measure_as::<f64>(ground, case, round, tools),
@@ -170,21 +170,21 @@ pub(crate) fn measure(
 
 fn measure_as<T: Sample>(
     ground: &Ground,
-    case: &Case,
+    case: &SampleCase,
     round: Round,
     tools: &Tools,
-) -> Result<Outcome, Error> {
+) -> Result<SampleResult, Error> {
     let p = ground.ranks();
     let arrivals: Vec<Arrival> = (0..p).map(|_| Arrival::default()).collect();
-    let gate = Gate::new(p, case.effort.crowded);
+    let gate = StartGate::new(p, case.effort.crowded);
     let steal = Steal::now();
     let wide = ground.is_wide();
     let mut ranks = ground.run(|comm| {
         let meeting = match wide {
-            true => Meeting::Barrier,
-            false => Meeting::Gate(gate.seat(comm.rank())),
+            true => SampleStart::Barrier,
+            false => SampleStart::Gate(gate.seat(comm.rank())),
         };
-        let mut part = Part::<T>::new(case, round, tools, &arrivals, meeting, comm);
+        let mut part = SamplePart::<T>::new(case, round, tools, &arrivals, meeting, comm);
         part.run(comm);
         (part.times, part.probes, part.wrong)
     })?;
@@ -204,7 +204,7 @@ fn measure_as<T: Sample>(
     }
     record.samples((from..samples).map(sample));
     let wrong = ranks.iter().map(|(.., wrong)| wrong).sum();
-    Ok(Outcome { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0) })
+    Ok(SampleResult { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0) })
 }
 
 /// Times, probes and wrong elements of a rank.
@@ -231,21 +231,21 @@ fn gathered(ground: &Ground, own: &[Measured]) -> Result<Vec<Measured>, Error> {
 }
 
 /// Where ranks meet before and after each sample.
-enum Meeting<'a> {
+enum SampleStart<'a> {
     /// On one machine.
     Gate(Seat<'a>),
     /// On several nodes: in the library itself.
     Barrier,
 }
 
-impl Meeting<'_> {
+impl SampleStart<'_> {
     /// Waits for all and starts with them; returns rank 0's word, none if a rank has
     /// failed.
     #[inline(always)]
     fn start(&mut self, comm: &mut Comm, word: u64) -> Option<u64> {
         match self {
-            Meeting::Gate(seat) => seat.start(word),
-            Meeting::Barrier => {
+            SampleStart::Gate(seat) => seat.start(word),
+            SampleStart::Barrier => {
                 let mut word = [word];
                 comm.broadcast(&mut word, 0);
                 comm.barrier();
@@ -256,8 +256,8 @@ impl Meeting<'_> {
 
     fn meet(&mut self, comm: &mut Comm) -> Option<()> {
         match self {
-            Meeting::Gate(seat) => seat.meet(0).map(|_| ()),
-            Meeting::Barrier => {
+            SampleStart::Gate(seat) => seat.meet(0).map(|_| ()),
+            SampleStart::Barrier => {
                 comm.barrier();
                 Some(())
             }
@@ -277,13 +277,13 @@ const WARM: u64 = 2;
 const GO: u64 = 3;
 
 /// One rank's part in a round.
-struct Part<'a, T> {
-    case: &'a Case,
+struct SamplePart<'a, T> {
+    case: &'a SampleCase,
     round: Round,
     tools: &'a Tools,
     arrivals: &'a [Arrival],
-    meeting: Meeting<'a>,
-    work: Work<T>,
+    meeting: SampleStart<'a>,
+    work: CallBuffers<T>,
     times: Vec<Duration>,
     /// The number of times when ranks 0 and 1 exchanged flags, and the ns.
     probes: Vec<(usize, f64)>,
@@ -293,24 +293,24 @@ struct Part<'a, T> {
     probed: Instant,
 }
 
-impl<'a, T: Sample> Part<'a, T> {
+impl<'a, T: Sample> SamplePart<'a, T> {
     fn new(
-        case: &'a Case,
+        case: &'a SampleCase,
         round: Round,
         tools: &'a Tools,
         arrivals: &'a [Arrival],
-        meeting: Meeting<'a>,
+        meeting: SampleStart<'a>,
         comm: &Comm,
     ) -> Self {
         let (rank, p) = (comm.rank(), comm.size());
         let now = Instant::now();
-        Part {
+        SamplePart {
             case,
             round,
             tools,
             arrivals,
             meeting,
-            work: Work::new(case.shape, rank, p),
+            work: CallBuffers::new(case.shape, rank, p),
             times: Vec::new(),
             probes: Vec::new(),
             wrong: 0,
@@ -354,8 +354,8 @@ impl<'a, T: Sample> Part<'a, T> {
                 self.wrong += self.work.count_wrong(first + sample as u64, root);
                 if self.case.shape.operation == Operation::Barrier {
                     self.wrong += match self.meeting {
-                        Meeting::Gate(_) => self.check_barrier(comm, sample as u64),
-                        Meeting::Barrier => check_barrier_between_nodes(comm, sample),
+                        SampleStart::Gate(_) => self.check_barrier(comm, sample as u64),
+                        SampleStart::Barrier => check_barrier_between_nodes(comm, sample),
                     };
                 }
             }

@@ -1,23 +1,23 @@
-//! `phalanx bandwidth`: how fast a core reads, copies and combines what another
-//! has just written, and what all cores reach together.
+//! `phalanx bandwidth`: the rate at which a core reads, copies and combines another core's fresh
+//! data, and the rate of all cores together.
 
 use super::latency::{begin, conditions, draw, head, parse_samples, put, row};
-use crate::bench::machine::available_memory;
+use crate::bench::run_conditions::available_memory;
 use crate::failure::Failure;
-use crate::matrix::axis::{Axis, shared};
 use crate::matrix::heat::{self, Grid};
-use crate::matrix::run::Run;
+use crate::matrix::saved_run::MatrixRun;
 use crate::matrix::summary::table;
+use crate::matrix::unit_axis::{Axis, shared};
 use crate::measure::clock::Clock;
 use crate::measure::conditions::alone;
-use crate::measure::place::Limits;
+use crate::measure::proximity::ProximityLimits;
 use crate::measure::steal::Steal;
 use crate::output::{OutputArgs, writable};
 use crate::pair::bandwidth::{Case, Work, measure};
-use crate::pair::rounds::Effort;
+use crate::pair::probe_rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
-use crate::{interrupt, size};
+use crate::{byte_size, interrupt};
 use phalanx::Team;
 use phalanx::machine::{Level, Machine};
 use std::path::PathBuf;
@@ -32,20 +32,20 @@ const LIMIT: Duration = Duration::from_millis(600);
 const ALL_PAIRS: usize = 6;
 
 const ABOUT: &str = "\
-WHAT: src writes its buffer; then dst reads it (sums it up), copies it into a buffer of its own, or combines it
-  with one (adds it, in place), which is timed alone, less what reading the clock costs. Small buffers
-  come from src's caches. src = dst: its own buffer. bytes are those of src's buffer, and gb_s is bytes /
-  ns_median: of copy and combine twice as much moves.
+WHAT: src writes its buffer; then dst reads it (sums it up), copies it into a buffer of its own, or
+  combines it with one (adds it, in place), which is timed alone, less what reading the clock costs.
+  Small buffers come from src's caches. src = dst: its own buffer. bytes are those of src's buffer,
+  and gb_s is bytes / ns_median: of copy and combine twice as much moves.
 
-ROWS: of pairs, up to 6 units all, above that one pair of each level (--all-pairs: all); src = dst: one core of
-  each NUMA node; all -> all: all cores at once, each on its own buffer (level local) or on its successor's
-  (level ring), bytes and rate of all together; nodeA -> nodeB: the cores of node B at once, on buffers of
-  cores of node A, where there are several nodes.
+ROWS: of pairs, up to 6 units all, above that one pair of each level (--all-pairs: all); src = dst:
+  one core of each NUMA node; all -> all: all cores at once, each on its own buffer (level local) or
+  on its successor's (level ring), bytes and rate of all together; nodeA -> nodeB: the cores of node
+  B at once, on buffers of cores of node A, where there are several nodes.
 
 PLACES: as for latency: samples count between two probes that agree, under smt, ccx or far.
 
-COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level op bytes gb_s
-  ns_ci_low ns_ci_high outliers drift (see `phalanx latency --help`).
+COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level op bytes
+  gb_s ns_ci_low ns_ci_high outliers drift (see `phalanx latency --help`).
 
 Example:
   phalanx bandwidth copy -b 16K -e 64M --format json -o bandwidth.json";
@@ -55,19 +55,23 @@ Example:
 /// Measures how fast a core reads, copies and combines what another has just
 /// written, by size, and what all cores reach together.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx bandwidth copy -e 4M\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx bandwidth copy -e 4M\n\nMore with --help.")]
 pub struct Bandwidth {
     /// read, copy, combine [default: all]
     #[arg(value_name = "WORK")]
     works: Vec<Work>,
     /// Smallest buffer in bytes
-    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN", default_value = "16K", value_parser = size::parse)]
+    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN")]
+    #[arg(default_value = "16K", value_parser = byte_size::parse)]
     min: usize,
     /// Largest buffer in bytes
-    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX", default_value = "64M", value_parser = size::parse)]
+    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX")]
+    #[arg(default_value = "64M", value_parser = byte_size::parse)]
     max: usize,
     /// From one size to the next
-    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = super::bench::parse_factor)]
+    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8")]
+    #[arg(value_parser = super::bench::parse_factor)]
     factor: usize,
     /// Samples of each row, of its most frequent place [default: 60]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_samples)]
@@ -79,8 +83,8 @@ pub struct Bandwidth {
     #[arg(long)]
     all_pairs: bool,
     /// Exchanges, in ns, up to which two cores count as smt and as ccx
-    #[arg(long, value_name = "SMT,CCX", default_value_t = Limits::default())]
-    places: Limits,
+    #[arg(long, value_name = "SMT,CCX", default_value_t = ProximityLimits::default())]
+    places: ProximityLimits,
     /// Also draw the matrix of the largest size (of copy, if it is measured)
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -110,7 +114,7 @@ impl Bandwidth {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         if self.min > self.max {
-            let (min, max) = (size::text(self.min), size::text(self.max));
+            let (min, max) = (byte_size::text(self.min), byte_size::text(self.max));
             let what = format!("the smallest size {min} is above the largest {max}; see -b and -e");
             return Err(Failure::Usage(what));
         }
@@ -138,8 +142,9 @@ impl Bandwidth {
         let need = 2 * ranks as u128 * self.max as u128;
         match available_memory() {
             Some(available) if need > u128::from(available) => Err(Failure::Usage(format!(
-                "{} on {ranks} units needs {} MiB of memory, and {} MiB are available; give a smaller -e",
-                size::text(self.max),
+                "{} on {ranks} units needs {} MiB of memory, and {} MiB are available; give a \
+                 smaller -e",
+                byte_size::text(self.max),
                 need >> 20,
                 available >> 20
             ))),
@@ -147,7 +152,7 @@ impl Bandwidth {
         }
     }
 
-    fn measure(&self, machine: &Machine, pus: &[usize]) -> Result<Run, Failure> {
+    fn measure(&self, machine: &Machine, pus: &[usize]) -> Result<MatrixRun, Failure> {
         let axis = Axis::new(machine, pus);
         let mut run =
             begin("bandwidth", machine, &axis, ["level", "op"].map(String::from).to_vec());
@@ -155,7 +160,7 @@ impl Bandwidth {
             run.notes.push(format!("{}; only its own buffer", alone(machine, only)));
         }
         let pairings = pairings(machine, &axis.pus, self.all_pairs);
-        let sizes = size::steps(self.min, self.max, self.factor);
+        let sizes = byte_size::steps(self.min, self.max, self.factor);
         let works = self.works();
         let mut progress = Progress::new(pairings.len() * sizes.len() * works.len());
         let (clock, steal) = (Clock::measure(), Steal::now());
@@ -177,7 +182,7 @@ impl Bandwidth {
                     progress.step(&format!(
                         "{src} to {dst}, {} {}",
                         work.name(),
-                        size::text(bytes)
+                        byte_size::text(bytes)
                     ));
                     let case = Case { work, bytes, reads: &pairing.reads };
                     let stolen = Steal::now();
@@ -190,7 +195,7 @@ impl Bandwidth {
                         None => run.notes.push(format!(
                             "{src} to {dst}, {} of {}: no two probes agreed for {:.1} s",
                             work.name(),
-                            size::text(bytes),
+                            byte_size::text(bytes),
                             LIMIT.as_secs_f64()
                         )),
                     }
@@ -202,10 +207,10 @@ impl Bandwidth {
     }
 
     /// The matrix of the largest size.
-    fn grid(&self, run: &Run, machine: &Machine) -> Grid {
+    fn grid(&self, run: &MatrixRun, machine: &Machine) -> Grid {
         let works = self.works();
         let work = if works.contains(&Work::Copy) { Work::Copy } else { works[0] };
-        let title = format!("{} of {}", work.name(), size::text(self.max));
+        let title = format!("{} of {}", work.name(), byte_size::text(self.max));
         let mut grid = Grid::new(Axis::new(machine, &run.pus), "GB/s", title);
         for row in run.rows.iter().filter(|row| row.bytes == Some(self.max)) {
             if let (true, Ok(src), Ok(dst), Some(rate)) =
@@ -217,12 +222,12 @@ impl Bandwidth {
         grid
     }
 
-    fn text(&self, run: &Run, machine: &Machine) -> String {
+    fn text(&self, run: &MatrixRun, machine: &Machine) -> String {
         let mut out = head(run, machine);
         out += &heat::text(&self.grid(run, machine), heat::colours(self.output.is_stdout()));
         out += "\nGB/s, by bytes of a buffer\n";
-        let sizes = size::steps(self.min, self.max, self.factor);
-        let names: Vec<String> = sizes.iter().map(|&bytes| size::text(bytes)).collect();
+        let sizes = byte_size::steps(self.min, self.max, self.factor);
+        let names: Vec<String> = sizes.iter().map(|&bytes| byte_size::text(bytes)).collect();
         let mut header = vec!["src", "dst", "level", "op"];
         header.extend(names.iter().map(String::as_str));
         header.push("places");

@@ -1,27 +1,27 @@
 //! `phalanx bench`: runs the collectives on this machine's cores, checks every
 //! result and prints the table.
 
+use crate::bench::cases::{Apart, BenchPlan, BenchRequest, Wanted, parse_operation};
+use crate::bench::columns::Style;
 use crate::bench::element::Type;
 use crate::bench::exchange;
-use crate::bench::machine::Setting;
+use crate::bench::interleave::{Turns, floor, say};
 use crate::bench::modelled::Modelled;
-use crate::bench::plan::{Apart, Plan, Wanted, Wish, parse_operation};
-use crate::bench::redop::Redop;
-use crate::bench::report::{Foot, Head, Report};
+use crate::bench::operator::Redop;
+use crate::bench::output_forms::{Foot, Head, Report};
 use crate::bench::rounds::Rounds;
-use crate::bench::row::Row;
-use crate::bench::sample::{Case, Effort, Root, Tools};
-use crate::bench::style::Style;
-use crate::bench::turns::{Turns, floor, say};
+use crate::bench::row::BenchRow;
+use crate::bench::run_conditions::RunConditions;
+use crate::bench::sample::{Root, SampleBudget, SampleCase, Tools};
 use crate::failure::Failure;
-use crate::ground::{Ground, Launch};
+use crate::launch::{Ground, Launch};
 use crate::measure::clock::Clock;
-use crate::measure::place::{Limits, Place};
 use crate::measure::probe::Probe;
+use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs, Sink};
 use crate::progress::Progress;
-use crate::{interrupt, names, size};
+use crate::{byte_size, interrupt, suggest};
 use phalanx::placement::Placement;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
@@ -53,40 +53,42 @@ TIMES: before each sample every rank rewrites what it sends and poisons what it 
 ROUNDS: the rows of an operation are measured in turns, --rounds times, so that what changes on the
   machine meets all of them. spread_percent is (largest - smallest) / median of the rounds' medians.
 
-PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 1 exchange raw flags:
-  floor_ns, the least that an operation can cost; place is what it shows: smt (two threads of one
-  core, below 40 ns), ccx (a common cache, below 130 ns) or far; other limits with --places.
+PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 1 exchange raw
+  flags: floor_ns, the least that an operation can cost; place is what it shows: smt (two threads of
+  one core, below 40 ns), ccx (a common cache, below 130 ns) or far; other limits with --places.
   Only samples between two exchanges at the same place count. A row is the place with the most
-  samples (--by-place: a row for each); dropped counts the others. floor_ratio = ns_median / floor_ns.
-  Place is any with one rank, with more ranks than cores, or where no place has samples enough.
-  --seek ccx,far measures every row once at each, as the host moves the cores; --seek-time bounds it.
-  drift: none, or what moved: floor (by more than a quarter within the place), steal (the host gave
-  time of our cores to others), place (too often: the row has the samples of all places).
+  samples (--by-place: a row for each); dropped counts the others. floor_ratio = ns_median /
+  floor_ns. Place is any with one rank, with more ranks than cores, or where no place has
+  samples enough. --seek ccx,far measures every row once at each, as the host moves the cores;
+  --seek-time bounds it. drift: none, or what moved: floor (by more than a quarter within the
+  place), steal (the host gave time of our cores to others), place (too often: the row has the
+  samples of all places).
 
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
 
-MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the rules choose) by t_s and t_w of the profile that is
-  followed (phalanx calibrate), at the row's place; model_by is then profile. Without a profile it is the simulation with the
-  published costs of the most similar machine (published). Empty for one rank, which sends nothing.
+MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the rules choose) by t_s
+  and t_w of the profile that is followed (phalanx calibrate), at the row's place; model_by is then
+  profile. Without a profile it is the simulation with the published costs of the most similar
+  machine (published). Empty for one rank, which sends nothing.
 
 CHECKS: every element of every result, of every sample, against a formula of rank, index and round;
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
   the exit code 1.
 
-STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), IMB-MPI1 or nccl-tests
-  (both ways of an operation in place: with a second buffer, to which the input is copied first,
-  timed; and in place). Sizes then count as they do there: of one block, or of all.
+STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), IMB-MPI1 or
+  nccl-tests (both ways of an operation in place: with a second buffer, to which the input is copied
+  first, timed; and in place). Sizes then count as they do there: of one block, or of all.
 
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
   outliers rounds spread_percent dropped drift calls_per_iteration model_by.
 
-SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi:
-  mpirun -n 2 phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a
-  barrier (the library's own), ranks time themselves, and the slowest counts: what the barrier leaves
-  of skew is in the times. No floor, no places, no forced algorithms; placement is the launcher's.
-  That a barrier holds is checked by the time that ranks spend in it which do not come late.
+SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi: mpirun -n 2
+  phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a barrier
+  (the library's own), ranks time themselves, and the slowest counts: what the barrier leaves of
+  skew is in the times. No floor, no places, no forced algorithms; placement is the launcher's. That
+  a barrier holds is checked by the time that ranks spend in it which do not come late.
 
 CTRL-C: ends after the current sample, prints what there is; exit code 130.
 
@@ -98,7 +100,8 @@ Example:
 /// Measures collectives on this machine's cores, with data that vary, and
 /// checks every result. Without OP: all operations.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx bench all-reduce -p 2\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx bench all-reduce -p 2\n\nMore with --help.")]
 pub struct Bench {
     /// Operations, such as all-reduce [default: all]
     #[arg(value_name = "OP", value_parser = parse_operation, hide_possible_values = true)]
@@ -107,28 +110,36 @@ pub struct Bench {
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     ranks: Option<usize>,
     /// Smallest size in bytes
-    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN", default_value = "8", value_parser = size::parse)]
+    #[arg(short = 'b', long, allow_negative_numbers = true, value_name = "MIN")]
+    #[arg(default_value = "8", value_parser = byte_size::parse)]
     min: usize,
     /// Largest size in bytes
-    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX", default_value = "4M", value_parser = size::parse)]
+    #[arg(short = 'e', long, allow_negative_numbers = true, value_name = "MAX")]
+    #[arg(default_value = "4M", value_parser = byte_size::parse)]
     max: usize,
     /// From one size to the next
-    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8", value_parser = parse_factor)]
+    #[arg(short = 'f', long, allow_negative_numbers = true, default_value = "8")]
+    #[arg(value_parser = parse_factor)]
     factor: usize,
     /// These sizes, instead of a row of them
-    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = size::parse, conflicts_with_all = ["min", "max", "factor"])]
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = byte_size::parse)]
+    #[arg(conflicts_with_all = ["min", "max", "factor"])]
     sizes: Vec<usize>,
     /// Samples of each row [default: as many as fit the time, at least 5]
-    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS", value_parser = parse_iterations)]
+    #[arg(short = 'n', long, allow_negative_numbers = true, value_name = "ITERS")]
+    #[arg(value_parser = parse_iterations)]
     iterations: Option<usize>,
     /// Samples before the first that counts, in each row's first round
-    #[arg(short = 'w', long, allow_negative_numbers = true, default_value = "3", value_parser = parse_count)]
+    #[arg(short = 'w', long, allow_negative_numbers = true, default_value = "3")]
+    #[arg(value_parser = parse_count)]
     warmup: usize,
     /// Time of each row in ms, if ITERS is not given
-    #[arg(long, allow_negative_numbers = true, value_name = "MS", default_value = "200", value_parser = parse_time)]
+    #[arg(long, allow_negative_numbers = true, value_name = "MS", default_value = "200")]
+    #[arg(value_parser = parse_time)]
     time: Duration,
     /// Turns in which the rows of an operation are measured
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value = "5", value_parser = parse_rounds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value = "5")]
+    #[arg(value_parser = parse_rounds)]
     rounds: usize,
     /// Calls in a sample: 1 to 1024 [default: up to 32 while buffers stay warm]
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = parse_calls)]
@@ -143,10 +154,12 @@ pub struct Bench {
     #[arg(short = 'r', long, default_value = "sum")]
     redop: Redop,
     /// Root, or all: the next rank with every sample
-    #[arg(long, allow_negative_numbers = true, value_name = "RANK|all", default_value = "0", value_parser = parse_root)]
+    #[arg(long, allow_negative_numbers = true, value_name = "RANK|all", default_value = "0")]
+    #[arg(value_parser = parse_root)]
     root: Root,
     /// Distance of the shift; negative goes backwards
-    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
+    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_shift)]
     shift: isize,
     /// Use the algorithms of a mesh of so many rows and columns
     #[arg(long, value_name = "AxB[xC..]", value_parser = parse_dims)]
@@ -166,13 +179,14 @@ pub struct Bench {
     /// Measure each row once at each of these places (smt, ccx, far), as the host moves the
     /// cores; brings --by-place
     #[arg(long, value_name = "PLACE,..", value_delimiter = ',')]
-    seek: Vec<Place>,
+    seek: Vec<Proximity>,
     /// Seconds for each operation with --seek
-    #[arg(long, value_name = "S", default_value_t = 10.0, requires = "seek", value_parser = parse_seconds)]
+    #[arg(long, value_name = "S", default_value_t = 10.0, requires = "seek")]
+    #[arg(value_parser = parse_seconds)]
     seek_time: f64,
     /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
-    places: Limits,
+    places: ProximityLimits,
     /// Print the columns of another benchmark: osu, imb or nccl
     #[arg(long, value_name = "osu|imb|nccl")]
     style: Option<Style>,
@@ -216,7 +230,7 @@ impl Bench {
         self.run_with(wish, &ground)
     }
 
-    fn checked(&self) -> Result<Wish, Failure> {
+    fn checked(&self) -> Result<BenchRequest, Failure> {
         if self.style.is_some() && self.output.format != Format::Text {
             let what = "--style is a form of its own; it goes without --format";
             return Err(Failure::Usage(what.to_string()));
@@ -252,7 +266,7 @@ impl Bench {
         }
     }
 
-    fn run_with(&self, mut wish: Wish, ground: &Ground) -> Result<(), Failure> {
+    fn run_with(&self, mut wish: BenchRequest, ground: &Ground) -> Result<(), Failure> {
         let started = Instant::now();
         let (team, wide) = (ground.team(), ground.is_wide());
         let speaks = ground.is_first();
@@ -277,7 +291,7 @@ impl Bench {
         let probe = probes.then(Probe::default);
         let tools = Tools { clock: Clock::measure(), limits: self.places, probe };
         let exchange_ns = floor(team, &tools)?;
-        let setting = Setting::of(ground, &self.placement.to_string(), self.wait);
+        let setting = RunConditions::of(ground, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
         // The rates are of one machine.
         let modelled = if wide { None } else { Modelled::new(team) };
@@ -303,8 +317,8 @@ impl Bench {
         }
     }
 
-    fn wish(&self) -> Wish {
-        Wish {
+    fn wish(&self) -> BenchRequest {
+        BenchRequest {
             operations: self.operations.clone(),
             wanted: self.algorithm,
             ty: self.ty,
@@ -319,12 +333,12 @@ impl Bench {
                 _ => Apart::No,
             },
             sizes: match &self.sizes[..] {
-                [] if self.min <= self.max => size::steps(self.min, self.max, self.factor),
+                [] if self.min <= self.max => byte_size::steps(self.min, self.max, self.factor),
                 sizes => sizes.to_vec(),
             },
             min: self.min,
             max: self.max,
-            effort: Effort {
+            effort: SampleBudget {
                 samples: self.iterations,
                 warmup: self.warmup,
                 time: self.time,
@@ -341,7 +355,7 @@ impl Bench {
     fn blocks(
         &self,
         ground: &Ground,
-        plan: &Plan,
+        plan: &BenchPlan,
         tools: &Tools,
         model: Option<&Modelled<'_>>,
         report: &mut Report,
@@ -382,11 +396,11 @@ impl Bench {
 
     fn rows(
         &self,
-        case: &Case,
+        case: &SampleCase,
         rounds: &Rounds,
         ranks: usize,
         model: Option<&Modelled<'_>>,
-    ) -> Vec<Row> {
+    ) -> Vec<BenchRow> {
         if rounds.len() == 0 {
             return Vec::new();
         }
@@ -394,7 +408,7 @@ impl Bench {
         let samples = case.effort.samples.filter(|_| !interrupt::asked());
         let sorted = rounds.sorted(samples, &self.places);
         let rows = sorted.iter().filter_map(|sorted| {
-            let row = Row::new(case, ranks, sorted, rounds.wrong())?;
+            let row = BenchRow::new(case, ranks, sorted, rounds.wrong())?;
             let Some(model) = model else { return Some(row) };
             let ns = model.ns(case, row.place);
             Some(row.modelled(ns, model.by()))
@@ -467,7 +481,7 @@ fn parse_shift(text: &str) -> Result<isize, String> {
 }
 
 fn parse_root(text: &str) -> Result<Root, String> {
-    if names::plain(text) == "all" {
+    if suggest::plain(text) == "all" {
         return Ok(Root::All);
     }
     let rank = text.parse().map(Root::Rank);
@@ -481,7 +495,7 @@ fn parse_dims(text: &str) -> Result<Extents, String> {
 fn parse_placement(text: &str) -> Result<Placement, String> {
     text.parse().map_err(|e: phalanx::placement::UnknownPlacement| {
         let accepted = ["auto", "compact", "scatter", "identity", "unpinned", "ring", "hypercube"];
-        match names::nearest(&names::plain(text), &accepted) {
+        match suggest::nearest(&suggest::plain(text), &accepted) {
             Some(name) => format!("{e}; did you mean {name}?"),
             None => e.to_string(),
         }
@@ -489,11 +503,11 @@ fn parse_placement(text: &str) -> Result<Placement, String> {
 }
 
 fn parse_wait(text: &str) -> Result<Wait, String> {
-    match names::plain(text).as_str() {
+    match suggest::plain(text).as_str() {
         "auto" => Ok(Wait::Auto),
         "spin" => Ok(Wait::Spin),
         "yield" => Ok(Wait::Yield),
         "park" => Ok(Wait::Park),
-        _ => Err(names::unknown("wait mode", text, &["auto", "spin", "yield", "park"])),
+        _ => Err(suggest::unknown("wait mode", text, &["auto", "spin", "yield", "park"])),
     }
 }

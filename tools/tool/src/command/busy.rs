@@ -1,4 +1,4 @@
-//! `phalanx busy`: one of the busy processes that `soak --load` starts beside itself.
+//! `phalanx busy`: one of the busy processes that `soak --load` starts.
 
 use crate::failure::Failure;
 use crate::soak::load::{Group, keep_busy};

@@ -1,9 +1,9 @@
-//! `phalanx check`: runs schedules on paper and says whether they are right.
+//! `phalanx check`: executes schedules symbolically and reports mistakes.
 
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Format, OutputArgs};
-use crate::paper::{call, ids, table};
+use crate::paper::{call, cells, ids};
 use crate::progress::Progress;
 use phalanx::check_hazards;
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule, cases, check, trace};
@@ -37,7 +37,8 @@ const COLUMNS: [&str; 5] = ["id", "ranks", "dims", "root", "result"];
 
 /// Run schedules on paper: contents, ports, order, costs, duals
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx check AG-RING --ranks 1..64\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx check AG-RING --ranks 1..64\n\nMore with --help.")]
 pub struct Check {
     /// Algorithms' ids, such as AG-RING [default: all]
     #[arg(value_name = "ID", value_parser = ids::parse)]
@@ -51,7 +52,7 @@ pub struct Check {
 
 /// One call, and what is wrong with it.
 #[derive(Clone, Debug)]
-struct Row {
+struct CheckRow {
     algorithm: Algorithm,
     request: Request,
     messages: usize,
@@ -87,15 +88,15 @@ impl Check {
         Ok(())
     }
 
-    fn written(&self, ids: &[Algorithm], rows: &[Row], started: Instant) -> String {
+    fn written(&self, ids: &[Algorithm], rows: &[CheckRow], started: Instant) -> String {
         match self.output.format {
             Format::Tsv => {
-                let lines: String = rows.iter().map(|row| table::tsv(&cells(row))).collect();
+                let lines: String = rows.iter().map(|row| cells::tsv(&cells(row))).collect();
                 COLUMNS.join("\t") + "\n" + &lines
             }
             Format::Json => {
-                let object = |row: &Row| {
-                    let mut object = table::object(&COLUMNS, cells(row));
+                let object = |row: &CheckRow| {
+                    let mut object = cells::object(&COLUMNS, cells(row));
                     let op = row.request.operation;
                     object["root"] = json!(op.is_rooted().then_some(row.request.root));
                     object["operation"] = json!(op.name());
@@ -116,11 +117,11 @@ impl Check {
             }
             Format::Text => {
                 let mut out = summary(ids, rows);
-                let wrong: Vec<&Row> = rows.iter().filter(|row| row.wrong.is_some()).collect();
+                let wrong: Vec<&CheckRow> = rows.iter().filter(|row| row.wrong.is_some()).collect();
                 if !wrong.is_empty() {
                     let cells: Vec<Vec<Value>> = wrong.iter().map(|row| cells(row)).collect();
                     out += "\n";
-                    out += &table::text(&COLUMNS, &cells);
+                    out += &cells::text(&COLUMNS, &cells);
                 }
                 let seconds = started.elapsed().as_secs_f64();
                 let (a, b) = self.ranks;
@@ -140,9 +141,9 @@ fn serves(id: Algorithm, first: usize, last: usize) -> bool {
 }
 
 /// One line for each id.
-fn summary(ids: &[Algorithm], rows: &[Row]) -> String {
+fn summary(ids: &[Algorithm], rows: &[CheckRow]) -> String {
     let line = |&id: &Algorithm| {
-        let mine: Vec<&Row> = rows.iter().filter(|row| row.algorithm == id).collect();
+        let mine: Vec<&CheckRow> = rows.iter().filter(|row| row.algorithm == id).collect();
         let messages: usize = mine.iter().map(|row| row.messages).sum();
         let wrong = mine.iter().filter(|row| row.wrong.is_some()).count();
         let result = if wrong == 0 { "ok".to_string() } else { format!("{wrong} wrong") };
@@ -150,10 +151,10 @@ fn summary(ids: &[Algorithm], rows: &[Row]) -> String {
         vec![json!(id.id()), json!(mine.len()), json!(most), json!(messages), json!(result)]
     };
     let lines: Vec<Vec<Value>> = ids.iter().map(line).filter(|line| line[1] != json!(0)).collect();
-    table::text(&["id", "calls", "most_ranks", "messages", "result"], &lines)
+    cells::text(&["id", "calls", "most_ranks", "messages", "result"], &lines)
 }
 
-fn cells(row: &Row) -> Vec<Value> {
+fn cells(row: &CheckRow) -> Vec<Value> {
     let request = &row.request;
     let mut root = Vec::new();
     if request.operation.is_rooted() {
@@ -176,9 +177,9 @@ fn cells(row: &Row) -> Vec<Value> {
 }
 
 /// Does the tasks on all cores, and gives the rows in the order of the tasks.
-fn all(tasks: &[(Algorithm, usize)]) -> Vec<Row> {
+fn all(tasks: &[(Algorithm, usize)]) -> Vec<CheckRow> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Vec<Row>)>> = Mutex::new(Vec::with_capacity(tasks.len()));
+    let done: Mutex<Vec<(usize, Vec<CheckRow>)>> = Mutex::new(Vec::with_capacity(tasks.len()));
     let progress = Mutex::new(Progress::new(tasks.len()));
     let work = || {
         while !interrupt::asked() {
@@ -209,12 +210,12 @@ fn all(tasks: &[(Algorithm, usize)]) -> Vec<Row> {
     done.into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
-fn judged(algorithm: Algorithm, request: Request) -> Row {
+fn judged(algorithm: Algorithm, request: Request) -> CheckRow {
     let (messages, wrong) = match judge(algorithm, &request) {
         Ok(messages) => (messages, None),
         Err(what) => (0, Some(what)),
     };
-    Row { algorithm, request, messages, wrong }
+    CheckRow { algorithm, request, messages, wrong }
 }
 
 /// The number of messages, or what is wrong.
@@ -316,7 +317,7 @@ mod tests {
         let mut row = judged(Algorithm::RED_RING, request);
         assert_eq!(row.wrong, None);
         row.wrong = Some("not BC-RING backwards".to_string());
-        assert_eq!(table::tsv(&cells(&row)), "RED-RING\t8\t\t3\tnot BC-RING backwards\n");
+        assert_eq!(cells::tsv(&cells(&row)), "RED-RING\t8\t\t3\tnot BC-RING backwards\n");
         assert!(summary(&[Algorithm::RED_RING], &[row]).contains("1 wrong"));
     }
 

@@ -4,16 +4,16 @@
 
 use super::cost_nodes as nodes;
 use crate::failure::Failure;
-use crate::names;
 use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
-use crate::paper::{ids, table};
+use crate::paper::{cells, ids};
 use crate::source::SourceArgs;
+use crate::suggest;
 use phalanx::schedule::{Algorithm, Operation, Request};
 use phalanx::tuning::Rates;
 use phalanx_model::{
-    BadNetwork, ClosedForm, Congestion, Cost, Kind, Network, Ratio, StepOn, bound, closed_form,
-    rank,
+    BadNetwork, ClosedForm, Congestion, Cost, Exactness, Network, Ratio, StepOn, bound,
+    closed_form, rank,
 };
 use serde_json::{Value, json};
 
@@ -62,21 +62,25 @@ const COUNTED: usize = 128;
 
 /// What algorithms cost by the model, counted and by formula
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx cost AG-HCUBE -p 64 --on ring\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx cost AG-HCUBE -p 64 --on ring\n\nMore with --help.")]
 pub struct CostArgs {
     /// Algorithms' ids, such as AG-RING
     #[arg(value_name = "ID", value_parser = ids::parse, required_unless_present = "all")]
     ids: Vec<Algorithm>,
     /// All algorithms of an operation, the cheapest first
-    #[arg(long, value_name = "OP", value_parser = ids::parse_operation, hide_possible_values = true, conflicts_with = "ids")]
+    #[arg(long, value_name = "OP", value_parser = ids::parse_operation)]
+    #[arg(hide_possible_values = true, conflicts_with = "ids")]
     all: Option<Operation>,
     #[command(flatten)]
     call: CallArgs,
     /// Start-up time t_s of a message
-    #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true, value_parser = parse_time)]
+    #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_time)]
     ts: f64,
     /// Time t_w per word
-    #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true, value_parser = parse_time)]
+    #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_time)]
     tw: f64,
     /// Messages that a rank has under way at once [default: what the
     /// algorithm asks for; with --all: 1]
@@ -86,10 +90,12 @@ pub struct CostArgs {
     #[arg(long, value_name = "NETWORK", value_parser = parse_network)]
     on: Option<String>,
     /// Nodes of -p ranks each, with --all OP: a number, or A..B by powers of two
-    #[arg(long, value_name = "N|A..B", requires = "all", requires = "network", conflicts_with_all = ["on", "ids"], value_parser = nodes::parse_nodes)]
+    #[arg(long, value_name = "N|A..B", requires = "all", requires = "network")]
+    #[arg(conflicts_with_all = ["on", "ids"], value_parser = nodes::parse_nodes)]
     nodes: Option<nodes::Range>,
     /// t_s and t_w between nodes, in the unit of --ts and --tw
-    #[arg(long, value_name = "TS,TW", requires = "nodes", allow_hyphen_values = true, value_parser = nodes::parse_rates)]
+    #[arg(long, value_name = "TS,TW", requires = "nodes", allow_hyphen_values = true)]
+    #[arg(value_parser = nodes::parse_rates)]
     network: Option<nodes::Pair>,
     #[command(flatten)]
     source: SourceArgs,
@@ -98,7 +104,7 @@ pub struct CostArgs {
 }
 
 /// A row before it is written.
-struct Row {
+struct CostRow {
     algorithm: Algorithm,
     ranks: usize,
     cost: Cost,
@@ -164,7 +170,7 @@ impl CostArgs {
         Ok(Some(network))
     }
 
-    fn row(&self, algorithm: Algorithm, network: Option<&Network>) -> Result<Row, Failure> {
+    fn row(&self, algorithm: Algorithm, network: Option<&Network>) -> Result<CostRow, Failure> {
         let (request, schedule) = self.call.schedule(algorithm)?;
         let form = closed_form(algorithm, &request).map_err(Failure::usage)?;
         let counted = Cost::of(&schedule);
@@ -175,7 +181,7 @@ impl CostArgs {
             (None, None) => counted,
             (None, Some(ports)) => Cost::with_ports(&schedule, ports),
         };
-        Ok(Row {
+        Ok(CostRow {
             algorithm,
             ranks: request.ranks,
             cost,
@@ -186,7 +192,7 @@ impl CostArgs {
         })
     }
 
-    fn ranking(&self, op: Operation, network: Option<&Network>) -> Result<Vec<Row>, Failure> {
+    fn ranking(&self, op: Operation, network: Option<&Network>) -> Result<Vec<CostRow>, Failure> {
         let request: Request = self.call.request(op)?;
         let rates = Rates { t_s: self.ts, t_w: self.tw, ports: self.ports.unwrap_or(1) };
         let ranked = rank(&request, self.call.words as f64, rates, network);
@@ -201,7 +207,7 @@ impl CostArgs {
             let schedule = r.algorithm.schedule(&r.request).map_err(Failure::usage)?;
             let on = network.map(|n| Congestion::on(n, &schedule)).transpose();
             let agrees = (r.request.ranks <= COUNTED).then(|| r.form.holds(&Cost::of(&schedule)));
-            Ok(Row {
+            Ok(CostRow {
                 algorithm: r.algorithm,
                 ranks: r.request.ranks,
                 cost: r.cost,
@@ -230,17 +236,17 @@ impl CostArgs {
     }
 
     fn form(&self, form: &ClosedForm) -> String {
-        let sign = if form.kind == Kind::AtMost { "<= " } else { "" };
+        let sign = if form.kind == Exactness::AtMost { "<= " } else { "" };
         format!("{sign}{} ts + {} tw", form.ts, self.words(form.tw))
     }
 
-    fn cells(&self, row: &Row) -> Vec<Value> {
+    fn cells(&self, row: &CostRow) -> Vec<Value> {
         vec![
             json!(row.algorithm.id()),
             json!(row.ranks),
             json!(row.cost.steps),
             json!(row.cost.ts),
-            table::exact(&self.words(row.cost.tw)),
+            cells::exact(&self.words(row.cost.tw)),
             time(row.cost.time(self.ts, self.tw, self.call.words as f64)),
             json!(row.on.as_ref().map(|on| on.dilation)),
             json!(row.on.as_ref().map(|on| on.congestion)),
@@ -248,11 +254,11 @@ impl CostArgs {
         ]
     }
 
-    fn written(&self, rows: &[Row], network: Option<&Network>) -> String {
+    fn written(&self, rows: &[CostRow], network: Option<&Network>) -> String {
         let cells: Vec<Vec<Value>> = rows.iter().map(|row| self.cells(row)).collect();
         match self.output.format {
             Format::Tsv => {
-                let lines: String = cells.iter().map(|row| table::tsv(row)).collect();
+                let lines: String = cells.iter().map(|row| cells::tsv(row)).collect();
                 COLUMNS.join("\t") + "\n" + &lines
             }
             Format::Json => {
@@ -271,10 +277,10 @@ impl CostArgs {
         }
     }
 
-    fn object(&self, row: &Row) -> Value {
-        let mut object = table::object(&COLUMNS, self.cells(row));
+    fn object(&self, row: &CostRow) -> Value {
+        let mut object = cells::object(&COLUMNS, self.cells(row));
         object["closed_ts"] = json!(row.form.ts);
-        object["closed_tw_words"] = table::exact(&self.words(row.form.tw));
+        object["closed_tw_words"] = cells::exact(&self.words(row.form.tw));
         object["formula"] = json!(row.form.formula);
         object["agrees"] = json!(row.agrees);
         if let Some(bound) = &row.bound {
@@ -282,10 +288,10 @@ impl CostArgs {
             object["bound_formula"] = json!(bound.formula);
         }
         if let Some(on) = &row.on {
-            let steps = on.steps.iter().map(|s| table::object(&STEP, self.step(s)));
+            let steps = on.steps.iter().map(|s| cells::object(&STEP, self.step(s)));
             object["on_steps"] = Value::Array(steps.collect());
-            object["crossing_words_up"] = table::exact(&self.words(on.crossing.up));
-            object["crossing_words_down"] = table::exact(&self.words(on.crossing.down));
+            object["crossing_words_up"] = cells::exact(&self.words(on.crossing.up));
+            object["crossing_words_down"] = cells::exact(&self.words(on.crossing.down));
         }
         object
     }
@@ -293,15 +299,15 @@ impl CostArgs {
     fn step(&self, step: &StepOn) -> Vec<Value> {
         vec![
             json!(step.dilation),
-            table::exact(&step.mean_dilation.to_string()),
+            cells::exact(&step.mean_dilation.to_string()),
             json!(step.congestion),
-            table::exact(&self.words(step.largest)),
-            table::exact(&self.words(step.load)),
-            table::exact(&step.factor.to_string()),
+            cells::exact(&self.words(step.largest)),
+            cells::exact(&self.words(step.load)),
+            cells::exact(&step.factor.to_string()),
         ]
     }
 
-    fn text(&self, rows: &[Row], cells: Vec<Vec<Value>>, network: Option<&Network>) -> String {
+    fn text(&self, rows: &[CostRow], cells: Vec<Vec<Value>>, network: Option<&Network>) -> String {
         let m = self.call.words;
         let mut out = format!("# m = {m} words, t_s = {}, t_w = {} per word", self.ts, self.tw);
         if let Some(network) = network {
@@ -310,7 +316,7 @@ impl CostArgs {
         out += "\n";
         let mut columns = COLUMNS.to_vec();
         columns.push("formula");
-        let with_formula = |(mut cells, row): (Vec<Value>, &Row)| {
+        let with_formula = |(mut cells, row): (Vec<Value>, &CostRow)| {
             cells.push(json!(row.form.formula));
             cells
         };
@@ -320,7 +326,7 @@ impl CostArgs {
             columns.drain(6..8);
             cells.iter_mut().for_each(|row| drop(row.drain(6..8)));
         }
-        out += &table::text(&columns, &cells);
+        out += &cells::text(&columns, &cells);
         for row in rows {
             if let Some(bound) = &row.bound {
                 let of = row.algorithm;
@@ -330,7 +336,7 @@ impl CostArgs {
         if let Some(left_out) = self.left_out() {
             out += &format!("# left out, as they need more ports: {left_out}\n");
         }
-        let [Row { on: Some(on), .. }] = rows else { return out };
+        let [CostRow { on: Some(on), .. }] = rows else { return out };
         let mut columns = vec!["step"];
         columns.extend(STEP);
         let numbered = |(i, s): (usize, &StepOn)| {
@@ -340,7 +346,7 @@ impl CostArgs {
         };
         let steps: Vec<Vec<Value>> = on.steps.iter().enumerate().map(numbered).collect();
         out += "\n";
-        out += &table::text(&columns, &steps);
+        out += &cells::text(&columns, &steps);
         out += &format!(
             "# words between the halves of the network: {} up, {} down\n",
             self.words(on.crossing.up),
@@ -370,9 +376,9 @@ fn parse_ports(text: &str) -> Result<usize, String> {
 }
 
 fn parse_network(text: &str) -> Result<String, String> {
-    let name = names::plain(text);
+    let name = suggest::plain(text);
     let mut accepted = Network::NAMES.to_vec();
     accepted.push("machine");
     let known = accepted.contains(&name.as_str());
-    if known { Ok(name) } else { Err(names::unknown("network", text, &accepted)) }
+    if known { Ok(name) } else { Err(suggest::unknown("network", text, &accepted)) }
 }

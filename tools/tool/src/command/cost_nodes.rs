@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
-use crate::paper::table;
+use crate::paper::cells;
 use phalanx::schedule::Operation;
 use phalanx::tuning::Rates;
 use phalanx_model::Across;
@@ -80,11 +80,11 @@ pub(super) fn run(
     }
     let text = match output.format {
         Format::Tsv => {
-            COLUMNS.join("\t") + "\n" + &rows.iter().map(|row| table::tsv(row)).collect::<String>()
+            COLUMNS.join("\t") + "\n" + &rows.iter().map(|row| cells::tsv(row)).collect::<String>()
         }
         Format::Json => {
             let rows: Vec<Value> =
-                rows.into_iter().map(|row| table::object(&COLUMNS, row)).collect();
+                rows.into_iter().map(|row| cells::object(&COLUMNS, row)).collect();
             let (ts, tw) = (node.t_s, node.t_w);
             let network = json!({ "ts": t_s, "tw": t_w });
             let object = json!({
@@ -96,11 +96,11 @@ pub(super) fn run(
         Format::Text => {
             let (ts, tw) = (node.t_s, node.t_w);
             let head = format!(
-                "# modelled, not measured: m = {} words; on a node t_s = {ts}, t_w = {tw}; between nodes \
-                 t_s = {t_s}, t_w = {t_w}\n",
+                "# modelled, not measured: m = {} words; on a node t_s = {ts}, t_w = {tw}; between \
+                 nodes t_s = {t_s}, t_w = {t_w}\n",
                 call.words
             );
-            head + &table::text(&COLUMNS, &rows)
+            head + &cells::text(&COLUMNS, &rows)
         }
     };
     output.open()?.write(&text)

@@ -1,24 +1,26 @@
-//! `phalanx diff`: two saved runs of `latency` or `bandwidth` beside each other.
+//! `phalanx diff`: compares two saved runs of `latency` or `bandwidth`.
 
 use crate::failure::Failure;
-use crate::matrix::diff::Diff;
-use crate::matrix::run::Run;
+use crate::matrix::compare_runs::Diff;
+use crate::matrix::saved_run::MatrixRun;
 use crate::output::{Format, OutputArgs};
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
-CHANGE: faster or slower if the middle 80 % of the samples (p10 to p90) of the two runs do not overlap; same
-  if they do; other-place if the host had the cores elsewhere; only-old, only-new. ratio is new / old.
+CHANGE: faster or slower if the middle 80 % of the samples (p10 to p90) of the two runs do not
+  overlap; same if they do; other-place if the host had the cores elsewhere; only-old, only-new.
+  ratio is new / old.
 
-COLUMNS (tsv; json: rows[]): src dst, the columns of the runs, bytes old_ns_median new_ns_median ratio place
-  change. A difference is no failure: the exit code stays 0.
+COLUMNS (tsv; json: rows[]): src dst, the columns of the runs, bytes old_ns_median new_ns_median
+  ratio place change. A difference is no failure: the exit code stays 0.
 
 Example:
   phalanx diff before.json after.json";
 
 /// Compare two saved runs of latency or bandwidth
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx diff before.json after.json\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx diff before.json after.json\n\nMore with --help.")]
 pub struct DiffArgs {
     /// The earlier run, saved with --format json
     old: PathBuf,
@@ -43,7 +45,7 @@ pub(super) fn compare(
     output: &OutputArgs,
 ) -> Result<(), Failure> {
     let read = |path: &Path| {
-        let run = Run::read(path)?;
+        let run = MatrixRun::read(path)?;
         match command {
             Some(wanted) if run.command != wanted => Err(Failure::Usage(format!(
                 "'{}' is a run of {}, not of {wanted}; see phalanx diff",

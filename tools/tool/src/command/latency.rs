@@ -1,22 +1,22 @@
-//! `phalanx latency`: what a line and a message take between every two units.
+//! `phalanx latency`: the time of a cache line and of a message between every two units.
 
 use super::diff::compare;
 use crate::bench::rounds::Drift;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::matrix::axis::{Axis, shared};
 use crate::matrix::heat::{self, Grid};
-use crate::matrix::run::{Row, Run, Spread, rounded};
+use crate::matrix::saved_run::{MatrixRow, MatrixRun, Spread, rounded};
 use crate::matrix::summary::{classes, table};
 use crate::matrix::svg::svg;
+use crate::matrix::unit_axis::{Axis, shared};
 use crate::measure::clock::Clock;
 use crate::measure::conditions::{accuracy, alone, now};
-use crate::measure::place::Limits;
+use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::{CONFIDENCE, Summary};
 use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs, Sink, unwritable, writable};
 use crate::pair::latency::{Home, Via, Way, measure};
-use crate::pair::rounds::{Effort, Placed, align, merge};
+use crate::pair::probe_rounds::{Effort, Placed, align, merge};
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::source::summary;
@@ -37,32 +37,34 @@ const TURNS: usize = 3;
 const LIMIT: Duration = Duration::from_millis(1500);
 
 const ABOUT: &str = "\
-WHAT: a rank is bound to every processing unit that may be used; the two of a pair measure, the others
-  sleep. flag: each side writes a flag in a cache line of its own and waits for the other's: what the
-  hardware takes. mailbox: send and recv of 8 bytes: what the library makes of it. Without --one-way
-  the time is there and back (a sample is the mean of 32 round trips); published core-to-core tables
-  are half of that. With --one-way it is the time from the sender's clock reading to the receiver's,
-  less what reading the clock costs; clocks that disagree are noticed by times of 0 or less. --all: both, by flag
-  (pages of either home) and by mailbox. The ways of a pair are measured in three turns; the first round of each is a warm-up.
+WHAT: a rank is bound to every processing unit that may be used; the two of a pair measure, the
+  others sleep. flag: each side writes a flag in a cache line of its own and waits for the other's:
+  what the hardware takes. mailbox: send and recv of 8 bytes: what the library makes of it. Without
+  --one-way the time is there and back (a sample is the mean of 32 round trips); published
+  core-to-core tables are half of that. With --one-way it is the time from the sender's clock
+  reading to the receiver's, less what reading the clock costs; clocks that disagree are noticed by
+  times of 0 or less. --all: both, by flag (pages of either home) and by mailbox. The ways of a pair
+  are measured in three turns; the first round of each is a warm-up.
 
-NUMBERS: a sample is there and back in ns (mean of 32), or one way. Least, median, and the spread: p10 and p90; ns_ci_low
-  and ns_ci_high have the true median between them with 95 % confidence (order statistics). outliers (beyond 3 interquartile ranges)
-  are counted, and stay in. drift: none, or what moved: floor (the raw exchange by more than a quarter), steal (the host took time).
+NUMBERS: a sample is there and back in ns (mean of 32), or one way. Least, median, and the spread:
+  p10 and p90; ns_ci_low and ns_ci_high have the true median between them with 95 % confidence
+  (order statistics). outliers (beyond 3 interquartile ranges) are counted, and stay in. drift:
+  none, or what moved: floor (the raw exchange by more than a quarter), steal (the host took time).
   conditions: what reading the clock costs (taken off) and its steps, time stolen from all cores.
 
-HOME: which node's memory a line is in can matter more than the distance. The flags are on a page that
-  nobody has used before, first touched by src or (--home dst) by dst. The mailboxes are where the
-  library puts them (the reader touches first, where there are several nodes).
+HOME: which node's memory a line is in can matter more than the distance. The flags are on a page
+  that nobody has used before, first touched by src or (--home dst) by dst. The mailboxes are where
+  the library puts them (the reader touches first, where there are several nodes).
 
-PLACES: a virtual machine's cores move. A raw exchange between the two units is probed before and after
-  every 20 samples; only samples between two probes that agree count, filed under smt (below 40 ns),
-  ccx (below 130 ns) or far (--places). A row is of the place with the most samples; json lists the others
-  under elsewhere.
+PLACES: a virtual machine's cores move. A raw exchange between the two units is probed before and
+  after every 20 samples; only samples between two probes that agree count, filed under smt (below
+  40 ns), ccx (below 130 ns) or far (--places). A row is of the place with the most samples; json
+  lists the others under elsewhere.
 
-COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level via kind home ns_ci_low
-  ns_ci_high outliers drift; level is
-  the innermost thing that both units share (core, l2, l3, numa, package, machine). json also has date, machine {cpu,
-  topology, source}, pus (in the order of the matrix), groups, notes.
+COLUMNS (tsv; json: rows[]): src dst ns_min ns_median ns_p10 ns_p90 samples place level via kind
+  home ns_ci_low ns_ci_high outliers drift; level is the innermost thing that both units share
+  (core, l2, l3, numa, package, machine). json also has date, machine {cpu, topology, source}, pus
+  (in the order of the matrix), groups, notes.
 
 Example:
   phalanx latency --svg latency.svg --format json -o latency.json";
@@ -72,7 +74,8 @@ Example:
 /// Measures round trips (or one-way times) between every two processing units,
 /// by a raw flag and by the library's mailbox, and draws the matrix.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx latency --svg latency.svg\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx latency --svg latency.svg\n\nMore with --help.")]
 pub struct Latency {
     /// From clock to clock in one direction, instead of there and back
     #[arg(long)]
@@ -97,8 +100,8 @@ pub struct Latency {
     #[arg(long)]
     per_core: bool,
     /// Exchanges, in ns, up to which two cores count as smt and as ccx
-    #[arg(long, value_name = "SMT,CCX", default_value_t = Limits::default())]
-    places: Limits,
+    #[arg(long, value_name = "SMT,CCX", default_value_t = ProximityLimits::default())]
+    places: ProximityLimits,
     /// Also draw the matrix (of the flags, if they are measured)
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -159,7 +162,7 @@ impl Latency {
         }
     }
 
-    fn measure(&self, machine: &Machine, pus: &[usize]) -> Result<Run, Failure> {
+    fn measure(&self, machine: &Machine, pus: &[usize]) -> Result<MatrixRun, Failure> {
         let axis = Axis::new(machine, pus);
         let columns = ["level", "via", "kind", "home"].map(String::from).to_vec();
         let mut run = begin("latency", machine, &axis, columns);
@@ -201,7 +204,8 @@ impl Latency {
                     let labels = labels.map(String::from).to_vec();
                     match row(from.to_string(), to.to_string(), labels, found, None, stolen) {
                         Some(row) if row.ns.median <= 0.0 => run.notes.push(format!(
-                            "PU {from} to PU {to}: the clocks disagree by {:.0} ns or more: no one-way time",
+                            "PU {from} to PU {to}: the clocks disagree by {:.0} ns or more: no \
+                             one-way time",
                             -row.ns.median
                         )),
                         Some(row) => run.rows.push(row),
@@ -219,12 +223,12 @@ impl Latency {
     }
 
     /// The matrix of what is drawn.
-    fn grid(&self, run: &Run, machine: &Machine) -> Grid {
+    fn grid(&self, run: &MatrixRun, machine: &Machine) -> Grid {
         let way = self.ways()[0];
         self.grid_of(run, machine, way)
     }
 
-    fn grid_of(&self, run: &Run, machine: &Machine, way: Way) -> Grid {
+    fn grid_of(&self, run: &MatrixRun, machine: &Machine, way: Way) -> Grid {
         let what = if way.one_way { "one way" } else { "round trip" };
         let title = match way.via {
             Via::Flag => format!("{what} of a flag, page touched by {}", way.home.name()),
@@ -242,7 +246,7 @@ impl Latency {
         grid
     }
 
-    fn text(&self, run: &Run, machine: &Machine) -> String {
+    fn text(&self, run: &MatrixRun, machine: &Machine) -> String {
         let mut out = head(run, machine);
         for way in self.ways() {
             let map = heat::text(
@@ -285,7 +289,7 @@ pub(super) fn row(
     found: &[Placed],
     bytes: Option<usize>,
     stolen_ms: Option<f64>,
-) -> Option<Row> {
+) -> Option<MatrixRow> {
     let (first, others) = found.split_first()?;
     let elsewhere = others.iter().filter_map(|placed| {
         let ns = Spread::of(&placed.samples)?;
@@ -293,7 +297,7 @@ pub(super) fn row(
     });
     let summary = Summary::of(&mut first.samples.clone())?;
     let steal = stolen_ms.is_some_and(|ms| ms > 0.0);
-    Some(Row {
+    Some(MatrixRow {
         src,
         dst,
         ns: Spread::of(&first.samples)?,
@@ -309,8 +313,13 @@ pub(super) fn row(
 }
 
 /// A run in which nothing has been measured yet.
-pub(super) fn begin(command: &str, machine: &Machine, axis: &Axis, columns: Vec<String>) -> Run {
-    Run {
+pub(super) fn begin(
+    command: &str,
+    machine: &Machine,
+    axis: &Axis,
+    columns: Vec<String>,
+) -> MatrixRun {
+    MatrixRun {
         command: command.to_string(),
         date: now(),
         machine: about(machine),
@@ -327,7 +336,7 @@ pub(super) fn begin(command: &str, machine: &Machine, axis: &Axis, columns: Vec<
 pub(super) fn put(
     mut sink: Sink,
     format: Format,
-    run: &Run,
+    run: &MatrixRun,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     sink.write(&match format {
@@ -339,7 +348,7 @@ pub(super) fn put(
 }
 
 /// Machine and notes, for the head of a text.
-pub(super) fn head(run: &Run, machine: &Machine) -> String {
+pub(super) fn head(run: &MatrixRun, machine: &Machine) -> String {
     let cpu = run.machine["cpu"].as_str().unwrap_or("");
     let mut out = format!("# phalanx {}: {cpu}, {}\n", run.command, summary(machine));
     run.notes.iter().for_each(|note| out += &format!("# {note}\n"));
@@ -349,7 +358,8 @@ pub(super) fn head(run: &Run, machine: &Machine) -> String {
     let moved = run.rows.iter().filter(|row| row.drift != "none").count();
     if moved > 0 {
         out += &format!(
-            "# during {moved} of {} rows the raw exchange or the time that we had moved (tsv, json: drift)\n",
+            "# during {moved} of {} rows the raw exchange or the time that we had moved (tsv, \
+             json: drift)\n",
             run.rows.len()
         );
     }
@@ -368,7 +378,7 @@ pub(super) fn conditions(clock: &Clock, stolen_ms: Option<f64>) -> Value {
 }
 
 /// Writes the drawing.
-pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &Run) -> Result<(), Failure> {
+pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &MatrixRun) -> Result<(), Failure> {
     let mut below = vec![format!(
         "{}; {}",
         run.machine["cpu"].as_str().unwrap_or(""),
@@ -400,10 +410,10 @@ pub(super) fn parse_samples(text: &str) -> Result<usize, String> {
 }
 
 fn parse_home(text: &str) -> Result<Homes, String> {
-    match crate::names::plain(text).as_str() {
+    match crate::suggest::plain(text).as_str() {
         "src" => Ok(Homes::One(Home::Src)),
         "dst" => Ok(Homes::One(Home::Dst)),
         "both" => Ok(Homes::Both),
-        _ => Err(crate::names::unknown("home", text, &["src", "dst", "both"])),
+        _ => Err(crate::suggest::unknown("home", text, &["src", "dst", "both"])),
     }
 }

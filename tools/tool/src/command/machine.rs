@@ -1,4 +1,4 @@
-//! `phalanx machine`: the machine as Phalanx sees it, and where that came from.
+//! `phalanx machine`: the machine as Phalanx sees it, and the source of each fact.
 
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs};
@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 const ABOUT: &str = "\
-NUMBERS: processing units (PUs) and NUMA nodes have the operating system's numbers; cores, packages and
-  the groups of a level count from 0 in logical order, in which neighbours share as much as possible.
+NUMBERS: processing units (PUs) and NUMA nodes have the operating system's numbers; cores, packages
+  and the groups of a level count from 0 in logical order, in which neighbours share as much as
+  possible.
 
 JSON: source {cores, memory, kinds, allowed: where each kind of fact came from}, counts {packages,
-  numa_nodes, cores, pus, allowed_pus}, packages[], numa_nodes[], cores[{core, pus, package, numa_node,
-  kind, allowed}] with kind 0 for the slowest kind of core, pus[], allowed_pus[], levels[{level,
-  groups[{os_id, cores, pus}]}] from the outside to the inside, distances (rows in the order of
-  numa_nodes, 10 = local; null where not known), warnings[].
+  numa_nodes, cores, pus, allowed_pus}, packages[], numa_nodes[], cores[{core, pus, package,
+  numa_node, kind, allowed}] with kind 0 for the slowest kind of core, pus[], allowed_pus[],
+  levels[{level, groups[{os_id, cores, pus}]}] from the outside to the inside, distances (rows in
+  the order of numa_nodes, 10 = local; null where not known), warnings[].
 TSV: a line for each PU: pu core kind package die numa_node l3 l2 l1 allowed; empty where not known.
 
 Example:
@@ -52,7 +53,10 @@ impl MachineArgs {
 pub fn object(machine: &Machine) -> Value {
     let group = |g: &Group| json!({ "os_id": g.os_id, "cores": g.cores, "pus": g.pus });
     let groups = |groups: &[Group]| groups.iter().map(group).collect::<Vec<_>>();
-    let node = |n: &NumaNode| json!({ "os_id": n.os_id, "cores": n.cores, "pus": n.pus, "memory_bytes": n.memory_bytes });
+    let node = |n: &NumaNode| {
+        let bytes = n.memory_bytes;
+        json!({ "os_id": n.os_id, "cores": n.cores, "pus": n.pus, "memory_bytes": bytes })
+    };
     let cores = machine.cores().iter().enumerate().map(|(index, core)| {
         json!({
             "core": index,

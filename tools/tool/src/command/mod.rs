@@ -1,4 +1,4 @@
-//! The commands: one file each, one variant each.
+//! The commands: each has one file and one variant of `Command`.
 
 mod bandwidth;
 mod bench;

@@ -1,11 +1,11 @@
-//! `phalanx place`: rank to core, and what that is worth.
+//! `phalanx place`: a core for each rank, and the cost of this placement.
 
 use crate::failure::Failure;
-use crate::names;
 use crate::output::OutputArgs;
-use crate::place::outcome::Outcome;
+use crate::place::outcome::PlacementOutcome;
 use crate::place::topology::Topology;
 use crate::source::SourceArgs;
+use crate::suggest;
 use phalanx::placement::{Placement, UnknownPlacement};
 use phalanx::topology::Extents;
 use std::path::PathBuf;
@@ -14,27 +14,28 @@ use std::path::PathBuf;
 const MAX_RANKS: usize = 65_536;
 
 const ABOUT: &str = "\
-TOPOLOGIES: who exchanges with whom: ring, linear, mesh, torus, hypercube, tree (binomial, from rank 0),
-  all-to-all. --dims gives the extents of a mesh or torus, the last one the fastest (rank = row *
-  COLUMNS + column); without it the mesh nearest to a square is taken.
+TOPOLOGIES: who exchanges with whom: ring, linear, mesh, torus, hypercube, tree (binomial, from rank
+  0), all-to-all. --dims gives the extents of a mesh or torus, the last one the fastest (rank = row
+  * COLUMNS + column); without it the mesh nearest to a square is taken.
 
 POLICIES: auto = the best that is found for this topology, on cores of the fastest kind; compact =
   the machine's logical order; scatter = as far apart as possible; identity = the order of the
   system's numbers; random:SEED; list:PU,PU,.. = rank r on the r-th of these. The name of another
   topology (ring, mesh:2x4, torus:2x2x2, hypercube, ..) = placed for that one, judged on this one.
 
-COST: the machine is a tree: core, shared caches, NUMA node, package; each link is one channel up and one
-  down. dilation = channels on a message's way; congestion = messages on the busiest channel in one
-  step; a step takes 1 + dilation/4 + words on the busiest channel, where a remote memory's distance
-  adds to the dilation; time_words is the sum over the steps, in the time of one word. Not measured:
-  a measure to compare placements by. For each level: messages on the busiest channel out of one of
-  its groups.
+COST: the machine is a tree: core, shared caches, NUMA node, package; each link is one channel up
+  and one down. dilation = channels on a message's way; congestion = messages on the busiest channel
+  in one step; a step takes 1 + dilation/4 + words on the busiest channel, where a remote memory's
+  distance adds to the dilation; time_words is the sum over the steps, in the time of one word. Not
+  measured: a measure to compare placements by. For each level: messages on the busiest channel out
+  of one of its groups.
 
-JSON: source, topology, dims, policy, ranks[{rank, pu, core, node}], cost {dilation, average_dilation,
-  congestion, node_load (most ranks on one core), expansion (cores per rank), time_words, steps[{step,
-  messages, dilation, average_dilation, congestion, congestion_factor, by_level {LEVEL: messages},
-  time_words}]}, beside {identity {..}, compact {..}, random {seed, ..}} with the same numbers.
-  pu and node are the system's numbers, core is the logical number of `phalanx machine`.
+JSON: source, topology, dims, policy, ranks[{rank, pu, core, node}], cost {dilation,
+  average_dilation, congestion, node_load (most ranks on one core), expansion (cores per rank),
+  time_words, steps[{step, messages, dilation, average_dilation, congestion, congestion_factor,
+  by_level {LEVEL: messages}, time_words}]}, beside {identity {..}, compact {..},
+  random {seed, ..}} with the same numbers. pu and node are the system's numbers, core is the
+  logical number of `phalanx machine`.
 TSV: a line for each rank: rank pu core node.
 
 Example:
@@ -46,7 +47,11 @@ Example:
 /// neighbours there: dilation, congestion and cost of every step, beside those
 /// of other placements.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx place -p 8 --topology ring --synthetic \"pack:2 core:4 pu:1\"\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(
+    after_help = "Example:\n  phalanx place -p 8 --topology ring --synthetic \"pack:2 core:4 \
+                  pu:1\"\n\nMore with --help."
+)]
 pub struct Place {
     /// Number of ranks, 1 to 65536
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
@@ -74,7 +79,7 @@ impl Place {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let shape = self.topology.shape(self.ranks, self.dims.as_ref())?;
         let machine = self.source.read()?;
-        let outcome = Outcome::new(&machine, shape, &self.policy, self.ranks)?;
+        let outcome = PlacementOutcome::new(&machine, shape, &self.policy, self.ranks)?;
         let mut sink = self.output.open()?;
         if let Some(file) = &self.svg {
             std::fs::write(file, outcome.svg()).map_err(|e| {
@@ -101,9 +106,9 @@ fn parse_policy(text: &str) -> Result<Placement, String> {
     const ACCEPTED: [&str; 6] =
         ["auto", "compact", "scatter", "identity", "random:SEED", "list:PU,PU,.."];
     let policy = text.parse().map_err(|_: UnknownPlacement| {
-        let name = names::plain(text.split(':').next().unwrap_or(text));
+        let name = suggest::plain(text.split(':').next().unwrap_or(text));
         let known = ["auto", "compact", "scatter", "identity", "random", "list"];
-        let nearest = names::nearest(&name, &known).unwrap_or("auto");
+        let nearest = suggest::nearest(&name, &known).unwrap_or("auto");
         let index = known.iter().position(|known| *known == nearest).unwrap_or(0);
         format!("did you mean {}? accepted are {}", ACCEPTED[index], ACCEPTED.join(", "))
     })?;

@@ -1,5 +1,5 @@
-//! `phalanx soak`: random calls for as long as one likes, every result checked,
-//! nothing left behind.
+//! `phalanx soak`: random calls for any length of time, with every result and all resources
+//! checked.
 
 use crate::failure::{Failure, one_line};
 use crate::interrupt;
@@ -9,8 +9,8 @@ use crate::soak::Script;
 use crate::soak::load::{self, Group, Load};
 use crate::soak::memory::Memory;
 use crate::soak::pace::{self, Pace, Slowest};
-use crate::soak::process::Holdings;
-use crate::soak::round::{judge, play};
+use crate::soak::resources::Holdings;
+use crate::soak::run_script::{judge, play};
 use phalanx::{Builder, Error, MAX_RANKS, Team, Wait};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -24,37 +24,38 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Busy processes at once.
 const MOST_BUSY: usize = 64;
 const ABOUT: &str = "\
-RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 63 calls: all collectives
-  with even and uneven blocks, views, overlap, halos, messages, splits; on the team or on one of up to 4
-  communicators split off; by an algorithm, a mesh, groups or a fixed order forced at random; on 10 element
-  types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a struct with padding), the library's operators
-  and closures, commutative or not; 0 bytes to 1 MiB, in a third of the scripts (the longer ones) to 256 bytes.
-  In a quarter of the runs ranks are late at random. In one of 12 something goes wrong on one rank: a panic
-  between calls or in an operator, an early return, another length, element type or call; the run must then
-  end with an error that fits, and the next one be right. After 40 runs there is a new team, and one run on
-  threads of the tool's own.
+RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 63 calls: all
+  collectives with even and uneven blocks, views, overlap, halos, messages, splits; on the team or
+  on one of up to 4 communicators split off; by an algorithm, a mesh, groups or a fixed order forced
+  at random; on 10 element types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a struct with
+  padding), the library's operators and closures, commutative or not; 0 bytes to 1 MiB, in a third
+  of the scripts (the longer ones) to 256 bytes. In a quarter of the runs ranks are late at random.
+  In one of 12 something goes wrong on one rank: a panic between calls or in an operator, an early
+  return, another length, element type or call; the run must then end with an error that fits, and
+  the next one be right. After 40 runs there is a new team, and one run on threads of the tool's
+  own.
 
-LOAD: with --load the same beside so many processes that do nothing but turn: of the scheduler group of the
-  ranks (on Linux: of the same session), as a build in the next pane is, or of another group. Each number
-  and group, and each number of ranks, has the same part of the time. The processes end with this one,
-  however it ends.
+LOAD: with --load the same beside so many processes that do nothing but turn: of the scheduler group
+  of the ranks (on Linux: of the same session), as a build in the next pane is, or of another group.
+  Each number and group, and each number of ranks, has the same part of the time. The processes end
+  with this one, however it ends.
 
-CHECKS: every element of every result against a sequential oracle. No rank waits for longer than 120 s.
-  No run takes longer than its bound: beside each run its twin is timed, threads that make the same vectors,
-  are late in the same places, and meet at a std::sync::Barrier where the run has a call. A run may take 40
-  times as long as its twin, and 100 ms. One that took longer is made again, with its twin; after the fifth
-  time in a row it counts as a crawl.
-  After each team the process has as many threads and file descriptors as before it, and, counted to the
-  byte, no more memory allocated than after the first two (and 4 KiB). In the last third of the time no more
-  of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB). A failed check ends the
+CHECKS: every element of every result against a sequential oracle. No rank waits for longer than 120
+  s. No run takes longer than its bound: beside each run its twin is timed, threads that make the
+  same vectors, are late in the same places, and meet at a std::sync::Barrier where the run has a
+  call. A run may take 40 times as long as its twin, and 100 ms. One that took longer is made again,
+  with its twin; after the fifth time in a row it counts as a crawl. After each team the process has
+  as many threads and file descriptors as before it, and, counted to the byte, no more memory
+  allocated than after the first two (and 4 KiB). In the last third of the time no more of it is in
+  use, with mailboxes and stacks, than in the first third (and 16 MiB). A failed check ends the
   command with exit code 1, and says how to see it again.
 
-COLUMNS (tsv, json): ranks load load_group seconds teams runs operations operations_per_s faults failed_runs
-  slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed heap_first heap_last rss_kib_first
-  rss_kib_last descriptors threads seed. An operation is one call by all ranks of a communicator; slow_runs
-  were made again; the slowest run is the one that took most of its bound: 1 is all of it; heap_first is in
-  bytes, the most after the first two teams, heap_last after the last one; rss_kib_first is the most in the
-  first third, rss_kib_last the least in the last third.
+COLUMNS (tsv, json): ranks load load_group seconds teams runs operations operations_per_s faults
+  failed_runs slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed heap_first heap_last
+  rss_kib_first rss_kib_last descriptors threads seed. An operation is one call by all ranks of a
+  communicator; slow_runs were made again; the slowest run is the one that took most of its bound: 1
+  is all of it; heap_first is in bytes, the most after the first two teams, heap_last after the last
+  one; rss_kib_first is the most in the first third, rss_kib_last the least in the last third.
 
 Examples:
   phalanx soak --seconds 60 -p 2,16 --seed 7
@@ -65,13 +66,15 @@ Examples:
 /// Calls everything at random for a while, with mistakes, and checks every
 /// result, and that nothing is left behind.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
 pub struct Soak {
     /// How long, for all numbers of ranks and all loads together
     #[arg(long, allow_negative_numbers = true, default_value = "60", value_parser = parse_seconds)]
     seconds: u64,
     /// Numbers of ranks, 1 to 1024
-    #[arg(short = 'p', long, value_name = "RANKS[,RANKS..]", allow_negative_numbers = true, default_value = "2,16", value_parser = parse_ranks, value_delimiter = ',')]
+    #[arg(short = 'p', long, value_name = "RANKS[,RANKS..]", allow_negative_numbers = true)]
+    #[arg(default_value = "2,16", value_parser = parse_ranks, value_delimiter = ',')]
     ranks: Vec<usize>,
     /// The first run's seed; run k has seed SEED + k [default: of the clock]
     #[arg(long, allow_negative_numbers = true, value_parser = parse_number)]
@@ -80,17 +83,26 @@ pub struct Soak {
     #[arg(long, allow_negative_numbers = true, value_parser = parse_number)]
     runs: Option<u64>,
     /// Busy processes beside the ranks: their numbers, one after the other, 0 to 64
-    #[arg(long, value_name = "N[,N..]", allow_negative_numbers = true, default_value = "0", value_parser = parse_load, value_delimiter = ',')]
+    #[arg(long, value_name = "N[,N..]", allow_negative_numbers = true, default_value = "0")]
+    #[arg(value_parser = parse_load, value_delimiter = ',')]
     load: Vec<usize>,
     /// Whether they are of the ranks' scheduler group (a session has one) or of another: same,
     /// other
     #[arg(long, value_name = "GROUP[,GROUP..]", default_value = "same", value_delimiter = ',')]
     load_group: Vec<Group>,
     /// Let every rank sleep for so many us before every call: to see that the check finds it
-    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "US", default_value = "0", value_parser = parse_number)]
+    #[arg(
+        long,
+        hide = true,
+        allow_negative_numbers = true,
+        value_name = "US",
+        default_value = "0"
+    )]
+    #[arg(value_parser = parse_number)]
     crawl: u64,
     /// Lose so many bytes in every run: to see that the check finds it
-    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "BYTES", default_value = "0", value_parser = parse_number)]
+    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "BYTES")]
+    #[arg(default_value = "0", value_parser = parse_number)]
     leak: u64,
     #[command(flatten)]
     output: OutputArgs,
@@ -125,7 +137,7 @@ impl Soak {
         let mut progress = Progress::new(turns);
         'turns: for &(busy, group) in &loads {
             for &ranks in &self.ranks {
-                let plan = Plan {
+                let plan = SoakPlan {
                     ranks,
                     seed,
                     busy,
@@ -151,7 +163,7 @@ impl Soak {
 
 /// Teams of one size, under one load.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct SoakPlan {
     ranks: usize,
     /// The first run's.
     seed: u64,
@@ -166,8 +178,8 @@ struct Plan {
 }
 
 /// What came of it.
-struct Row {
-    plan: Plan,
+struct SoakRow {
+    plan: SoakPlan,
     time: Duration,
     teams: u64,
     runs: u64,
@@ -181,7 +193,7 @@ struct Row {
     holdings: Option<Holdings>,
 }
 
-impl Plan {
+impl SoakPlan {
     /// In words.
     fn what(&self) -> String {
         match self.busy {
@@ -200,7 +212,7 @@ impl Plan {
     }
 
     /// Soaks teams.
-    fn soak(self) -> Result<Row, Failure> {
+    fn soak(self) -> Result<SoakRow, Failure> {
         // Beyond its time a turn has its last run, and those of its load end with it anyhow.
         let limit = self.time + 2 * DEADLINE;
         let mut load = Load::start(self.busy, self.group, limit)
@@ -213,15 +225,15 @@ impl Plan {
         Ok(row)
     }
 
-    fn soak_beside(self) -> Result<Row, Failure> {
-        let Plan { ranks, seed, time, runs, leak, .. } = self;
+    fn soak_beside(self) -> Result<SoakRow, Failure> {
+        let SoakPlan { ranks, seed, time, runs, leak, .. } = self;
         // The first team makes what stays: a machine that was read, allocators.
         Team::builder().ranks(ranks).build()?.run(|comm| comm.barrier())?;
         let before = settled(None);
         let begun = Instant::now();
         let is_over =
             |runs_done| runs_done >= runs || begun.elapsed() >= time || interrupt::asked();
-        let mut row = Row {
+        let mut row = SoakRow {
             plan: self,
             time,
             teams: 0,
@@ -279,7 +291,7 @@ impl Plan {
     }
 }
 
-impl Row {
+impl SoakRow {
     /// One run of the script with the next seed, by `run`; and more of them while they are too
     /// slow.
     fn one_run(&mut self, run: impl Fn(&Script, u64) -> Result<(), Error>) -> Result<(), Failure> {
@@ -400,7 +412,7 @@ impl Table {
         }
     }
 
-    fn row(&mut self, row: Row) -> String {
+    fn row(&mut self, row: SoakRow) -> String {
         let seconds = row.time.as_secs_f64();
         let per_second = row.operations as f64 / seconds.max(1e-9);
         let ms = |time: Duration| (time.as_secs_f64() * 1e5).round() / 100.0;

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Sink};
 use crate::paper::call::{CallArgs, mesh};
 use crate::paper::state::State;
-use crate::paper::{figure, ids, table};
+use crate::paper::{cells, figure, ids};
 use phalanx::schedule::{Algorithm, Schedule, trace};
 use phalanx::topology::Extents;
 use phalanx_model::Cost;
@@ -30,7 +30,8 @@ Example:
 /// The messages of an algorithm, step by step, as in the textbook's figures.
 /// Nothing is run.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx trace AG-HCUBE -p 8\n\nMore with --help.")]
+#[command(after_long_help = ABOUT)]
+#[command(after_help = "Example:\n  phalanx trace AG-HCUBE -p 8\n\nMore with --help.")]
 pub struct Trace {
     /// An algorithm's id, such as AG-RING
     #[arg(value_name = "ID", value_parser = ids::parse, required_unless_present = "list")]
@@ -89,14 +90,14 @@ impl Trace {
         };
         let rows: Vec<Vec<Value>> = ids::list().iter().map(row).collect();
         let text = match self.output.format {
-            Format::Text => table::text(&COLUMNS, &rows),
+            Format::Text => cells::text(&COLUMNS, &rows),
             Format::Tsv => {
-                let lines: String = rows.iter().map(|row| table::tsv(row)).collect();
+                let lines: String = rows.iter().map(|row| cells::tsv(row)).collect();
                 COLUMNS.join("\t") + "\n" + &lines
             }
             Format::Json => {
                 let rows: Vec<Value> =
-                    rows.into_iter().map(|row| table::object(&COLUMNS, row)).collect();
+                    rows.into_iter().map(|row| cells::object(&COLUMNS, row)).collect();
                 format!("{:#}\n", json!({ "command": "trace", "algorithms": rows }))
             }
         };
@@ -152,7 +153,7 @@ fn json(algorithm: Algorithm, schedule: &Schedule, dims: Option<&Extents>, words
             "src": m.src,
             "dst": m.dst,
             "blocks": m.label(),
-            "words": table::exact(&m.words(words).to_string()),
+            "words": cells::exact(&m.words(words).to_string()),
         })
     });
     json!({

@@ -1,6 +1,6 @@
 //! Colours, and the heat map in a terminal.
 
-use super::axis::Axis;
+use super::unit_axis::Axis;
 use std::fmt::Write as _;
 
 /// From low to high: dark blue, teal, green, yellow. Lightness grows all the
@@ -158,7 +158,7 @@ pub(crate) mod tests {
         for a in machine.allowed_pus() {
             for b in machine.allowed_pus() {
                 if a != b {
-                    let near = crate::matrix::axis::shared(&machine, *a, *b) != "machine";
+                    let near = crate::matrix::unit_axis::shared(&machine, *a, *b) != "machine";
                     grid.set(*a, *b, if near { 50.0 } else { 200.0 });
                 }
             }

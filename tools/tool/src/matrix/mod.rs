@@ -1,18 +1,18 @@
-//! What was measured between pairs of processing units: the table, how it is
-//! kept in a file, drawn, and compared with an older one.
+//! Measurements between pairs of processing units: the table, its file, its drawings, and its
+//! comparison with an older one.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `axis.rs` | the units in the machine's order, and the groups that they form |
-//! | `run.rs` | a measured run: its head and its rows; written and read back |
+//! | `unit_axis.rs` | the units in the machine's order, and their groups |
+//! | `saved_run.rs` | a measured run: its head and its rows; written and read back |
 //! | `summary.rs` | rows by level |
 //! | `heat.rs` | colours, and the heat map in a terminal |
 //! | `svg.rs` | the heat map as a drawing |
-//! | `diff.rs` | two runs beside each other |
+//! | `compare_runs.rs` | compares two runs |
 
-pub mod axis;
-pub(crate) mod diff;
+pub(crate) mod compare_runs;
 pub(crate) mod heat;
-pub mod run;
+pub mod saved_run;
 pub mod summary;
 pub(crate) mod svg;
+pub mod unit_axis;

@@ -1,6 +1,6 @@
-//! Rows by what the two units share: the classes of pairs that a machine has.
+//! A summary of the rows by the level that the two units share.
 
-use super::run::{Run, Spread};
+use super::saved_run::{MatrixRun, Spread};
 
 /// All rows with equal labels (the level is one of them).
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub(crate) struct Class {
 }
 
 /// The classes of a run, in the order in which they first appear.
-pub(crate) fn classes(run: &Run) -> Vec<Class> {
+pub(crate) fn classes(run: &MatrixRun) -> Vec<Class> {
     let mut keys: Vec<(&[String], Option<usize>)> = Vec::new();
     for row in &run.rows {
         let key = (row.labels.as_slice(), row.bytes);
@@ -62,7 +62,7 @@ pub fn table(names: &[&str], left: usize, rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::tests::sample;
+    use super::super::saved_run::tests::sample;
     use super::*;
 
     #[test]

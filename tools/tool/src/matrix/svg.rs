@@ -1,5 +1,5 @@
-//! The heat map as a drawing: cells in the machine's order, borders and
-//! brackets for what neighbours share.
+//! The heat map as SVG: cells in the machine's order, with borders and brackets around units that
+//! share a cache or a package.
 
 use super::heat::{Grid, colour, is_light};
 use std::fmt::Write as _;
@@ -45,7 +45,8 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
         let what = escaped(what);
         let _ = writeln!(
             body,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{fill}\">{what}</text>"
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
+             fill=\"{fill}\">{what}</text>"
         );
     };
     text(margin, margin + 8.0, 15, "start", "#0d2b45", &grid.title);
@@ -89,7 +90,8 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
         let x = margin + 10.0 + depth * BRACKET;
         let _ = writeln!(
             body,
-            "<path d=\"M{:.1} {:.1}v-3h{w:.1}v3M{:.1} {:.1}h-3v{w:.1}h3\" fill=\"none\" stroke=\"#8795a5\"/>",
+            "<path d=\"M{:.1} {:.1}v-3h{w:.1}v3M{:.1} {:.1}h-3v{w:.1}h3\" fill=\"none\" \
+             stroke=\"#8795a5\"/>",
             left + from,
             y + 3.0,
             x + 3.0,
@@ -105,7 +107,8 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
                 let fill = "#eef1f4";
                 let _ = writeln!(
                     body,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{cell:.1}\" height=\"{cell:.1}\" fill=\"{fill}\"/>"
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{cell:.1}\" height=\"{cell:.1}\" \
+                     fill=\"{fill}\"/>"
                 );
                 continue;
             };
@@ -113,7 +116,8 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
             let [r, g, b] = shade;
             let _ = writeln!(
                 body,
-                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{cell:.1}\" height=\"{cell:.1}\" fill=\"#{r:02x}{g:02x}{b:02x}\"><title>PU {src} to PU {dst}: {} {}</title></rect>",
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{cell:.1}\" height=\"{cell:.1}\" \
+                 fill=\"#{r:02x}{g:02x}{b:02x}\"><title>PU {src} to PU {dst}: {} {}</title></rect>",
                 value(v),
                 grid.unit
             );
@@ -121,7 +125,8 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
                 let ink = if is_light(shade) { "#0d2b45" } else { "#ffffff" };
                 let _ = writeln!(
                     body,
-                    "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" fill=\"{ink}\">{}</text>",
+                    "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" \
+                     fill=\"{ink}\">{}</text>",
                     x + cell / 2.0,
                     y + cell / 2.0 + 3.5,
                     value(v)
@@ -136,11 +141,14 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
         let x = margin + 4.0 * f64::from(step);
         let _ = writeln!(
             body,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"4.5\" height=\"8\" fill=\"#{r:02x}{g:02x}{b:02x}\"/>"
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"4.5\" height=\"8\" \
+             fill=\"#{r:02x}{g:02x}{b:02x}\"/>"
         );
     }
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{body}</svg>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\">\n<rect width=\"100%\" \
+         height=\"100%\" fill=\"#ffffff\"/>\n{body}</svg>\n"
     )
 }
 

@@ -1,6 +1,5 @@
-//! What reading the clock costs, and how fine it is: measured, since both
-//! differ from machine to machine (a clock that is read by a system call costs
-//! ten times as much as one that is read in user space).
+//! Measures the cost and the resolution of a clock reading. Both differ from machine to machine: a
+//! clock that is read by a system call costs ten times as much as one that is read in user space.
 
 use super::stats::median;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The conditions of a run, in words for its head.
+//! The conditions of a run as text for the header of its output.
 
 use super::clock::Clock;
 use phalanx::machine::Machine;
@@ -11,7 +11,8 @@ pub fn accuracy(clock: &Clock, stolen_ms: Option<f64>) -> String {
         None => "not known here".to_string(),
     };
     format!(
-        "clock: {:.0} ns a reading (taken off), steps of {:.0} ns; stolen by the host meanwhile, from all cores: {stolen}",
+        "clock: {:.0} ns a reading (taken off), steps of {:.0} ns; stolen by the host meanwhile, \
+         from all cores: {stolen}",
         clock.overhead_ns, clock.resolution_ns
     )
 }

@@ -1,30 +1,30 @@
-//! What every measurement of this tool rests on.
+//! The basis of every measurement of this tool.
 //!
 //! A virtual machine's cores move, the clock has steps, and other people use
 //! the machine. So: ranks are pinned; all leave one `gate` at one moment; the
 //! [`probe`] says what a raw exchange of two flags costs right now, every few
-//! milliseconds, and with that at which [`place`] the two cores are; only
+//! milliseconds, and with that at which [`proximity`] the two cores are; only
 //! samples between two probes that agree count, under that place; the
 //! [`clock`]'s own cost is measured and taken off; [`stats`] gives medians with
 //! confidence intervals and counts outliers; [`steal`] tells what the host took
 //! away.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `clock.rs` | what reading the clock costs, and how fine it is |
-//! | `conditions.rs` | the conditions of a run, in words |
-//! | `gate.rs` | a meeting of all ranks that uses nothing of the library, with one start |
+//! | `clock.rs` | cost and resolution of a clock reading |
+//! | `conditions.rs` | the conditions of a run, as text |
+//! | `start_gate.rs` | a common start of all ranks, independent of the library |
 //! | `probe.rs` | the raw exchange of two flags between two threads |
-//! | `place.rs` | smt, ccx, far: what an exchange says of where two cores are |
-//! | `record.rs` | samples and probes in the order in which they came, filed by place |
+//! | `proximity.rs` | smt, ccx, far: the distance of two cores, by their exchange |
+//! | `record.rs` | samples and probes in order of time, sorted by place |
 //! | `stats.rs` | median, order-statistic interval, percentiles, outliers |
 //! | `steal.rs` | time that the host gave to others |
 
 pub mod clock;
 pub mod conditions;
-pub(crate) mod gate;
-pub mod place;
 pub mod probe;
+pub mod proximity;
 pub(crate) mod record;
+pub(crate) mod start_gate;
 pub mod stats;
 pub mod steal;

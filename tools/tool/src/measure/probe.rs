@@ -1,6 +1,5 @@
-//! The raw exchange of two flags between two threads: the least that any
-//! operation between them can cost, and so the unit to compare with and the
-//! sign by which their place is known.
+//! The raw exchange of two flags between two threads: the lower bound of any operation between
+//! them, the unit of comparison, and the sign by which their place is known.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -16,13 +15,13 @@ const LOOKS: u32 = 1 << 14;
 /// A flag on cache lines of its own; written by one side, read by the other.
 #[derive(Debug, Default)]
 #[repr(align(256))]
-struct Flag(AtomicU64);
+struct ProbeFlag(AtomicU64);
 
 /// Two flags for two threads, side 0 and side 1. Can be probed any number of
 /// times, by any two threads that agree on who is which side.
 #[derive(Debug, Default)]
 pub struct Probe {
-    flags: [Flag; 2],
+    flags: [ProbeFlag; 2],
 }
 
 impl Probe {

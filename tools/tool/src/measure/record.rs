@@ -1,7 +1,7 @@
-//! Samples and probes in the order in which they came, filed by place: a
-//! sample counts only if the probes before and after it saw the same place.
+//! Samples and probes in order of time, sorted by place: a sample counts only if the probes before
+//! and after it saw the same place.
 
-use super::place::{Limits, Place};
+use super::proximity::{Proximity, ProximityLimits};
 
 /// How far the floor may move between two probes of one place, before the
 /// samples around them are marked.
@@ -11,7 +11,7 @@ const DRIFT: f64 = 1.25;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Filed<S> {
     /// The place.
-    pub(crate) place: Place,
+    pub(crate) place: Proximity,
     /// The samples, in the order in which they came.
     pub(crate) samples: Vec<S>,
     /// The probes around them, in ns.
@@ -69,17 +69,17 @@ impl<S: Clone> Record<S> {
 
     /// The samples by place, nearest first. What lies between two probes that
     /// disagree, before the first or after the last, is in none. Without any
-    /// probe all samples are at [`Place::Any`].
-    pub(crate) fn by_place(&self, limits: &Limits) -> Vec<Filed<S>> {
+    /// probe all samples are at [`Proximity::Any`].
+    pub(crate) fn by_place(&self, limits: &ProximityLimits) -> Vec<Filed<S>> {
         if self.probes.is_empty() {
             let (samples, floors) = (self.samples.clone(), Vec::new());
-            return vec![Filed { place: Place::Any, samples, floors }];
+            return vec![Filed { place: Proximity::Any, samples, floors }];
         }
         let mut filed: Vec<Filed<S>> = Vec::new();
         for two in self.probes.windows(2) {
             let [(from, before), (to, after)] = [two[0], two[1]];
             let place = limits.place(before);
-            if from == to || place != limits.place(after) || place == Place::Any {
+            if from == to || place != limits.place(after) || place == Proximity::Any {
                 continue;
             }
             let index = filed.iter().position(|f| f.place == place).unwrap_or_else(|| {
@@ -114,13 +114,13 @@ mod tests {
             record.probe(probe);
             record.samples(samples);
         }
-        let filed = record.by_place(&Limits::default());
+        let filed = record.by_place(&ProximityLimits::default());
         let floors = vec![60.0, 70.0, 65.0, 90.0];
         assert_eq!(
             filed,
             [
-                Filed { place: Place::Ccx, samples: vec![2.0, 3.0, 6.0], floors },
-                Filed { place: Place::Far, samples: vec![5.0], floors: vec![280.0, 270.0] },
+                Filed { place: Proximity::Ccx, samples: vec![2.0, 3.0, 6.0], floors },
+                Filed { place: Proximity::Far, samples: vec![5.0], floors: vec![280.0, 270.0] },
             ]
         );
         assert!(is_adrift(&filed[0].floors) && !is_adrift(&filed[1].floors));
@@ -132,8 +132,8 @@ mod tests {
     fn without_probes_there_is_no_place() {
         let mut record = Record::default();
         record.samples([2.0, 3.0]);
-        let filed = record.by_place(&Limits::default());
-        assert_eq!((filed.len(), filed[0].place), (1, Place::Any));
+        let filed = record.by_place(&ProximityLimits::default());
+        assert_eq!((filed.len(), filed[0].place), (1, Proximity::Any));
         assert!(!is_adrift(&filed[0].floors));
     }
 }

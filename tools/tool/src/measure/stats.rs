@@ -1,6 +1,5 @@
-//! What a heap of samples says: no distribution is assumed anywhere, since
-//! times of calls have none that is known (they are skewed, with several
-//! humps).
+//! Statistics of samples without an assumed distribution: times of calls are skewed, with several
+//! humps, and follow none that is known.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 

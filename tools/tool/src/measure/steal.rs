@@ -1,4 +1,4 @@
-//! Time that the host gave to somebody else while we wanted to run.
+//! The time that the host gave to other machines while this process could run.
 
 use std::fs;
 

@@ -1,10 +1,10 @@
-//! Rates: a rank reads, copies or combines what another has just written.
+//! Rates: a rank reads, copies or combines another rank's fresh data.
 
-use super::rounds::{Effort, Meeting, Placed, Taken, placed};
+use super::probe_rounds::{Effort, Meeting, Placed, Taken, placed};
 use crate::measure::clock::Clock;
-use crate::measure::gate::Seat;
-use crate::measure::place::Limits;
-use crate::names;
+use crate::measure::proximity::ProximityLimits;
+use crate::measure::start_gate::Seat;
+use crate::suggest;
 use phalanx::{Comm, Error, Team};
 use std::hint::black_box;
 use std::str::FromStr;
@@ -53,8 +53,8 @@ impl FromStr for Work {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Work::ALL.into_iter().find(|work| work.name() == names::plain(text));
-        found.ok_or_else(|| names::unknown("work", text, &Work::ALL.map(Work::name)))
+        let found = Work::ALL.into_iter().find(|work| work.name() == suggest::plain(text));
+        found.ok_or_else(|| suggest::unknown("work", text, &Work::ALL.map(Work::name)))
     }
 }
 
@@ -75,7 +75,7 @@ pub fn measure(
     team: &Team,
     case: &Case<'_>,
     effort: &Effort,
-    limits: &Limits,
+    limits: &ProximityLimits,
     clock: &Clock,
 ) -> Result<Vec<Placed>, Error> {
     let meeting = Meeting::new(team.size(), false, *limits);
@@ -91,7 +91,7 @@ pub fn measure(
             for _ in 0..effort.round {
                 sample += 1.0;
                 mine.iter_mut().enumerate().for_each(|(i, x)| *x = sample + i as f64);
-                let part = Part { case, clock, mine, own };
+                let part = BandwidthPart { case, clock, mine, own };
                 match part.timed(comm, seat, rank) {
                     Some(ns) => samples.push(ns),
                     None => return,
@@ -113,14 +113,14 @@ fn aligned(memory: &mut [f64], words: usize) -> &mut [f64] {
     &mut memory[first..][..words]
 }
 
-struct Part<'a> {
+struct BandwidthPart<'a> {
     case: &'a Case<'a>,
     clock: &'a Clock,
     mine: &'a [f64],
     own: &'a mut [f64],
 }
 
-impl Part<'_> {
+impl BandwidthPart<'_> {
     /// One sample of this rank; 0 if it does not read.
     fn timed(self, comm: &mut Comm, seat: &mut Seat<'_>, rank: usize) -> Option<f64> {
         comm.with_peers(self.mine, |all| {

@@ -1,4 +1,4 @@
-//! Two flags on a page that nobody has touched before.
+//! Two flags on a page that no thread has touched before.
 //!
 //! Whose memory a line is in can matter more than how far the cores are apart:
 //! on EPYC a hand-over within one package costs twice as much if the page

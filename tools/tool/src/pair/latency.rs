@@ -1,10 +1,10 @@
 //! Round trips and one-way times between two units.
 
 use super::flags::Flags;
-use super::rounds::{Effort, Meeting, Placed, Taken, placed};
+use super::probe_rounds::{Effort, Meeting, Placed, Taken, placed};
 use crate::measure::clock::Clock;
-use crate::measure::place::Limits;
-use crate::names;
+use crate::measure::proximity::ProximityLimits;
+use crate::suggest;
 use phalanx::{Comm, Error, Team};
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -36,10 +36,10 @@ impl FromStr for Via {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match names::plain(text).as_str() {
+        match suggest::plain(text).as_str() {
             "flag" => Ok(Via::Flag),
             "mailbox" => Ok(Via::Mailbox),
-            _ => Err(names::unknown("way", text, &["flag", "mailbox"])),
+            _ => Err(suggest::unknown("way", text, &["flag", "mailbox"])),
         }
     }
 }
@@ -93,13 +93,13 @@ pub(crate) fn measure(
     dst: usize,
     way: Way,
     effort: &Effort,
-    limits: &Limits,
+    limits: &ProximityLimits,
     clock: &Clock,
 ) -> Result<Vec<Placed>, Error> {
     let meeting = Meeting::new(2, false, *limits);
     let flags = OnceLock::new();
     let epoch = Instant::now();
-    let part = Part { way, flags: &flags, meeting: &meeting, effort, clock, epoch };
+    let part = LatencyPart { way, flags: &flags, meeting: &meeting, effort, clock, epoch };
     let sides = team.run(|comm| match comm.rank() {
         rank if rank == src => Some(part.run(comm, 0, dst)),
         rank if rank == dst => Some(part.run(comm, 1, src)),
@@ -111,7 +111,7 @@ pub(crate) fn measure(
     Ok(placed(&taken, limits))
 }
 
-struct Part<'a> {
+struct LatencyPart<'a> {
     way: Way,
     flags: &'a OnceLock<Flags>,
     meeting: &'a Meeting,
@@ -120,7 +120,7 @@ struct Part<'a> {
     epoch: Instant,
 }
 
-impl Part<'_> {
+impl LatencyPart<'_> {
     fn run(&self, comm: &mut Comm, side: usize, peer: usize) -> Taken {
         let home = usize::from(self.way.home == Home::Dst);
         if side == home {

@@ -1,8 +1,8 @@
-//! The time of a message by its length: what t_s and t_w are fitted to.
+//! The time of a message by its length, to which t_s and t_w are fitted.
 
-use super::rounds::{Effort, Meeting, Placed, Taken, placed};
+use super::probe_rounds::{Effort, Meeting, Placed, Taken, placed};
 use crate::measure::clock::Clock;
-use crate::measure::place::Limits;
+use crate::measure::proximity::ProximityLimits;
 use phalanx::{Comm, Error, Team};
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub fn measure(
     team: &Team,
     bytes: usize,
     effort: &Effort,
-    limits: &Limits,
+    limits: &ProximityLimits,
     clock: &Clock,
 ) -> Result<Vec<Placed>, Error> {
     let meeting = Meeting::new(2, false, *limits);

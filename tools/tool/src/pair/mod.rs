@@ -1,12 +1,11 @@
-//! What two processing units do to each other: hand over a line, a message, a
-//! buffer. One team has a rank on every unit; a pair's two ranks measure while
-//! the others sleep.
+//! Measurements between two processing units: the transfer of a cache line, a message, a buffer.
+//! One team has a rank on every unit; a pair's two ranks measure while the others sleep.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `team.rs` | the units that are measured, and a team on them |
-//! | `rounds.rs` | the loop: samples in rounds between two probes |
-//! | `flags.rs` | two flags on a fresh page, first touched by a side of one's choice |
+//! | `team.rs` | the measured units, and a team on them |
+//! | `probe_rounds.rs` | the loop: samples in rounds between two probes |
+//! | `flags.rs` | two flags on a fresh page, first touched by a chosen side |
 //! | `latency.rs` | round trips and one-way times, by flags and by the library's mailbox |
 //! | `message.rs` | messages by length |
 //! | `bandwidth.rs` | read, copy and combine rates, of pairs and of all cores at once |
@@ -15,5 +14,5 @@ pub mod bandwidth;
 pub(crate) mod flags;
 pub(crate) mod latency;
 pub mod message;
-pub mod rounds;
+pub mod probe_rounds;
 pub mod team;

@@ -1,4 +1,4 @@
-//! The units that are measured, and a team with a rank on each of them.
+//! The measured units, and a team with a rank on each of them.
 
 use crate::failure::Failure;
 use crate::source::list;
@@ -29,7 +29,8 @@ pub fn units(
     }
     if units.len() > MAX_RANKS {
         return Err(Failure::Usage(format!(
-            "{} processing units are more than a team's {MAX_RANKS} ranks; choose with --pus or --per-core",
+            "{} processing units are more than a team's {MAX_RANKS} ranks; choose with --pus or \
+             --per-core",
             units.len()
         )));
     }
@@ -53,8 +54,9 @@ pub fn team(pus: &[usize]) -> Result<Team, Failure> {
 fn bound(bindings: &[Binding]) -> Result<(), Failure> {
     let Some(problem) = bindings.iter().find_map(|b| b.problem.as_deref()) else { return Ok(()) };
     Err(Failure::Run(format!(
-        "threads cannot be bound to processing units ({problem}), so there is nothing that could be \
-         measured between them; is sched_setaffinity forbidden here (a container's seccomp profile)?"
+        "threads cannot be bound to processing units ({problem}), so there is nothing that could \
+         be measured between them; is sched_setaffinity forbidden here (a container's seccomp \
+         profile)?"
     )))
 }
 

@@ -18,13 +18,16 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = parse_dims)]
     pub(crate) dims: Option<Extents>,
     /// m: words of the vector, or of one block where there are p
-    #[arg(long, value_name = "M", default_value = "1", allow_negative_numbers = true, value_parser = parse_words)]
+    #[arg(long, value_name = "M", default_value = "1", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_words)]
     pub(crate) words: u64,
     /// Root of broadcast, reduce, scatter and gather
-    #[arg(long, value_name = "RANK", default_value = "0", allow_negative_numbers = true, value_parser = parse_root)]
+    #[arg(long, value_name = "RANK", default_value = "0", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_root)]
     root: usize,
     /// Distance of a shift, taken mod p; negative goes backwards
-    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true, value_parser = parse_shift)]
+    #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_shift)]
     shift: isize,
     /// Segments of a pipelined chain [default: p]
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = parse_segments)]

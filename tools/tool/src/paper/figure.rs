@@ -1,5 +1,4 @@
-//! A schedule drawn as the book's figures draw it: who holds what after each
-//! step.
+//! A schedule drawn like the book's figures: the blocks of each rank after each step.
 
 use super::state::State;
 use phalanx::schedule::{Schedule, trace};

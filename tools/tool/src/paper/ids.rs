@@ -1,7 +1,7 @@
-//! Every id of the catalogue's checklist: the algorithms, other names for
-//! them, and the entries that are no schedules.
+//! Every id of the catalogue's checklist: the algorithms, their aliases, and the entries that are
+//! no schedules.
 
-use crate::names;
+use crate::suggest;
 use phalanx::schedule::{Algorithm, Operation};
 
 /// Other names for algorithms.
@@ -88,7 +88,7 @@ pub fn parse(text: &str) -> Result<Algorithm, String> {
         None => {
             let ids: Vec<&str> =
                 all.iter().filter(|e| e.algorithm.is_some()).map(|e| e.id).collect();
-            let nearest = names::nearest(&id, &ids).unwrap_or("AG-RING");
+            let nearest = suggest::nearest(&id, &ids).unwrap_or("AG-RING");
             Err(format!(
                 "unknown algorithm '{text}'; did you mean {nearest}? `phalanx trace --list` names \
                  all"
@@ -99,10 +99,10 @@ pub fn parse(text: &str) -> Result<Algorithm, String> {
 
 /// Reads an operation, or says which is nearest.
 pub fn parse_operation(text: &str) -> Result<Operation, String> {
-    let name = names::plain(text);
+    let name = suggest::plain(text);
     let found = Operation::ALL.into_iter().find(|op| op.name() == name);
     found.ok_or_else(|| {
-        names::unknown("operation", text, &Operation::ALL.map(|operation| operation.name()))
+        suggest::unknown("operation", text, &Operation::ALL.map(|operation| operation.name()))
     })
 }
 

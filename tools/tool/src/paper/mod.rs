@@ -1,16 +1,16 @@
-//! What the commands share that work on paper, without running anything: the
-//! call that is asked for, the list of ids, and the drawing of a schedule.
+//! Shared parts of the commands that execute nothing: the requested call, the list of ids, and the
+//! drawing of a schedule.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `call.rs` | `ID -p RANKS --dims .. --root .. --shift ..` |
-//! | `ids.rs` | every id of the checklist, with what it needs |
-//! | `state.rs` | who holds what after each step |
-//! | `figure.rs` | that as text |
-//! | `table.rs` | rows as text, tsv and json |
+//! | `ids.rs` | every id of the checklist, with its needs |
+//! | `state.rs` | the blocks of each rank after each step |
+//! | `figure.rs` | these blocks as text |
+//! | `cells.rs` | rows as text, tsv and json |
 
 pub(crate) mod call;
+pub mod cells;
 pub(crate) mod figure;
 pub mod ids;
 pub(crate) mod state;
-pub mod table;

@@ -1,4 +1,4 @@
-//! Who holds what after each step of a schedule.
+//! The blocks that each rank holds after each step of a schedule.
 
 use phalanx::schedule::{Contract, Mode, OFFSET, Operation, RESULT, Run, Schedule, TOTAL};
 use std::collections::BTreeMap;

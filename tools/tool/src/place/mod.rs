@@ -1,5 +1,4 @@
-//! Placing ranks: which topology (`topology.rs`), what came out of it and how it is shown
-//! (`outcome.rs`).
+//! Placement of ranks: the topology (`topology.rs`), the result and its output (`outcome.rs`).
 
 pub mod outcome;
 pub mod topology;

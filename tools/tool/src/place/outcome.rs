@@ -1,6 +1,6 @@
-//! What a placement came to, in four forms.
+//! The result of a placement, in four forms.
 
-use super::topology::Shape;
+use super::topology::PlacedTopology;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::source::{source, summary};
@@ -17,9 +17,9 @@ const STEPS_SHOWN: usize = 24;
 
 /// A placement, evaluated beside others.
 #[derive(Debug)]
-pub struct Outcome<'a> {
+pub struct PlacementOutcome<'a> {
     machine: &'a Machine,
-    shape: Shape,
+    shape: PlacedTopology,
     policy: String,
     pattern: Pattern,
     assignment: Assignment,
@@ -28,11 +28,11 @@ pub struct Outcome<'a> {
     beside: [(&'static str, Report); 3],
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> PlacementOutcome<'a> {
     /// Places the ranks and judges it.
     pub fn new(
         machine: &'a Machine,
-        shape: Shape,
+        shape: PlacedTopology,
         policy: &Placement,
         ranks: usize,
     ) -> Result<Self, Failure> {
@@ -55,7 +55,7 @@ impl<'a> Outcome<'a> {
         ];
         let report = Report::new(machine, &pattern, &assignment);
         let policy = policy.to_string();
-        Ok(Outcome { machine, shape, policy, pattern, assignment, report, beside })
+        Ok(PlacementOutcome { machine, shape, policy, pattern, assignment, report, beside })
     }
 
     /// The drawing.

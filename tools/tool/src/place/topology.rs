@@ -1,7 +1,7 @@
-//! Who exchanges with whom.
+//! The topology of the ranks' exchanges.
 
 use crate::failure::Failure;
-use crate::names;
+use crate::suggest;
 use phalanx::placement::Placement;
 use phalanx::topology::Extents;
 use std::str::FromStr;
@@ -32,17 +32,17 @@ impl FromStr for Topology {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let plain = names::plain(text);
+        let plain = suggest::plain(text);
         let found = NAMES.iter().find(|(name, _)| *name == plain);
         found
             .map(|&(_, topology)| topology)
-            .ok_or_else(|| names::unknown("topology", text, &NAMES.map(|(name, _)| name)))
+            .ok_or_else(|| suggest::unknown("topology", text, &NAMES.map(|(name, _)| name)))
     }
 }
 
 /// A topology with its extents.
 #[derive(Debug)]
-pub struct Shape {
+pub struct PlacedTopology {
     pub(crate) name: &'static str,
     /// The last one the fastest; one for topologies without dimensions.
     pub(crate) dims: Vec<usize>,
@@ -52,7 +52,7 @@ pub struct Shape {
 
 impl Topology {
     /// The topology of this many ranks.
-    pub fn shape(self, ranks: usize, dims: Option<&Extents>) -> Result<Shape, Failure> {
+    pub fn shape(self, ranks: usize, dims: Option<&Extents>) -> Result<PlacedTopology, Failure> {
         let name =
             NAMES.iter().find(|(_, topology)| *topology == self).map_or("", |(name, _)| name);
         let is_grid = matches!(self, Topology::Mesh | Topology::Torus);
@@ -92,6 +92,6 @@ impl Topology {
             Topology::Hypercube if ranks > 1 => vec![2; ranks.ilog2() as usize],
             _ => vec![ranks],
         };
-        Ok(Shape { name, dims, placement })
+        Ok(PlacedTopology { name, dims, placement })
     }
 }

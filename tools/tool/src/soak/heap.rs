@@ -1,4 +1,4 @@
-//! Bytes that are allocated at the moment: an allocator that counts.
+//! An allocator that counts the allocated bytes.
 //!
 //! The system's memory in use says little about a leak of a few bytes a call:
 //! allocators keep what was freed, one heap for several threads, and more of it

@@ -10,7 +10,7 @@
 //! where the system does not do that, it looks for its parent every millisecond; and it has a time
 //! limit.
 
-use crate::names;
+use crate::suggest;
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -45,10 +45,10 @@ impl FromStr for Group {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match names::plain(text).as_str() {
+        match suggest::plain(text).as_str() {
             "same" => Ok(Group::Same),
             "other" => Ok(Group::Other),
-            _ => Err(names::unknown("load group", text, &Self::NAMES)),
+            _ => Err(suggest::unknown("load group", text, &Self::NAMES)),
         }
     }
 }

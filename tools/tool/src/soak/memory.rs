@@ -1,4 +1,4 @@
-//! Whether memory grows from team to team.
+//! Checks that memory does not grow from team to team.
 //!
 //! Two measures. The *heap* is counted byte by byte (`heap.rs`): after each team
 //! it must be what it was after the first ones, but for a slack that is less than
@@ -7,7 +7,7 @@
 //! fragments, and the largest buffers met so far. It is judged over thirds of
 //! the time.
 
-use super::process::Holdings;
+use super::resources::Holdings;
 
 /// Growth of the heap that is no leak, in bytes: what some thread or table keeps
 /// from its first use on.

@@ -1,29 +1,29 @@
-//! The soak test: random calls on random communicators for as long as one
-//! likes, every result checked, nothing left behind.
+//! The soak test: random calls on random communicators for any length of time, with every result
+//! and all resources checked.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `dice.rs` | random numbers from a seed |
-//! | `script.rs` | what all ranks do in one run, and what goes wrong in it |
-//! | `element.rs` | the element types, their operators, and their sequential oracle |
-//! | `act.rs` | one call: carried out, and its result checked |
-//! | `round.rs` | a script on a team, and whether it ended as it had to |
+//! | `random.rs` | random numbers from a seed |
+//! | `script.rs` | the calls and faults of one run |
+//! | `soak_elements.rs` | the element types, their operators, and their sequential oracle |
+//! | `perform_call.rs` | one call: carried out, and its result checked |
+//! | `run_script.rs` | a script on a team, and the check of its end |
 //! | `heap.rs` | bytes allocated, counted |
-//! | `process.rs` | memory, descriptors and threads of this process |
-//! | `memory.rs` | whether memory grows |
+//! | `resources.rs` | memory, descriptors and threads of this process |
+//! | `memory.rs` | a check that memory does not grow |
 //! | `load.rs` | busy processes beside the ranks |
-//! | `pace.rs` | whether a run takes as long as it may |
+//! | `pace.rs` | a bound on a run's time |
 
 pub(crate) mod load;
 pub(crate) mod memory;
 pub(crate) mod pace;
-pub(crate) mod process;
-pub(crate) mod round;
+pub(crate) mod resources;
+pub(crate) mod run_script;
 
-mod act;
-mod dice;
-mod element;
 mod heap;
+mod perform_call;
+mod random;
 mod script;
+mod soak_elements;
 
 pub(crate) use script::Script;

@@ -1,4 +1,4 @@
-//! Whether a run takes as long as it may: beside `std::sync::Barrier`.
+//! Compares the time of a run with a bound from `std::sync::Barrier`.
 //!
 //! A script has a *twin*: the same ranks on threads of their own make the same vectors, are late in
 //! the same places, and meet at a `std::sync::Barrier` where the script calls the library. Both are
@@ -7,9 +7,9 @@
 //! so a run that took longer is made again, with its twin: only what is slow [`TRIALS`] times
 //! crawls.
 
-use super::dice::{Dice, mix};
+use super::random::{Dice, mix};
 use super::script::Script;
-use super::{act, round};
+use super::{perform_call, run_script};
 use std::fmt;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -71,9 +71,9 @@ pub(crate) fn twin(script: &Script, seed: u64, ranks: usize) -> Duration {
         let begun = Instant::now();
         for act in &script.acts {
             if script.jitter {
-                round::be_late(&mut dice);
+                run_script::be_late(&mut dice);
             }
-            act::work(act, me, ranks);
+            perform_call::work(act, me, ranks);
             barrier.wait();
         }
         begun.elapsed()

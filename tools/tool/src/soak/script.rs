@@ -1,6 +1,6 @@
-//! What all ranks do in one run: drawn from a seed and the number of ranks.
+//! The calls of all ranks in one run, drawn from a seed and the number of ranks.
 
-use super::dice::Dice;
+use super::random::Dice;
 use phalanx::schedule::Operation;
 use std::fmt;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) const UNEVEN: [Operation; 5] = [
 
 /// One call.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum CallKind {
     Collective(Operation),
     /// The same with blocks of different lengths.
     Varied(Operation),
@@ -53,7 +53,7 @@ pub(crate) enum Kind {
 
 /// How the algorithm is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Way {
+pub(crate) enum CallWay {
     Auto,
     Ring,
     Mesh,
@@ -74,8 +74,8 @@ pub(crate) enum Way {
 pub(crate) struct Act {
     /// Which of the communicators that the rank holds.
     pub(crate) comm: usize,
-    pub(crate) kind: Kind,
-    pub(crate) way: Way,
+    pub(crate) kind: CallKind,
+    pub(crate) way: CallWay,
     pub(crate) element: usize,
     pub(crate) operator: usize,
     /// Bytes of a rank's larger buffer.
@@ -138,39 +138,39 @@ impl Script {
 
 fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
     let kind = match dice.roll(24) {
-        0..=10 => Kind::Collective(*dice.pick(&Operation::ALL)),
-        11..=13 => Kind::Varied(*dice.pick(&UNEVEN)),
-        14 => Kind::Peers,
-        15 => Kind::Root,
-        16 => Kind::Exchange,
-        17 => Kind::Relay,
-        18 if *comms < MOST_COMMS => Kind::Split,
-        20 => Kind::Global,
-        21 => Kind::While,
-        22 => Kind::Whole,
-        23 => Kind::Halo,
-        18 | 19 if *comms > 1 => Kind::Drop,
-        _ => Kind::Collective(Operation::Barrier),
+        0..=10 => CallKind::Collective(*dice.pick(&Operation::ALL)),
+        11..=13 => CallKind::Varied(*dice.pick(&UNEVEN)),
+        14 => CallKind::Peers,
+        15 => CallKind::Root,
+        16 => CallKind::Exchange,
+        17 => CallKind::Relay,
+        18 if *comms < MOST_COMMS => CallKind::Split,
+        20 => CallKind::Global,
+        21 => CallKind::While,
+        22 => CallKind::Whole,
+        23 => CallKind::Halo,
+        18 | 19 if *comms > 1 => CallKind::Drop,
+        _ => CallKind::Collective(Operation::Barrier),
     };
     let comm = dice.roll(*comms);
     match kind {
-        Kind::Split => *comms += 1,
-        Kind::Drop => *comms -= 1,
+        CallKind::Split => *comms += 1,
+        CallKind::Drop => *comms -= 1,
         _ => {}
     }
-    let groups = Way::Groups(dice.roll(16));
+    let groups = CallWay::Groups(dice.roll(16));
     let ways = [
-        Way::Auto,
-        Way::Auto,
-        Way::Ring,
-        Way::Mesh,
-        Way::Hypercube,
-        Way::Tree,
-        Way::Cheapest,
-        Way::Fixed,
+        CallWay::Auto,
+        CallWay::Auto,
+        CallWay::Ring,
+        CallWay::Mesh,
+        CallWay::Hypercube,
+        CallWay::Tree,
+        CallWay::Cheapest,
+        CallWay::Fixed,
         groups,
     ];
-    let way = if dice.once_in(2) { Way::Named(dice.roll(1 << 16)) } else { *dice.pick(&ways) };
+    let way = if dice.once_in(2) { CallWay::Named(dice.roll(1 << 16)) } else { *dice.pick(&ways) };
     // As many of each order of magnitude; 0 now and then.
     let below = 1 << dice.roll(most_bytes.ilog2() as usize + 1);
     Act {
@@ -209,14 +209,14 @@ mod tests {
         let faults = scripts.iter().filter(|s| s.fault.is_some()).count();
         assert!((10..100).contains(&faults), "{faults}");
         for kind in [
-            Kind::Split,
-            Kind::Drop,
-            Kind::Relay,
-            Kind::Global,
-            Kind::While,
-            Kind::Whole,
-            Kind::Halo,
-            Kind::Varied(Operation::AllToAll),
+            CallKind::Split,
+            CallKind::Drop,
+            CallKind::Relay,
+            CallKind::Global,
+            CallKind::While,
+            CallKind::Whole,
+            CallKind::Halo,
+            CallKind::Varied(Operation::AllToAll),
         ] {
             assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.kind == kind)), "{kind:?}");
         }

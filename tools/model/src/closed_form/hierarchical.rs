@@ -1,0 +1,201 @@
+//! The closed forms of the hierarchical algorithms: a sum over the stages of a hierarchy, in which
+//! each stage costs as much as a star, a tree or an exchange of its largest group.
+
+use super::{Form, Ratio};
+use phalanx::schedule::{Algorithm, Exchange, Hierarchy};
+
+/// One stage.
+struct Stage {
+    /// The members of each of its groups.
+    groups: Vec<usize>,
+    /// The members of the largest.
+    n: usize,
+    /// Steps of the tree in it.
+    tree: usize,
+    exchange: Exchange,
+}
+
+/// Start-ups, words, formula. None where no form is shorter than counting: an all-gather or a
+/// reduce-scatter over groups of different sizes or over trees, whose longest message depends on
+/// which subtree is the largest; trees with a root that is not their group's first rank.
+pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<Form> {
+    use Algorithm as A;
+    let stars = (0..h.stages()).all(|s| h.degree(s) == 0);
+    if !stars && root != 0 {
+        return None;
+    }
+    let stages: Vec<Stage> = (0..h.stages()).map(|s| stage(h, s)).collect();
+    let (top, below) = stages.split_last()?;
+    let trees: usize = below.iter().map(|s| s.tree).sum();
+    let busy = usize::from(top.n > 1);
+    let across = |doubling: usize| match top.exchange {
+        Exchange::Direct => busy,
+        Exchange::Tree => 2 * top.tree,
+        _ => doubling,
+    };
+    let whole = |steps: usize, formula| Some((steps, Ratio::from(steps), formula));
+    match algorithm {
+        A::BC_HIER | A::RED_HIER => whole(trees + top.tree, "(t_s + t_w m) sum of h_s"),
+        A::BAR_HIER => whole(2 * trees + across(log(top.n)), "(t_s + t_w m)(2 sum of h_s + x)"),
+        A::AR_HIER => whole(2 * trees + across(folded(top.n)), "(t_s + t_w m)(2 sum of h_s + x)"),
+        A::AR_HIER_SPLIT => {
+            // Outermost groups, and the ranks in each.
+            let groups = if below.is_empty() { 1 } else { top.n };
+            let size = h.ranks() / groups;
+            let steps = 2 * usize::from(size > 1) + folded(groups);
+            Some((steps, Ratio::of(steps, size), "(t_s + t_w m/q)(2 + log(p/q))"))
+        }
+        A::SCAN_HIER => {
+            let steps = stages.iter().enumerate().map(|(i, s)| scan(s, i == below.len())).sum();
+            whole(steps, "(t_s + t_w m) sum of (log n_s + 1), less what is empty")
+        }
+        A::AG_HIER | A::RS_HIER => {
+            let even = |s: &Stage| s.groups.iter().all(|&n| n == s.n);
+            if !stars || !stages.iter().all(even) {
+                return None;
+            }
+            // Up and down a stage: a subtree's blocks, and all others.
+            let p = h.ranks();
+            let own = p / top.n;
+            let words = match top.exchange {
+                Exchange::Direct => busy * own,
+                Exchange::Tree => busy * p,
+                _ => p - own,
+            };
+            let ts = 2 * trees + across(log(top.n));
+            Some((
+                ts,
+                Ratio::from(trees * p + words),
+                "t_s (2 (k - 1) + x) + t_w m (p (k - 1) + w)",
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn stage(h: &Hierarchy, s: usize) -> Stage {
+    let groups: Vec<usize> = h.members(s).iter().map(Vec::len).collect();
+    let n = groups.iter().copied().max().unwrap_or(1);
+    Stage { n, tree: height(n, h.degree(s)), exchange: h.exchange(s), groups }
+}
+
+/// Steps of a tree of `n` from its first member: each child has the first of an interval.
+fn height(n: usize, degree: usize) -> usize {
+    match (n, degree) {
+        (0 | 1, _) => 0,
+        (_, 0) => 1,
+        (n, d) => 1 + height((n - 1).div_ceil(d), d),
+    }
+}
+
+/// Prefix sums of a stage, the total to the leader, and down from it.
+fn scan(s: &Stage, last: bool) -> usize {
+    let inside = match s.exchange {
+        Exchange::Direct => usize::from(s.n > 1),
+        _ => {
+            let handed = !last && s.groups.iter().any(|n| !n.is_power_of_two());
+            log(s.n) + usize::from(handed)
+        }
+    };
+    // Nothing lies before the first group.
+    let down = !last && s.groups[1..].iter().any(|&n| n > 1);
+    inside + usize::from(down)
+}
+
+fn log(n: usize) -> usize {
+    n.next_power_of_two().trailing_zeros() as usize
+}
+
+fn folded(n: usize) -> usize {
+    n.ilog2() as usize + if n.is_power_of_two() { 0 } else { 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cost, Simulation, closed_form};
+    use phalanx::schedule::{Algorithm as A, Request};
+
+    const ALL: [A; 8] = [
+        A::BC_HIER,
+        A::RED_HIER,
+        A::BAR_HIER,
+        A::AR_HIER,
+        A::AR_HIER_SPLIT,
+        A::SCAN_HIER,
+        A::AG_HIER,
+        A::RS_HIER,
+    ];
+
+    /// Ranks, group sizes, degrees.
+    const SHAPES: [(usize, &[usize], &[usize]); 14] = [
+        (1, &[], &[]),
+        (7, &[], &[]),
+        (8, &[], &[2]),
+        (8, &[2], &[]),
+        (8, &[4], &[]),
+        (12, &[3], &[]),
+        (16, &[4, 2], &[]),
+        (24, &[4, 2], &[]),
+        (64, &[4, 4], &[]),
+        (64, &[2, 4, 4], &[]),
+        (7, &[3], &[]),
+        (22, &[4, 2], &[]),
+        (64, &[16, 2], &[2, 0]),
+        (30, &[10], &[3, 2]),
+    ];
+
+    /// Every hierarchical id over every shape, exchange and some roots: its form is what is counted
+    /// and, with one level and no contention, what is simulated. What has none is in this table,
+    /// and nothing else:
+    ///
+    /// | id | has no form with | because |
+    /// |---|---|---|
+    /// | AG-HIER, RS-HIER | groups of different sizes | a round's longest message varies |
+    /// | AG-HIER, RS-HIER | degrees | a child's message has its subtree, and subtrees differ |
+    /// | all with a root | degrees and a root other than 0 | the tree grows to both sides |
+    #[test]
+    fn hierarchical_algorithms_cost_what_their_forms_say() {
+        let mut seen = std::collections::BTreeMap::new();
+        for (p, sizes, degrees) in SHAPES {
+            for exchange in [Exchange::Doubling, Exchange::Direct, Exchange::Tree] {
+                let levels = Hierarchy::even(p, sizes).degrees(degrees);
+                let levels = levels.exchanges(&vec![exchange; sizes.len() + 1]);
+                let stars = degrees.iter().all(|&d| d == 0);
+                let even =
+                    sizes.iter().fold((true, p), |(even, n), s| (even && n % s == 0, n / s)).0;
+                for algorithm in ALL {
+                    for root in [0, p / 2, p - 1] {
+                        let operation = algorithm.operations()[0];
+                        let rooted = [A::BC_HIER, A::RED_HIER].contains(&algorithm);
+                        let root = if rooted { root } else { 0 };
+                        let call = Request::new(operation, p).root(root).levels(levels.clone());
+                        // Parts are of groups of one size.
+                        let Ok(schedule) = algorithm.schedule(&call) else {
+                            assert!(algorithm == A::AR_HIER_SPLIT && !even, "{algorithm} {levels}");
+                            continue;
+                        };
+                        let blocks = [A::AG_HIER, A::RS_HIER].contains(&algorithm);
+                        let none = !stars && root != 0 || blocks && !(stars && even);
+                        let found = form(algorithm, &levels, root);
+                        assert_eq!(found.is_none(), none, "{algorithm} {levels} root {root}");
+                        let Some((ts, tw, formula)) = found else { continue };
+                        let counted = Cost::of(&schedule);
+                        let case = format!("{algorithm} {p} {levels} root {root}: {counted:?}");
+                        assert_eq!((ts, tw), (counted.ts, counted.tw), "{case}");
+                        assert_eq!(closed_form(algorithm, &call).unwrap().formula, formula);
+                        let m = 2520.0 * schedule.contract().split as f64;
+                        let simulated =
+                            Simulation::textbook(p, 7.0, 2.0).run(&schedule, m).unwrap();
+                        let words = tw.numerator() as f64 * m / tw.denominator() as f64;
+                        assert_eq!(simulated.ns, 7.0 * ts as f64 + 2.0 * words, "{case}");
+                        *seen.entry(algorithm.id()).or_insert(0) += 1;
+                    }
+                }
+            }
+        }
+        assert!(seen.len() == ALL.len() && seen.values().all(|&n| n > 20), "{seen:?}");
+        let levels: Vec<A> = A::ALL.iter().copied().filter(|a| a.uses_levels()).collect();
+        assert!(levels.iter().all(|a| ALL.contains(a)), "{levels:?}");
+    }
+}

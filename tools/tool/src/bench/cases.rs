@@ -1,0 +1,325 @@
+//! Turns a request into the cases to measure, and reports its mistakes.
+
+use super::call_buffers::{BufferShape, has_blocks, lanes_for};
+use super::element::Type;
+use super::operator::Redop;
+use super::run_conditions::available_memory;
+use super::sample::{Force, Root, SampleBudget, SampleCase};
+use crate::byte_size;
+use crate::failure::Failure;
+use crate::suggest;
+use phalanx::Algorithm;
+use phalanx::schedule::{self, Operation, Request};
+use phalanx::topology::Extents;
+use std::str::FromStr;
+
+/// The algorithms to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The library's choice.
+    Auto,
+    /// All that can serve.
+    All,
+    /// This one.
+    One(Algorithm),
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match suggest::plain(text).as_str() {
+            "auto" => Ok(Wanted::Auto),
+            "all" => Ok(Wanted::All),
+            _ => {
+                let one = text.parse().map(Wanted::One);
+                one.map_err(|e| format!("{e} accepted are auto, all and the ids of algorithms"))
+            }
+        }
+    }
+}
+
+/// Reads an operation's name; hyphens and case do not matter.
+pub(crate) fn parse_operation(text: &str) -> Result<Operation, String> {
+    let bare = |name: &str| suggest::plain(name).replace('-', "");
+    let found = Operation::ALL.into_iter().find(|op| bare(op.name()) == bare(text));
+    found.ok_or_else(|| suggest::unknown("operation", text, &Operation::ALL.map(Operation::name)))
+}
+
+/// How operations that work in place are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// In place.
+    No,
+    /// The input is copied to a second buffer first.
+    Yes,
+    /// Once in each way.
+    Both,
+}
+
+/// Everything that was asked for, for a known number of ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct BenchRequest {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) wanted: Wanted,
+    pub(crate) ty: Type,
+    pub(crate) redop: Redop,
+    pub(crate) root: Root,
+    pub(crate) shift: isize,
+    pub(crate) dims: Option<Extents>,
+    pub(crate) in_place: bool,
+    /// Operations in place with a second buffer; both ways for both.
+    pub(crate) apart: Apart,
+    /// The sizes in bytes; none if the smallest is above the largest.
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) min: usize,
+    pub(crate) max: usize,
+    pub(crate) effort: SampleBudget,
+}
+
+/// The cases, and what was left out of `all`, and why.
+#[derive(Debug)]
+pub(crate) struct BenchPlan {
+    pub(crate) cases: Vec<SampleCase>,
+    pub(crate) skipped: Vec<String>,
+}
+
+impl BenchRequest {
+    /// What does not depend on the number of ranks.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let (min, max) = (byte_size::text(self.min), byte_size::text(self.max));
+        if self.min > self.max {
+            let what = format!("the smallest size {min} is above the largest {max}; see -b and -e");
+            return Err(Failure::Usage(what));
+        }
+        if !self.ty.has(self.redop) {
+            let (redop, ty) = (self.redop, self.ty);
+            let what = format!("{ty} has no operator {redop}; floats have sum, prod, min and max");
+            return Err(Failure::Usage(what));
+        }
+        let apart = self.operations.iter().find(|&&op| has_blocks(op));
+        if let (true, Some(op)) = (self.in_place, apart) {
+            return Err(Failure::Usage(format!("{op} does not work in place: it has two buffers")));
+        }
+        Ok(())
+    }
+
+    /// The cases for `ranks` ranks, so many on each node.
+    pub(crate) fn plan(&self, ranks: usize, of_nodes: &[usize]) -> Result<BenchPlan, Failure> {
+        if let Root::Rank(root) = self.root
+            && root >= ranks
+        {
+            let what = format!("root {root} is out of range: {ranks} ranks are 0 to {}", ranks - 1);
+            return Err(Failure::Usage(what));
+        }
+        if let Some(dims) = &self.dims
+            && dims.ranks() != ranks
+        {
+            let what = format!("a {dims} mesh has {} ranks, not {ranks}", dims.ranks());
+            return Err(Failure::Usage(what));
+        }
+        let mut plan = BenchPlan { cases: Vec::new(), skipped: Vec::new() };
+        for operation in self.all_operations() {
+            for force in self.forces(operation, ranks, &mut plan.skipped)? {
+                plan.cases.extend(self.cases(operation, &force, ranks));
+            }
+        }
+        check_memory(&plan.cases, of_nodes.iter().copied().max().unwrap_or(ranks))?;
+        Ok(plan)
+    }
+
+    /// The operations asked for; if none was named, all that go with the rest.
+    fn all_operations(&self) -> Vec<Operation> {
+        let mut operations = self.operations.clone();
+        if operations.is_empty() {
+            operations = match self.wanted {
+                Wanted::One(algorithm) => algorithm.operations().to_vec(),
+                _ => Operation::ALL.to_vec(),
+            };
+            operations.retain(|&op| !self.in_place || !has_blocks(op));
+        }
+        let mut seen = Vec::new();
+        operations.retain(|op| !seen.contains(op) && (seen.push(*op), true).1);
+        operations
+    }
+
+    fn forces(
+        &self,
+        operation: Operation,
+        ranks: usize,
+        skipped: &mut Vec<String>,
+    ) -> Result<Vec<Force>, Failure> {
+        match self.wanted {
+            Wanted::Auto => Ok(vec![match &self.dims {
+                None => Force::Auto,
+                Some(dims) => mesh(operation, dims, ranks),
+            }]),
+            Wanted::One(algorithm) => {
+                let force = self.force(algorithm, operation, ranks).map_err(Failure::Usage)?;
+                Ok(vec![force])
+            }
+            Wanted::All => {
+                let mut forces = Vec::new();
+                for algorithm in Algorithm::for_operation(operation) {
+                    match self.force(algorithm, operation, ranks) {
+                        Ok(force) => forces.push(force),
+                        Err(why) => skipped.push(format!("{operation} without {algorithm}: {why}")),
+                    }
+                }
+                Ok(forces)
+            }
+        }
+    }
+
+    /// `algorithm`, if it can serve `operation`.
+    fn force(
+        &self,
+        algorithm: Algorithm,
+        operation: Operation,
+        ranks: usize,
+    ) -> Result<Force, String> {
+        let mut request = Request::new(operation, ranks).shift(self.shift);
+        if let Some(dims) = &self.dims {
+            request = request.dims(dims.clone());
+        }
+        let roots = match self.root {
+            Root::Rank(root) => root..root + 1,
+            Root::All => 0..if operation.is_rooted() { ranks } else { 1 },
+        };
+        for root in roots {
+            let request = request.clone().root(root);
+            let _: schedule::Schedule =
+                algorithm.schedule(&request).map_err(|unfit| unfit.to_string())?;
+        }
+        Ok(match &self.dims {
+            Some(dims) if algorithm.uses_dims() => Force::On(algorithm, dims.clone()),
+            _ => Force::Algorithm(algorithm),
+        })
+    }
+
+    fn cases(&self, operation: Operation, force: &Force, ranks: usize) -> Vec<SampleCase> {
+        let sizes = match operation {
+            Operation::Barrier => vec![0],
+            _ => self.sizes.clone(),
+        };
+        let mut cases: Vec<SampleCase> = Vec::new();
+        for bytes in sizes {
+            let elements = bytes / self.ty.size();
+            let count = match operation {
+                Operation::Barrier => 0,
+                op if has_blocks(op) => (elements / ranks).max(1) * ranks,
+                _ => elements.max(1),
+            };
+            if cases.last().is_some_and(|case| case.shape.count == count) {
+                continue;
+            }
+            let auto = || if self.effort.crowded { 1 } else { lanes_for(count * self.ty.size()) };
+            let lanes = self.effort.calls.unwrap_or_else(auto);
+            let can_be_apart = operation != Operation::Barrier && !has_blocks(operation);
+            let apart: &[bool] = match self.apart {
+                Apart::Yes if can_be_apart => &[true],
+                Apart::Both if can_be_apart => &[true, false],
+                _ => &[false],
+            };
+            for &apart in apart {
+                let redop = operation.combines().then_some(self.redop);
+                let shift = self.shift;
+                let shape = BufferShape { operation, redop, count, lanes, shift, apart };
+                let (force, root, effort) = (force.clone(), self.root, self.effort);
+                cases.push(SampleCase { shape, ty: self.ty, force, root, effort });
+            }
+        }
+        cases
+    }
+}
+
+/// What a mesh of these extents means for `operation`.
+fn mesh(operation: Operation, dims: &Extents, ranks: usize) -> Force {
+    let shape = schedule::Shape::Mesh(dims.clone());
+    let algorithm = Algorithm::for_topology(operation, &shape, ranks, true);
+    Force::On(algorithm, dims.clone())
+}
+
+/// Refuses sizes that the memory cannot hold, before the system kills us.
+fn check_memory(cases: &[SampleCase], ranks: usize) -> Result<(), Failure> {
+    let need = |case: &SampleCase| {
+        let two = case.shape.apart || has_blocks(case.shape.operation);
+        let lanes = case.shape.lanes as u128;
+        // A shift in place, a scan and the like keep one more inside.
+        let buffers = if two { 2 * lanes + 1 } else { lanes + 1 };
+        buffers * ranks as u128 * case.shape.count as u128 * case.ty.size() as u128
+    };
+    let Some(available) = available_memory() else { return Ok(()) };
+    match cases.iter().max_by_key(|case| need(case)) {
+        Some(case) if need(case) > u128::from(available) => Err(Failure::Usage(format!(
+            "{} of {} bytes on {ranks} ranks needs {} MiB of memory, and {} MiB are available; \
+             give a smaller -e",
+            case.shape.operation,
+            case.shape.count as u128 * case.ty.size() as u128,
+            need(case) >> 20,
+            available >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn wish() -> BenchRequest {
+        BenchRequest {
+            operations: vec![],
+            wanted: Wanted::Auto,
+            ty: Type::F64,
+            redop: Redop::Sum,
+            root: Root::Rank(0),
+            shift: 1,
+            dims: None,
+            in_place: false,
+            apart: Apart::No,
+            sizes: vec![8, 64],
+            min: 8,
+            max: 64,
+            effort: SampleBudget {
+                samples: None,
+                warmup: 1,
+                time: Duration::ZERO,
+                check: true,
+                crowded: false,
+                calls: None,
+            },
+        }
+    }
+
+    #[test]
+    fn all_operations_are_planned() {
+        let plan = wish().plan(3, &[3]).unwrap();
+        // 24 and 48 bytes for the operations with blocks.
+        assert_eq!(plan.cases.len(), 11 * 2 + 1);
+        let gather = plan.cases.iter().find(|c| c.shape.operation == Operation::AllGather);
+        assert_eq!(gather.unwrap().shape.count, 3);
+        assert!(plan.skipped.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_serve_is_skipped_or_refused() {
+        let mut w = wish();
+        w.operations = vec![Operation::AllGather, Operation::AllGather];
+        w.wanted = Wanted::All;
+        let plan = w.plan(6, &[6]).unwrap();
+        assert!(plan.skipped.iter().any(|s| s.contains("AG-HCUBE needs a power of two")));
+        assert!(plan.cases.iter().any(|c| c.force.name() == "AG-RING"));
+        w.wanted = Wanted::One(Algorithm::AG_HCUBE);
+        assert!(w.plan(6, &[6]).is_err());
+        assert_eq!(w.plan(4, &[4]).unwrap().cases.len(), 2);
+    }
+
+    #[test]
+    fn names_are_read() {
+        assert_eq!(parse_operation("AllReduce"), Ok(Operation::AllReduce));
+        assert_eq!("ag-ring".parse(), Ok(Wanted::One(Algorithm::AG_RING)));
+        assert!("AG-RNG".parse::<Wanted>().unwrap_err().contains("AG-RING"));
+    }
+}

@@ -1,0 +1,442 @@
+//! The table as text, tsv and json.
+
+use super::columns::{Block, Style};
+use super::row::{BenchRow, COLUMNS};
+use super::run_conditions::RunConditions;
+use crate::failure::Failure;
+use crate::measure::clock::Clock;
+use crate::measure::proximity::ProximityLimits;
+use crate::measure::stats::CONFIDENCE;
+use crate::output::{Format, Sink};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// What is said once, before the rows.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) setting: RunConditions,
+    /// The raw exchange of two flags, in nanoseconds.
+    pub(crate) exchange_ns: Option<f64>,
+    pub(crate) clock: Clock,
+    pub(crate) limits: ProximityLimits,
+    /// Rounds of each row.
+    pub(crate) rounds: usize,
+    /// Whose rates the model has; none where no model applies.
+    pub(crate) model: Option<String>,
+}
+
+/// What is said once, after the rows.
+#[derive(Debug)]
+pub(crate) struct Foot {
+    pub(crate) exchange_ns: Option<f64>,
+    /// Time that the host took from all cores meanwhile.
+    pub(crate) stolen_ms: Option<f64>,
+    pub(crate) time: Duration,
+    pub(crate) interrupted: bool,
+    /// Rows that could not be measured, and why.
+    pub(crate) failed: Vec<String>,
+}
+
+/// Takes rows as they come and writes them as soon as the form allows.
+pub(crate) struct Report {
+    format: Format,
+    style: Option<Style>,
+    sink: Sink,
+    rows: Vec<BenchRow>,
+    wrong: u64,
+}
+
+impl Report {
+    /// An empty table.
+    pub(crate) fn new(format: Format, style: Option<Style>, sink: Sink) -> Self {
+        Report { format, style, sink, rows: Vec::new(), wrong: 0 }
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Wrong elements in all cases.
+    pub(crate) fn wrong(&self) -> u64 {
+        self.wrong
+    }
+
+    /// Begins the table.
+    pub(crate) fn head(&mut self, head: &Head) -> Result<(), Failure> {
+        if let Some(style) = self.style {
+            return self.sink.write(&style.head(head));
+        }
+        match self.format {
+            Format::Text => self.sink.write(&text_head(head)),
+            Format::Tsv => self.sink.write(&(COLUMNS.join("\t") + "\n")),
+            Format::Json => Ok(()),
+        }
+    }
+
+    /// Adds the rows of one operation; `wrong` elements were found in all.
+    pub(crate) fn block(&mut self, rows: Vec<BenchRow>, wrong: u64) -> Result<(), Failure> {
+        self.wrong += wrong;
+        match self.style {
+            Some(style) => {
+                self.sink.write(&style.block(&Block { rows: &rows }))?;
+                self.rows.extend(rows);
+                Ok(())
+            }
+            None => rows.into_iter().try_for_each(|row| self.row(row)),
+        }
+    }
+
+    fn row(&mut self, row: BenchRow) -> Result<(), Failure> {
+        let written = match self.format {
+            Format::Text => self.sink.write(&text_row(&row)),
+            Format::Tsv => {
+                let cells: Vec<String> = cells(&row).iter().map(cell_text).collect();
+                self.sink.write(&(cells.join("\t") + "\n"))
+            }
+            Format::Json => Ok(()),
+        };
+        self.rows.push(row);
+        written
+    }
+
+    /// Ends the table.
+    pub(crate) fn foot(&mut self, head: &Head, foot: &Foot) -> Result<(), Failure> {
+        if let Some(style) = self.style {
+            return self.sink.write(&style.foot(&self.rows, self.wrong));
+        }
+        match self.format {
+            Format::Text => {
+                let text = text_foot(self.rows(), self.wrong(), self.is_checked(), foot);
+                self.sink.write(&text)
+            }
+            Format::Tsv => Ok(()),
+            Format::Json => {
+                let object = self.json(head, foot);
+                self.sink.write(&format!("{object:#}\n"))
+            }
+        }
+    }
+
+    fn is_checked(&self) -> bool {
+        self.rows.iter().all(|row| row.wrong.is_some())
+    }
+
+    fn json(&self, head: &Head, foot: &Foot) -> Value {
+        let s = &head.setting;
+        let row = |row: &BenchRow| {
+            let names = COLUMNS.iter().map(ToString::to_string);
+            let mut object: Map<String, Value> = names.zip(cells(row)).collect();
+            object.insert("ns_mean".to_string(), number(Some(row.ns.mean)));
+            object.insert("out_of_place".to_string(), json!(row.apart));
+            object.insert("exchange_ns".to_string(), number(row.floor_ns));
+            Value::Object(object)
+        };
+        let mut object = json!({
+            "command": "bench",
+            "version": env!("CARGO_PKG_VERSION"),
+            "machine": {
+                "cpu": s.cpu,
+                "source": s.source,
+                "cores": s.cores,
+                "allowed_pus": s.allowed_pus,
+            },
+            "ranks": s.ranks,
+            "placement": s.placement,
+            "pus": s.pus,
+            "binding_problems": s.problems,
+            "wait": s.wait,
+            "oversubscribed": s.crowded,
+            "clock_overhead_ns": number(Some(head.clock.overhead_ns)),
+            "clock_resolution_ns": number(Some(head.clock.resolution_ns)),
+            "place_limits_ns": [head.limits.smt, head.limits.ccx],
+            "confidence": CONFIDENCE,
+            "model": head.model,
+            "stolen_ms": foot.stolen_ms,
+            "exchange_ns_before": number(head.exchange_ns),
+            "exchange_ns_after": number(foot.exchange_ns),
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "wrong": self.is_checked().then(|| self.wrong()),
+            "failed": foot.failed,
+            "interrupted": foot.interrupted,
+            "seconds": round(foot.time.as_secs_f64(), 3),
+        });
+        if s.is_wide() {
+            object["nodes"] = json!(s.nodes);
+            object["start"] = json!("barrier");
+        }
+        object
+    }
+}
+
+/// A row's cells in the order of [`COLUMNS`].
+fn cells(row: &BenchRow) -> [Value; COLUMNS.len()] {
+    [
+        json!(row.op.name()),
+        json!(row.algorithm),
+        json!(row.ty),
+        json!(row.redop),
+        json!(row.ranks),
+        json!(row.bytes),
+        json!(row.count),
+        json!(row.iterations),
+        number(Some(row.ns.min)),
+        number(Some(row.ns.median)),
+        number(Some(row.ns.p99)),
+        number(Some(row.ns.max)),
+        json!(significant(row.algbw)),
+        json!(significant(row.busbw)),
+        json!(row.wrong),
+        number(row.model_ns),
+        json!(row.place.name()),
+        number(row.floor_ns),
+        row.floor_ratio().map_or(Value::Null, |ratio| json!(significant(ratio))),
+        number(Some(row.ns.ci[0])),
+        number(Some(row.ns.ci[1])),
+        json!(row.ns.outliers),
+        json!(row.rounds),
+        json!(round(row.spread, 1)),
+        json!(row.dropped),
+        json!(row.drift.to_string()),
+        json!(row.calls),
+        json!(row.model_by),
+    ]
+}
+
+/// A cell of tsv; what is not known is empty.
+fn cell_text(cell: &Value) -> String {
+    match cell {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn number(ns: Option<f64>) -> Value {
+    ns.map_or(Value::Null, |ns| json!(round(ns, 1)))
+}
+
+fn round(x: f64, digits: i32) -> f64 {
+    // By way of the text, so that no digit of rounding is left over.
+    let unit = 10f64.powi(digits);
+    let rounded = (x * unit).round() / unit;
+    format!("{rounded:.*}", digits.max(0) as usize).parse().unwrap_or(rounded)
+}
+
+/// `x` to four significant digits.
+fn significant(x: f64) -> f64 {
+    if x > 0.0 { round(x, 3 - x.log10().floor() as i32) } else { 0.0 }
+}
+
+fn text_head(head: &Head) -> String {
+    let s = &head.setting;
+    let mut out = String::new();
+    let mut line = |text: String| {
+        out += "# ";
+        out += &text;
+        out.push('\n');
+    };
+    line(format!("{}, {} cores, {} usable threads", s.cpu, s.cores, s.allowed_pus));
+    line(format!("topology from {}", s.source));
+    line(format!(
+        "{} ranks, placement {}, on PUs {}; wait {}",
+        s.ranks,
+        s.placement,
+        s.places(),
+        s.wait
+    ));
+    if s.is_wide() {
+        let counts: Vec<String> = s.nodes.iter().map(usize::to_string).collect();
+        line(format!(
+            "on {} nodes of {} ranks, whose machine, PUs and clock are node 0's; started by a \
+             barrier, not at one moment",
+            s.nodes.len(),
+            counts.join(" ")
+        ));
+    }
+    s.problems.iter().for_each(|problem| line(problem.clone()));
+    if s.crowded {
+        line(match s.is_wide() {
+            true => "oversubscribed: ranks share PUs, so times are mostly the system's scheduling"
+                .to_string(),
+            false => format!(
+                "oversubscribed: {} ranks share {} PUs, so times are mostly the system's \
+                 scheduling",
+                s.ranks, s.allowed_pus
+            ),
+        });
+    }
+    match head.exchange_ns {
+        Some(ns) => line(format!(
+            "raw exchange of two flags between ranks 0 and 1: {ns:.1} ns ({}; floor: around each \
+             row's samples; smt,ccx below {} ns)",
+            head.limits.place(ns),
+            head.limits
+        )),
+        None if s.is_wide() => {
+            line("no raw exchange, no places: ranks are on several nodes".to_string())
+        }
+        None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
+    }
+    line(format!(
+        "clock: {:.0} ns a reading (taken off), steps of {:.0} ns; {} rounds a row, interleaved by \
+         operation",
+        head.clock.overhead_ns, head.clock.resolution_ns, head.rounds
+    ));
+    line(match &head.model {
+        Some(source) => format!("model: the textbook's, by {source}"),
+        None => "model: none for ranks that share cores, without a profile".to_string(),
+    });
+    line(
+        "times in ns per call, the slowest rank's; +-%: 95 % interval of the median; bandwidths in \
+         GB/s of the median"
+            .to_string(),
+    );
+    writeln!(
+        out,
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>8} {:>8} \
+         {:>5} {:>8} {:<5} {:>6} {:>7} drift",
+        "op",
+        "algorithm",
+        "type",
+        "redop",
+        "bytes",
+        "iters",
+        "min",
+        "median",
+        "+-%",
+        "p99",
+        "max",
+        "algbw",
+        "busbw",
+        "wrong",
+        "model",
+        "place",
+        "floor",
+        "x floor"
+    )
+    .unwrap_or_default();
+    out
+}
+
+fn text_row(row: &BenchRow) -> String {
+    let ns = |ns: f64| if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") };
+    format!(
+        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>8.3} \
+         {:>8.3} {:>5} {:>8} {:<5} {:>6} {:>7} {}\n",
+        row.op,
+        row.algorithm,
+        row.ty,
+        row.redop,
+        row.bytes,
+        row.iterations,
+        ns(row.ns.min),
+        ns(row.ns.median),
+        50.0 * (row.ns.ci[1] - row.ns.ci[0]) / row.ns.median,
+        ns(row.ns.p99),
+        ns(row.ns.max),
+        row.algbw,
+        row.busbw,
+        row.wrong.map_or("-".to_string(), |wrong| wrong.to_string()),
+        row.model_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
+        row.place,
+        row.floor_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
+        row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}")),
+        row.drift
+    )
+}
+
+fn text_foot(rows: usize, wrong: u64, checked: bool, foot: &Foot) -> String {
+    let mut out = String::new();
+    if let Some(ms) = foot.stolen_ms {
+        out += &format!("# stolen by the host meanwhile, from all cores: {ms:.0} ms\n");
+    }
+    if let Some(ns) = foot.exchange_ns {
+        out += &format!("# raw exchange of two flags, again: {ns:.1} ns\n");
+    }
+    let plural = if rows == 1 { "" } else { "s" };
+    let wrong = if checked { format!("{wrong} wrong") } else { "not checked".to_string() };
+    let how = if foot.interrupted { ", interrupted" } else { "" };
+    let failed = match foot.failed.len() {
+        0 => String::new(),
+        n => format!(", {n} failed"),
+    };
+    out +=
+        &format!("# {rows} row{plural}, {wrong}{failed}, {:.1} s{how}\n", foot.time.as_secs_f64());
+    out
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::bench::rounds::Drift;
+    use crate::measure::proximity::Proximity;
+    use crate::measure::stats::Summary;
+    use phalanx::schedule::Operation;
+
+    pub(in crate::bench) fn row() -> BenchRow {
+        BenchRow {
+            op: Operation::AllReduce,
+            algorithm: "auto",
+            ty: "f64",
+            redop: "sum",
+            ranks: 2,
+            bytes: 8,
+            count: 1,
+            iterations: 100,
+            calls: 32,
+            ns: Summary {
+                n: 100,
+                min: 50.0,
+                median: 61.25,
+                p99: 99.96,
+                max: 12345.6,
+                mean: 70.0,
+                ci: [60.0, 62.5],
+                outliers: 1,
+            },
+            algbw: 0.130_612_2,
+            busbw: 0.130_612_2,
+            wrong: Some(0),
+            model_ns: None,
+            model_by: "none",
+            place: Proximity::Ccx,
+            floor_ns: Some(58.4),
+            rounds: 5,
+            spread: 3.12,
+            dropped: 12,
+            drift: Drift { floor: false, steal: true, place: false },
+            root: None,
+            apart: false,
+            rank_means: vec![69.0, 65.0],
+        }
+    }
+
+    #[test]
+    fn tsv_has_a_cell_for_each_column() {
+        let cells: Vec<String> = cells(&row()).iter().map(cell_text).collect();
+        assert_eq!(
+            cells.join("|"),
+            "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0||\
+             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32|none"
+        );
+    }
+
+    #[test]
+    fn bandwidths_have_four_digits() {
+        assert_eq!(json!(significant(35.636_41)).to_string(), "35.64");
+        assert_eq!(json!(significant(0.000_012_345_6)).to_string(), "0.00001235");
+        assert_eq!(json!(significant(12345.6)).to_string(), "12350.0");
+        assert_eq!(significant(0.0), 0.0);
+    }
+
+    #[test]
+    fn text_is_aligned() {
+        let line = text_row(&row());
+        let other = text_row(&BenchRow { bytes: 4 << 20, floor_ns: None, ..row() });
+        assert_eq!(line.len(), other.len());
+        assert!(line.contains(" 61.2 ") && line.contains(" 12346 "), "{line}");
+        assert!(other.trim_end().ends_with(" - steal"));
+    }
+}
