@@ -40,6 +40,9 @@ mod congestion;
 mod cost;
 mod formulas;
 mod levels;
+mod median;
+#[path = "../../../src/mix.rs"]
+pub mod mix;
 mod network;
 mod nodes;
 mod ranking;
@@ -53,6 +56,7 @@ pub use closed::{ClosedForm, Kind, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::Levels;
+pub use median::median;
 pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use nodes::Across;
 pub use ranking::{Ranked, rank};

@@ -3,12 +3,12 @@
 use super::fit::Point;
 use super::pieces::of_copies;
 use phalanx::tuning::Piece;
+use phalanx_model::median;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
 use phalanx_tool::matrix::run::rounded;
 use phalanx_tool::measure::clock::Clock;
 use phalanx_tool::measure::place::Limits;
-use phalanx_tool::measure::stats::median;
 use phalanx_tool::pair::bandwidth::{Case, Work, measure};
 use phalanx_tool::pair::rounds::Effort;
 use phalanx_tool::pair::team::team;
@@ -50,9 +50,7 @@ pub(crate) fn measure_copies(pu: usize, limits: &Limits, clock: &Clock) -> Resul
         }
         let case = Case { work: Work::Copy, bytes, reads: &[Some(0)] };
         for placed in measure(&team, &case, &effort, limits, clock)? {
-            let mut samples = placed.samples;
-            samples.sort_by(f64::total_cmp);
-            points.push(Point { bytes, ns: median(&samples) });
+            points.push(Point { bytes, ns: median(&placed.samples) });
         }
     }
     Ok(Copies { points })
