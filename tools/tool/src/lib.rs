@@ -12,6 +12,7 @@ pub mod bench;
 mod cli;
 mod command;
 pub mod failure;
+#[path = "../../../src/file.rs"]
 pub mod file;
 mod ground;
 pub mod interrupt;
@@ -26,6 +27,9 @@ pub mod progress;
 pub mod size;
 mod soak;
 pub mod source;
+
+/// The longest file that a command reads; what the tool saves is far shorter.
+pub const MOST_BYTES: u64 = 1 << 30;
 
 pub use cli::{Run, main, main_on_nodes};
 pub use command::{Command, machine_object};

@@ -135,7 +135,8 @@ impl Peers {
         let machine = Machine::this().map_err(Failure::run)?;
         let mut found = Found::default();
         if let Some(path) = self.raw.as_ref().filter(|path| path.exists()) {
-            let text = phalanx_tool::file::text(path).map_err(|e| unreadable(path, &e))?;
+            let text = phalanx_tool::file::text(path, phalanx_tool::MOST_BYTES)
+                .map_err(|e| unreadable(path, &e))?;
             let (rows, rest) = parse(&text);
             if let Some(line) = rest.first() {
                 let what = format!("{} has a line that is no row: '{line}'", path.display());
