@@ -17,6 +17,7 @@
 
 use phalanx::schedule::{Algorithm, Operation, Request};
 use phalanx::{Comm, Team, op};
+use phalanx_model::median;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -80,11 +81,6 @@ fn timed(
     ns[0]
 }
 
-fn median(mut v: Vec<f64>) -> f64 {
-    v.sort_by(f64::total_cmp);
-    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
-}
-
 struct Cell {
     operation: Operation,
     bytes: usize,
@@ -124,14 +120,14 @@ fn cell(comm: &mut Comm, operation: Operation, bytes: usize, rounds: usize) -> C
     }
     let auto = times.remove(0);
     let again = times.remove(0);
-    let noise = median(auto.iter().zip(&again).map(|(a, b)| a / b).collect());
+    let noise = median(&auto.iter().zip(&again).map(|(a, b)| a / b).collect::<Vec<_>>());
     let noise = noise.max(noise.recip());
     let others = all.into_iter().zip(times).map(|(algorithm, times)| {
-        let ratio = auto.iter().zip(&times).map(|(a, t)| a / t).collect();
-        (algorithm, median(times), median(ratio))
+        let ratio: Vec<f64> = auto.iter().zip(&times).map(|(a, t)| a / t).collect();
+        (algorithm, median(&times), median(&ratio))
     });
     let others = others.collect();
-    Cell { operation, bytes: n * 8, others, auto_ns: median(auto.clone()), noise }
+    Cell { operation, bytes: n * 8, others, auto_ns: median(&auto), noise }
 }
 
 fn number(name: &str, default: f64) -> f64 {

@@ -16,6 +16,7 @@ mod flags;
 
 use flags::Flags;
 use phalanx::{Comm, Team, op};
+use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -233,11 +234,6 @@ struct Row {
     samples: Samples,
 }
 
-fn median(mut v: Vec<f64>) -> f64 {
-    v.sort_by(f64::total_cmp);
-    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
-}
-
 const SIZES: [usize; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20];
 
 /// One rank's part: rounds over all rows until the time is over.
@@ -353,8 +349,8 @@ fn main() -> Result<(), phalanx::Error> {
     for row in &all[0] {
         print!("{:14} {:>9}", row.operation, row.bytes);
         for place in &row.samples {
-            let hand = median(place.iter().map(|s| s.0).collect());
-            let ours = median(place.iter().map(|s| s.1).collect());
+            let hand = median(&place.iter().map(|s| s.0).collect::<Vec<_>>());
+            let ours = median(&place.iter().map(|s| s.1).collect::<Vec<_>>());
             let text = format!(
                 "{:.2} ({:.2}, {:.2}, {})",
                 hand / ours,

@@ -21,6 +21,7 @@ mod flags;
 
 use flags::Flags;
 use phalanx::{Comm, Team, op};
+use phalanx_model::median;
 use rayon::prelude::*;
 use std::hint::black_box;
 use std::ops::Range;
@@ -149,11 +150,6 @@ fn rayon_turn(
     };
     // `x` is locked by the caller while both threads read through the guards.
     pool.install(|| (0..calls).map(call).collect())
-}
-
-fn median(v: &mut [f64]) -> f64 {
-    v.sort_by(f64::total_cmp);
-    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

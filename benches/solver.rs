@@ -10,6 +10,7 @@ mod flags;
 
 use phalanx::dist::Halo;
 use phalanx::{Comm, Order, Team, op};
+use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -18,11 +19,6 @@ fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     (0..calls).for_each(|_| call());
     start.elapsed().as_nanos() as f64 / calls as f64
-}
-
-fn median(v: &mut [f64]) -> f64 {
-    v.sort_by(f64::total_cmp);
-    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
 }
 
 /// The dot product that a careful author writes by hand: 16 partial sums.

@@ -12,6 +12,7 @@
 //! barriers for our barrier and all-reduce of 8 bytes, to the futex barrier for the others.
 
 use phalanx::{Comm, Team, op};
+use phalanx_model::median;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
@@ -205,11 +206,6 @@ fn burns(ranks: usize, late: Duration, times: u32) -> f64 {
     100.0 * part / (ranks - 1) as f64
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let is_test = arguments.iter().any(|a| a == "--test");
@@ -270,7 +266,7 @@ fn row(p: usize, n: usize, other: bool, turns: usize, time: Duration, calls: &[&
         found[calls.len() + 1].push(threads(p, time, || futex.wait()));
     }
     drop(busy);
-    let found: Vec<f64> = found.into_iter().map(median).collect();
+    let found: Vec<f64> = found.iter().map(|us| median(us)).collect();
     let [ours @ .., std, futex] = &found[..] else { return };
     let ratio = |(us, (name, _)): (&f64, &&(&str, Call))| {
         let floor =

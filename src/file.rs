@@ -1,4 +1,8 @@
-//! Files that somebody names: read whole, if they are files and of a sensible size.
+//! Files that somebody names: read whole, if they are files and of a sensible size. The tools
+//! compile this file as well.
+
+#![allow(unreachable_pub, reason = "it is public where the tools compile it")]
+#![allow(dead_code, reason = "the library reads text only with the feature `profile`")]
 
 use std::io::Read;
 use std::path::Path;
@@ -6,7 +10,7 @@ use std::path::Path;
 /// The bytes of the file at `path`, at most `most`; or in words why not. A device may
 /// have no end, and the opening of a pipe waits for a writer: both are refused unopened. What
 /// grows meanwhile is read no further than one byte beyond the limit.
-pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let said = |e: std::io::Error| e.to_string();
     let about = std::fs::metadata(path).map_err(said)?;
     if !about.is_file() {
@@ -26,6 +30,11 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// The same, as text.
+pub fn text(path: &Path, most: u64) -> Result<String, String> {
+    String::from_utf8(read(path, most)?).map_err(|e| e.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::read;
@@ -33,7 +42,7 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_not_read() {
-        let this = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/file.rs"));
+        let this = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
         let len = std::fs::metadata(this).unwrap().len();
         assert_eq!(read(this, len).unwrap().len() as u64, len);
         let refused = |path: &Path, most| read(path, most).unwrap_err();

@@ -67,6 +67,7 @@ mod file;
 pub mod guide;
 pub mod machine;
 mod mailbox;
+mod mix;
 
 pub mod net;
 pub mod op;

@@ -4,6 +4,8 @@
 //!
 //! `PHALANX_FUZZ=100 cargo test --test damaged_machines` tries 100 times as many, others each time.
 
+#[path = "common/dice.rs"]
+mod dice;
 #[path = "../examples/solver/read.rs"]
 mod matrix;
 
@@ -11,42 +13,26 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use dice::Dice;
 use phalanx::machine::{Level, Machine, MachineError};
 use phalanx::placement::{Placement, assign};
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
-
 /// How many inputs to try where the usual suite tries `n`, and which: always the same ones, unless
 /// more are asked for.
-fn tries(n: usize, seed: u64) -> (usize, Random) {
+fn tries(n: usize, seed: u64) -> (usize, Dice) {
     match std::env::var("PHALANX_FUZZ") {
         Ok(scale) => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             let seed = seed ^ now.unwrap().as_nanos() as u64;
             println!("seed {seed}");
-            (n * scale.parse::<usize>().expect("PHALANX_FUZZ is a number"), Random(seed))
+            (n * scale.parse::<usize>().expect("PHALANX_FUZZ is a number"), Dice(seed))
         }
-        Err(_) => (n, Random(seed)),
+        Err(_) => (n, Dice(seed)),
     }
 }
 
 /// What goes wrong in files: bytes change, vanish, are repeated, or numbers become absurd.
-fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
+fn mutate(original: &[u8], random: &mut Dice) -> Vec<u8> {
     const PIECES: [&[u8]; 14] = [
         b"99999999999999999999",
         b"4294967295",
@@ -68,7 +54,7 @@ fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
         let at = random.below(bytes.len() + 1);
         let end = (at + random.below(40)).min(bytes.len());
         match random.below(6) {
-            0 if at < bytes.len() => bytes[at] = random.next() as u8,
+            0 if at < bytes.len() => bytes[at] = random.word() as u8,
             1 => drop(bytes.drain(at..end)),
             2 => {
                 let piece = bytes[at..end].to_vec();
@@ -237,26 +223,116 @@ fn damaged_xml() {
             check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
         }
     }
-    check(Machine::from_xml_text(SMALL));
-    for _ in 0..tries {
-        let bytes = mutate(SMALL.as_bytes(), &mut random);
-        check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
+    for original in [SMALL, VERSION_3] {
+        assert!(Machine::from_xml_text(original).is_ok());
+        for _ in 0..tries {
+            let bytes = mutate(original.as_bytes(), &mut random);
+            check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
+        }
     }
-    let deep = "<topology version=\"2.0\">".to_owned() + &"<object type=\"Group\">".repeat(200_000);
-    assert!(matches!(Machine::from_xml_text(&deep), Err(MachineError::Malformed { .. })));
+}
+
+/// The same as version 3 writes it: `id`, facts about the system outside of the objects, other
+/// numbers of devices; names with what XML escapes, and a CDATA section.
+const VERSION_3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="3.0">
+  <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" allowed_cpuset="0x0000000d" nodeset="0x00000003" gp_index="1" id="obj1">
+    <info name="DMISysVendor" value="A &amp; B &lt;&#x43;&gt;"/>
+    <object type="Package" os_index="0" cpuset="0x0000000f" gp_index="2" id="obj2" subtype="none">
+      <object type="Die" os_index="0" cpuset="0x00000003" gp_index="3" id="obj3">
+        <object type="MemCache" cpuset="0x00000003" cache_size="1048576" depth="1" cache_linesize="64" cache_associativity="1" cache_type="0" gp_index="4" id="obj4">
+          <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001" id="obj5" subtype="DRAM" local_memory="1073741824"/>
+        </object>
+        <object type="Core" os_index="0" cpuset="0x00000003" gp_index="6" id="obj6">
+          <object type="PU" os_index="0" cpuset="0x00000001" gp_index="7" id="obj7"/>
+          <object type="PU" os_index="1" cpuset="0x00000002" gp_index="8" id="obj8"/>
+        </object>
+      </object>
+      <object type="Group" cpuset="0x0000000c" kind="1001" subkind="0" dont_merge="1" gp_index="9" id="obj9">
+        <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="10" id="obj10" local_memory="2147483648"/>
+        <object type="Core" os_index="1" cpuset="0x0000000c" gp_index="11" id="obj11">
+          <object type="PU" os_index="2" cpuset="0x00000004" gp_index="12" id="obj12"/>
+          <object type="PU" os_index="3" cpuset="0x00000008" gp_index="13" id="obj13"/>
+        </object>
+      </object>
+      <object type="OSDev" gp_index="14" id="obj14" name="dax0.0" subtype="SPM" osdev_type="2"/>
+    </object>
+  </object>
+  <distances2 type="NUMANode" nbobjs="2" kind="8" name="Bandwidth" indexing="os">
+    <indexes length="4">0 1 </indexes>
+    <u64values length="8">9 1 1 9 </u64values>
+  </distances2>
+  <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="gp">
+    <indexes length="5">10 5 </indexes>
+    <u64values length="6"><![CDATA[10 21 ]]></u64values>
+    <u64values length="6">22 10 </u64values>
+  </distances2>
+  <support name="discovery.pu"/>
+  <memattr name="Bandwidth" flags="5">
+    <memattr_value target_obj_type="NUMANode" target_obj_gp_index="5" value="100"/>
+  </memattr>
+  <cpukind cpuset="0x00000003"><info name="CoreType" value="E"/></cpukind>
+  <cpukind cpuset="0x0000000c" forced_efficiency="7"/>
+  <info name="Backend" value="Linux"/>
+</topology>
+"#;
+
+#[test]
+fn version_3_of_the_xml() {
+    let machine = Machine::from_xml_text(VERSION_3).unwrap();
+    assert_eq!(machine.pu_count(), 4);
+    assert_eq!(machine.allowed_pus(), [0, 2, 3]);
+    assert_eq!(machine.cores().iter().map(|core| core.kind).collect::<Vec<_>>(), [0, 7]);
+    let nodes: Vec<_> = machine.numa_nodes().iter().map(|n| (n.os_id, n.memory_bytes)).collect();
+    assert_eq!(nodes, [(0, Some(1 << 30)), (1, Some(2 << 30))]);
+    // The file's order is node 1, node 0.
+    assert_eq!(machine.distances().unwrap(), [[10, 22], [21, 10]]);
+    assert_eq!(machine.groups(Level::Package)[0].pus, [0, 1, 2, 3]);
+    assert_eq!(machine.cores()[1].pus, [2, 3]);
+    // The versions differ in nothing else that is read.
+    let older = VERSION_3.replace("version=\"3.0\"", "version=\"2.0\"");
+    assert_eq!(Machine::from_xml_text(&older).unwrap(), machine);
+}
+
+/// Files that would take the parser much memory or time end in an error at once.
+#[test]
+fn xml_beyond_the_limits() {
+    let open = "<topology version=\"2.0\">";
+    let attributes: String = (0..200_000).map(|i| format!(" a{i}=\"\"")).collect();
+    let nested: String = (0..129).map(|_| "<object type=\"Group\">").collect();
+    let spaces: String = (0..60_000).map(|i| format!("<a xmlns:n{i}=\"n{i}\">")).collect();
+    for (text, wanted) in [
+        (open.to_owned() + &"<object type=\"Group\">".repeat(200_000), "never closed"),
+        (open.to_owned() + &nested + &"</object>".repeat(129) + "</topology>", "more than 128"),
+        (open.to_owned() + "<object" + &attributes + "/></topology>", "more than 256 attributes"),
+        (open.to_owned() + &spaces, "no name spaces"),
+        (open.to_owned() + &"<a/>".repeat(1 << 20) + "</topology>", "more than 1048576 tags"),
+        (open.to_owned() + &" ".repeat(64 << 20), "more than 67108864 bytes"),
+        (
+            "<!DOCTYPE topology [<!ENTITY a \"bbbb\"><!ENTITY c \"&a;&a;\">]><topology>&c;"
+                .to_owned(),
+            "declares no entities",
+        ),
+        (open.to_owned() + "<info value=\"&c;\"/></topology>", "unknown entity"),
+    ] {
+        let error = Machine::from_xml_text(&text).unwrap_err();
+        assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
+        assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+    }
 }
 
 #[test]
 fn broken_xml_names_what_is_wrong() {
     for (text, wanted) in [
-        ("", "there is no <topology>"),
-        ("<topology version=\"2.0\">", "<topology> has no end"),
-        ("<topology version=\"2.0\"></object>", "</object> ends <topology>"),
+        ("", "position 0: the document does not have a root node"),
+        ("<topology version=\"2.0\">", "never closed"),
+        ("<topology version=\"2.0\">\n \u{e9}</object>", "position 28: expected 'topology' tag"),
         ("<topology version=\"2.0\"></topology>", "there is no PU in it"),
-        ("<topology version=\"3.0\"></topology>", "hwloc XML of version 3"),
-        ("<topology><object type=\"Machine\"/></topology>", "hwloc XML of version 1"),
+        ("<topology version=\"4.0\"></topology>", "version 4.0, only versions 2 and 3 are read"),
+        ("<topology><object type=\"Machine\"/></topology>", "lstopo of hwloc 2 converts it"),
         ("<html></html>", "expected <topology>, found <html>"),
-        ("not xml", "text outside of <topology>"),
+        ("not xml", "position 0: unknown token"),
         ("<topology version=\"2.0\"><object type=\"PU\"/></topology>", "a PU needs an os_index"),
         (
             "<topology version=\"2.0\"><object type=\"PU\" os_index=\"1\"/><object type=\"PU\" \

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of the library, each of which imports only rooms before it.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
+    "mix",
     "sync",
     "wait",
     "file",

@@ -1,7 +1,8 @@
 //! Large vectors: two ranks beside the same loop written by hand.
 
-use crate::raw::{Flags, Line, Raw, Row, median};
+use crate::raw::{Flags, Line, Raw, Row};
 use phalanx::{Comm, op};
+use phalanx_model::median;
 use std::hint::black_box;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};

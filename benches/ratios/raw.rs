@@ -4,6 +4,7 @@
 mod flags;
 
 pub(crate) use flags::Line;
+use phalanx_model::median;
 use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
@@ -72,11 +73,6 @@ pub(crate) fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
         call();
     }
     start.elapsed().as_nanos() as f64 / calls as f64
-}
-
-pub(crate) fn median(v: &mut [f64]) -> f64 {
-    v.sort_by(f64::total_cmp);
-    if v.is_empty() { f64::NAN } else { v[v.len() / 2] }
 }
 
 /// What was measured of one thing.

@@ -1,7 +1,8 @@
 //! Small messages: two ranks beside two flags.
 
-use crate::raw::{Flags, Raw, Row, batch, median};
+use crate::raw::{Flags, Raw, Row, batch};
 use phalanx::{Comm, op};
+use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,9 @@
 //! Calls other than an exchange of two ranks: the start of a run, one rank alone, and more ranks
 //! than cores.
 
-use crate::raw::{Flags, Raw, Row, batch, median};
+use crate::raw::{Flags, Raw, Row, batch};
 use phalanx::{Comm, Error, Team, op};
+use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

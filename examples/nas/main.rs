@@ -16,6 +16,8 @@ mod fork_join;
 mod ft;
 mod is;
 mod kernel;
+#[path = "../../tools/model/src/median.rs"]
+mod median;
 mod memory;
 mod mg;
 mod mg_planes;
@@ -207,7 +209,7 @@ fn compare(
         }
         Ok::<(), String>(())
     })?;
-    let median = median(&ours);
+    let median = median_seconds(&ours);
     let mut all_good = line(problem, ranks, "phalanx", &ours, median);
     for (peer, outcomes) in peers.iter().zip(&theirs) {
         let name = format!("{peer:?}").to_lowercase();
@@ -222,10 +224,8 @@ fn warm<E>(cold: Outcome, mut again: impl FnMut() -> Result<Outcome, E>) -> Resu
     if cold.is_verified() && cold.seconds < 5e-3 { again() } else { Ok(cold) }
 }
 
-fn median(outcomes: &[Outcome]) -> f64 {
-    let mut seconds: Vec<f64> = outcomes.iter().map(|o| o.seconds).collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
+fn median_seconds(outcomes: &[Outcome]) -> f64 {
+    median::median(&outcomes.iter().map(|o| o.seconds).collect::<Vec<_>>())
 }
 
 /// Prints how a runner did; the ratio is its median to Phalanx's.
@@ -233,7 +233,7 @@ fn line(problem: &Problem, ranks: usize, runner: &str, outcomes: &[Outcome], our
     let best = outcomes.iter().map(|o| o.seconds).fold(f64::INFINITY, f64::min);
     let worst = outcomes.iter().max_by(|a, b| a.error.total_cmp(&b.error)).expect("a run");
     let good = outcomes.iter().all(Outcome::is_verified);
-    let median = median(outcomes);
+    let median = median_seconds(outcomes);
     println!(
         "{:<6} {:<5} {ranks:>5}  {runner:<8} {median:>10.6} {best:>10.6} {:>9.0} {:>6.2}  {} \
          ({:.1e} of {:.0e})",

@@ -15,6 +15,8 @@ mod dispatch;
 mod fabric;
 #[path = "../../src/mailbox/mod.rs"]
 mod mailbox;
+#[path = "../../src/mix.rs"]
+mod mix;
 mod sleepers;
 #[path = "../../src/error/standing.rs"]
 mod standing;

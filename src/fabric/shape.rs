@@ -1,6 +1,7 @@
 //! What tells calls apart that are alike in operation, type, length, root and
 //! algorithm: the extents of a mesh, the counts of varied blocks.
 
+use crate::mix::{STEP, mix};
 use std::fmt;
 
 /// Extents, counts, or nothing, in a word: extents as they are, where they fit;
@@ -21,16 +22,8 @@ pub(super) const NUMBER: u64 = 0x1f;
 /// By tag, 1 or 2: extents that fit, and bits of each; ranks are at most 2^10.
 const PACKED: [(usize, u32); 2] = [(5, 11), (11, 5)];
 
-/// A permutation of the words in which every bit depends on every other
-/// (the finaliser of splitmix64; Steele, Lea, Flood 2014).
-pub(super) const fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
 fn hash(numbers: impl Iterator<Item = usize>) -> u64 {
-    numbers.fold(0x9e37_79b9_7f4a_7c15, |h, n| mix(h ^ n as u64).wrapping_add(h << 1 | 1)) & HASH
+    numbers.fold(STEP, |h, n| mix(h ^ n as u64).wrapping_add(h << 1 | 1)) & HASH
 }
 
 impl Shape {

@@ -1,6 +1,7 @@
 //! Fingerprints: what a message says about the call that it belongs to.
 
-use super::shape::{NUMBER, NUMBERS_AT, Shape, mix};
+use super::shape::{NUMBER, NUMBERS_AT, Shape};
+use crate::mix::mix;
 use std::any::TypeId;
 use typeid::ConstTypeId;
 

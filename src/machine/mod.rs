@@ -11,7 +11,7 @@
 //! | hwloc | this computer | feature `hwloc`, and libhwloc was found when Phalanx was built |
 //! | sysfs | this computer, or a saved `/sys` | always |
 //! | synthetic | a line of text in hwloc's syntax | always |
-//! | XML | a file that hwloc 2 wrote | always |
+//! | XML | a file that hwloc 2 or 3 wrote | always |
 //!
 //! Memories, distances and kinds of cores always come from sysfs for this computer; the allowed
 //! processing units come from the affinity mask. [`Machine::source`] says which back end gave what.
@@ -125,7 +125,7 @@ impl Machine {
         build::build(synthetic::read(text)?, Source::all(&format!("synthetic {text}")))
     }
 
-    /// Reads a machine from XML that hwloc 2 wrote (`lstopo machine.xml`).
+    /// Reads a machine from XML that hwloc 2 or hwloc 3 wrote (`lstopo machine.xml`).
     ///
     /// # Errors
     ///
@@ -145,13 +145,13 @@ impl Machine {
     /// # Errors
     ///
     /// [`MachineError::Malformed`] with the position of what is wrong,
-    /// [`MachineError::Unsupported`] for the formats of hwloc 1 and 3.
+    /// [`MachineError::Unsupported`] for the format of hwloc 1.
     ///
     /// ```
     /// use phalanx::machine::{Machine, MachineError};
     ///
-    /// let version_3 = Machine::from_xml_text(r#"<topology version="3.0"></topology>"#);
-    /// assert!(matches!(version_3, Err(MachineError::Unsupported { .. })));
+    /// let version_1 = Machine::from_xml_text(r#"<topology version="1.0"></topology>"#);
+    /// assert!(matches!(version_1, Err(MachineError::Unsupported { .. })));
     /// ```
     pub fn from_xml_text(text: &str) -> Result<Machine, MachineError> {
         build::build(xml::read(text)?, Source::all("hwloc XML"))

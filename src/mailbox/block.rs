@@ -11,14 +11,21 @@ use super::channel::{Channel, channels};
 use std::ops::Deref;
 use std::ptr::NonNull;
 
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use memmap2::{Advice, MmapMut as Pages, MmapOptions};
+
+/// There are no pages from the system elsewhere.
+#[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
+type Pages = std::convert::Infallible;
+
 /// Channels that began as zeros, in rows of [`pitch`](Block::pitch).
 pub(crate) struct Block {
     channels: NonNull<[Channel]>,
     pitch: usize,
     /// Whether the rows are pages apart.
     apart: bool,
-    /// Bytes that came from the system; 0 if the allocator gave the memory.
-    mapped: usize,
+    /// The memory, if it came from the system; else the allocator gave it.
+    pages: Option<Pages>,
 }
 
 // SAFETY: a block owns its channels, as a box would, and they are `Send`.
@@ -40,15 +47,15 @@ impl Block {
             let pitch = if apart { rows.next_multiple_of(page() / 128) } else { rows };
             let bytes = rows * pitch * size_of::<Channel>();
             if (apart || bytes >= LARGE)
-                && let Some(at) = map(bytes)
+                && let Some((at, pages)) = map(bytes)
             {
                 let channels = NonNull::slice_from_raw_parts(at, rows * pitch);
-                return Block { channels, pitch, apart, mapped: bytes };
+                return Block { channels, pitch, apart, pages: Some(pages) };
             }
         }
         let _ = apart;
         let boxed = NonNull::from(Box::leak(channels(rows * rows)));
-        Block { channels: boxed, pitch: rows, apart: false, mapped: 0 }
+        Block { channels: boxed, pitch: rows, apart: false, pages: None }
     }
 
     /// From one row to the next.
@@ -75,16 +82,10 @@ impl Deref for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.mapped == 0 {
+        // Pages go with their field: channels need no drop.
+        if self.pages.is_none() {
             // SAFETY: made by `Box::leak`, and nobody borrows it any more.
             drop(unsafe { Box::from_raw(self.channels.as_ptr()) });
-            return;
-        }
-        // SAFETY: the whole of a mapping of our own that nobody borrows any more. Channels need no
-        // drop.
-        #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-        unsafe {
-            libc::munmap(self.channels.as_ptr().cast(), self.mapped);
         }
     }
 }
@@ -99,21 +100,14 @@ fn page() -> usize {
     usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
 }
 
-/// Untouched pages of zeros.
+/// Untouched pages of zeros. All-zero bytes are a valid `Channel` (see `channels`), and pages are
+/// aligned to more than 128.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-fn map(bytes: usize) -> Option<NonNull<Channel>> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping, which overlaps nothing.
-    let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if at == libc::MAP_FAILED {
-        return None;
-    }
-    // A huge page would belong to many readers. A hint: what it answers does not matter.
-    // SAFETY: within the mapping made just now.
-    unsafe { libc::madvise(at, bytes, libc::MADV_NOHUGEPAGE) };
-    // All-zero bytes are a valid `Channel` (see `channels`), and pages are aligned to more than 128.
-    NonNull::new(at.cast())
+fn map(bytes: usize) -> Option<(NonNull<Channel>, Pages)> {
+    let mut pages = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
+    // A huge page would belong to many readers. A hint: its answer does not matter.
+    drop(pages.advise(Advice::NoHugePage));
+    Some((NonNull::new(pages.as_mut_ptr().cast())?, pages))
 }
 
 #[cfg(all(test, target_os = "linux", not(miri), not(any(loom, shuttle))))]

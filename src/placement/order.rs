@@ -1,6 +1,7 @@
 //! Orders in which processing units are handed out.
 
 use crate::machine::{Core, Machine};
+use crate::mix::SplitMix;
 
 /// The allowed processing units of a core, the primary thread first.
 fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
@@ -73,24 +74,4 @@ pub(super) fn shuffled(machine: &Machine, seed: u64) -> Vec<usize> {
         cores.swap(i, random.below(i + 1));
     }
     cores
-}
-
-/// The generator SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to shuffle.
-#[derive(Debug)]
-pub(super) struct SplitMix(pub(super) u64);
-
-impl SplitMix {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`, which is at least 1. The bias is below 2^-40 for the bounds used
-    /// here.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
 }

@@ -20,9 +20,10 @@
 use std::collections::BTreeSet;
 
 use super::network::{Network, Score, Weights};
-use super::order::{self, SplitMix};
+use super::order;
 use super::pattern::Pattern;
 use crate::machine::Machine;
+use crate::mix::SplitMix;
 
 /// Channels that the local search may visit: about 0.1 s in a release build.
 const BUDGET: usize = 8_000_000;

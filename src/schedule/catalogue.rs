@@ -365,7 +365,9 @@ impl FromStr for Algorithm {
         let name = s.to_ascii_uppercase().replace('_', "-");
         let known = Algorithm::ALL.iter().find(|a| a.id() == name);
         known.copied().ok_or_else(|| {
-            let distance = |a: &&Algorithm| edits(&name, a.id());
+            // A long text is far from every id anyway.
+            let name: String = name.chars().take(64).collect();
+            let distance = |a: &&Algorithm| strsim::osa_distance(&name, a.id());
             let nearest = Algorithm::ALL.iter().min_by_key(distance);
             UnknownAlgorithm {
                 text: s.to_string(),
@@ -373,21 +375,4 @@ impl FromStr for Algorithm {
             }
         })
     }
-}
-
-/// The edit distance (Levenshtein) between two names. A long text is cut: it
-/// is far from every id anyway.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let swap = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = swap.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

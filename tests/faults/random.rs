@@ -118,10 +118,10 @@ fn roll_step(dice: &mut Dice, p: usize) -> Step {
         call,
         comm: dice.of(&[0, 0, 0, 1, 2, 3]),
         n: dice.of(&[0, 1, 5, 6, 64, 600]),
-        parameter: dice.roll(p),
+        parameter: dice.below(p),
         algorithm: None,
     };
-    if step.comm < 2 && dice.roll(2) == 0 {
+    if step.comm < 2 && dice.below(2) == 0 {
         step.algorithm = roll_algorithm(dice, call, step.parameter, p);
     }
     step
@@ -291,7 +291,7 @@ fn perform(comm: &mut Comm, steps: &[Step], fault: Option<(usize, Fault)>, jitte
         more => fuse.set(more - 1),
     };
     for (k, &step) in steps.iter().enumerate() {
-        match dice.roll(40) {
+        match dice.below(40) {
             0 => std::thread::sleep(Duration::from_micros(dice.word() % 300)),
             1..4 => std::thread::yield_now(),
             _ => (),
@@ -367,9 +367,9 @@ fn is_plausible(error: &Error, fault: Fault, who: usize) -> bool {
 fn one_run(watch: &Watch, team: &Team, seed: u64, number: usize) -> bool {
     let p = team.size();
     let mut dice = Dice(seed);
-    let steps: Vec<Step> = (0..3 + dice.roll(10)).map(|_| roll_step(&mut dice, p)).collect();
-    let (who, at) = (dice.roll(p), dice.roll(steps.len()));
-    let fault = match dice.roll(20) {
+    let steps: Vec<Step> = (0..3 + dice.below(10)).map(|_| roll_step(&mut dice, p)).collect();
+    let (who, at) = (dice.below(p), dice.below(steps.len()));
+    let fault = match dice.below(20) {
         0..2 => Fault::Panic,
         2..4 => Fault::Return,
         4..6 => Fault::OtherLength,
@@ -381,8 +381,8 @@ fn one_run(watch: &Watch, team: &Team, seed: u64, number: usize) -> bool {
         11 => Fault::Forget,
         12 => Fault::Drop,
         13 => Fault::CatchOtherLength,
-        14..17 => Fault::InUserCode(1 + dice.roll(3)),
-        17..19 => Fault::InUserCode(1 + dice.roll(200)),
+        14..17 => Fault::InUserCode(1 + dice.below(3)),
+        17..19 => Fault::InUserCode(1 + dice.below(200)),
         _ => Fault::None,
     };
     let name = || {

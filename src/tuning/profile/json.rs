@@ -38,11 +38,8 @@ const STAR: &str = "star_below";
 const MOST_BYTES: u64 = 16 << 20;
 
 pub(super) fn read(path: &Path) -> Result<Profile, ProfileError> {
-    let refuse = |what: &dyn std::fmt::Display| {
-        ProfileError::new(format!("it cannot be read: {what}")).of(path)
-    };
-    let bytes = crate::file::read(path, MOST_BYTES).map_err(|what| refuse(&what))?;
-    let text = String::from_utf8(bytes).map_err(|e| refuse(&e))?;
+    let refuse = |what: String| ProfileError::new(format!("it cannot be read: {what}")).of(path);
+    let text = crate::file::text(path, MOST_BYTES).map_err(refuse)?;
     parse(&text).map_err(|e| e.of(path))
 }
 

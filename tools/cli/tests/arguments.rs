@@ -4,6 +4,9 @@
 //! `PHALANX_FUZZ=50 cargo test -p phalanx-cli --test arguments` tries 50 times as many, others each
 //! time.
 
+#[path = "../../../tests/common/dice.rs"]
+mod dice;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,26 +14,6 @@ use std::time::{Duration, Instant};
 
 /// Longer than anything asked for here takes, on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len())]
-    }
-}
 
 /// What makes a command right, and keeps it short where it would do its full work.
 const COMMANDS: [(&str, &[&str]); 12] = [
@@ -185,7 +168,7 @@ fn flags(command: &str) -> Vec<String> {
 #[test]
 fn random_arguments() {
     let scale: u64 = std::env::var("PHALANX_FUZZ").map_or(1, |n| n.parse().expect("a number"));
-    let mut random = Random(if scale == 1 {
+    let mut random = dice::Dice(if scale == 1 {
         1
     } else {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -211,13 +194,13 @@ fn random_arguments() {
                 args.push(flag.clone());
             }
             if random.below(4) > 0 {
-                args.push(random.pick(&VALUES).to_string());
+                args.push(random.of(&VALUES).to_string());
             }
         }
         // Now and then something else goes wrong.
         match random.below(12) {
             0 => drop(args.remove(random.below(args.len()))),
-            1 => args.insert(random.below(args.len()), random.pick(&VALUES).to_string()),
+            1 => args.insert(random.below(args.len()), random.of(&VALUES).to_string()),
             _ => (),
         }
         let Outcome { code, stderr } = phalanx(&dir, &args);

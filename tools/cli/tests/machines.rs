@@ -158,7 +158,7 @@ fn sources_that_cannot_be_read() {
     }
     let file = scratch("broken.xml");
     for (content, wanted) in [
-        ("<topology version=\"3.0\"></topology>", "hwloc XML of version 3"),
+        ("<topology version=\"1.0\"></topology>", "hwloc XML of version 1"),
         ("<topology version=\"2.0\"><object", "malformed hwloc XML at position"),
         ("", "malformed hwloc XML at position 0"),
     ] {

@@ -37,6 +37,9 @@ mod closed_form;
 mod congestion;
 mod cost;
 mod levels;
+mod median;
+#[path = "../../../src/mix.rs"]
+pub mod mix;
 mod network;
 mod network_error;
 mod ranking;
@@ -50,6 +53,7 @@ pub use closed_form::{ClosedForm, Exactness, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
 pub use levels::Levels;
+pub use median::median;
 pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};

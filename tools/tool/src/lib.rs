@@ -13,6 +13,7 @@ pub mod byte_size;
 mod cli;
 mod command;
 pub mod failure;
+#[path = "../../../src/file.rs"]
 pub mod file;
 pub mod interrupt;
 mod launch;
@@ -26,6 +27,9 @@ pub mod progress;
 mod soak;
 pub mod source;
 pub mod suggest;
+
+/// The longest file that a command reads; what the tool saves is far shorter.
+pub const MOST_BYTES: u64 = 1 << 30;
 
 pub use cli::{Run, main, main_on_nodes};
 pub use command::{Command, machine_object};

@@ -12,7 +12,7 @@ pub struct SourceArgs {
     /// A machine in hwloc's synthetic syntax, such as "pack:2 l3:4 core:8 pu:2"
     #[arg(long, value_name = "STRING", help_heading = "Source [default: this machine]")]
     synthetic: Option<String>,
-    /// A machine from a file that hwloc 2 wrote (lstopo FILE.xml)
+    /// A machine from a file that hwloc 2 or 3 wrote (lstopo FILE.xml)
     #[arg(long, value_name = "FILE", help_heading = "Source [default: this machine]")]
     xml: Option<PathBuf>,
     /// A machine from a saved tree: a directory with sys/devices/system/cpu in it

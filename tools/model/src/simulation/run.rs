@@ -5,6 +5,7 @@ use super::error::SimulationError;
 use super::layout::RankLayout;
 use super::messages::CallSetup;
 use super::step_clocks::{Clocks, EndCosts, footprint};
+use crate::mix::{STEP, SplitMix};
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::Assignment;
 use phalanx::schedule::{Algorithm, Schedule};
@@ -377,11 +378,6 @@ impl Simulation {
 
 /// A number in 0..1 that depends on nothing but its arguments (splitmix64).
 fn uniform(seed: u64, a: usize, b: usize, step: usize) -> f64 {
-    let mut x = seed
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add((a as u64) << 40 ^ (b as u64) << 20 ^ step as u64)
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ x >> 31) as f64 / u64::MAX as f64
+    let at = (a as u64) << 40 ^ (b as u64) << 20 ^ step as u64;
+    SplitMix(seed.wrapping_mul(STEP).wrapping_add(at)).word() as f64 / u64::MAX as f64
 }

@@ -6,11 +6,11 @@
 
 use phalanx::schedule::Operation;
 use phalanx::{Error, Team};
+use phalanx_model::median;
 use phalanx_tool::bench::call_buffers::{BufferShape, CallBuffers, has_blocks, lanes_for};
 use phalanx_tool::bench::operator::Redop;
 use phalanx_tool::measure::clock::Clock;
 use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
-use phalanx_tool::measure::stats::median;
 use phalanx_tool::pair::probe_rounds::{Effort, Meeting, Taken, placed};
 use std::time::Instant;
 
@@ -81,8 +81,7 @@ pub(crate) fn timed(
             }
         })
     })?;
-    let Some(mut first) = placed(&sides, limits).into_iter().next() else { return Ok(None) };
-    first.samples.sort_by(f64::total_cmp);
+    let Some(first) = placed(&sides, limits).into_iter().next() else { return Ok(None) };
     let (place, samples) = (first.place, first.samples.len());
     Ok(Some(ComparedTime { place, samples, ns: median(&first.samples) }))
 }
@@ -126,11 +125,8 @@ fn judge(turns: &[[ComparedTime; 2]]) -> Option<Comparison> {
     let at =
         |place: Proximity| turns.iter().filter(move |t| t[0].place == place && t[1].place == place);
     let place = Proximity::ALL.into_iter().max_by_key(|&place| at(place).count())?;
-    let middle = |of: &dyn Fn(&[ComparedTime; 2]) -> f64| {
-        let mut all: Vec<f64> = at(place).map(of).collect();
-        all.sort_by(f64::total_cmp);
-        median(&all)
-    };
+    let middle =
+        |of: &dyn Fn(&[ComparedTime; 2]) -> f64| median(&at(place).map(of).collect::<Vec<f64>>());
     let count = at(place).count();
     (count > 0).then(|| Comparison {
         place,

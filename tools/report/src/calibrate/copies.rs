@@ -3,12 +3,12 @@
 use super::fit::FitPoint;
 use super::length_ranges::of_copies;
 use phalanx::tuning::Piece;
+use phalanx_model::median;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
 use phalanx_tool::matrix::saved_run::rounded;
 use phalanx_tool::measure::clock::Clock;
 use phalanx_tool::measure::proximity::ProximityLimits;
-use phalanx_tool::measure::stats::median;
 use phalanx_tool::pair::bandwidth::{Case, Work, measure};
 use phalanx_tool::pair::probe_rounds::Effort;
 use phalanx_tool::pair::team::team;
@@ -54,9 +54,7 @@ pub(crate) fn measure_copies(
         }
         let case = Case { work: Work::Copy, bytes, reads: &[Some(0)] };
         for placed in measure(&team, &case, &effort, limits, clock)? {
-            let mut samples = placed.samples;
-            samples.sort_by(f64::total_cmp);
-            points.push(FitPoint { bytes, ns: median(&samples) });
+            points.push(FitPoint { bytes, ns: median(&placed.samples) });
         }
     }
     Ok(Copies { points })

@@ -308,7 +308,7 @@ impl CalibrationFound {
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        let row = |line: &crate::calibrate::levels::Line| {
+        let row = |line: &crate::calibrate::levels::RateLine| {
             let rates = line.rates();
             let mut cells = vec![rates.level.clone(), rates.place.clone()];
             let (s, w) = (rates.t_s_ci, rates.t_w_ci);
@@ -441,7 +441,7 @@ fn pieces(pieces: &[phalanx::tuning::Piece]) -> String {
 }
 
 /// The residuals of a line, in per cent of the measured.
-fn residuals(line: &crate::calibrate::levels::Line) -> String {
+fn residuals(line: &crate::calibrate::levels::RateLine) -> String {
     let all = line.fit.residuals.iter().map(|r| {
         format!("{} {:+.0} %", phalanx_tool::byte_size::text(r.point.bytes), 100.0 * r.relative())
     });

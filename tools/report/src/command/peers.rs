@@ -137,7 +137,8 @@ impl Peers {
         let machine = Machine::this().map_err(Failure::run)?;
         let mut found = PeersFound::default();
         if let Some(path) = self.raw.as_ref().filter(|path| path.exists()) {
-            let text = phalanx_tool::file::text(path).map_err(|e| unreadable(path, &e))?;
+            let text = phalanx_tool::file::text(path, phalanx_tool::MOST_BYTES)
+                .map_err(|e| unreadable(path, &e))?;
             let (rows, rest) = parse(&text);
             if let Some(line) = rest.first() {
                 let what = format!("{} has a line that is no row: '{line}'", path.display());
@@ -376,8 +377,8 @@ fn version(program: &str, args: &[&str]) -> String {
     text.lines().next().unwrap_or("unknown").trim().to_string()
 }
 
-fn json_of(lines: &[merge::Line], found: &PeersFound) -> Value {
-    let row = |line: &merge::Line| {
+fn json_of(lines: &[merge::MergedLine], found: &PeersFound) -> Value {
+    let row = |line: &merge::MergedLine| {
         let names = comparison::COLUMNS.iter().map(ToString::to_string);
         Value::Object(names.zip(comparison::cells(line)).collect::<Map<String, Value>>())
     };

@@ -2,8 +2,9 @@
 //! runs' medians, the best peer, and the winner.
 
 use super::raw::{OURS, Raw};
+use phalanx_model::median;
 use phalanx_tool::measure::proximity::Proximity;
-use phalanx_tool::measure::stats::{median, spread_percent};
+use phalanx_tool::measure::stats::spread_percent;
 use std::collections::BTreeMap;
 
 /// How far two medians may be apart and count as equal.
@@ -150,8 +151,7 @@ fn split(op: &str) -> (String, Option<&'static str>) {
 }
 
 fn merge_runs(library: String, rows: &[&Raw]) -> Merged {
-    let mut medians: Vec<f64> = rows.iter().map(|row| row.ns_median).collect();
-    medians.sort_by(f64::total_cmp);
+    let medians: Vec<f64> = rows.iter().map(|row| row.ns_median).collect();
     Merged {
         library,
         ns_min: rows.iter().map(|row| row.ns_min).fold(f64::INFINITY, f64::min),

@@ -5,7 +5,7 @@ use super::curves::{size, time};
 use super::html::{details, drawing, escape, table};
 use super::html_page::trouble;
 use super::saved_report::{SavedReport, Section};
-use phalanx_tool::measure::stats::median;
+use phalanx_model::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -103,8 +103,7 @@ fn classes(rows: &[Value]) -> String {
     let line = |own: &[String; 5]| {
         let alike: Vec<&Value> = rows.iter().filter(|row| key(row) == *own).collect();
         let middle = |name: &str| {
-            let mut all: Vec<f64> = alike.iter().filter_map(|row| row[name].as_f64()).collect();
-            all.sort_by(f64::total_cmp);
+            let all: Vec<f64> = alike.iter().filter_map(|row| row[name].as_f64()).collect();
             if all.is_empty() { String::new() } else { time(median(&all)) }
         };
         let mut line = own.to_vec();
@@ -244,10 +243,7 @@ pub(crate) fn rates_chart(run: &SavedReport) -> Value {
     let curves: Vec<Value> = curves
         .into_iter()
         .map(|(name, points)| {
-            let middle = |(bytes, mut rates): (u64, Vec<f64>)| {
-                rates.sort_by(f64::total_cmp);
-                (bytes, median(&rates))
-            };
+            let middle = |(bytes, rates): (u64, Vec<f64>)| (bytes, median(&rates));
             let points: Vec<(u64, f64)> = points.into_iter().map(middle).collect();
             json!({ "name": name, "points": points, "model": [] })
         })

@@ -3,6 +3,7 @@
 
 use super::element::{Combining, Pattern, Sample};
 use super::operator::Redop;
+use phalanx_model::mix::SplitMix;
 use std::ops::Range;
 
 /// Elements that are compared at once.
@@ -41,9 +42,9 @@ impl<T: Sample> Oracle<T> {
     /// Writes what rank `rank` puts in, from index `from` on, in round `round`.
     pub(crate) fn fill(&self, rank: usize, round: u64, from: usize, out: &mut [T]) {
         let pattern = self.redop.map_or(Pattern::Any, |op| Pattern::of(op, rank, self.ranks));
-        let seed = scramble(round.wrapping_mul(0x0001_0000_0001) ^ (rank as u64) << 40);
+        let seed = SplitMix(round.wrapping_mul(0x0001_0000_0001) ^ (rank as u64) << 40).word();
         for (i, out) in (from as u64..).zip(out) {
-            *out = T::make(pattern, scramble(seed.wrapping_add(i)));
+            *out = T::make(pattern, SplitMix(seed.wrapping_add(i)).word());
         }
     }
 
@@ -70,16 +71,6 @@ impl<T: Sample> Oracle<T> {
         }
         wrong as u64
     }
-}
-
-/// A bijection of 64-bit words whose result looks random (the finaliser of
-/// splitmix64, Steele, Lea and Flood 2014).
-#[inline(always)]
-fn scramble(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

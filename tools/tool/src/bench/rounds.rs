@@ -3,7 +3,7 @@
 use super::sample::{FEWEST, Round, SampleResult, Times};
 use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::record::is_adrift;
-use crate::measure::stats::median;
+use phalanx_model::median;
 use std::fmt;
 
 /// All rounds of a row so far.
@@ -129,12 +129,11 @@ impl Rounds {
         &self,
         place: Proximity,
         samples: Vec<Times>,
-        mut floors: Vec<f64>,
+        floors: Vec<f64>,
         medians: Vec<f64>,
     ) -> Sorted {
         let steal = self.0.iter().any(|round| round.stolen_ms > 0.0);
         let drift = Drift { floor: is_adrift(&floors), steal, place: false };
-        floors.sort_by(f64::total_cmp);
         let floor_ns = (!floors.is_empty()).then(|| median(&floors));
         Sorted { place, samples, floor_ns, medians, dropped: 0, drift }
     }
@@ -142,9 +141,8 @@ impl Rounds {
 
 /// The median of the slowest ranks.
 fn median_of(samples: &[Times]) -> Option<f64> {
-    let mut sorted: Vec<f64> = samples.iter().map(Times::slowest).collect();
-    sorted.sort_by(f64::total_cmp);
-    (!sorted.is_empty()).then(|| median(&sorted))
+    let slowest: Vec<f64> = samples.iter().map(Times::slowest).collect();
+    (!slowest.is_empty()).then(|| median(&slowest))
 }
 
 /// How the samples of a row are spread over its rounds: `samples` of them, or

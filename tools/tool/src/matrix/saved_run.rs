@@ -178,7 +178,7 @@ impl MatrixRun {
     /// Reads a run that was saved with `--format json`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let refuse = |what: String| Failure::Usage(format!("'{}': {what}", path.display()));
-        let text = crate::file::text(path)
+        let text = crate::file::text(path, crate::MOST_BYTES)
             .map_err(|e| refuse(format!("the saved run cannot be read: {e}")))?;
         MatrixRun::parse(&text).map_err(refuse)
     }

@@ -1,7 +1,7 @@
 //! Measures the cost and the resolution of a clock reading. Both differ from machine to machine: a
 //! clock that is read by a system call costs ten times as much as one that is read in user space.
 
-use super::stats::median;
+use phalanx_model::median;
 use std::time::Instant;
 
 /// Readings for the measurement: 50 us at 25 ns each.
@@ -25,10 +25,9 @@ impl Clock {
             // The first pass is for the caches and the page tables.
             readings.iter_mut().for_each(|reading| *reading = Instant::now());
         }
-        let mut steps: Vec<f64> =
+        let steps: Vec<f64> =
             readings.windows(2).map(|two| (two[1] - two[0]).as_nanos() as f64).collect();
         let resolution_ns = resolution(&steps);
-        steps.sort_by(f64::total_cmp);
         Clock { overhead_ns: median(&steps), resolution_ns }
     }
 

@@ -1,6 +1,7 @@
 //! Statistics of samples without an assumed distribution: times of calls are skewed, with several
 //! humps, and follow none that is known.
 
+use phalanx_model::median;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// The confidence of every interval.
@@ -59,14 +60,6 @@ impl Summary {
     }
 }
 
-/// The median of sorted samples; of none, NaN.
-pub fn median(sorted: &[f64]) -> f64 {
-    match sorted.len() {
-        0 => f64::NAN,
-        n => (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0,
-    }
-}
-
 /// The nearest-rank percentile of sorted samples (at least one).
 pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     sorted[(sorted.len() * percent).div_ceil(100).saturating_sub(1)]
@@ -75,10 +68,9 @@ pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
 /// The largest less the smallest of some values, in percent of their median;
 /// 0 of fewer than two.
 pub fn spread_percent(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match (sorted.first(), sorted.last()) {
-        (Some(min), Some(max)) if median(&sorted) > 0.0 => 100.0 * (max - min) / median(&sorted),
+    let (median, is_less) = (median(values), |a: &&f64, b: &&f64| a.total_cmp(b));
+    match (values.iter().min_by(is_less), values.iter().max_by(is_less)) {
+        (Some(min), Some(max)) if median > 0.0 => 100.0 * (max - min) / median,
         _ => 0.0,
     }
 }

@@ -2,7 +2,7 @@
 //! no schedules.
 
 use crate::suggest;
-use phalanx::schedule::{Algorithm, Operation};
+use phalanx::schedule::{Algorithm, Operation, UnknownAlgorithm};
 
 /// Other names for algorithms.
 const ALIASES: [(&str, Algorithm); 9] = [
@@ -86,13 +86,8 @@ pub fn parse(text: &str) -> Result<Algorithm, String> {
         Some(Entry { algorithm: Some(algorithm), .. }) => Ok(*algorithm),
         Some(entry) => Err(format!("{id} is {}", entry.about())),
         None => {
-            let ids: Vec<&str> =
-                all.iter().filter(|e| e.algorithm.is_some()).map(|e| e.id).collect();
-            let nearest = suggest::nearest(&id, &ids).unwrap_or("AG-RING");
-            Err(format!(
-                "unknown algorithm '{text}'; did you mean {nearest}? `phalanx trace --list` names \
-                 all"
-            ))
+            let whole = |e: UnknownAlgorithm| format!("{e} `phalanx trace --list` names all");
+            text.trim().parse().map_err(whole)
         }
     }
 }
