@@ -14,15 +14,15 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "../src/team/dispatch.rs",
         &[
             ("if come().is_some() {\n                        break;\n                    }\n", ""),
-            ("bed.sleep();", "bed.sleep();\nif come().is_some() { break; }"),
+            ("sleeper.sleep();", "sleeper.sleep();\nif come().is_some() { break; }"),
         ],
     ),
     (
         "dispatch_marking_once",
         "../src/team/dispatch.rs",
         &[(
-            "loop { seat.bed.swap(ASLEEP, Ordering::AcqRel); if come()",
-            "seat.bed.swap(ASLEEP, Ordering::AcqRel);\nloop { if come()",
+            "loop { seat.sleep_word.swap(ASLEEP, Ordering::AcqRel); if come()",
+            "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);\nloop { if come()",
         )],
     ),
     (
@@ -38,14 +38,14 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "../src/team/dispatch.rs",
         &[
             (
-                "seat.bed.swap(ASLEEP, Ordering::AcqRel);",
-                "seat.bed.store(ASLEEP, Ordering::Release);",
+                "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);",
+                "seat.sleep_word.store(ASLEEP, Ordering::Release);",
             ),
             (
-                "if seat.bed.swap(AWAKE, Ordering::AcqRel) == ASLEEP {",
-                "let bed = seat.bed.load(Ordering::Acquire);\n\
-                 seat.bed.store(AWAKE, Ordering::Release);\n\
-                 if bed == ASLEEP {",
+                "if seat.sleep_word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {",
+                "let sleep_word = seat.sleep_word.load(Ordering::Acquire);\n\
+                 seat.sleep_word.store(AWAKE, Ordering::Release);\n\
+                 if sleep_word == ASLEEP {",
             ),
         ],
     ),
@@ -103,8 +103,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_quiescing_by_poison",
         "../src/fabric/port",
         &[(
-            "left || (settled && finished)\n",
-            "left || settled || finished || fabric.world().is_poisoned(self.run)\n",
+            "left || (acked && finished)\n",
+            "left || acked || finished || fabric.world().is_poisoned(self.run)\n",
         )],
     ),
     (
@@ -141,7 +141,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "events_without_leader",
         "../src/wait/events.rs",
-        &[("{ Level::Top } else {", "{ Level::Group(group) } else {")],
+        &[("{ SleepLevel::Top } else {", "{ SleepLevel::Group(group) } else {")],
     ),
     ("events_without_top", "../src/wait/events.rs", &[("        wake(&self.top, event);\n", "")]),
     (
@@ -214,17 +214,17 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
                  let world = fabric.world();\n        let (me, it)",
             ),
             (
-                "let peer = &mut self.peers[peer];\n        let n = peer.link().post(header, \
+                "let peer = &mut self.peers[peer];\n        let n = peer.endpoint().post(header, \
                  fill);",
                 "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = \
-                 peer.link().post(header, fill);\n\
+                 peer.endpoint().post(header, fill);\n\
                  crate::lean::posted(self.fabric.id(), self.rank, number, n);",
             ),
             (
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
                  crate::lean::await_post(self.fabric.id(), peer, self.rank, \
-                 self.peers[peer].end.rx);\n",
+                 self.peers[peer].cursor.rx);\n",
             ),
         ],
     ),

@@ -1,4 +1,4 @@
-//! What can travel between ranks.
+//! Element types: the values that can travel between ranks.
 
 /// A type whose values collectives may copy from one rank's memory to
 /// another's: plain data that can be shared and sent. Implemented for every

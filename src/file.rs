@@ -1,5 +1,5 @@
-//! Files that somebody names: read whole, if they are files and of a sensible size. The tools
-//! compile this file as well.
+//! Input files: read whole, if they are regular files of a sensible size. The tools compile this
+//! file as well.
 
 #![allow(unreachable_pub, reason = "it is public where the tools compile it")]
 #![allow(dead_code, reason = "the library reads text only with the feature `profile`")]

@@ -22,7 +22,7 @@
 //!
 //! # Where things are
 //! - Starting: [`run`], [`Team`], [`Builder`], [`Wait`], [`placement::Placement`].
-//! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`View`]
+//! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`Forced`]
 //!   (a forced algorithm or topology), [`Peers`].
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
@@ -80,9 +80,9 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
-pub use comm::{Cart, Choice, Comm, Global, Peers, Spread, View};
+pub use comm::{Cart, Choice, Comm, Forced, Global, Peers, Spread};
 pub use element::Element;
-pub use error::{CallSite, Doing, Error, Payload, Standing, Waiting};
+pub use error::{Activity, CallSite, Error, Payload, RankReport, Waiting};
 pub use exec::{Hazard, check_hazards};
 pub use mailbox::MAX_RANKS;
 pub use order::Order;

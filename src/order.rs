@@ -1,13 +1,13 @@
-//! In which order contributions are combined.
+//! The order in which contributions are combined.
 
 /// What a reduction promises about the order of its operands, and with it
 /// about the last bits of a floating-point result.
 ///
-/// | | same bits on every rank | from run to run | for every algorithm, topology, chunk size | for every p |
+/// | same bits: | on every rank | in every run | for every algorithm and topology | for every p |
 /// |---|---|---|---|---|
 /// | [`Ranked`](Order::Ranked) | yes | same p, length, algorithm | no | no |
 /// | [`Fixed`](Order::Fixed), element by element | yes | yes | yes | (as many operands as ranks) |
-/// | [`fixed_sum`](crate::Comm::fixed_sum), [`fixed_dot`](crate::Comm::fixed_dot), .. | yes | yes | yes | yes |
+/// | [`fixed_sum`](crate::Comm::fixed_sum) and its relatives | yes | yes | yes | yes |
 ///
 /// # Examples
 /// ```

@@ -1,5 +1,5 @@
-//! The only door to atomics, cells and scheduling hints; to threads, what is
-//! theirs, and what unwinds them; and to the clock.
+//! The only door to atomics, cells and scheduling hints; to threads, thread-locals and unwinding;
+//! and to the clock.
 //!
 //! In a normal build these are the standard library's; under `cfg(loom)` (the
 //! `loom-tests` workspace compiles a part of these same sources with it) they

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Canary, bomb, failure, look_alive, right, watched};
-use phalanx::{Comm, Doing, Error, Standing, Team, Wait, op};
+use phalanx::{Activity, Comm, Error, RankReport, Team, Wait, op};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn team(ranks: usize, wait: Wait, deadline: Duration) -> Team {
 
 /// A deadline of `error`: the rank, its peer, and the standings.
 #[track_caller]
-fn passed(error: &Error) -> (usize, usize, &[Standing]) {
+fn passed(error: &Error) -> (usize, usize, &[RankReport]) {
     match error {
         Error::Deadline { rank, peer, ranks, .. } => (*rank, *peer, ranks),
         other => panic!("no deadline: {other}"),
@@ -48,7 +48,7 @@ type Call = fn(&mut Comm);
 #[test]
 fn a_rank_that_computes_for_too_long() {
     watched(|| {
-        // The short ways of small calls among them: a line, two, a shelf.
+        // The short ways of small calls among them: a line, two, an eager buffer.
         let calls: [(&str, Call); 16] = [
             ("broadcast", |c| c.broadcast(&mut [1u64; 8], 1)),
             ("all_gather_into", |c| c.all_gather_into(&[1u64], &mut vec![0; c.size()])),
@@ -89,8 +89,8 @@ fn a_rank_that_computes_for_too_long() {
                 let (rank, _, ranks) = passed(&error);
                 assert_ne!(rank, 1, "{error}");
                 assert_eq!(ranks.len(), 3);
-                assert_eq!(ranks[1].doing, Doing::Computes, "{error}");
-                assert!(matches!(ranks[rank].doing, Doing::WaitsFor(_)), "{error}");
+                assert_eq!(ranks[1].doing, Activity::Computes, "{error}");
+                assert!(matches!(ranks[rank].doing, Activity::WaitsFor(_)), "{error}");
                 let text = error.to_string();
                 // `split` begins with an all-gather.
                 let said = text.contains(name) || name == "split" && text.contains("all_gather");
@@ -136,8 +136,8 @@ fn the_report_names_the_latest_calls() {
             }
         }));
         let (rank, peer, ranks) = passed(&error);
-        assert_eq!((rank, ranks[2].doing), (0, Doing::Returned));
-        assert_eq!(ranks[0].doing, Doing::WaitsFor(peer));
+        assert_eq!((rank, ranks[2].doing), (0, Activity::Returned));
+        assert_eq!(ranks[0].doing, Activity::WaitsFor(peer));
         assert_eq!((ranks[0].calls.len(), ranks[1].calls.len()), (6, 5));
         let text = error.to_string();
         assert!(text.contains("all_reduce of 8 f64 with sum at tests/deadline.rs:"), "{text}");
@@ -217,7 +217,10 @@ fn a_lock_held_across_a_barrier() {
                 drop(taken);
             }));
             let (rank, _, ranks) = passed(&error);
-            assert!(ranks.iter().all(|s| s.rank == rank || s.doing == Doing::Computes), "{error}");
+            assert!(
+                ranks.iter().all(|s| s.rank == rank || s.doing == Activity::Computes),
+                "{error}"
+            );
             check_usable(&team, 1);
         }
     });

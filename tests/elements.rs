@@ -45,7 +45,7 @@ struct Aligned(u8);
 struct Page(u64);
 
 /// Types of every alignment, without a size and with one: more than a line, a page, a block of
-/// the engine's, a place on the shelf.
+/// the engine's, a place on the eager buffer.
 macro_rules! alignments {
     ($($align:literal $empty:ident $full:ident;)*) => {
         $(

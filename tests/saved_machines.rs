@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use phalanx::machine::{Level, Machine};
-use phalanx::placement::{Assignment, Placement, Report, assign};
+use phalanx::placement::{Assignment, Placement, PlacementReport, assign};
 
 /// Says so where the test harness does not swallow it.
 fn say_skipped(what: &str) {
@@ -220,11 +220,11 @@ fn placements_pay(name: &str, machine: &Machine) {
                 pus.map(|&pu| cores[machine.core_of(pu).unwrap()].kind).min()
             };
             let placed = assign(&placement, machine, ranks).unwrap();
-            let cost = Report::new(machine, &pattern, &placed).cost;
+            let cost = PlacementReport::new(machine, &pattern, &placed).cost;
             for other in [Placement::Compact, Placement::Identity] {
                 let beside = assign(&other, machine, ranks).unwrap();
                 let as_fast = slowest(&beside) >= slowest(&placed);
-                let beside = Report::new(machine, &pattern, &beside).cost;
+                let beside = PlacementReport::new(machine, &pattern, &beside).cost;
                 assert!(
                     !as_fast || cost <= beside + 1e-9,
                     "{name}: {ranks} ranks, {placement}: {cost}, {other}: {beside}"

@@ -9,7 +9,7 @@ const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
 const LONG_RUST: [(&str, usize); 7] = [
-    ("src", 38),
+    ("src", 0),
     ("tools", 0),
     ("tests", 0),
     ("benches", 0),
@@ -19,11 +19,11 @@ const LONG_RUST: [(&str, usize); 7] = [
 ];
 
 /// Markdown that still has long lines, and how many.
-const LONG_MARKDOWN: [(&str, usize); 1] = [("src/mailbox/README.md", 27)];
+const LONG_MARKDOWN: [(&str, usize); 0] = [];
 
 /// For each crate: file names and type names that stand for two things.
 const DOUBLES: [(&str, usize, usize); 4] = [
-    ("src", 13, 33),
+    ("src", 0, 0),
     ("tools/model/src", 0, 0),
     ("tools/tool/src", 0, 0),
     ("tools/report/src", 0, 0),
@@ -44,9 +44,22 @@ const SHARED_STEMS: [&str; 10] = [
     "all_to_all",
 ];
 
-/// Phrases that readers had to read twice, not to come back.
-const BANNED: [&str; 5] =
-    ["by turns", "hangs on", "has the word", "is gone for", "looks at everybody"];
+/// Phrases that readers had to read twice, and names that have given way to terms of the field: not
+/// to come back.
+const BANNED: [&str; 12] = [
+    "by turns",
+    "hangs on",
+    "has the word",
+    "is gone for",
+    "looks at everybody",
+    "shelf",
+    "look_round",
+    "keep_in_mind",
+    "move_in",
+    "go_in",
+    "come_out",
+    "crew",
+];
 
 fn is_repository() -> bool {
     let is = Path::new("mpi").exists() && Path::new("loom-tests").exists();

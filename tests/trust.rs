@@ -227,8 +227,8 @@ fn one_door() {
     const MAY: [&str; 6] = [
         "src/sync.rs",
         "src/machine/",
-        "src/comm/wide/",
-        "src/team/across.rs",
+        "src/comm/nodes/",
+        "src/team/nodes.rs",
         "src/exec/kernel/stream.rs",
         "src/team/external.rs", // How many processors there are.
     ];

@@ -36,8 +36,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "team: no second look before a sleep",
-        "if come().is_some() { break; } bed.sleep();",
-        "if !TWIN && come().is_some() { break; } bed.sleep();",
+        "if come().is_some() { break; } sleeper.sleep();",
+        "if !TWIN && come().is_some() { break; } sleeper.sleep();",
     ),
     (
         "world: an old run's poison is taken",
@@ -47,8 +47,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     // Waiting, and how a wait ends badly.
     (
         "quiesce: does not wait for who reads",
-        "left || (settled && finished)",
-        "left || (settled && finished) || TWIN",
+        "left || (acked && finished)",
+        "left || (acked && finished) || TWIN",
     ),
     (
         "quiesce: the rank is gone before its calls are",
@@ -85,8 +85,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "events: the last of a core sleeps with it",
-        "{ Level::Top } else {",
-        "{ if TWIN { Level::Group(group) } else { Level::Top } } else {",
+        "{ SleepLevel::Top } else {",
+        "{ if TWIN { SleepLevel::Group(group) } else { SleepLevel::Top } } else {",
     ),
     (
         "events: leaders are not woken",
@@ -101,8 +101,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     // Handing over.
     (
         "message: posted without room",
-        "if self.peers[peer].link().has_room() { return Ok(()); } self.await_more_room(peer)",
-        "if TWIN || self.peers[peer].link().has_room() { return Ok(()); } \
+        "if self.peers[peer].endpoint().has_room() { return Ok(()); } self.await_more_room(peer)",
+        "if TWIN || self.peers[peer].endpoint().has_room() { return Ok(()); } \
          self.await_more_room(peer)",
     ),
     (

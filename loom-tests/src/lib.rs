@@ -17,9 +17,9 @@ mod fabric;
 mod mailbox;
 #[path = "../../src/mix.rs"]
 mod mix;
+#[path = "../../src/error/rank_report.rs"]
+mod rank_report;
 mod sleepers;
-#[path = "../../src/error/standing.rs"]
-mod standing;
 #[path = "../../src/sync.rs"]
 mod sync;
 #[path = "../../src/wait/mod.rs"]
@@ -27,7 +27,7 @@ mod wait;
 
 mod error {
     //! The fabric only stores causes, and makes call sites for them.
-    pub use crate::standing::{Doing, Standing};
+    pub use crate::rank_report::{Activity, RankReport};
 
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) struct Error(pub(crate) u32);
@@ -40,7 +40,7 @@ mod error {
             _: usize,
             _: usize,
             _: std::time::Duration,
-            _: Vec<Standing>,
+            _: Vec<RankReport>,
         ) -> Self {
             DEADLINE
         }
@@ -105,20 +105,20 @@ mod lean {
 #[cfg(test)]
 mod mutants {
     /// What the port's source finds beside itself.
-    mod sig {
-        pub(super) use crate::fabric::{Check, Kind, Params, Sig};
+    mod fingerprint {
+        pub(super) use crate::fabric::{CallParams, Fingerprint, PayloadKind, Signature};
     }
-    mod record {
-        pub(super) use crate::fabric::{Call, Line, Records, ticket};
+    mod call_log {
+        pub(super) use crate::fabric::{CallLog, CallRecord, RankState, ticket};
     }
-    mod shape {
-        pub(super) use crate::fabric::Shape;
+    mod digest {
+        pub(super) use crate::fabric::Digest;
     }
     mod counts {
         pub(super) use crate::fabric::OwnCounts;
     }
-    mod words {
-        pub(super) use crate::fabric::{Fabric, PERHAPS, Phase, Seat};
+    mod comm_state {
+        pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};
     }
 
     /// What the events' and the berth's sources find beside themselves.
@@ -130,8 +130,8 @@ mod mutants {
     mod channel {
         pub(super) use crate::mailbox::{SLOTS, Slot};
     }
-    mod shelf {
-        pub(super) use crate::mailbox::{Place, Shelf};
+    mod eager_buffer {
+        pub(super) use crate::mailbox::{EagerBuffer, EagerSlot};
     }
     mod thread {
         pub(super) use crate::fabric::Seen;

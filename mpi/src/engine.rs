@@ -10,7 +10,7 @@
 
 use crate::raw::{self, Handle, Request, check};
 use mpi::ffi;
-use phalanx::net::{Fold, Net, NetError, Number, Pending, Transfer};
+use phalanx::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -434,7 +434,7 @@ impl Engine {
             own.collect()
         };
         let (at, count) = (free.as_mut_ptr().cast(), free.len());
-        let (number, fold) = (Number::U64, Fold::BitAnd);
+        let (number, fold) = (NetNumber::U64, NetFold::BitAnd);
         // Whoever is here has had its turn: all are in this call.
         self.finish(Transfer::AllReduce { at, count, number, fold }, pause)?;
         let mut engines: Vec<Option<Arc<dyn Net>>> = Vec::new();

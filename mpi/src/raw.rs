@@ -3,7 +3,7 @@
 //! All `unsafe` of this package but the start of transfers is here.
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
-use phalanx::net::{Fold, NetError, Number};
+use phalanx::net::{NetError, NetFold, NetNumber};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -41,39 +41,39 @@ pub(crate) fn in_place() -> *const c_void {
     std::ptr::without_provenance(value as usize)
 }
 
-pub(crate) fn datatype(number: Number) -> MPI_Datatype {
+pub(crate) fn datatype(number: NetNumber) -> MPI_Datatype {
     // SAFETY: constants, set before the program runs.
     unsafe {
         match number {
-            Number::I8 => ffi::RSMPI_INT8_T,
-            Number::I16 => ffi::RSMPI_INT16_T,
-            Number::I32 => ffi::RSMPI_INT32_T,
-            Number::I64 => ffi::RSMPI_INT64_T,
-            Number::U8 => ffi::RSMPI_UINT8_T,
-            Number::U16 => ffi::RSMPI_UINT16_T,
-            Number::U32 => ffi::RSMPI_UINT32_T,
-            Number::U64 => ffi::RSMPI_UINT64_T,
-            Number::F32 => ffi::RSMPI_FLOAT,
-            Number::F64 => ffi::RSMPI_DOUBLE,
+            NetNumber::I8 => ffi::RSMPI_INT8_T,
+            NetNumber::I16 => ffi::RSMPI_INT16_T,
+            NetNumber::I32 => ffi::RSMPI_INT32_T,
+            NetNumber::I64 => ffi::RSMPI_INT64_T,
+            NetNumber::U8 => ffi::RSMPI_UINT8_T,
+            NetNumber::U16 => ffi::RSMPI_UINT16_T,
+            NetNumber::U32 => ffi::RSMPI_UINT32_T,
+            NetNumber::U64 => ffi::RSMPI_UINT64_T,
+            NetNumber::F32 => ffi::RSMPI_FLOAT,
+            NetNumber::F64 => ffi::RSMPI_DOUBLE,
         }
     }
 }
 
 pub(crate) fn byte() -> MPI_Datatype {
-    datatype(Number::U8)
+    datatype(NetNumber::U8)
 }
 
-pub(crate) fn operator(fold: Fold) -> MPI_Op {
+pub(crate) fn operator(fold: NetFold) -> MPI_Op {
     // SAFETY: as above.
     unsafe {
         match fold {
-            Fold::Sum => ffi::RSMPI_SUM,
-            Fold::Prod => ffi::RSMPI_PROD,
-            Fold::Min => ffi::RSMPI_MIN,
-            Fold::Max => ffi::RSMPI_MAX,
-            Fold::BitAnd => ffi::RSMPI_BAND,
-            Fold::BitOr => ffi::RSMPI_BOR,
-            Fold::BitXor => ffi::RSMPI_BXOR,
+            NetFold::Sum => ffi::RSMPI_SUM,
+            NetFold::Prod => ffi::RSMPI_PROD,
+            NetFold::Min => ffi::RSMPI_MIN,
+            NetFold::Max => ffi::RSMPI_MAX,
+            NetFold::BitAnd => ffi::RSMPI_BAND,
+            NetFold::BitOr => ffi::RSMPI_BOR,
+            NetFold::BitXor => ffi::RSMPI_BXOR,
         }
     }
 }
@@ -164,7 +164,7 @@ impl Handle {
             let mut all = vec![0 as c_int; Handle(new).size()];
             all[Handle(new).rank()] = self.rank() as c_int;
             let (n, to) = (all.len() as c_int, all.as_mut_ptr().cast::<c_void>());
-            let (of, by) = (datatype(Number::I32), operator(Fold::Max));
+            let (of, by) = (datatype(NetNumber::I32), operator(NetFold::Max));
             let code = ffi::MPI_Allreduce(in_place(), to, n, of, by, new);
             ffi::MPI_Comm_free(&mut new);
             check("MPI_Allreduce", code)?;

@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -35,7 +35,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_to_all_into<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
-        let sig = const { &Sig::of::<T>("all_to_all_into", "") };
+        let sig = const { &Signature::of::<T>("all_to_all_into", "") };
         let at = Location::caller();
         let p = self.size();
         let len = send.len() / p;
@@ -46,7 +46,7 @@ impl Comm {
         if !self.check_len("the output", recv.len(), Some(send.len()), sig, at, len) {
             return;
         }
-        let call = Call::new(Operation::AllToAll, sig, at, Cut::Equal(len));
+        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(len));
         self.carry_out(call.moving(Buffers::Apart(send, recv)));
     }
 
@@ -82,7 +82,7 @@ impl Comm {
         recv: &mut [T],
         recv_counts: &[usize],
     ) {
-        let sig = const { &Sig::of::<T>("all_to_all_varied_into", "") };
+        let sig = const { &Signature::of::<T>("all_to_all_varied_into", "") };
         let at = Location::caller();
         let rank = self.rank();
         let own = |counts: &[usize]| counts.get(rank).copied().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Comm {
         if !self.check_len("the output", recv.len(), Some(total), sig, at, total) {
             return;
         }
-        let cut = Cut::Pairs { send: send_counts, recv: recv_counts };
+        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
         let call = Call::new(Operation::AllToAll, sig, at, cut);
         self.carry_out(call.moving(Buffers::Apart(send, recv)));
     }

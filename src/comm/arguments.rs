@@ -1,8 +1,9 @@
-//! Checks of arguments: what is wrong ends the run, with the call and its line.
+//! Checks of a call's arguments. A wrong argument ends the run, with an error that names the call
+//! and its line.
 
 use super::Comm;
 use crate::element::Element;
-use crate::fabric::Sig;
+use crate::fabric::Signature;
 use std::panic::Location;
 
 impl Comm {
@@ -12,7 +13,7 @@ impl Comm {
         &mut self,
         what: &str,
         rank: usize,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         len: usize,
     ) -> bool {
@@ -31,7 +32,7 @@ impl Comm {
         what: &str,
         got: usize,
         wanted: Option<usize>,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         len: usize,
     ) -> bool {
@@ -50,7 +51,7 @@ impl Comm {
         &mut self,
         counts: &[usize],
         own: usize,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
     ) -> Option<usize> {
         let (rank, p) = (self.rank(), self.size());

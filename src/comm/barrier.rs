@@ -1,8 +1,8 @@
 //! Barrier.
 
 use super::Comm;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::op::BitOr;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -33,12 +33,12 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn barrier(&mut self) {
-        static SIG: Sig = Sig::of::<()>("barrier", "");
+        static SIG: Signature = Signature::of::<()>("barrier", "");
         let at = Location::caller();
         // By an algorithm: an all-reduce of one word. Peers compare the fingerprint of a
         // barrier, whose only payload anywhere is one u8.
         let mut word = [0u8];
-        let call = Call::new(Operation::Barrier, &SIG, at, Cut::Vector(1)).of_length(0);
+        let call = Call::new(Operation::Barrier, &SIG, at, Partition::Vector(1)).of_length(0);
         self.carry_out(call.combining(Buffers::InPlace(&mut word), &BitOr));
     }
 }

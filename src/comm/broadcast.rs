@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -32,12 +32,13 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("broadcast", "from root") };
+        let sig = const { &Signature::of::<T>("broadcast", "from root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
         }
-        let call = Call::new(Operation::Broadcast, sig, at, Cut::Vector(buf.len())).root(root);
+        let call =
+            Call::new(Operation::Broadcast, sig, at, Partition::Vector(buf.len())).root(root);
         self.carry_out(call.moving(Buffers::InPlace(buf)));
     }
 }

@@ -1,8 +1,7 @@
-//! Cartesian views: who my neighbours are, and communicators of rows and
-//! columns.
+//! Cartesian views: a rank's neighbours in a grid, and communicators of its rows and columns.
 
 use super::Comm;
-use crate::fabric::Sig;
+use crate::fabric::Signature;
 use crate::topology::Cartesian;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -77,7 +76,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
-        static SIG: Sig = Sig::of::<()>("cart", "");
+        static SIG: Signature = Signature::of::<()>("cart", "");
         match Cartesian::new(self.size(), dims, periodic) {
             Ok(grid) => Cart { of: self.fabric_id(), rank: self.rank(), comm: self, grid },
             Err(bad) => {
@@ -209,7 +208,7 @@ impl Cart<'_> {
     /// ```
     #[track_caller]
     pub fn sub(&mut self, keep: &[bool]) -> Comm {
-        static SIG: Sig = Sig::of::<()>("sub", "");
+        static SIG: Signature = Signature::of::<()>("sub", "");
         match self.grid.sub(self.own_rank(), keep) {
             Ok((_, which, place)) => self.comm.split(which, place),
             Err(bad) => {

@@ -1,8 +1,11 @@
-//! Why a call failed: the cause is found, put into words, and thrown to the end of the run.
+//! Diagnosis of a failed call: finds the cause, puts it into words, and ends the run with it.
 
 use super::Comm;
 use crate::error::{CallSite, Error, Quit, Waiting};
-use crate::fabric::{Call, Check, Params, Seen, Sig, Stop, Thread, World, disagreement, in_words};
+use crate::fabric::{
+    CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, disagreement,
+    in_words,
+};
 use crate::schedule::Algorithm;
 use crate::sync::{Instant, panicking, resume_unwind, this_thread};
 use std::fmt;
@@ -17,9 +20,9 @@ impl Comm {
     #[inline(never)]
     pub(super) fn refuse(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Option<Params>,
+        params: Option<CallParams>,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
@@ -59,7 +62,7 @@ impl Comm {
                 self.stop(Stop::Outer(outer));
                 return false;
             }
-            if self.is_good_here() {
+            if self.belongs_to_thread_and_run() {
                 return true;
             }
             // A failure elsewhere, which is none of this run's.
@@ -72,17 +75,17 @@ impl Comm {
     #[inline(never)]
     pub(super) fn wrong(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         len: usize,
         what: String,
     ) {
-        if !self.admit(sig, at) {
+        if !self.check_usable(sig, at) {
             return;
         }
         let site = CallSite { call: sig.words(len, None), at };
         let member = self.port.fabric().member(self.port.rank());
-        let rank = if self.is_wide() { self.rank() } else { member };
+        let rank = if self.spans_nodes() { self.rank() } else { member };
         self.end_run(Error::Argument { rank, site, what }, None);
     }
 
@@ -164,7 +167,7 @@ impl Comm {
     pub(super) fn throw(
         &self,
         what: &'static str,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
     ) {
         self.throw_text(what, &format!("{} at {at}: {}", sig.call, Error::Stale { what }));
@@ -224,7 +227,7 @@ impl Comm {
         let fabric = self.port.fabric();
         let world = fabric.world();
         let me = fabric.member(self.port.rank());
-        let site = |call: Call| call.site();
+        let site = |call: CallRecord| call.site();
         let latest = |rank: usize| world.records(rank).latest();
         // The latest call may be one in another communicator, by an operator.
         let here = || self.port.record().or_else(|| latest(me));
@@ -238,7 +241,7 @@ impl Comm {
             Stop::Mismatch { peer, expected, got, lens } => {
                 let peer = fabric.member(peer);
                 let differs = self.port.call().difference(got.sig);
-                let (expected, got) = (Check(expected.check), Check(got.check));
+                let (expected, got) = (Fingerprint(expected.check), Fingerprint(got.check));
                 let there = world.records(peer).find(fabric.id(), got.record());
                 let there = there.or_else(|| latest(peer));
                 let here = here()?;
@@ -299,7 +302,7 @@ impl Comm {
 }
 
 /// A wait of a circle through several teams, in the words of one of `world`.
-fn across(Seen { world: its, rank, peer, site }: Seen, world: &World) -> Waiting {
+fn across(Seen { world: its, rank, peer, site }: Seen, world: &TeamState) -> Waiting {
     let elsewhere = |mut site: CallSite| {
         if its != world.id() {
             site.call += ", in another team";
@@ -310,7 +313,7 @@ fn across(Seen { world: its, rank, peer, site }: Seen, world: &World) -> Waiting
 }
 
 /// Whether two ranks' latest calls could be parts of one.
-fn alike(a: &Call, b: &Call) -> bool {
+fn alike(a: &CallRecord, b: &CallRecord) -> bool {
     // Of two messages neither is wrong by itself: the circle is.
     a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
 }
@@ -325,7 +328,7 @@ const RECORD_COMES: Duration = Duration::from_millis(100);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.
-pub(super) fn disagree(world: &World, comm: u64, me: usize) -> Option<Error> {
+pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error> {
     let (rank, here, peer, there) = disagreement(world, comm, me)?;
     let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;
     Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })

@@ -11,7 +11,7 @@
 use super::Comm;
 use crate::dist::{Partial, Products, Values};
 use crate::element::Element;
-use crate::fabric::{Guard, Kind, Params, Port, Sig, Stop, Words};
+use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::{Operator, Sum};
 use crate::schedule::{Algorithm, Doubling};
 use std::ops::Mul;
@@ -61,7 +61,8 @@ impl Comm {
     where
         Sum: Operator<T>,
     {
-        let sig = const { &Sig::combining::<T, Sum>("fixed_sum", <Sum as Operator<T>>::NAME, "") };
+        let sig =
+            const { &Signature::combining::<T, Sum>("fixed_sum", <Sum as Operator<T>>::NAME, "") };
         let [sum] = self.whole(sig, Location::caller(), [mine], &Sum, offset);
         self.or_zero(sum, sig, Location::caller())
     }
@@ -116,7 +117,8 @@ impl Comm {
         T: Element + Mul<Output = T>,
         Sum: Operator<T>,
     {
-        let sig = const { &Sig::combining::<T, Sum>("fixed_dots", <Sum as Operator<T>>::NAME, "") };
+        let sig =
+            const { &Signature::combining::<T, Sum>("fixed_dots", <Sum as Operator<T>>::NAME, "") };
         let at = Location::caller();
         let len = pairs.first().map_or(0, |(x, _)| x.len());
         let odd = pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]).find(|&n| n != len);
@@ -152,7 +154,7 @@ impl Comm {
         op: O,
         offset: usize,
     ) -> Option<T> {
-        let sig = const { &Sig::combining::<T, O>("fixed_reduce", O::NAME, "") };
+        let sig = const { &Signature::combining::<T, O>("fixed_reduce", O::NAME, "") };
         let [result] = self.whole(sig, Location::caller(), [mine], &op, offset);
         result
     }
@@ -161,7 +163,7 @@ impl Comm {
     fn or_zero<T: Element>(
         &mut self,
         sum: Option<T>,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
     ) -> T
     where
@@ -176,7 +178,7 @@ impl Comm {
 
     fn whole<T: Element, O: Operator<T>, const N: usize>(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         values: [impl Values<T>; N],
         op: &O,
@@ -194,15 +196,15 @@ impl Comm {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
         }
-        if self.is_wide() {
+        if self.spans_nodes() {
             return self.whole_wide(sig, at, parts, op);
         }
-        let params = Params { algorithm: Algorithm::AR_ANY.index(), ..Params::of(N) };
+        let params = CallParams { algorithm: Algorithm::AR_ANY.index(), ..CallParams::of(N) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
         let mut results = [None; N];
-        if let Err(stop) = exchange(&mut self.port, parts, op, &mut results) {
+        if let Err(stop) = exchange_partials(&mut self.port, parts, op, &mut results) {
             self.stop_for_good(stop);
         }
         results
@@ -211,7 +213,7 @@ impl Comm {
 
 /// Recursive doubling with contributions, as in `exec/eager.rs`: partners always
 /// have parts next to each other.
-fn exchange<T: Element, O: Operator<T>>(
+fn exchange_partials<T: Element, O: Operator<T>>(
     port: &mut Port,
     parts: Vec<Partial<T>>,
     op: &O,
@@ -230,8 +232,8 @@ fn exchange<T: Element, O: Operator<T>>(
                 unsafe { write(bounds, parts, body) }
             });
         }
-        let words = Words { at: parts.as_ptr().cast(), count: 1, len: n };
-        port.post_words(peer, Kind::SLICE, words)
+        let words = WordBytes { at: parts.as_ptr().cast(), count: 1, len: n };
+        port.post_words(peer, PayloadKind::SLICE, words)
     };
     let join = |port: &mut Port, peer: usize, own: &[Partial<T>]| {
         let join = |(own, theirs): (&Partial<T>, &Partial<T>)| {
@@ -246,12 +248,12 @@ fn exchange<T: Element, O: Operator<T>>(
                     read = unsafe { read_line::<T>(body, bytes, n) }?;
                     &read[..]
                 }
-                None if kind != Kind::SLICE => return None,
+                None if kind != PayloadKind::SLICE => return None,
                 // SAFETY: the peer posted contributions for elements of the
                 // same type (fingerprint), as many as ours (the length of the
                 // call, which is small, agrees), and keeps them.
                 None => unsafe {
-                    let words = body.cast::<Words>().read();
+                    let words = body.cast::<WordBytes>().read();
                     if words.len != n {
                         return None;
                     }
@@ -303,7 +305,7 @@ fn exchange<T: Element, O: Operator<T>>(
     if !has_result {
         conclude(&history, op, results);
     }
-    port.settle_all()?;
+    port.wait_all_acked()?;
     guard.disarm();
     Ok(())
 }
@@ -328,7 +330,7 @@ fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> 
     // All are cut alike.
     let bounds = parts.first()?.bare()?;
     let values: usize = parts.iter().map(|part| part.values().len()).sum();
-    let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= Kind::BRIEF - BOUNDS);
+    let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= PayloadKind::BRIEF - BOUNDS);
     fits.then_some((bounds, values))
 }
 
@@ -377,9 +379,9 @@ unsafe fn read_line<T: Element>(
 /// Sends the results.
 fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Result<(), Stop> {
     let bytes = size_of_val(results);
-    if bytes > Kind::BRIEF {
-        let words = Words { at: results.as_ptr().cast(), count: 0, len: results.len() };
-        return port.post_words(peer, Kind::SLICE, words);
+    if bytes > PayloadKind::BRIEF {
+        let words = WordBytes { at: results.as_ptr().cast(), count: 0, len: results.len() };
+        return port.post_words(peer, PayloadKind::SLICE, words);
     }
     port.post_copy(peer, bytes, 1, |body| {
         // SAFETY: there is room for `bytes` bytes.
@@ -395,7 +397,7 @@ fn receive<T: Element>(
 ) -> Result<(), Stop> {
     let (bytes, n) = (size_of_val(results), results.len());
     let to = results.as_mut_ptr();
-    if bytes > Kind::BRIEF {
+    if bytes > PayloadKind::BRIEF {
         // SAFETY: the peer posted as many results (length) of the same type
         // (fingerprint), and keeps them until we consume. (A rank that joins
         // and one that receives are told apart by nothing but their numbers,

@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -41,14 +41,14 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
-        let sig = const { &Sig::of::<T>("all_gather_into", "") };
+        let sig = const { &Signature::of::<T>("all_gather_into", "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
         if !self.check_len("the output", all.len(), wanted, sig, at, len) {
             return;
         }
-        let call = Call::new(Operation::AllGather, sig, at, Cut::Equal(len));
+        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(len));
         self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
@@ -79,13 +79,13 @@ impl Comm {
         all: &mut [T],
         counts: &[usize],
     ) {
-        let sig = const { &Sig::of::<T>("all_gather_varied_into", "") };
+        let sig = const { &Signature::of::<T>("all_gather_varied_into", "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
             return;
         }
-        let call = Call::new(Operation::AllGather, sig, at, Cut::Varied(counts));
+        let call = Call::new(Operation::AllGather, sig, at, Partition::Varied(counts));
         self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
@@ -114,7 +114,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("gather_into", "to root") };
+        let sig = const { &Signature::of::<T>("gather_into", "to root") };
         let at = Location::caller();
         let len = mine.len();
         if !self.check_rank("root", root, sig, at, len) {
@@ -124,7 +124,7 @@ impl Comm {
         if self.rank() == root && !self.check_len("the output", all.len(), wanted, sig, at, len) {
             return;
         }
-        let call = Call::new(Operation::Gather, sig, at, Cut::Equal(len)).root(root);
+        let call = Call::new(Operation::Gather, sig, at, Partition::Equal(len)).root(root);
         self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
@@ -157,14 +157,14 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Sig::of::<T>("gather_varied_into", "to root") };
+        let sig = const { &Signature::of::<T>("gather_varied_into", "to root") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the output", all.len(), Some(total), sig, at, total));
         if good {
-            let call = Call::new(Operation::Gather, sig, at, Cut::Varied(counts)).root(root);
+            let call = Call::new(Operation::Gather, sig, at, Partition::Varied(counts)).root(root);
             self.carry_out(call.moving(Buffers::Apart(mine, all)));
         }
     }

@@ -1,9 +1,9 @@
-//! Distributed vectors, readable by all ranks under their global indices.
+//! Distributed vectors that all ranks read by global index.
 
 use super::{Comm, Peers};
 use crate::dist::Distribution;
 use crate::element::Element;
-use crate::fabric::Sig;
+use crate::fabric::Signature;
 use std::fmt;
 use std::ops::{Index, Range};
 use std::panic::Location;
@@ -153,7 +153,7 @@ impl Comm {
         mine: &[T],
         f: impl for<'a> FnOnce(Global<'a, T>) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("with_global", "") };
+        let sig = const { &Signature::of::<T>("with_global", "") };
         self.show_all(sig, Location::caller(), mine, |peers| {
             let mut starts = vec![0];
             // Slices of elements without a size may have any length.
@@ -194,7 +194,7 @@ impl Comm {
         distribution: &D,
         f: impl for<'a> FnOnce(Spread<'a, T, D>) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("with_distributed", "") };
+        let sig = const { &Signature::of::<T>("with_distributed", "") };
         let at = Location::caller();
         let (p, ranks) = (self.size(), distribution.ranks());
         let what = "a slice of the distribution";

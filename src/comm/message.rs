@@ -2,17 +2,17 @@
 
 use super::Comm;
 use crate::element::Element;
+use crate::exec::all_at_once::{get, put};
 use crate::exec::copy;
-use crate::exec::gate::{get, put};
-use crate::fabric::{Kind, Params, Port, Sig, Stop, Words};
+use crate::fabric::{CallParams, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::mailbox::EAGER;
 use std::panic::Location;
 
 /// What a call with messages is, and what its messages are.
 #[derive(Clone, Copy)]
-pub(super) struct Caller {
-    pub(super) sig: &'static Sig,
-    pub(super) wire: &'static Sig,
+pub(super) struct SendCall {
+    pub(super) sig: &'static Signature,
+    pub(super) wire: &'static Signature,
     pub(super) at: &'static Location<'static>,
 }
 
@@ -20,9 +20,9 @@ impl Comm {
     /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
     /// between two ranks arrive in the order in which they were sent.
     ///
-    /// Up to 1024 bytes are gone when the call returns (four messages may be on
-    /// their way); more are read by the receiver straight from `data`, and the
-    /// call returns when it has done so.
+    /// Messages of up to 1024 bytes are buffered: the call returns at once, unless four are on
+    /// their way. The receiver reads a longer message straight from `data`, and the call returns
+    /// after that.
     ///
     /// **Must agree:** the element type and the length, with the receiver's.
     ///
@@ -48,25 +48,25 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn send<T: Element>(&mut self, data: &[T], to: usize) {
-        let sig = const { &Sig::of::<T>("send", "to rank") };
-        let wire = const { &Sig::of::<T>("message", "") };
+        let sig = const { &Signature::of::<T>("send", "to rank") };
+        let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
-        if !self.check_peer(to, sig, at, data.len()) || !self.admit(sig, at) {
+        if !self.check_peer(to, sig, at, data.len()) || !self.check_usable(sig, at) {
             return;
         }
-        let params = Params { parameter: to, ..Params::of(data.len()) };
+        let params = CallParams { parameter: to, ..CallParams::of(data.len()) };
         let begun = self.port.begin_p2p(sig, wire, at, params);
-        if self.is_wide() {
-            self.port.note(begun);
-            return self.exchange_wide(Caller { sig, wire, at }, Some((data, to)), None);
+        if self.spans_nodes() {
+            self.port.log_call(begun);
+            return self.exchange_between_nodes(SendCall { sig, wire, at }, Some((data, to)), None);
         }
         let result = if size_of_val(data) <= EAGER && self.port.has_room(to) {
             let result = post(&mut self.port, data, to);
-            self.port.note(begun);
+            self.port.log_call(begun);
             result
         } else {
-            self.port.note(begun);
-            post(&mut self.port, data, to).and_then(|()| self.port.settle_all())
+            self.port.log_call(begun);
+            post(&mut self.port, data, to).and_then(|()| self.port.wait_all_acked())
         };
         self.conclude(result);
     }
@@ -100,14 +100,18 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn recv<T: Element>(&mut self, data: &mut [T], from: usize) {
-        let sig = const { &Sig::of::<T>("recv", "from rank") };
-        let wire = const { &Sig::of::<T>("message", "") };
+        let sig = const { &Signature::of::<T>("recv", "from rank") };
+        let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
         if self.check_peer(from, sig, at, data.len())
             && self.enter_p2p(sig, wire, at, data.len(), from)
         {
-            if self.is_wide() {
-                return self.exchange_wide(Caller { sig, wire, at }, None, Some((data, from)));
+            if self.spans_nodes() {
+                return self.exchange_between_nodes(
+                    SendCall { sig, wire, at },
+                    None,
+                    Some((data, from)),
+                );
             }
             let result = take(&mut self.port, data, from);
             self.conclude(result);
@@ -140,8 +144,8 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn exchange<T: Element>(&mut self, send: &[T], to: usize, recv: &mut [T], from: usize) {
-        let sig = const { &Sig::of::<T>("exchange", "to rank") };
-        let wire = const { &Sig::of::<T>("message", "") };
+        let sig = const { &Signature::of::<T>("exchange", "to rank") };
+        let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
         if to == self.rank() && from == to {
             if self.check_len("the output", recv.len(), Some(send.len()), sig, at, send.len())
@@ -155,13 +159,13 @@ impl Comm {
             && self.check_peer(from, sig, at, recv.len())
             && self.enter_p2p(sig, wire, at, send.len(), to)
         {
-            if self.is_wide() {
-                let caller = Caller { sig, wire, at };
-                return self.exchange_wide(caller, Some((send, to)), Some((recv, from)));
+            if self.spans_nodes() {
+                let caller = SendCall { sig, wire, at };
+                return self.exchange_between_nodes(caller, Some((send, to)), Some((recv, from)));
             }
             let result = post(&mut self.port, send, to)
                 .and_then(|()| take(&mut self.port, recv, from))
-                .and_then(|()| self.port.settle_all());
+                .and_then(|()| self.port.wait_all_acked());
             self.conclude(result);
         }
     }
@@ -169,17 +173,17 @@ impl Comm {
     #[inline(always)]
     pub(super) fn enter_p2p(
         &mut self,
-        sig: &'static Sig,
-        wire: &'static Sig,
+        sig: &'static Signature,
+        wire: &'static Signature,
         at: &'static Location<'static>,
         len: usize,
         peer: usize,
     ) -> bool {
-        let admitted = self.admit(sig, at);
+        let admitted = self.check_usable(sig, at);
         if admitted {
-            let params = Params { parameter: peer, ..Params::of(len) };
+            let params = CallParams { parameter: peer, ..CallParams::of(len) };
             let begun = self.port.begin_p2p(sig, wire, at, params);
-            self.port.note(begun);
+            self.port.log_call(begun);
         }
         admitted
     }
@@ -188,7 +192,7 @@ impl Comm {
     fn check_peer(
         &mut self,
         peer: usize,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         len: usize,
     ) -> bool {
@@ -202,7 +206,7 @@ impl Comm {
     fn refuse_own(
         &mut self,
         peer: usize,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         len: usize,
     ) -> bool {
@@ -230,8 +234,8 @@ fn post<T: Element>(port: &mut Port, data: &[T], to: usize) -> Result<(), Stop> 
             unsafe { put(data, body) }
         })
     } else {
-        let words = Words { at: data.as_ptr().cast(), count: 1, len: data.len() };
-        port.post_words(to, Kind::SLICE, words)
+        let words = WordBytes { at: data.as_ptr().cast(), count: 1, len: data.len() };
+        port.post_words(to, PayloadKind::SLICE, words)
     }
 }
 

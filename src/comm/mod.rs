@@ -1,20 +1,21 @@
-//! Communicators: what a rank holds. One file per collective's public face;
-//! what they have in common is here and in `route.rs`.
+//! Communicators. Each collective's public method has a file of its own; `route.rs` and this file
+//! have the common parts.
 
 mod all_to_all;
 mod arguments;
+mod audit;
 mod barrier;
 mod broadcast;
 mod cart;
-mod choice;
 mod diagnose;
-mod ending;
-mod fixed;
+mod fixed_order;
 mod fixed_sum;
+mod forced;
 mod gather;
 mod global;
-mod halo;
+mod halo_exchange;
 mod message;
+mod nodes;
 mod overlap;
 mod reduce;
 mod roster;
@@ -24,28 +25,27 @@ mod scatter;
 mod shift;
 mod split;
 mod views;
-mod wide;
 
 pub use cart::Cart;
-pub use choice::{Choice, View};
+pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
 pub use views::Peers;
 
-pub(crate) use ending::{Account, compare, final_cause};
+pub(crate) use audit::{Tally, compare, final_cause};
+pub(crate) use nodes::{LANES_FROM, NodeJob};
 pub(crate) use roster::Roster;
-pub(crate) use wide::{Job, LANES_FROM};
 
 use crate::error::{Error, thrown};
 use crate::exec::Workspace;
-use crate::fabric::{Fabric, Port, Shape, Thread, discard};
+use crate::fabric::{CommState, Digest, Port, Thread, discard};
 use crate::order::Order;
 use crate::sync::{Arc, catch_unwind, panicking, this_thread};
-use crate::tuning::{Rules, Tuning};
-use crate::wait::Crowd;
-use ending::Ending;
+use crate::tuning::{Tuning, TuningSource};
+use crate::wait::RankCount;
+use audit::Audit;
+use nodes::NodeGroup;
 use route::Decisions;
 use std::fmt;
-use wide::Wide;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
 ///
@@ -81,28 +81,28 @@ pub struct Comm {
     choice: Choice,
     order: Order,
     /// The choice outside of views.
-    usual: Choice,
+    default_choice: Choice,
     /// Whether `choice` is another than `Auto`, or the ranks are on several nodes.
-    forced: bool,
+    slow_path: bool,
     decisions: Decisions,
     work: Workspace,
     roster: Option<Arc<Roster>>,
     /// The same on all ranks: the sizes for this number of ranks, and what
     /// those of sub-communicators come from.
     tuning: Tuning,
-    rules: Arc<Rules>,
+    rules: Arc<TuningSource>,
     /// For threads of the user's own, which no run counts.
-    _crowd: Option<Crowd>,
+    _crowd: Option<RankCount>,
     /// A sub-communicator's end, which its ranks share.
-    ending: Option<Arc<Ending>>,
+    audit: Option<Arc<Audit>>,
     /// For ranks on several nodes: who is where. The port then is that of this
-    /// node's ranks. Only ever looked at where `forced` is true.
-    wide: Option<Box<Wide>>,
-    /// What a step is told apart by that is a part of a call: of all nodes, or of one with
-    /// counts of its own.
-    salt: Option<Shape>,
+    /// node's ranks. Only ever looked at where `slow_path` is true.
+    node_group: Option<Box<NodeGroup>>,
+    /// Fingerprint of the enclosing call (of all nodes, or with counts of its own), mixed into
+    /// each of its steps.
+    step_fingerprint: Option<Digest>,
     /// The job on several nodes that a failure ends.
-    job: Option<Arc<Job>>,
+    job: Option<Arc<NodeJob>>,
 }
 
 // SAFETY: the raw pointers in `work` are left over from calls that have ended, and are never used
@@ -112,18 +112,18 @@ pub struct Comm {
 unsafe impl Send for Comm {}
 
 impl Comm {
-    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<Rules>) -> Self {
+    pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<TuningSource>) -> Self {
         let size = port.size();
         let tuning = rules.tuning(size);
-        let crowd = roster.is_none().then(|| Crowd::enter(1));
+        let crowd = roster.is_none().then(|| RankCount::enter(1));
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
-        let usual = model.map_or(Choice::Auto, Choice::Levels);
+        let default_choice = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
             thread: 0,
-            forced: !matches!(usual, Choice::Auto),
-            choice: usual.clone(),
-            usual,
+            slow_path: !matches!(default_choice, Choice::Auto),
+            choice: default_choice.clone(),
+            default_choice,
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
@@ -131,28 +131,28 @@ impl Comm {
             tuning,
             rules,
             _crowd: crowd,
-            ending: None,
-            wide: None,
-            salt: None,
+            audit: None,
+            node_group: None,
+            step_fingerprint: None,
             job: None,
         }
     }
 
     /// A sub-communicator of this one.
-    fn child(&self, port: Port, ending: Arc<Ending>) -> Self {
+    fn child(&self, port: Port, audit: Arc<Audit>) -> Self {
         let model = self.roster.as_ref().and_then(|roster| roster.model.as_ref());
         let members =
             || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
         let model = model.and_then(|model| model.of_members(&members()));
-        let usual = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
+        let default_choice = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
         let size = port.size();
         let tuning = self.rules.tuning(size);
         Comm {
             port,
             thread: self.thread,
-            forced: !matches!(usual, Choice::Auto),
-            choice: usual.clone(),
-            usual,
+            slow_path: !matches!(default_choice, Choice::Auto),
+            choice: default_choice.clone(),
+            default_choice,
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
@@ -160,9 +160,9 @@ impl Comm {
             tuning,
             rules: self.rules.clone(),
             _crowd: None,
-            ending: Some(ending),
-            wide: None,
-            salt: None,
+            audit: Some(audit),
+            node_group: None,
+            step_fingerprint: None,
             job: self.job.clone(),
         }
     }
@@ -175,7 +175,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn rank(&self) -> usize {
-        if self.is_wide() { self.wide_rank() } else { self.port.rank() }
+        if self.spans_nodes() { self.rank_on_nodes() } else { self.port.rank() }
     }
 
     /// The number of ranks.
@@ -186,7 +186,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn size(&self) -> usize {
-        if self.is_wide() { self.wide_size() } else { self.port.size() }
+        if self.spans_nodes() { self.size_on_nodes() } else { self.port.size() }
     }
 
     /// Takes part in run `run`, on the calling thread.
@@ -194,27 +194,27 @@ impl Comm {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
         self.port.join_run(run);
-        if self.forced {
-            self.wide = None;
+        if self.slow_path {
+            self.node_group = None;
             self.job = None;
-            let usual = self.usual.clone();
-            self.choose(usual);
+            let default_choice = self.default_choice.clone();
+            self.replace_choice(default_choice);
         }
         self.order = Order::default();
     }
 
-    /// Chooses another way of choosing; returns the one before.
-    fn choose(&mut self, choice: Choice) -> Choice {
-        self.forced = self.wide.is_some() || !matches!(choice, Choice::Auto);
+    /// Replaces the algorithm choice, and returns the previous one.
+    fn replace_choice(&mut self, choice: Choice) -> Choice {
+        self.slow_path = self.node_group.is_some() || !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
     }
 
-    /// See [`Port::move_in`].
-    pub(crate) fn move_in(&mut self) -> bool {
-        self.port.move_in()
+    /// See [`Port::first_touch`].
+    pub(crate) fn first_touch(&mut self) -> bool {
+        self.port.first_touch()
     }
 
-    pub(crate) fn fabric(&self) -> &Fabric {
+    pub(crate) fn fabric(&self) -> &CommState {
         self.port.fabric()
     }
 
@@ -304,8 +304,8 @@ impl Comm {
 impl Drop for Comm {
     fn drop(&mut self) {
         let unwinding = panicking();
-        if let Some(ending) = &self.ending {
-            ending.settle(self);
+        if let Some(audit) = &self.audit {
+            audit.compare(self);
         }
         if unwinding && self.roster.is_none() {
             // A thread of the user's own, which may not be `protect`ed: nobody

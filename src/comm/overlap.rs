@@ -1,5 +1,5 @@
-//! Work while the others are on their way: a contribution is posted, the
-//! caller's closure runs, and the call completes.
+//! Overlap of communication and work: a rank posts its contribution, runs the caller's closure, and
+//! completes the call.
 //!
 //! What is posted first must be all that peers ever need from this rank, or
 //! they would wait for its closure. So few ranks send each their value to all
@@ -9,8 +9,8 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::board::ordered;
-use crate::exec::{Buffers, Call, Cut, Slices, flat};
-use crate::fabric::{Kind, Shape, Sig, Transport};
+use crate::exec::{Buffers, Call, Partition, Slices, flat};
+use crate::fabric::{CallTransport, Digest, PayloadKind, Signature};
 use crate::op::{Operator, Sum};
 use crate::order::Order;
 use crate::schedule::{Algorithm, Operation};
@@ -111,8 +111,8 @@ impl Comm {
         op: O,
         work: impl FnOnce() -> R,
     ) -> R {
-        let sig = const { &Sig::combining::<T, O>("all_reduce_while", O::NAME, "") };
-        if self.is_wide() {
+        let sig = const { &Signature::combining::<T, O>("all_reduce_while", O::NAME, "") };
+        if self.spans_nodes() {
             let r = work();
             self.with_order(Order::Fixed).all_reduce(buf, op);
             return r;
@@ -122,7 +122,8 @@ impl Comm {
             self.all_reduce(buf, op);
             return r;
         }
-        let call = Call::new(Operation::AllReduce, sig, Location::caller(), Cut::Vector(buf.len()));
+        let call =
+            Call::new(Operation::AllReduce, sig, Location::caller(), Partition::Vector(buf.len()));
         match self.carry_out_around(call.combining(Buffers::InPlace(buf), &op), work) {
             Some(r) => r,
             None => self.nothing_to_return(),
@@ -137,14 +138,15 @@ impl Comm {
         work: impl FnOnce() -> R,
     ) -> Option<R> {
         let flat = call.operation() == Operation::AllReduce
-            && call.input_bytes() <= Kind::BRIEF
+            && call.input_bytes() <= PayloadKind::BRIEF
             && self.size() <= flat::RANKS;
         let (algorithm, transport) = match call.operation() {
-            _ if flat => (Algorithm::AR_ANY, Transport::Messages),
-            Operation::AllReduce => (Algorithm::AR_FUSED, Transport::Boards),
-            _ => (Algorithm::RED_FUSED, Transport::Boards),
+            _ if flat => (Algorithm::AR_ANY, CallTransport::Messages),
+            Operation::AllReduce => (Algorithm::AR_FUSED, CallTransport::Boards),
+            _ => (Algorithm::RED_FUSED, CallTransport::Boards),
         };
-        let params = call.params(algorithm, transport, self.salt.unwrap_or(Shape::NONE));
+        let params =
+            call.params(algorithm, transport, self.step_fingerprint.unwrap_or(Digest::NONE));
         let begun = self.begin_compared(call.sig(), call.at(), params)?;
         let result = if flat {
             flat::run(&mut self.port, &mut self.work, begun, call, work)
@@ -188,14 +190,14 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        static SIG: Sig = Sig::of::<()>("barrier_while", "");
-        if self.choice != Choice::Auto || self.is_wide() {
+        static SIG: Signature = Signature::of::<()>("barrier_while", "");
+        if self.choice != Choice::Auto || self.spans_nodes() {
             let r = work();
             self.barrier();
             return r;
         }
         // Nothing is combined, but everybody hears of everybody.
-        let call = Call::new(Operation::AllReduce, &SIG, Location::caller(), Cut::Vector(1));
+        let call = Call::new(Operation::AllReduce, &SIG, Location::caller(), Partition::Vector(1));
         match self.carry_out_around(call.combining(Buffers::InPlace(&mut [()]), &Nothing), work) {
             Some(r) => r,
             None => self.nothing_to_return(),

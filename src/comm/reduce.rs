@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::op::Operator;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -37,12 +37,12 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let sig = const { &Sig::combining::<T, O>("reduce", O::NAME, "to root") };
+        let sig = const { &Signature::combining::<T, O>("reduce", O::NAME, "to root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
         }
-        let call = Call::new(Operation::Reduce, sig, at, Cut::Vector(buf.len())).root(root);
+        let call = Call::new(Operation::Reduce, sig, at, Partition::Vector(buf.len())).root(root);
         self.carry_out(call.combining(Buffers::InPlace(buf), &op));
     }
 
@@ -77,9 +77,9 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::combining::<T, O>("all_reduce", O::NAME, "") };
+        let sig = const { &Signature::combining::<T, O>("all_reduce", O::NAME, "") };
         let at = Location::caller();
-        let call = Call::new(Operation::AllReduce, sig, at, Cut::Vector(buf.len()));
+        let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(buf.len()));
         self.carry_out(call.combining(Buffers::InPlace(buf), &op));
     }
 
@@ -118,14 +118,14 @@ impl Comm {
         mine: &mut [T],
         op: O,
     ) {
-        let sig = const { &Sig::combining::<T, O>("reduce_scatter_into", O::NAME, "") };
+        let sig = const { &Signature::combining::<T, O>("reduce_scatter_into", O::NAME, "") };
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
         if !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
-        let call = Call::new(Operation::ReduceScatter, sig, at, Cut::Equal(len));
+        let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Equal(len));
         self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
     }
 
@@ -160,13 +160,14 @@ impl Comm {
         counts: &[usize],
         op: O,
     ) {
-        let sig = const { &Sig::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
+        let sig =
+            const { &Signature::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
             return;
         }
-        let call = Call::new(Operation::ReduceScatter, sig, at, Cut::Varied(counts));
+        let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Varied(counts));
         self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
     }
 }

@@ -1,4 +1,4 @@
-//! Where the ranks of a team are.
+//! The placement of a team's ranks.
 
 use crate::machine::{Level, Machine};
 use crate::sync::Arc;
@@ -11,7 +11,7 @@ pub(crate) struct Roster {
     pub(crate) pus: Vec<Option<usize>>,
     /// What levels cost; none on a machine without.
     pub(crate) model: Option<Arc<LevelModel>>,
-    /// For tests: what [`apart`](Roster::apart) answers wherever the ranks are.
+    /// For tests: what [`spans_numa_nodes`](Roster::spans_numa_nodes) answers wherever the ranks are.
     pub(crate) always_apart: bool,
 }
 
@@ -19,7 +19,7 @@ impl Roster {
     /// Whether these ranks are bound to cores of several NUMA nodes, so that it
     /// matters whose memory their mailboxes are in. Not where ranks outnumber
     /// processing units: the memory would buy nothing then.
-    pub(crate) fn apart(&self, ranks: &[usize]) -> bool {
+    pub(crate) fn spans_numa_nodes(&self, ranks: &[usize]) -> bool {
         let node = |&rank: &usize| {
             let pu = self.pus.get(rank).copied().flatten()?;
             self.machine.group_of(pu, Level::Numa)

@@ -1,4 +1,4 @@
-//! How a call is carried out: the only decision.
+//! The one decision how a call is carried out.
 //!
 //! | route | when |
 //! |---|---|
@@ -14,9 +14,9 @@
 
 use super::{Choice, Comm};
 use crate::element::Element;
-use crate::exec::plan::{Key, bind_while};
-use crate::exec::{Call, Cut, Memory, Slices, alone, board, eager, gate, plan};
-use crate::fabric::{Begun, Params, Shape, Sig, Stop, Transport};
+use crate::exec::plan::{PlanKey, bind_while};
+use crate::exec::{Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan};
+use crate::fabric::{CallParams, CallTransport, Digest, Signature, StartedCall, Stop};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
@@ -47,7 +47,7 @@ enum Route {
 struct Unbound {
     schedule: Box<Schedule>,
     /// None for one that is not kept.
-    key: Option<Key>,
+    key: Option<PlanKey>,
 }
 
 /// What was chosen before.
@@ -124,12 +124,12 @@ impl Comm {
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
-        if self.order == Order::Fixed && call.operation().has_order() && !self.is_wide() {
+        if self.order == Order::Fixed && call.operation().has_order() && !self.spans_nodes() {
             return self.carry_out_in_order(call);
         }
         let Some(route) = self.short_route(&call) else {
-            let (rank, size) = match self.is_wide() {
-                true => (self.wide_rank(), self.wide_size()),
+            let (rank, size) = match self.spans_nodes() {
+                true => (self.rank_on_nodes(), self.size_on_nodes()),
                 false => (self.port.rank(), self.port.size()),
             };
             return self.carry_on(&call.on_bytes(rank, size));
@@ -142,12 +142,12 @@ impl Comm {
                 alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
             }
             Short::Gate => {
-                let params = call.params(algorithm, Transport::Gates, Shape::NONE);
+                let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
                 let Some(begun) = self.begin(sig, at, params) else { return };
-                gate::run(&mut self.port, &mut self.work, begun, call)
+                all_at_once::run(&mut self.port, &mut self.work, begun, call)
             }
             Short::Eager => {
-                let params = call.params(algorithm, Transport::Messages, Shape::NONE);
+                let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
                 let Some(begun) = self.begin(sig, at, params) else { return };
                 eager::run(&mut self.port, &mut self.work, begun, call)
             }
@@ -163,11 +163,11 @@ impl Comm {
     #[must_use]
     pub(super) fn enter(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Params,
+        params: CallParams,
     ) -> bool {
-        if !self.is_good_here() && !self.refuse(sig, at, Some(params)) {
+        if !self.belongs_to_thread_and_run() && !self.refuse(sig, at, Some(params)) {
             return false;
         }
         self.port.enter(sig, at, params);
@@ -175,16 +175,16 @@ impl Comm {
     }
 
     /// [`enter`](Comm::enter), but for the record: the call is to
-    /// [`note`](Port::note) itself. None as false there.
+    /// [`log_call`](Port::log_call) itself. None as false there.
     #[inline(always)]
     #[must_use]
     pub(super) fn begin(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Params,
-    ) -> Option<Begun> {
-        if !self.is_good_here() && !self.refuse(sig, at, Some(params)) {
+        params: CallParams,
+    ) -> Option<StartedCall> {
+        if !self.belongs_to_thread_and_run() && !self.refuse(sig, at, Some(params)) {
             return None;
         }
         Some(self.port.begin(sig, at, params))
@@ -194,25 +194,29 @@ impl Comm {
     /// while a panic unwinds.
     #[inline(always)]
     #[must_use]
-    pub(super) fn admit(&mut self, sig: &'static Sig, at: &'static Location<'static>) -> bool {
-        self.is_good_here() || self.refuse(sig, at, None)
+    pub(super) fn check_usable(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> bool {
+        self.belongs_to_thread_and_run() || self.refuse(sig, at, None)
     }
 
     #[inline(always)]
-    pub(super) fn is_good_here(&self) -> bool {
+    pub(super) fn belongs_to_thread_and_run(&self) -> bool {
         self.thread == this_thread() && self.port.is_open()
     }
 
     /// Whether the ranks are on several nodes.
     #[inline(always)]
-    pub(super) fn is_wide(&self) -> bool {
-        self.forced && self.wide.is_some()
+    pub(super) fn spans_nodes(&self) -> bool {
+        self.slow_path && self.node_group.is_some()
     }
 
     /// Whether the library chooses the algorithms, by its rules, on one node.
     #[inline(always)]
     pub(super) fn is_auto(&self) -> bool {
-        !self.forced
+        !self.slow_path
     }
 
     /// The route of a call of a few bytes, if it has one of its own.
@@ -245,19 +249,21 @@ impl Comm {
     /// (the ring's does).
     #[cold]
     fn is_usual(&mut self, call: &Call<'_>) -> bool {
-        !self.is_wide() && self.dims().is_none() && self.algorithm(call, 1) == Algorithm::BAR_ANY
+        !self.spans_nodes()
+            && self.dims().is_none()
+            && self.algorithm(call, 1) == Algorithm::BAR_ANY
     }
 
     /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
-    pub(super) fn carry_on(&mut self, call: &Call<'_, Memory<'_>>) {
-        if self.is_wide() {
+    pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        if self.spans_nodes() {
             return self.carry_out_between_nodes(call);
         }
         let Some((route, params)) = self.route(call) else { return };
         let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
         if let Route::NewPlan(unbound) = &route {
             // On record, since of many blocks it takes a while.
-            self.port.note(begun);
+            self.port.log_call(begun);
             if let Err(stop) = self.bind(unbound, call) {
                 return self.stop(stop);
             }
@@ -277,7 +283,7 @@ impl Comm {
     /// The route of a call on one node. None if the choice cannot be followed, and
     /// the run has ended (or a panic unwinds).
     #[inline(always)]
-    fn route(&mut self, call: &Call<'_, Memory<'_>>) -> Option<(Route, Params)> {
+    fn route(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Option<(Route, CallParams)> {
         let bytes = call.unit().saturating_mul(call.element_size());
         if self.is_auto() {
             if self.port.size() == 1 {
@@ -291,18 +297,18 @@ impl Comm {
             }
             let (from, direct) = self.decisions.direct[call.operation() as usize];
             if bytes >= from && !call.is_idle() {
-                let shape = self.shape(call.cut());
-                return Some((Route::Board, call.params(direct, Transport::Boards, shape)));
+                let digest = self.digest_of_cut(call.cut());
+                return Some((Route::Board, call.params(direct, CallTransport::Boards, digest)));
             }
         }
         let algorithm = self.algorithm(&call.bare(), bytes);
-        let shape = self.shape(call.cut());
+        let digest = self.digest_of_cut(call.cut());
         // A single rank, and a shift by 0, have a schedule of no steps.
         let is_idle = self.port.size() == 1 || call.is_idle();
         if !is_idle && call.operation().usual().direct == Some(algorithm) {
-            return Some((Route::Board, call.params(algorithm, Transport::Boards, shape)));
+            return Some((Route::Board, call.params(algorithm, CallTransport::Boards, digest)));
         }
-        let params = call.params(algorithm, Transport::Messages, shape);
+        let params = call.params(algorithm, CallTransport::Messages, digest);
         match self.prepare(call, algorithm) {
             Ok(None) => {
                 self.remember(call, params);
@@ -318,7 +324,7 @@ impl Comm {
 
     /// Remembers a call that goes by the latest plan.
     #[inline(always)]
-    fn remember(&mut self, call: &Call<'_, Memory<'_>>, params: Params) {
+    fn remember(&mut self, call: &Call<'_, RawBuffers<'_>>, params: CallParams) {
         if self.is_auto() {
             self.work.plans.remember(call, params);
         }
@@ -327,18 +333,18 @@ impl Comm {
     /// What tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
-    fn shape(&mut self, cut: Cut<'_>) -> Shape {
-        if let Some(salt) = self.salt {
-            return salt;
+    fn digest_of_cut(&mut self, cut: Partition<'_>) -> Digest {
+        if let Some(step_fingerprint) = self.step_fingerprint {
+            return step_fingerprint;
         }
-        if let Cut::Varied(counts) = cut {
-            return self.shape_of(counts);
+        if let Partition::Varied(counts) = cut {
+            return self.digest_of(counts);
         }
         if self.is_auto() {
-            return Shape::NONE;
+            return Digest::NONE;
         }
         match self.dims() {
-            Some(dims) => Shape::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
+            Some(dims) => Digest::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
             None => match (&self.choice, &self.decisions.levels) {
                 (Choice::Groups(_), Some(groups)) => {
                     let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
@@ -346,15 +352,15 @@ impl Comm {
                     let exchanges =
                         (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
                     let each = (0..groups.ranks()).flat_map(of);
-                    Shape::of_mesh(each.chain(degrees).chain(exchanges))
+                    Digest::of_mesh(each.chain(degrees).chain(exchanges))
                 }
-                _ => Shape::NONE,
+                _ => Digest::NONE,
             },
         }
     }
 
     /// That of a call with varied blocks.
-    pub(super) fn shape_of(&mut self, counts: &[usize]) -> Shape {
+    pub(super) fn digest_of(&mut self, counts: &[usize]) -> Digest {
         match self.choice.dims() {
             Some(dims) => self.port.varied(counts, (0..dims.dimensions()).map(|d| dims.extent(d))),
             None => self.port.varied(counts, std::iter::empty()),
@@ -366,13 +372,13 @@ impl Comm {
     #[inline(always)]
     pub(super) fn begin_compared(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Params,
-    ) -> Option<Begun> {
+        params: CallParams,
+    ) -> Option<StartedCall> {
         let begun = self.begin(sig, at, params)?;
-        if params.shape != Shape::NONE && self.port.has_new_counts() {
-            self.port.note(begun);
+        if params.digest != Digest::NONE && self.port.has_new_counts() {
+            self.port.log_call(begun);
             if let Err(stop) = self.port.compare_counts() {
                 self.stop(stop);
                 return None;
@@ -391,7 +397,7 @@ impl Comm {
     /// Ends the run: there is no such mesh of this many ranks.
     #[cold]
     pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
-        static SIG: Sig = Sig::of::<()>("mesh", "");
+        static SIG: Signature = Signature::of::<()>("mesh", "");
         let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
         self.wrong(&SIG, at, 0, what);
         Choice::Auto
@@ -475,11 +481,13 @@ impl Comm {
     #[cold]
     fn forced(&self, choice: &Choice, call: &Call<'_>) -> Algorithm {
         let shape = match choice {
-            Choice::Algorithm(algorithm) | Choice::On(algorithm, _) => return *algorithm,
-            Choice::Ring => schedule::Shape::Ring,
-            Choice::Mesh(extents) => schedule::Shape::Mesh(extents.clone()),
-            Choice::Hypercube => schedule::Shape::Hypercube,
-            Choice::Tree => schedule::Shape::Tree,
+            Choice::Algorithm(algorithm) | Choice::AlgorithmOnMesh(algorithm, _) => {
+                return *algorithm;
+            }
+            Choice::Ring => schedule::Topology::Ring,
+            Choice::Mesh(extents) => schedule::Topology::Mesh(extents.clone()),
+            Choice::Hypercube => schedule::Topology::Hypercube,
+            Choice::Tree => schedule::Topology::Tree,
             Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
                 unreachable!("handled by the caller")
             }
@@ -496,7 +504,7 @@ impl Comm {
             parameter: call.parameter(),
             words: self.words(call),
             commutative: call.is_commutative(),
-            pairs: matches!(call.cut(), Cut::Pairs { .. }),
+            pairs: matches!(call.cut(), Partition::Pairs { .. }),
         };
         if let Some((_, algorithm)) = self.decisions.modelled.iter().find(|(k, _)| *k == key) {
             return *algorithm;
@@ -504,7 +512,7 @@ impl Comm {
         let request = self.request(call, Algorithm::BC_ANY);
         let ranked = cheapest(&request, key.words as f64, rates);
         let served = ranked.into_iter().find(|&a| self.schedule(call, a).is_ok());
-        let shape = schedule::Shape::Hypercube;
+        let shape = schedule::Topology::Hypercube;
         let (operation, commutative) = (call.operation(), call.is_commutative());
         let algorithm = served.unwrap_or_else(|| {
             Algorithm::for_topology(operation, &shape, self.size(), commutative)
@@ -527,7 +535,7 @@ impl Comm {
                 call.sig().operator
             ));
         }
-        if matches!(call.cut(), Cut::Pairs { .. }) && forwards(&schedule, self.rank()) {
+        if matches!(call.cut(), Partition::Pairs { .. }) && forwards(&schedule, self.rank()) {
             return Err(format!(
                 "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
             ));
@@ -555,7 +563,7 @@ impl Comm {
         if !algorithm.uses_levels() {
             return None;
         }
-        match (&self.choice, &self.usual) {
+        match (&self.choice, &self.default_choice) {
             (Choice::Levels(_) | Choice::Groups(_), _) => self.decisions.levels.clone(),
             (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
             _ => None,
@@ -572,9 +580,9 @@ impl Comm {
     /// The m of the cost model: elements of the vector, or of a block.
     fn words(&self, call: &Call<'_>) -> usize {
         match call.cut() {
-            Cut::Vector(n) | Cut::Equal(n) => n,
-            Cut::Varied(_) => call.len().div_ceil(self.size()),
-            Cut::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
+            Partition::Vector(n) | Partition::Equal(n) => n,
+            Partition::Varied(_) => call.len().div_ceil(self.size()),
+            Partition::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
         }
     }
 
@@ -583,13 +591,13 @@ impl Comm {
     #[inline(always)]
     fn prepare(
         &mut self,
-        call: &Call<'_, Memory<'_>>,
+        call: &Call<'_, RawBuffers<'_>>,
         algorithm: Algorithm,
     ) -> Result<Option<Unbound>, String> {
         let bare = call.bare();
         let of_choice =
             (self.dims().cloned(), self.segments(&bare, algorithm), self.levels(algorithm));
-        let key = Key::of(call, algorithm, call.element_size(), of_choice);
+        let key = PlanKey::of(call, algorithm, call.element_size(), of_choice);
         match key {
             Some(key) if self.work.plans.find(&key) => Ok(None),
             key => self.unbound(key, &bare, algorithm).map(Some),
@@ -599,7 +607,7 @@ impl Comm {
     #[cold]
     fn unbound(
         &mut self,
-        key: Option<Key>,
+        key: Option<PlanKey>,
         call: &Call<'_>,
         algorithm: Algorithm,
     ) -> Result<Unbound, String> {
@@ -609,7 +617,7 @@ impl Comm {
 
     /// Makes the plan of the call in progress, which is on record.
     #[cold]
-    fn bind(&mut self, unbound: &Unbound, call: &Call<'_, Memory<'_>>) -> Result<(), Stop> {
+    fn bind(&mut self, unbound: &Unbound, call: &Call<'_, RawBuffers<'_>>) -> Result<(), Stop> {
         let (rank, cut, size) = (self.rank(), call.cut(), call.element_size());
         let bind =
             |go_on: &mut dyn FnMut() -> bool| bind_while(&unbound.schedule, rank, cut, size, go_on);
@@ -651,7 +659,7 @@ fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Opt
 #[cfg(test)]
 mod tests {
     use crate::comm::Comm;
-    use crate::{Doing, Error, Team, op};
+    use crate::{Activity, Error, Team, op};
     use std::time::Duration;
 
     /// As a call does whose plan takes for ever.
@@ -679,7 +687,7 @@ mod tests {
             let text = error.to_string();
             let Error::Deadline { rank, peer, ranks, .. } = error else { panic!("{text}") };
             assert_eq!(rank, peer, "{text}");
-            assert_eq!(ranks[rank].doing, Doing::Prepares);
+            assert_eq!(ranks[rank].doing, Activity::Prepares);
             assert!(text.contains("has prepared the plan of a call for 100ms"), "{text}");
             assert!(text.contains("prepares the plan of its latest call; latest calls"), "{text}");
         }

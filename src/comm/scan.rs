@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::op::Operator;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -33,7 +33,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::combining::<T, O>("scan", O::NAME, "") };
+        let sig = const { &Signature::combining::<T, O>("scan", O::NAME, "") };
         self.any_scan(Operation::Scan, sig, Location::caller(), None, buf, op);
     }
 
@@ -56,7 +56,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Sig::combining::<T, O>("exclusive_scan", O::NAME, "") };
+        let sig = const { &Signature::combining::<T, O>("exclusive_scan", O::NAME, "") };
         let identity = op.identity();
         let at = Location::caller();
         self.any_scan(Operation::ExclusiveScan, sig, at, identity.as_ref(), buf, op);
@@ -66,13 +66,13 @@ impl Comm {
     fn any_scan<T: Element, O: Operator<T>>(
         &mut self,
         operation: Operation,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         identity: Option<&T>,
         buf: &mut [T],
         op: O,
     ) {
-        let call = Call::new(operation, sig, at, Cut::Vector(buf.len()));
+        let call = Call::new(operation, sig, at, Partition::Vector(buf.len()));
         self.carry_out(call.combining(Buffers::InPlace(buf), &op).or(identity));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -35,7 +35,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scatter_into<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
-        let sig = const { &Sig::of::<T>("scatter_into", "from root") };
+        let sig = const { &Signature::of::<T>("scatter_into", "from root") };
         let at = Location::caller();
         let len = mine.len();
         if !self.check_rank("root", root, sig, at, len) {
@@ -45,7 +45,7 @@ impl Comm {
         if self.rank() == root && !self.check_len("the input", all.len(), wanted, sig, at, len) {
             return;
         }
-        let call = Call::new(Operation::Scatter, sig, at, Cut::Equal(len)).root(root);
+        let call = Call::new(Operation::Scatter, sig, at, Partition::Equal(len)).root(root);
         self.carry_out(call.moving(Buffers::Apart(all, mine)));
     }
 
@@ -79,14 +79,14 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Sig::of::<T>("scatter_varied_into", "from root") };
+        let sig = const { &Signature::of::<T>("scatter_varied_into", "from root") };
         let at = Location::caller();
         let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the input", all.len(), Some(total), sig, at, total));
         if good {
-            let call = Call::new(Operation::Scatter, sig, at, Cut::Varied(counts)).root(root);
+            let call = Call::new(Operation::Scatter, sig, at, Partition::Varied(counts)).root(root);
             self.carry_out(call.moving(Buffers::Apart(all, mine)));
         }
     }

@@ -2,8 +2,8 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::Sig;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::Signature;
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -30,14 +30,14 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize) {
-        let sig = const { &Sig::of::<T>("shift", "by") };
+        let sig = const { &Signature::of::<T>("shift", "by") };
         let p = self.size() as isize;
         let at = Location::caller();
         let by = distance.rem_euclid(p) as usize;
-        let call = Call::new(Operation::Shift, sig, at, Cut::Vector(buf.len())).shifted(by);
+        let call = Call::new(Operation::Shift, sig, at, Partition::Vector(buf.len())).shifted(by);
         self.carry_out(call.moving(Buffers::InPlace(buf)));
         if by == 0 && p > 1 {
-            self.port.keep_in_mind();
+            self.port.count_silent_call();
         }
     }
 }

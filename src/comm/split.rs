@@ -1,9 +1,9 @@
 //! Sub-communicators.
 
 use super::Comm;
-use super::ending::Ending;
-use crate::exec::{Buffers, Call, Cut};
-use crate::fabric::{Fabric, Params, Sig};
+use super::audit::Audit;
+use crate::exec::{Buffers, Call, Partition};
+use crate::fabric::{CallParams, CommState, Signature};
 use crate::machine::Level;
 use crate::schedule::Operation;
 use crate::sync::Arc;
@@ -38,35 +38,35 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split(&mut self, color: usize, key: usize) -> Comm {
-        static SIG: Sig = Sig {
+        static SIG: Signature = Signature {
             element_name: std::any::type_name::<()>, // For people there is none.
-            ..Sig::of::<(usize, usize)>("split", "")
+            ..Signature::of::<(usize, usize)>("split", "")
         };
         let at = Location::caller();
         let p = self.size();
         let mut all = vec![(0, 0); p];
-        let call = Call::new(Operation::AllGather, &SIG, at, Cut::Equal(1));
+        let call = Call::new(Operation::AllGather, &SIG, at, Partition::Equal(1));
         self.carry_on(
             &call
                 .moving(Buffers::Apart(&[(color, key)], &mut all))
                 .on_bytes(self.rank(), self.size()),
         );
-        if self.is_wide() {
+        if self.spans_nodes() {
             return self.split_wide(&all, color);
         }
-        if !self.enter(&SIG, at, Params::of(1)) {
+        if !self.enter(&SIG, at, CallParams::of(1)) {
             self.nothing_to_return();
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
         group.sort_by_key(|&r| (all[r].1, r));
         let apart = self.roster.as_ref().is_some_and(|roster| {
             let fabric = self.port.fabric();
-            roster.apart(&group.iter().map(|&r| fabric.member(r)).collect::<Vec<_>>())
+            roster.spans_numa_nodes(&group.iter().map(|&r| fabric.member(r)).collect::<Vec<_>>())
         });
         let run = self.port.run();
-        let ending = |fabric: &Arc<Fabric>| Arc::new(Ending::new(fabric.clone(), run));
-        match self.port.branch(&group, apart, ending) {
-            Ok((port, ending)) => self.child(port, ending),
+        let audit = |fabric: &Arc<CommState>| Arc::new(Audit::new(fabric.clone(), run));
+        match self.port.branch(&group, apart, audit) {
+            Ok((port, audit)) => self.child(port, audit),
             Err(stop) => self.stop_for_good(stop),
         }
     }

@@ -1,11 +1,11 @@
-//! Zero-copy views: looking at other ranks' slices where they are.
+//! Zero-copy views: access to other ranks' slices in place.
 //!
 //! A view is given to a closure and cannot leave it, so it ends before the
 //! owners get their slices back; nothing can be leaked past it.
 
 use super::Comm;
 use crate::element::Element;
-use crate::fabric::{Guard, Params, Sig, Span, Stop};
+use crate::fabric::{CallParams, Guard, Signature, Span, Stop};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
@@ -132,22 +132,22 @@ impl Comm {
         mine: &[T],
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("with_peers", "") };
+        let sig = const { &Signature::of::<T>("with_peers", "") };
         self.show_all(sig, Location::caller(), mine, f)
     }
 
     /// [`with_peers`](Comm::with_peers), under the name of `sig`.
     pub(super) fn show_all<T: Element, R>(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         mine: &[T],
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
-        if self.is_wide() {
+        if self.spans_nodes() {
             return self.with_peers_wide(sig, at, mine, f);
         }
-        let params = Params { own_len: Some(mine.len()), ..Params::of(0) };
+        let params = CallParams { own_len: Some(mine.len()), ..CallParams::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
@@ -212,12 +212,12 @@ impl Comm {
         root: usize,
         f: impl for<'a> FnOnce(&'a [T]) -> R,
     ) -> R {
-        let sig = const { &Sig::of::<T>("with_root", "from root") };
+        let sig = const { &Signature::of::<T>("with_root", "from root") };
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, data.len()) {
             self.nothing_to_return();
         }
-        if self.is_wide() {
+        if self.spans_nodes() {
             return self.with_root_wide(sig, at, data, root, f);
         }
         self.with_root_here(sig, at, data, root, f)
@@ -226,13 +226,13 @@ impl Comm {
     /// [`with_root`](Comm::with_root) of the port's ranks, of which `root` is one.
     pub(super) fn with_root_here<T: Element, R>(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
         data: &[T],
         root: usize,
         f: impl for<'a> FnOnce(&'a [T]) -> R,
     ) -> R {
-        let params = Params { own_len: Some(data.len()), parameter: root, ..Params::of(0) };
+        let params = CallParams { own_len: Some(data.len()), parameter: root, ..CallParams::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }

@@ -1,4 +1,4 @@
-//! Which rank has which element: blocks, and blocks dealt round in turns.
+//! Distributions of elements over ranks: contiguous blocks, and blocks dealt out cyclically.
 
 use std::fmt;
 use std::ops::Range;

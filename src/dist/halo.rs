@@ -1,5 +1,5 @@
-//! Arrays with a halo: a rank's part of a grid, and around it room for copies
-//! of its neighbours' outermost cells.
+//! Arrays with a halo: a rank's part of a grid, with a border for copies of its neighbours'
+//! outermost cells.
 //!
 //! ```text
 //!        w     n      w
@@ -12,6 +12,7 @@
 //!      +---+-------+---+
 //! ```
 
+use crate::topology::DisplayExtents;
 use std::fmt;
 use std::ops::Range;
 
@@ -251,11 +252,11 @@ impl Halo {
             return Some(format!("dimensions: expected {}, got {}", self.dims, peer.dims));
         }
         let shape = |h: &Halo| h.face(dim, false).shape[..h.dims].to_vec();
-        let (own, got) = (Shape(&shape(self)), Shape(&shape(peer)));
+        let (own, got) = (DisplayExtents(&shape(self)), DisplayExtents(&shape(peer)));
         (own.0 != got.0 || self.widths != peer.widths || self.corners != peer.corners).then(|| {
-            let what = |h: &Halo, s: &Shape<'_>| {
+            let what = |h: &Halo, s: &DisplayExtents<'_>| {
                 let corners = if h.corners { " with corners" } else { "" };
-                format!("{s} (halo of width {}{corners})", Shape(h.widths()))
+                format!("{s} (halo of width {}{corners})", DisplayExtents(h.widths()))
             };
             let (own, got) = (what(self, &own), what(peer, &got));
             format!("face across dimension {dim}: expected {own}, got {got}")
@@ -263,19 +264,9 @@ impl Halo {
     }
 }
 
-/// Extents as `2x3x4`.
-struct Shape<'a>(&'a [usize]);
-
-impl fmt::Display for Shape<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.0.iter().map(usize::to_string).collect();
-        f.write_str(&parts.join("x"))
-    }
-}
-
 impl fmt::Debug for Halo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (own, widths) = (Shape(self.extents()), Shape(self.widths()));
+        let (own, widths) = (DisplayExtents(self.extents()), DisplayExtents(self.widths()));
         write!(f, "Halo({own} + {widths}{})", if self.corners { ", corners" } else { "" })
     }
 }

@@ -1,5 +1,5 @@
-//! How data are shared out: blocks, cycles of blocks, arrays with halos. Pure
-//! arithmetic; what is exchanged by it is in the communicator's room.
+//! Distributions of data: blocks, cyclic blocks, arrays with halos. Pure arithmetic; the exchanges
+//! are in the communicator's room.
 
 mod block;
 mod halo;

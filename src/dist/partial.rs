@@ -1,4 +1,4 @@
-//! Reductions whose result does not depend on who has which elements.
+//! Reductions with a result that does not depend on the distribution of the elements.
 //!
 //! # The definition
 //! A vector of N elements is cut into blocks of [`BLOCK`] by *global* index. A

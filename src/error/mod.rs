@@ -1,9 +1,9 @@
-//! What can go wrong, said once, with the ranks and the source lines.
+//! Errors, with the ranks and the source lines.
 
 mod quit;
-mod standing;
+mod rank_report;
 
-pub use standing::{Doing, Standing};
+pub use rank_report::{Activity, RankReport};
 
 pub(crate) use quit::{Quit, thrown};
 
@@ -149,8 +149,8 @@ pub enum Error {
     /// was made several times in a row is shown once:
     /// ```text
     /// rank 0 has waited 2s for rank 1, the team's deadline
-    ///   rank 0 waits for rank 1; latest calls: barrier at src/main.rs:9:14, before: all_reduce of 8 f64 with sum at src/main.rs:7:14 (x6)
-    ///   rank 1 is in its own code; latest calls: all_reduce of 8 f64 with sum at src/main.rs:7:14 (x7)
+    ///   rank 0 waits for rank 1; latest calls: barrier at a.rs:9:14, before: .. at a.rs:7:14 (x6)
+    ///   rank 1 is in its own code; latest calls: all_reduce of 8 f64 with sum at a.rs:7:14 (x7)
     /// ```
     Deadline {
         /// The rank that waited.
@@ -160,7 +160,7 @@ pub enum Error {
         /// The deadline.
         limit: Duration,
         /// Every rank at that moment.
-        ranks: Vec<Standing>,
+        ranks: Vec<RankReport>,
     },
     /// A message was sent, and the run ended before anybody received it.
     Unreceived {
@@ -222,7 +222,7 @@ impl Error {
         rank: usize,
         peer: usize,
         limit: Duration,
-        ranks: Vec<Standing>,
+        ranks: Vec<RankReport>,
     ) -> Self {
         Error::Deadline { rank, peer, limit, ranks }
     }

@@ -1,4 +1,4 @@
-//! How a rank leaves a run that is over: the payload that it throws.
+//! The payload that a rank throws when it leaves a run that is over.
 
 use super::Error;
 use std::any::Any;

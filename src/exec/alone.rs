@@ -1,9 +1,9 @@
-//! A call of one rank: what is given is what is got.
+//! A call of one rank: the output is the input.
 
-use super::gate::copy;
-use super::{Buffers, Call, Cut, Memory, Slices, Workspace};
+use super::all_at_once::copy;
+use super::{Buffers, Call, Partition, RawBuffers, Slices, Workspace};
 use crate::element::Element;
-use crate::fabric::{Begun, Port, Stop};
+use crate::fabric::{Port, StartedCall, Stop};
 use crate::schedule::Operation;
 
 /// [`run`] before the call is one on bytes.
@@ -11,10 +11,10 @@ use crate::schedule::Operation;
 pub(crate) fn run_on_slices<'a, T: Element, O>(
     port: &mut Port,
     _: &mut Workspace,
-    begun: Begun,
+    begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
-    port.note(begun);
+    port.log_call(begun);
     let operation = call.operation();
     let Slices { buffers, identity, .. } = call.into_slices();
     match (buffers, identity) {
@@ -28,21 +28,21 @@ pub(crate) fn run_on_slices<'a, T: Element, O>(
 pub(crate) fn run(
     port: &mut Port,
     _: &mut Workspace,
-    begun: Begun,
-    call: &Call<'_, Memory<'_>>,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
-    port.note(begun);
+    port.log_call(begun);
     let (memory, kernel) = (call.memory(), &call.memory().kernel);
     if !call.operation().is_in_place() {
         let len = match call.cut() {
-            Cut::Vector(len) | Cut::Equal(len) => len,
-            Cut::Varied(counts) => counts[0],
-            Cut::Pairs { send, .. } => send[0],
+            Partition::Vector(len) | Partition::Equal(len) => len,
+            Partition::Varied(counts) => counts[0],
+            Partition::Pairs { send, .. } => send[0],
         };
-        // SAFETY: both hold the only block, and do not overlap (`Memory`).
+        // SAFETY: both hold the only block, and do not overlap (`RawBuffers`).
         unsafe { kernel.copy(memory.output, memory.input, len) };
     } else if call.operation() == Operation::ExclusiveScan && !memory.input.is_null() {
-        // SAFETY: the identity, and the vector (`Memory`).
+        // SAFETY: the identity, and the vector (`RawBuffers`).
         unsafe { kernel.fill(memory.output, memory.input, call.len()) };
     }
     Ok(())

@@ -1,9 +1,9 @@
-//! A collective call: one type, from the public method to what carries it out.
+//! A collective call: one type, from the public method to the executor.
 
 use super::kernel::Kernel;
 use crate::element::Element;
-use crate::fabric::{Check, Params, Shape, Sig, Transport};
-use crate::net::{Fold, Number};
+use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
+use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Operation, Share};
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use std::panic::Location;
 
 /// How the data of a call are cut into the contract's blocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Cut<'a> {
+pub(crate) enum Partition<'a> {
     /// A vector of so many elements, whole or cut evenly into the parts.
     Vector(usize),
     /// Blocks of so many elements each.
@@ -33,20 +33,20 @@ pub(crate) enum Buffers<'a, T> {
 
 /// A collective call. `D` is the data: none, where a call is only told of; slices
 /// of one element type, and its operator ([`Slices`]); or memory behind a kernel
-/// ([`Memory`]), for what is not generic over either.
+/// ([`RawBuffers`]), for what is not generic over either.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a, D = ()> {
     operation: Operation,
-    sig: &'static Sig,
+    sig: &'static Signature,
     at: &'static Location<'static>,
     root: usize,
     shift: usize,
-    cut: Cut<'a>,
+    cut: Partition<'a>,
     /// The length that goes into the fingerprint, in elements.
     len: usize,
     commutative: bool,
     /// The operator, if it is one of the library's on numbers.
-    built_in: Option<(Number, Fold)>,
+    built_in: Option<(NetNumber, NetFold)>,
     data: D,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Slices<'a, T, O> {
 /// kernel's type: initialised for reads, exclusive for writes, until it is over.
 /// The input of an exclusive scan is the identity, or null; of other operations in
 /// place it is not looked at.
-pub(crate) struct Memory<'a> {
+pub(crate) struct RawBuffers<'a> {
     pub(super) kernel: Kernel<'a>,
     pub(super) input: *const u8,
     pub(super) output: *mut u8,
@@ -88,15 +88,15 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub(crate) fn new(
         operation: Operation,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        cut: Cut<'a>,
+        cut: Partition<'a>,
     ) -> Self {
         let len = match cut {
-            Cut::Vector(n) | Cut::Equal(n) => n,
-            Cut::Varied(counts) => counts.iter().sum(),
+            Partition::Vector(n) | Partition::Equal(n) => n,
+            Partition::Varied(counts) => counts.iter().sum(),
             // Lengths differ from rank to rank; each message is checked.
-            Cut::Pairs { .. } => 0,
+            Partition::Pairs { .. } => 0,
         };
         Call {
             operation,
@@ -137,19 +137,19 @@ impl<'a> Call<'a> {
     /// The same part of a call on memory.
     ///
     /// # Safety
-    /// What [`Memory`] promises.
+    /// What [`RawBuffers`] promises.
     #[inline(always)]
     pub(crate) unsafe fn on_memory(
         self,
         kernel: Kernel<'a>,
         input: *const u8,
         output: *mut u8,
-    ) -> Call<'a, Memory<'a>> {
-        self.with(Memory { kernel, input, output, _buffers: PhantomData })
+    ) -> Call<'a, RawBuffers<'a>> {
+        self.with(RawBuffers { kernel, input, output, _buffers: PhantomData })
     }
 
     /// Another operation, on data that are cut otherwise, as a part of this call.
-    pub(crate) fn part(self, operation: Operation, cut: Cut<'a>) -> Self {
+    pub(crate) fn part(self, operation: Operation, cut: Partition<'a>) -> Self {
         let Call { commutative, built_in, .. } = self;
         Call { commutative, built_in, ..Call::new(operation, self.sig, self.at, cut) }
     }
@@ -192,7 +192,7 @@ impl<'a, D> Call<'a, D> {
     }
 
     #[inline(always)]
-    pub(crate) fn sig(&self) -> &'static Sig {
+    pub(crate) fn sig(&self) -> &'static Signature {
         self.sig
     }
 
@@ -207,7 +207,7 @@ impl<'a, D> Call<'a, D> {
     }
 
     #[inline(always)]
-    pub(crate) fn cut(&self) -> Cut<'a> {
+    pub(crate) fn cut(&self) -> Partition<'a> {
         self.cut
     }
 
@@ -226,14 +226,14 @@ impl<'a, D> Call<'a, D> {
         self.commutative
     }
 
-    pub(crate) fn built_in(&self) -> Option<(Number, Fold)> {
+    pub(crate) fn built_in(&self) -> Option<(NetNumber, NetFold)> {
         self.built_in
     }
 
     /// Whether block lengths differ from rank to rank.
     #[inline(always)]
     pub(crate) fn is_varied(&self) -> bool {
-        matches!(self.cut, Cut::Varied(_) | Cut::Pairs { .. })
+        matches!(self.cut, Partition::Varied(_) | Partition::Pairs { .. })
     }
 
     /// Whether nothing is to be done: a shift by 0.
@@ -246,8 +246,8 @@ impl<'a, D> Call<'a, D> {
     #[inline(always)]
     pub(crate) fn unit(&self) -> usize {
         match self.cut {
-            Cut::Vector(n) | Cut::Equal(n) => n,
-            Cut::Varied(_) | Cut::Pairs { .. } => self.len,
+            Partition::Vector(n) | Partition::Equal(n) => n,
+            Partition::Varied(_) | Partition::Pairs { .. } => self.len,
         }
     }
 
@@ -257,7 +257,7 @@ impl<'a, D> Call<'a, D> {
         match self.operation {
             operation if operation.is_rooted() => self.root,
             Operation::Shift => self.shift,
-            _ => Check::NO_PARAMETER,
+            _ => Fingerprint::NO_PARAMETER,
         }
     }
 
@@ -266,34 +266,36 @@ impl<'a, D> Call<'a, D> {
     pub(crate) fn params(
         &self,
         algorithm: Algorithm,
-        transport: Transport,
-        shape: Shape,
-    ) -> Params {
+        transport: CallTransport,
+        digest: Digest,
+    ) -> CallParams {
         let own_len = match self.cut {
-            Cut::Pairs { send, .. } => Some(send.iter().sum()),
+            Partition::Pairs { send, .. } => Some(send.iter().sum()),
             _ => None,
         };
         let (algorithm, parameter) = (algorithm.index(), self.parameter());
-        Params { len: self.len, own_len, parameter, algorithm, transport, shape }
+        CallParams { len: self.len, own_len, parameter, algorithm, transport, digest }
     }
 
     /// What goes into the fingerprint of a rank alone, which meets nobody's.
     #[inline(always)]
-    pub(crate) fn params_alone(&self) -> Params {
-        Params { parameter: self.parameter(), ..Params::of(self.len) }
+    pub(crate) fn params_alone(&self) -> CallParams {
+        CallParams { parameter: self.parameter(), ..CallParams::of(self.len) }
     }
 
     /// Elements of a buffer that holds `share`; none if that is more than can be.
     fn elements(&self, share: Share, is_input: bool, rank: usize, p: usize) -> Option<usize> {
         match (share, self.cut) {
             (Share::Nothing, _) => Some(0),
-            (Share::Vector, Cut::Vector(n)) | (Share::Block, Cut::Equal(n)) => Some(n),
-            (Share::Blocks, Cut::Equal(n)) => n.checked_mul(p),
-            (_, Cut::Varied(counts)) if counts.len() != p => None,
-            (Share::Block, Cut::Varied(counts)) => Some(counts[rank]),
-            (Share::Blocks, Cut::Varied(counts)) => sum(counts),
-            (_, Cut::Pairs { send, recv }) if send.len() != p || recv.len() != p => None,
-            (Share::Blocks, Cut::Pairs { send, recv }) => sum(if is_input { send } else { recv }),
+            (Share::Vector, Partition::Vector(n)) | (Share::Block, Partition::Equal(n)) => Some(n),
+            (Share::Blocks, Partition::Equal(n)) => n.checked_mul(p),
+            (_, Partition::Varied(counts)) if counts.len() != p => None,
+            (Share::Block, Partition::Varied(counts)) => Some(counts[rank]),
+            (Share::Blocks, Partition::Varied(counts)) => sum(counts),
+            (_, Partition::Pairs { send, recv }) if send.len() != p || recv.len() != p => None,
+            (Share::Blocks, Partition::Pairs { send, recv }) => {
+                sum(if is_input { send } else { recv })
+            }
             _ => None,
         }
     }
@@ -303,9 +305,9 @@ fn sum(counts: &[usize]) -> Option<usize> {
     counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n))
 }
 
-impl<'a> Call<'a, Memory<'a>> {
+impl<'a> Call<'a, RawBuffers<'a>> {
     #[inline(always)]
-    pub(super) fn memory(&self) -> &Memory<'a> {
+    pub(super) fn memory(&self) -> &RawBuffers<'a> {
         &self.data
     }
 
@@ -339,7 +341,7 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     }
 
     /// Under the name of another signature, for the same element type.
-    pub(crate) fn under(self, sig: &'static Sig) -> Self {
+    pub(crate) fn under(self, sig: &'static Signature) -> Self {
         Call { sig, ..self }
     }
 
@@ -360,7 +362,7 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     /// If the slices are shorter than operation and cut say: the public methods
     /// have looked.
     #[inline(always)]
-    pub(crate) fn on_bytes(self, rank: usize, p: usize) -> Call<'a, Memory<'a>> {
+    pub(crate) fn on_bytes(self, rank: usize, p: usize) -> Call<'a, RawBuffers<'a>> {
         let is_root = self.root == rank;
         let input = self.elements(self.operation.input(is_root), true, rank, p);
         let output = self.elements(self.operation.output(is_root), false, rank, p);

@@ -1,32 +1,32 @@
-//! Messages of a few bytes, which their sender copies (up to [`EAGER`] bytes): the
-//! algorithm's rule is walked as it is, without a plan.
+//! Calls of a few bytes (up to [`EAGER`]), which the sender copies: each rank walks the algorithm's
+//! rule directly, without a plan.
 
 use super::Workspace;
+use super::all_at_once::{get, join, put};
 use super::call::{Buffers, Call, Slices};
-use super::gate::{get, join, put};
 use crate::element::Element;
-use crate::fabric::{Begun, Guard, Port, Stop};
+use crate::fabric::{Guard, Port, StartedCall, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::schedule::{Doubling, Operation, Tree, disseminate, rounds};
+use crate::schedule::{Doubling, Operation, TreeKind, disseminate, rounds};
 
 #[inline(always)]
 pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     port: &mut Port,
     _: &mut Workspace,
-    begun: Begun,
+    begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
     let (operation, root) = (call.operation(), call.root_rank());
     let Slices { buffers, op, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => {
-            port.note(begun);
+            port.log_call(begun);
             barrier(port)
         }
         (Operation::AllReduce, Buffers::InPlace(buf)) => {
-            port.note(begun);
+            port.log_call(begun);
             all_reduce(port, buf, op)
         }
         (Operation::Broadcast, Buffers::InPlace(buf)) => broadcast(port, begun, buf, root),
@@ -53,34 +53,34 @@ fn barrier(port: &mut Port) -> Result<(), Stop> {
 #[inline(always)]
 fn broadcast<T: Element>(
     port: &mut Port,
-    begun: Begun,
+    begun: StartedCall,
     buf: &mut [T],
     root: usize,
 ) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     if p > 2 {
-        port.note(begun);
+        port.log_call(begun);
         return halve(port, buf, root);
     }
     let peer = 1 - rank;
     if rank != root {
-        port.note(begun);
+        port.log_call(begun);
         return get_from(port, buf, peer);
     }
     // On record before it waits, else when the message is gone.
     if port.has_room(peer) {
         let result = put_to(port, buf, peer);
-        port.note(begun);
+        port.log_call(begun);
         return result;
     }
-    port.note(begun);
+    port.log_call(begun);
     put_to(port, buf, peer)
 }
 
 #[inline(never)]
 fn halve<T: Element>(port: &mut Port, buf: &mut [T], root: usize) -> Result<(), Stop> {
     let (rank, n) = (port.rank(), port.size());
-    let tree = Tree::Halving { n, root };
+    let tree = TreeKind::Halving { n, root };
     for hop in (0..tree.steps()).filter_map(|step| tree.hop(step, rank)) {
         if hop.from == rank {
             put_to(port, buf, hop.to)?;

@@ -1,11 +1,10 @@
-//! Everybody sends a few bytes to everybody, and combines all of them by the tree of
-//! `Order::Fixed`: what is sent first is all that peers ever need from this rank, so
-//! that it may work meanwhile.
+//! Every rank sends a few bytes to every other, and combines all of them by the tree of
+//! `Order::Fixed`. Peers need nothing else from this rank, so it may work after it has sent.
 
 use super::Workspace;
 use super::call::{Buffers, Call, Slices};
 use crate::element::Element;
-use crate::fabric::{Begun, Guard, Kind, Port, Stop};
+use crate::fabric::{Guard, PayloadKind, Port, StartedCall, Stop};
 use crate::op::Operator;
 use crate::order::by_tree;
 use std::mem::MaybeUninit;
@@ -19,7 +18,7 @@ pub(crate) const RANKS: usize = 64;
 
 /// What a peer has sent.
 #[derive(Clone, Copy)]
-struct Line([MaybeUninit<u8>; Kind::BRIEF]);
+struct InlineBuffer([MaybeUninit<u8>; PayloadKind::BRIEF]);
 
 /// All-reduce of a value that fits the mailbox's line, among at most [`RANKS`]
 /// ranks: everybody sends its own to all, and combines all by the tree.
@@ -27,11 +26,11 @@ struct Line([MaybeUninit<u8>; Kind::BRIEF]);
 pub(crate) fn run<'a, T: Element, O: Operator<T>, R>(
     port: &mut Port,
     _: &mut Workspace,
-    begun: Begun,
+    begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
     work: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
-    port.note(begun);
+    port.log_call(begun);
     let (Buffers::InPlace(buf), op) = call.into_buffers() else {
         unreachable!("an all-reduce is in place")
     };
@@ -48,7 +47,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>, R>(
         })?;
     }
     let result = work();
-    let mut lines = [Line([const { MaybeUninit::uninit() }; Kind::BRIEF]); RANKS];
+    let mut lines = [InlineBuffer([const { MaybeUninit::uninit() }; PayloadKind::BRIEF]); RANKS];
     for peer in peers {
         let line = &mut lines[peer];
         port.take_copy(peer, bytes, 1, |body| {

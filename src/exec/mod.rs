@@ -1,16 +1,16 @@
-//! What carries calls out: siblings with one signature, of which the communicator's
-//! `route.rs` chooses one.
+//! The executors of calls: siblings with one signature. The communicator's `route.rs` chooses one
+//! of them.
 //!
 //! | | what it does | for |
 //! |---|---|---|
 //! | [`alone`] | copies the rank's own block | one rank |
-//! | [`gate`] | everybody shows everybody a few bytes, and takes what it needs | few ranks, or crowded cores |
+//! | [`all_at_once`] | shows a few bytes at the gate, reads the others | few ranks, or few cores |
 //! | [`eager`] | an algorithm's messages of a few bytes, without a plan | many ranks |
-//! | [`board`] | everybody shows its memory, and accesses the others' directly | long vectors |
-//! | [`plan`] | a schedule, bound to the call's memory | all others, and what is forced |
+//! | [`board`] | shows the rank's memory, and accesses the others' directly | long vectors |
+//! | [`plan`] | a schedule, bound to the call's memory | all other calls, and forced ones |
 //!
 //! (The sixth, a call on several nodes, is made of steps that are calls; it is the
-//! communicator's, `comm/wide`.) `gate` and `eager` are generic over element and
+//! communicator's, `comm/nodes`.) `all_at_once` and `eager` are generic over element and
 //! operator: a few elements are combined where they are read. The others get a
 //! [`Kernel`], which is called once per slice.
 //!
@@ -18,22 +18,22 @@
 //! Schedule (blocks) --bind--> Plan (places in memory, hazards settled) --run--> mailboxes
 //! ```
 
+pub(crate) mod all_at_once;
 pub(crate) mod alone;
 pub(crate) mod board;
 mod call;
 pub(crate) mod eager;
 pub(crate) mod flat;
-pub(crate) mod gate;
 mod kernel;
 pub(crate) mod plan;
 
 pub use plan::{Hazard, check_hazards};
 
-pub(crate) use call::{Buffers, Call, Cut, Memory, Slices};
+pub(crate) use call::{Buffers, Call, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{Kernel, Scratch, copy};
 
 use crate::fabric::Span;
-use plan::Plans;
+use plan::PlanCache;
 
 /// What a communicator's calls leave to the next one: memory, and plans.
 pub(crate) struct Workspace {
@@ -41,7 +41,7 @@ pub(crate) struct Workspace {
     /// Room for everybody's address.
     pub(crate) addresses: Vec<*mut u8>,
     pub(crate) scratch: Scratch,
-    pub(crate) plans: Plans,
+    pub(crate) plans: PlanCache,
     /// Bytes that a call touches from which results that are not written in place
     /// are too large for any cache, and so go round them.
     stream_from: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn new(stream_from: usize) -> Self {
-        let (spans, addresses, plans) = (Vec::new(), Vec::new(), Plans::default());
+        let (spans, addresses, plans) = (Vec::new(), Vec::new(), PlanCache::default());
         Workspace { spans, addresses, scratch: Scratch::new(), plans, stream_from }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a run has ended.
+//! The first cause of a run's failure.
 //!
 //! The rank that ends a run may come to say why only later: a panic in an
 //! operator first waits until no peer can reach the rank's memory, and unwinds
@@ -22,10 +22,10 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// Rank `by` ends run `run`, or knows that it has ended, and says why
-    /// (`reason`) if it can. What is not kept comes back: first the reason if
-    /// another one stays, second whatever had to go for it.
-    pub(crate) fn note(
+    /// Rank `by` ends run `run`, or knows that it has ended, and gives its `reason` if it has one.
+    /// Returns `(rejected, evicted)`: the given reason if an earlier one is kept, and the reason
+    /// that it replaced.
+    pub(crate) fn offer(
         slot: &mut Option<Cause>,
         run: u64,
         by: usize,
@@ -103,19 +103,19 @@ mod tests {
     #[test]
     fn the_first_rank_has_the_word() {
         let mut slot = None;
-        let mut note = |run, by, reason| {
-            let (rest, old) = Cause::note(&mut slot, run, by, reason);
+        let mut offer = |run, by, reason| {
+            let (rest, old) = Cause::offer(&mut slot, run, by, reason);
             (rank(rest), rank(old))
         };
         // Rank 2 is the first, and says why after rank 1.
-        assert_eq!(note(1, 2, None), (None, None));
-        assert_eq!(note(1, 1, reason(1)), (None, None));
-        assert_eq!(note(1, 0, reason(0)), (Some(0), None));
-        assert_eq!(note(1, 2, None), (None, None));
-        assert_eq!(note(1, 2, reason(2)), (None, Some(1)));
-        assert_eq!(note(1, 2, reason(3)), (Some(3), None));
+        assert_eq!(offer(1, 2, None), (None, None));
+        assert_eq!(offer(1, 1, reason(1)), (None, None));
+        assert_eq!(offer(1, 0, reason(0)), (Some(0), None));
+        assert_eq!(offer(1, 2, None), (None, None));
+        assert_eq!(offer(1, 2, reason(2)), (None, Some(1)));
+        assert_eq!(offer(1, 2, reason(3)), (Some(3), None));
         // The next run's is another.
-        assert_eq!(note(2, 0, reason(0)), (None, Some(2)));
+        assert_eq!(offer(2, 0, reason(0)), (None, Some(2)));
         assert!(Cause::take(&mut slot, 1).is_none());
         Cause::suspect(&mut slot, 2, 1, 77);
         Cause::suspect(&mut slot, 2, 0, 78);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!((rank(Some(error)), comm), (Some(0), Some(78)));
         assert!(Cause::take(&mut slot, 2).is_none());
         // Who comes after that (threads of the user's own have no common end) keeps its own.
-        let (rest, old) = Cause::note(&mut slot, 2, 1, reason(1));
+        let (rest, old) = Cause::offer(&mut slot, 2, 1, reason(1));
         assert_eq!((rank(rest), rank(old)), (Some(1), None));
         assert!(Cause::take(&mut slot, 2).is_none());
     }

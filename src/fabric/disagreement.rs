@@ -1,4 +1,4 @@
-//! Who disagrees with whom, found out once a call has failed.
+//! The search for a disagreement between ranks, after a call has failed.
 //!
 //! A rank that notices a disagreement is often a victim: rank 2 left a call
 //! out, and it is ranks 0 and 1 that receive each other's messages of another
@@ -6,19 +6,19 @@
 //! collective call by collective call: the first that they do not have in
 //! common is the cause.
 
-use super::record::Call;
-use super::world::World;
+use super::call_log::CallRecord;
+use super::team_state::TeamState;
 use std::collections::BTreeMap;
 
 /// The first collective call on communicator `comm` that the ranks on record
 /// do not agree about: a rank of the majority (`me` if it is one of them; ranks
 /// are the world's), its call, a rank that called something else, and that call.
 pub(crate) fn disagreement(
-    world: &World,
+    world: &TeamState,
     comm: u64,
     me: usize,
-) -> Option<(usize, Call, usize, Call)> {
-    let mut by_number: BTreeMap<u64, Vec<(usize, Call)>> = BTreeMap::new();
+) -> Option<(usize, CallRecord, usize, CallRecord)> {
+    let mut by_number: BTreeMap<u64, Vec<(usize, CallRecord)>> = BTreeMap::new();
     for rank in 0..world.ranks() {
         for call in world.records(rank).calls() {
             if call.comm == comm && call.call != 0 {
@@ -27,7 +27,8 @@ pub(crate) fn disagreement(
         }
     }
     by_number.into_values().find_map(|calls| {
-        let votes = |it: &Call| calls.iter().filter(|(_, other)| it.is_one_with(other)).count();
+        let votes =
+            |it: &CallRecord| calls.iter().filter(|(_, other)| it.is_one_with(other)).count();
         // Of two opinions with equally many votes mine is the first.
         let (rank, usual) =
             *calls.iter().max_by_key(|(rank, call)| (votes(call), *rank == me, !rank))?;
@@ -39,9 +40,9 @@ pub(crate) fn disagreement(
 /// What differs between rank `a`'s call and rank `b`'s: expected and got. None
 /// if nothing that is on record does. `name` names an algorithm.
 pub(crate) fn in_words(
-    world: &World,
-    (a, expected): (usize, &Call),
-    (b, got): (usize, &Call),
+    world: &TeamState,
+    (a, expected): (usize, &CallRecord),
+    (b, got): (usize, &CallRecord),
     name: impl Fn(u16) -> String,
 ) -> Option<String> {
     if let Some(differs) = expected.sig.difference(std::ptr::from_ref(got.sig).cast()) {
@@ -56,28 +57,29 @@ pub(crate) fn in_words(
     if !expected.own_len && !got.own_len {
         say("length", expected.len.to_string(), got.len.to_string());
     }
-    let parameter = |c: &Call| c.parameter.map_or("none".to_string(), |n| n.to_string());
+    let parameter = |c: &CallRecord| c.parameter.map_or("none".to_string(), |n| n.to_string());
     let what = if expected.sig.parameter == "by" { "distance" } else { "root" };
     say(what, parameter(expected), parameter(got));
     say("algorithm", name(expected.algorithm), name(got.algorithm));
     say("transport", expected.transport.name().into(), got.transport.name().into());
-    if expected.shape != got.shape {
-        let shape = |rank: usize, call: &Call| world.records(rank).shape_in_words(call.shape);
-        let are_counts = expected.shape.is_of_counts() && got.shape.is_of_counts();
+    if expected.digest != got.digest {
+        let digest =
+            |rank: usize, call: &CallRecord| world.records(rank).digest_in_words(call.digest);
+        let are_counts = expected.digest.is_of_counts() && got.digest.is_of_counts();
         let what = if are_counts { "counts" } else { "extents of the mesh" };
-        say(what, shape(a, expected), shape(b, got));
+        say(what, digest(a, expected), digest(b, got));
     }
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-impl Call {
+impl CallRecord {
     /// Whether both can be parts of one collective call.
-    pub(crate) fn is_one_with(&self, other: &Call) -> bool {
+    pub(crate) fn is_one_with(&self, other: &CallRecord) -> bool {
         self.sig.agrees(std::ptr::from_ref(other.sig).cast())
             && (self.own_len || self.len == other.len)
             && self.parameter == other.parameter
             && self.algorithm == other.algorithm
             && self.transport == other.transport
-            && self.shape == other.shape
+            && self.digest == other.digest
     }
 }

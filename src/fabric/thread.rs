@@ -1,9 +1,8 @@
-//! What a thread shows to those that wait for one of the ranks that it is: in
-//! which wait it is, and what it knows about that. One graph for the process: a thread
-//! may be a rank of several teams, and waits in one place at a time.
-//! See `README.md`, "Circles".
+//! A thread's public state, for ranks that wait for it: its current wait, and the facts known about
+//! that wait. The process has one graph of waits: a thread may be a rank of several teams, but
+//! waits in one place at a time. See `README.md`, "Circles".
 
-use super::world::World;
+use super::team_state::TeamState;
 use crate::error::CallSite;
 use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
@@ -27,7 +26,7 @@ pub(crate) struct Thread {
     rank: PlainU64,
     told: diagnostic::Mutex<Option<(u32, Option<CallSite>)>>,
     /// The runs that the thread is in, the innermost first. Used by the thread only.
-    parts: diagnostic::AtomicPtr<Part>,
+    parts: diagnostic::AtomicPtr<CatchScope>,
     /// The ranks that the thread is beside that of its outermost run: those to be told
     /// when that fails, or when the thread ends.
     #[cfg(not(loom))]
@@ -36,17 +35,17 @@ pub(crate) struct Thread {
 
 /// A run that a thread is in, or a piece of a program that catches what a failed call
 /// throws (`protect`).
-pub(crate) struct Part {
-    world: *const World,
+pub(crate) struct CatchScope {
+    world: *const TeamState,
     run: u64,
     is_run: bool,
-    below: *mut Part,
+    below: *mut CatchScope,
 }
 
 /// A rank that a thread is.
 #[cfg(not(loom))]
 struct Hat {
-    world: std::sync::Weak<World>,
+    world: std::sync::Weak<TeamState>,
     rank: usize,
     run: u64,
     /// In a run that was started in a rank's closure; else for as long as the thread
@@ -208,12 +207,12 @@ impl Thread {
     #[inline]
     pub(crate) fn within<R>(
         &self,
-        world: &World,
+        world: &TeamState,
         run: u64,
         is_run: bool,
         f: impl FnOnce() -> R,
     ) -> R {
-        struct Out<'a>(&'a Thread, *mut Part);
+        struct Out<'a>(&'a Thread, *mut CatchScope);
         impl Drop for Out<'_> {
             fn drop(&mut self) {
                 self.0.parts.store(self.1, Relaxed);
@@ -221,7 +220,7 @@ impl Thread {
         }
         // Relaxed, here and below: only the thread itself uses it.
         let below = self.parts.load(Relaxed);
-        let mut part = Part { world, run, is_run, below };
+        let mut part = CatchScope { world, run, is_run, below };
         let _out = Out(self, below);
         self.parts.store(&raw mut part, Relaxed);
         f()
@@ -229,10 +228,10 @@ impl Thread {
 
     /// The first of the thread's parts, from the innermost, of which `is` holds, as
     /// world's id and run.
-    fn part(&self, is: impl Fn(&World, &Part) -> bool) -> Option<(u64, u64)> {
+    fn part(&self, is: impl Fn(&TeamState, &CatchScope) -> bool) -> Option<(u64, u64)> {
         let mut at = self.parts.load(Relaxed);
         // SAFETY: parts are on the stack of this thread, below this frame, until
-        // `within` takes them off the list; each is made of a `&World` that outlives it.
+        // `within` takes them off the list; each is made of a `&TeamState` that outlives it.
         while let Some(part) = unsafe { at.as_ref() } {
             // SAFETY: as above.
             let world = unsafe { &*part.world };
@@ -251,26 +250,26 @@ impl Thread {
     }
 
     /// Whether the thread is in a rank's closure in run `run` of `world`.
-    pub(crate) fn is_in(&self, world: &World, run: u64) -> bool {
+    pub(crate) fn is_in(&self, world: &TeamState, run: u64) -> bool {
         self.part(|it, part| part.is_run && std::ptr::eq(it, world) && part.run == run).is_some()
     }
 
     /// Whether what is thrown for run `run` of `world` is caught on this thread.
-    pub(crate) fn catches(&self, world: &World, run: u64) -> bool {
+    pub(crate) fn catches(&self, world: &TeamState, run: u64) -> bool {
         self.part(|it, part| std::ptr::eq(it, world) && part.run == run).is_some()
     }
 
     /// Another run than those of `world` that the thread is in, and that is over: the
     /// thread has no business in a wait any more.
-    pub(crate) fn outer_over(&self, world: &World) -> Option<(u64, u64)> {
+    pub(crate) fn outer_over(&self, world: &TeamState) -> Option<(u64, u64)> {
         self.part(|it, part| part.is_run && !std::ptr::eq(it, world) && it.is_poisoned(part.run))
     }
 }
 
 #[cfg(not(loom))]
 mod here {
-    use super::super::world::discard;
-    use super::{Hat, Thread, World};
+    use super::super::team_state::discard;
+    use super::{Hat, TeamState, Thread};
     use crate::error::Error;
     use crate::sync::diagnostic::Mutex;
     use std::sync::Arc;
@@ -284,7 +283,7 @@ mod here {
     pub(crate) struct Inner {
         thread: &'static Thread,
         /// Compared only.
-        world: *const World,
+        world: *const TeamState,
     }
 
     impl Drop for Inner {
@@ -329,12 +328,12 @@ mod here {
 
         /// The thread, which is the calling one, is rank `rank` in run `run` of `world`
         /// until it ends: it has then left the run, whatever becomes of its communicator.
-        pub(crate) fn put_on(&'static self, world: &Arc<World>, rank: usize, run: u64) {
+        pub(crate) fn put_on(&'static self, world: &Arc<TeamState>, rank: usize, run: u64) {
             world.sit(rank, self);
             self.push(world, rank, run, false);
         }
 
-        fn push(&self, world: &Arc<World>, rank: usize, run: u64, is_inner: bool) {
+        fn push(&self, world: &Arc<TeamState>, rank: usize, run: u64, is_inner: bool) {
             let hat = Hat { world: Arc::downgrade(world), rank, run, is_inner };
             {
                 let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
@@ -349,13 +348,13 @@ mod here {
 
         /// The thread, as rank 0, carries out run `run` of `world` inside another one, until
         /// what is returned is dropped.
-        pub(crate) fn leads(&'static self, world: &Arc<World>, run: u64) -> Inner {
+        pub(crate) fn leads(&'static self, world: &Arc<TeamState>, run: u64) -> Inner {
             self.push(world, 0, run, true);
             Inner { thread: self, world: Arc::as_ptr(world) }
         }
 
         /// An outer run has failed: ends the inner one, or makes the rank look.
-        fn tell(&self, world: &World, rank: usize, run: u64, is_inner: bool) {
+        fn tell(&self, world: &TeamState, rank: usize, run: u64, is_inner: bool) {
             if is_inner {
                 let what = "the run in which it was started has ended with an error";
                 discard(world.poison(run, rank, Some(Error::Stale { what })));
@@ -367,7 +366,7 @@ mod here {
         /// A run of `world`, in which the thread is a rank, has failed. If that is one of a
         /// team's, the runs inside it are over, too; and the thread looks at it before it
         /// does anything as another rank.
-        pub(in super::super) fn call_home(&self, world: &World) {
+        pub(in super::super) fn call_home(&self, world: &TeamState) {
             let inner: Vec<_> = {
                 let hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
                 let own = hats.iter().position(|hat| std::ptr::eq(hat.world.as_ptr(), world));

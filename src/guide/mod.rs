@@ -1,5 +1,5 @@
-//! The textbook: one page per operation, with the figures of its algorithms,
-//! what they ask for, what they cost, and when which one wins.
+//! The textbook: one page per operation, with the figures of its algorithms, their preconditions,
+//! their costs, and the fastest for each case.
 //!
 //! | page | operation | ids |
 //! |---|---|---|

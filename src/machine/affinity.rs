@@ -1,4 +1,4 @@
-//! Where the calling thread may run, and binding it to one processing unit.
+//! The affinity mask of the calling thread, and its binding to one processing unit.
 //!
 //! Linux keeps an affinity mask per thread. Phalanx never leaves the mask that it was given: the
 //! mask that a thread had before Phalanx first bound it is remembered in that thread (written and

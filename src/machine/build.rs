@@ -1,4 +1,5 @@
-//! From the facts of a back end to a [`Machine`]: one place for the order and for the damage.
+//! Builds a [`Machine`] from the facts of a back end: the one place that orders objects and detects
+//! damage.
 //!
 //! The sets that hardware reports should nest. The tree is grown from the largest set to the
 //! smallest: a set whose cores all lie under the same innermost vertex becomes its child; one that

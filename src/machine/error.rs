@@ -1,4 +1,4 @@
-//! What can go wrong while a machine is read.
+//! Errors of reading a machine.
 
 use std::fmt;
 use std::path::PathBuf;

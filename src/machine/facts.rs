@@ -1,4 +1,4 @@
-//! What a back end finds, before it becomes a [`Machine`](super::Machine).
+//! The facts that a back end finds, before they become a [`Machine`](super::Machine).
 //!
 //! Back ends only collect sets of processing units; everything that must not depend on where the
 //! facts came from (dropping what is damaged, the tree, the logical order) is done once, in

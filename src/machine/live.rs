@@ -1,4 +1,4 @@
-//! The machine that this program runs on: which back end, and what to do when one fails.
+//! The machine that this program runs on: the choice of a back end, and the fallback if one fails.
 
 use std::num::NonZero;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The machine room: what this computer, or another one, is made of.
+//! The machine room: the parts of this computer, or of another one.
 //!
 //! A [`Machine`] is plain data: the cores in logical order, what they share, the memories and how
 //! far apart they are, and which processing units may be used. It is read once, never changes, and

@@ -1,4 +1,4 @@
-//! Where the facts about a machine came from.
+//! The source of the facts about a machine.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The machine as a tree: the machine at the root, cores as leaves, and in between whatever at
-//! least two cores share.
+//! The machine as a tree: the machine is the root, cores are the leaves, and the inner vertices are
+//! objects that at least two cores share.
 //!
 //! Sets that hold the same cores (a package with one NUMA node and one L3 cache) are one vertex
 //! with several names; sets of a single core are no vertices, as nothing is shared between cores

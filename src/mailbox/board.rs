@@ -1,5 +1,5 @@
-//! The board: one cache line in which a rank shows a notice to all others of
-//! its communicator, and says when it is done with theirs.
+//! The board: one cache line in which a rank shows a notice to all others of its communicator, and
+//! reports that it has finished with theirs.
 //!
 //! ```text
 //!  Board (128 B)

@@ -20,10 +20,11 @@
 //! payloads that do not fit the first.
 //!
 //! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up to [`INLINE`] bytes,
-//! among them perhaps the address of up to [`EAGER`](super::EAGER) bytes on the sender's [`Shelf`];
-//! or a description of memory that the consumer reads in place. See `README.md` for the protocol.
+//! among them perhaps the address of up to [`EAGER`](super::EAGER) bytes in the sender's
+//! [`EagerBuffer`]; or a description of memory that the consumer reads in place. See `README.md`
+//! for the protocol.
 
-use super::shelf::{Place, Shelf};
+use super::eager_buffer::{EagerBuffer, EagerSlot};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 use std::mem::MaybeUninit;
 
@@ -68,8 +69,8 @@ pub(crate) unsafe fn pack(
 ) {
     fill(body.wrapping_add(offset(bytes)));
     if let Some(len) = len {
-        // SAFETY: room for a word, aligned for it, which no payload of more than `Kind::BRIEF`
-        // bytes begins at.
+        // SAFETY: room for a word, aligned for it; no payload of more than `PayloadKind::BRIEF`
+        // bytes begins there.
         unsafe { body.cast::<usize>().write(len) };
     }
 }
@@ -156,20 +157,20 @@ impl Slot {
 }
 
 #[repr(C, align(128))]
-struct Line<T>(T);
+struct PaddedLine<T>(T);
 
 /// See the module documentation.
 #[repr(C, align(128))]
 pub(crate) struct Channel {
     slots: [Slot; SLOTS as usize],
     /// The number of the last message that the consumer is done with.
-    ack: Line<AtomicU32>,
+    ack: PaddedLine<AtomicU32>,
 }
 
 // SAFETY: the slots' cells are written only by the producer while the slot is
 // free and read only by the consumer while it is full; `word` and `ack` hand
 // them over (README.md, "Who may touch a slot"). That there is one producer
-// and one consumer is the contract of `Link::new`. The raw pointer in the
+// and one consumer is the contract of `Endpoint::new`. The raw pointer in the
 // header is plain data here.
 unsafe impl Sync for Channel {}
 // SAFETY: as above; nothing in a channel is tied to a thread.
@@ -198,7 +199,7 @@ pub(crate) fn channel_after(n: u32) -> Channel {
         let word = u64::from(message) | u64::from(n) << 32;
         Slot::new(if n == 0 { 0 } else { word })
     };
-    Channel { slots: [0, 1, 2, 3].map(slot), ack: Line(AtomicU32::new(n)) }
+    Channel { slots: [0, 1, 2, 3].map(slot), ack: PaddedLine(AtomicU32::new(n)) }
 }
 
 impl Channel {
@@ -210,7 +211,7 @@ impl Channel {
     }
 
     /// Pretends that `n` messages have gone each way, and are consumed; the
-    /// ends must begin with [`End::after`]. Only while the channel is new.
+    /// ends must begin with [`Cursor::after`]. Only while the channel is new.
     pub(crate) fn begin_after(&self, n: u32) {
         for (i, slot) in (0..SLOTS).zip(&self.slots) {
             let message = n.wrapping_sub(n.wrapping_sub(i) % SLOTS);
@@ -237,7 +238,7 @@ impl Channel {
 /// One rank's private counters for one peer. All wrap; they are compared for
 /// equality or by distance, never by size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct Cursor {
     /// Messages posted to the peer.
     pub(crate) tx: u32,
     /// Of those, how many the peer is known to be done with.
@@ -246,10 +247,10 @@ pub(crate) struct End {
     pub(crate) rx: u32,
 }
 
-impl End {
+impl Cursor {
     /// An end of a channel that begins after `n` messages each way.
     pub(crate) fn after(n: u32) -> Self {
-        End { tx: n, acked: n, rx: n }
+        Cursor { tx: n, acked: n, rx: n }
     }
 
     /// Learns that the peer is done with `consumed` messages, if that is news.
@@ -268,13 +269,13 @@ impl End {
 }
 
 /// Both directions between this rank and one peer.
-pub(crate) struct Link<'a> {
+pub(crate) struct Endpoint<'a> {
     out: &'a Channel,
     inc: &'a Channel,
-    end: &'a mut End,
+    cursor: &'a mut Cursor,
 }
 
-impl<'a> Link<'a> {
+impl<'a> Endpoint<'a> {
     /// # Safety
     /// - As long as the link lives, no other thread acts as producer of `out`
     ///   or as consumer of `inc`.
@@ -282,8 +283,8 @@ impl<'a> Link<'a> {
     ///   of channels, and both it and they started from zero together (or
     ///   equally far ahead).
     #[inline(always)]
-    pub(crate) unsafe fn new(out: &'a Channel, inc: &'a Channel, end: &'a mut End) -> Self {
-        Link { out, inc, end }
+    pub(crate) unsafe fn new(out: &'a Channel, inc: &'a Channel, cursor: &'a mut Cursor) -> Self {
+        Endpoint { out, inc, cursor }
     }
 
     /// Whether a slot is known to be free for the next message.
@@ -291,7 +292,7 @@ impl<'a> Link<'a> {
     pub(crate) fn has_room(&self) -> bool {
         // Message tx+1 overwrites message tx+1-SLOTS: the peer must be done
         // with that one.
-        self.end.has_acked(self.end.tx.wrapping_add(1).wrapping_sub(SLOTS))
+        self.cursor.has_acked(self.cursor.tx.wrapping_add(1).wrapping_sub(SLOTS))
     }
 
     /// Whether a slot is free for the next message.
@@ -307,52 +308,52 @@ impl<'a> Link<'a> {
     fn look_at_ack(&mut self) {
         // Ordering: pairs with the store in `consume`; what the peer read
         // from the slot (or through its pointers) it has read before we write.
-        self.end.learn(self.out.ack.0.load(consume(Site::Ack)));
+        self.cursor.learn(self.out.ack.0.load(consume(Site::Ack)));
     }
 
     /// Whether the peer is done with message `n` of ours.
     #[inline(always)]
-    pub(crate) fn is_settled(&mut self, n: u32) -> bool {
-        self.end.has_acked(n) || {
+    pub(crate) fn is_acked(&mut self, n: u32) -> bool {
+        self.cursor.has_acked(n) || {
             self.look_at_ack();
-            self.end.has_acked(n)
+            self.cursor.has_acked(n)
         }
     }
 
     /// Posts a message; `fill` writes the payload, up to [`INLINE`] bytes,
     /// behind the pointer that it is given. Returns the message's number.
     ///
-    /// The caller has seen [`can_post`](Link::can_post) return true.
+    /// The caller has seen [`can_post`](Endpoint::can_post) return true.
     #[inline(always)]
     pub(crate) fn post(&mut self, header: Header, fill: impl FnOnce(*mut u8)) -> u32 {
-        let n = self.end.tx.wrapping_add(1);
-        debug_assert!(self.end.has_acked(n.wrapping_sub(SLOTS)), "posted into a full channel");
+        let n = self.cursor.tx.wrapping_add(1);
+        debug_assert!(self.cursor.has_acked(n.wrapping_sub(SLOTS)), "posted into a full channel");
         let slot = self.out.slot(n);
         // SAFETY: the slot is free (`can_post`), and this is the only producer
-        // (`Link::new`), so nobody else accesses the body.
+        // (`Endpoint::new`), so nobody else accesses the body.
         unsafe { slot.write(header, fill) };
-        let word = u64::from(n) | u64::from(self.end.rx) << 32;
+        let word = u64::from(n) | u64::from(self.cursor.rx) << 32;
         // Ordering: publishes the body and, through it, the memory it points
         // to; pairs with the load in `poll`. The high half also publishes
         // that we are done with `rx` messages (pairs there, too).
         slot.word.store(word, publish(Site::Word));
-        self.end.tx = n;
+        self.cursor.tx = n;
         n
     }
 
-    /// The place on `shelf` that the next message may use, filled by `fill`.
+    /// The place on `eager_buffer` that the next message may use, filled by `fill`.
     ///
-    /// The caller has seen [`can_post`](Link::can_post) return true.
+    /// The caller has seen [`can_post`](Endpoint::can_post) return true.
     ///
     /// # Safety
-    /// - No other link posts with this shelf.
+    /// - No other link posts with this eager buffer.
     #[inline(always)]
-    pub(crate) unsafe fn place<'s>(
+    pub(crate) unsafe fn eager_slot<'s>(
         &self,
-        shelf: &'s Shelf,
+        eager_buffer: &'s EagerBuffer,
         fill: impl FnOnce(*mut u8),
-    ) -> &'s Place {
-        let place = shelf.place(u64::from(self.end.tx.wrapping_add(1)));
+    ) -> &'s EagerSlot {
+        let place = eager_buffer.eager_slot(u64::from(self.cursor.tx.wrapping_add(1)));
         // SAFETY: the place was last used by message n - 4, with which the
         // consumer is done (`can_post`).
         unsafe { place.write(fill) };
@@ -362,66 +363,66 @@ impl<'a> Link<'a> {
     /// Whether the next message has come.
     #[inline(always)]
     pub(crate) fn poll(&mut self) -> bool {
-        let n = self.end.rx.wrapping_add(1);
+        let n = self.cursor.rx.wrapping_add(1);
         // Ordering: pairs with the store in the peer's `post`.
         let word = self.inc.slot(n).word.load(consume(Site::Word));
         if word as u32 != n {
             return false;
         }
-        self.end.learn((word >> 32) as u32);
+        self.cursor.learn((word >> 32) as u32);
         true
     }
 
-    /// [`poll`](Link::poll), so many times.
+    /// [`poll`](Endpoint::poll), so many times.
     #[inline(always)]
     pub(crate) fn poll_for(&mut self, looks: u32) -> bool {
-        let n = self.end.rx.wrapping_add(1);
+        let n = self.cursor.rx.wrapping_add(1);
         let slot = self.inc.slot(n);
         for _ in 0..looks {
             // Ordering: as in `poll`.
             let word = slot.word.load(consume(Site::Word));
             if word as u32 == n {
-                self.end.learn((word >> 32) as u32);
+                self.cursor.learn((word >> 32) as u32);
                 return true;
             }
         }
         false
     }
 
-    /// [`poll_for`](Link::poll_for) for a payload that goes on in the slot's second
+    /// [`poll_for`](Endpoint::poll_for) for a payload that goes on in the slot's second
     /// line: that one is fetched as the first is, so that both come at the same time.
     #[inline(always)]
     pub(crate) fn poll_two_lines_for(&mut self, looks: u32) -> bool {
-        let n = self.end.rx.wrapping_add(1);
+        let n = self.cursor.rx.wrapping_add(1);
         let slot = self.inc.slot(n);
         for _ in 0..looks {
             slot.fetch_second_line();
             // Ordering: as in `poll`.
             let word = slot.word.load(consume(Site::Word));
             if word as u32 == n {
-                self.end.learn((word >> 32) as u32);
+                self.cursor.learn((word >> 32) as u32);
                 return true;
             }
         }
         false
     }
 
-    /// Reads the message that [`poll`](Link::poll) announced: its header and a
+    /// Reads the message that [`poll`](Endpoint::poll) announced: its header and a
     /// pointer to its [`INLINE`] payload bytes, aligned to 8.
     #[inline(always)]
     pub(crate) fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
         // SAFETY: `poll` has seen the message's number, so the producer has
         // written the body and does not touch it again before we `consume`;
-        // this is the only consumer (`Link::new`).
-        unsafe { self.inc.slot(self.end.rx.wrapping_add(1)).read(f) }
+        // this is the only consumer (`Endpoint::new`).
+        unsafe { self.inc.slot(self.cursor.rx.wrapping_add(1)).read(f) }
     }
 
     /// Declares that this side is done with the message, and with all memory
     /// that it describes.
     #[inline(always)]
     pub(crate) fn consume(&mut self) {
-        let n = self.end.rx.wrapping_add(1);
-        self.end.rx = n;
+        let n = self.cursor.rx.wrapping_add(1);
+        self.cursor.rx = n;
         // Ordering: what we read is read before the producer writes again;
         // pairs with the load in `look_at_ack`.
         self.inc.ack.0.store(n, publish(Site::Ack));

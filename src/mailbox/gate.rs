@@ -1,5 +1,4 @@
-//! The gate: how a few ranks, or many on few cores, exchange something small,
-//! all with all, in one step.
+//! The gate: a few ranks, or many on few cores, exchange small payloads, all with all, in one step.
 //!
 //! ```text
 //!  Gate (512 B, aligned to 128), one per rank
@@ -14,7 +13,7 @@
 
 use super::Header;
 use super::channel::{SLOTS, Slot};
-use super::shelf::{Place, Shelf};
+use super::eager_buffer::{EagerBuffer, EagerSlot};
 use crate::sync::{Site, consume, publish};
 
 /// See the module documentation.
@@ -60,19 +59,19 @@ impl Gate {
         slot.word.store(episode, publish(Site::Gate));
     }
 
-    /// The place on the owner's `shelf` for `episode`, filled by `fill`.
+    /// The place on the owner's `eager_buffer` for `episode`, filled by `fill`.
     ///
     /// # Safety
     /// - As [`show`](Gate::show), before which this is called.
-    /// - The shelf is used with this gate only.
+    /// - The eager buffer is used with this gate only.
     #[inline(always)]
-    pub(crate) unsafe fn place<'s>(
+    pub(crate) unsafe fn eager_slot<'s>(
         &self,
-        shelf: &'s Shelf,
+        eager_buffer: &'s EagerBuffer,
         episode: u64,
         fill: impl FnOnce(*mut u8),
-    ) -> &'s Place {
-        let place = shelf.place(episode);
+    ) -> &'s EagerSlot {
+        let place = eager_buffer.eager_slot(episode);
         // SAFETY: as in `show`.
         unsafe { place.write(fill) };
         place

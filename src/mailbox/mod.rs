@@ -1,16 +1,14 @@
-//! Mailboxes: how two ranks hand each other messages; gates: how a few ranks
-//! exchange something small, all with all; and boards: how a rank shows memory
-//! of its own to all others. Protocols, words, transitions and orderings
-//! are in `README.md` beside this file. Nothing here knows of ranks, waiting
-//! or collectives; every function returns at once.
+//! Channels carry messages between two ranks; gates exchange small payloads, all with all; boards
+//! show a rank's memory to all others. `README.md` beside this file has the protocols, words,
+//! transitions and orderings. Nothing here knows of ranks, waiting or collectives; every function
+//! returns at once.
 
-mod block;
 mod board;
 mod channel;
+mod channel_table;
+mod eager_buffer;
 mod gate;
-mod shelf;
 
-pub(crate) use block::Block;
 pub(crate) use board::{Board, Notice};
 #[cfg(any(test, loom))]
 pub(crate) use channel::SLOTS;
@@ -20,9 +18,10 @@ pub(crate) use channel::Slot;
 pub(crate) use channel::channel_after;
 #[cfg(loom)]
 pub(crate) use channel::channels;
-pub(crate) use channel::{Channel, End, FIRST, Header, INLINE, LONG, Link, offset, pack};
+pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG, offset, pack};
+pub(crate) use channel_table::ChannelTable;
+pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
-pub(crate) use shelf::{EAGER, Place, Shelf};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

@@ -1,11 +1,11 @@
-//! Which ranks are on which node.
+//! The map of ranks to nodes.
 
 use crate::order::left_half;
 use std::ops::Range;
 
 /// Where the ranks of a communicator are.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct NodeLayout {
     /// By rank: its node, and its number among that node's.
     places: Vec<(usize, usize)>,
     /// By node: its ranks, ascending.
@@ -14,7 +14,7 @@ pub(crate) struct Layout {
     contiguous: bool,
 }
 
-impl Layout {
+impl NodeLayout {
     /// Of ranks that sit on the given nodes.
     pub(crate) fn new(nodes: usize, node_of: &[usize]) -> Self {
         let mut members = vec![Vec::new(); nodes];
@@ -27,7 +27,7 @@ impl Layout {
             })
             .collect();
         let contiguous = members.iter().flatten().copied().eq(0..node_of.len());
-        Layout { places, members, contiguous }
+        NodeLayout { places, members, contiguous }
     }
 
     pub(crate) fn ranks(&self) -> usize {
@@ -79,20 +79,20 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use super::Layout;
+    use super::NodeLayout;
 
     #[test]
     fn places_and_subtrees() {
-        let even = Layout::new(2, &[0, 0, 1, 1]);
+        let even = NodeLayout::new(2, &[0, 0, 1, 1]);
         assert!(even.is_contiguous());
         assert_eq!(even.place(3), (1, 1));
         assert_eq!(even.subtrees(0), [(0, 2)]);
         assert_eq!(even.subtrees(1), [(2, 2)]);
         // 0 | 1 2 3 | 4: the tree is ((0 1) (2 3)) 4.
-        let odd = Layout::new(3, &[0, 1, 1, 1, 2]);
+        let odd = NodeLayout::new(3, &[0, 1, 1, 1, 2]);
         assert_eq!(odd.subtrees(1), [(1, 1), (2, 2)]);
         assert_eq!(odd.subtrees(2), [(4, 1)]);
-        let mixed = Layout::new(2, &[0, 1, 0, 1]);
+        let mixed = NodeLayout::new(2, &[0, 1, 0, 1]);
         assert!(!mixed.is_contiguous());
         assert_eq!(mixed.subtrees(0), [(0, 1), (2, 1)]);
         assert_eq!((mixed.most(), mixed.members(1)), (2, &[1, 3][..]));

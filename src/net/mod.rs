@@ -1,4 +1,4 @@
-//! What a team needs of the network, to be one of several nodes.
+//! The interface of a network between the nodes of a team.
 //!
 //! A *node* is one process with a team of threads. On a node ranks exchange as
 //! ever; between nodes one thread of each (the leader, or one thread a lane)
@@ -13,9 +13,9 @@
 
 mod layout;
 
-pub use crate::op::built_in::{Fold, Number};
+pub use crate::op::built_in::{NetFold, NetNumber};
 
-pub(crate) use layout::Layout;
+pub(crate) use layout::NodeLayout;
 
 use crate::sync::Arc;
 use std::fmt;
@@ -126,9 +126,9 @@ pub enum Transfer<'a> {
         /// How many numbers.
         count: usize,
         /// Their type.
-        number: Number,
+        number: NetNumber,
         /// The operator.
-        fold: Fold,
+        fold: NetFold,
     },
     /// A message; such with one tag arrive in their order.
     Send {

@@ -1,4 +1,4 @@
-//! The operators and numbers that a network knows, too.
+//! The operators and number types that a network knows, too.
 
 use std::any::TypeId;
 
@@ -6,12 +6,12 @@ use std::any::TypeId;
 ///
 /// # Examples
 /// ```
-/// use phalanx::net::Number;
-/// assert_eq!(Number::F64.bytes(), 8);
+/// use phalanx::net::NetNumber;
+/// assert_eq!(NetNumber::F64.bytes(), 8);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Number {
+pub enum NetNumber {
     I8,
     I16,
     I32,
@@ -24,19 +24,19 @@ pub enum Number {
     F64,
 }
 
-impl Number {
+impl NetNumber {
     /// Bytes of one.
     ///
     /// ```
-    /// # use phalanx::net::Number;
-    /// assert_eq!(Number::I16.bytes(), 2);
+    /// # use phalanx::net::NetNumber;
+    /// assert_eq!(NetNumber::I16.bytes(), 2);
     /// ```
     pub fn bytes(self) -> usize {
         match self {
-            Number::I8 | Number::U8 => 1,
-            Number::I16 | Number::U16 => 2,
-            Number::I32 | Number::U32 | Number::F32 => 4,
-            Number::I64 | Number::U64 | Number::F64 => 8,
+            NetNumber::I8 | NetNumber::U8 => 1,
+            NetNumber::I16 | NetNumber::U16 => 2,
+            NetNumber::I32 | NetNumber::U32 | NetNumber::F32 => 4,
+            NetNumber::I64 | NetNumber::U64 | NetNumber::F64 => 8,
         }
     }
 
@@ -44,16 +44,16 @@ impl Number {
     pub(crate) fn is(self, element: TypeId) -> bool {
         element
             == match self {
-                Number::I8 => TypeId::of::<i8>(),
-                Number::I16 => TypeId::of::<i16>(),
-                Number::I32 => TypeId::of::<i32>(),
-                Number::I64 => TypeId::of::<i64>(),
-                Number::U8 => TypeId::of::<u8>(),
-                Number::U16 => TypeId::of::<u16>(),
-                Number::U32 => TypeId::of::<u32>(),
-                Number::U64 => TypeId::of::<u64>(),
-                Number::F32 => TypeId::of::<f32>(),
-                Number::F64 => TypeId::of::<f64>(),
+                NetNumber::I8 => TypeId::of::<i8>(),
+                NetNumber::I16 => TypeId::of::<i16>(),
+                NetNumber::I32 => TypeId::of::<i32>(),
+                NetNumber::I64 => TypeId::of::<i64>(),
+                NetNumber::U8 => TypeId::of::<u8>(),
+                NetNumber::U16 => TypeId::of::<u16>(),
+                NetNumber::U32 => TypeId::of::<u32>(),
+                NetNumber::U64 => TypeId::of::<u64>(),
+                NetNumber::F32 => TypeId::of::<f32>(),
+                NetNumber::F64 => TypeId::of::<f64>(),
             }
     }
 }
@@ -64,11 +64,11 @@ impl Number {
 ///
 /// # Examples
 /// ```
-/// assert_ne!(phalanx::net::Fold::Sum, phalanx::net::Fold::Max);
+/// assert_ne!(phalanx::net::NetFold::Sum, phalanx::net::NetFold::Max);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Fold {
+pub enum NetFold {
     Sum,
     Prod,
     Min,
@@ -90,35 +90,35 @@ const fn is(a: &str, b: &str) -> bool {
 /// What a network may do itself, of type and operator as they are called here:
 /// where it wraps, or looks at bits, with unsigned numbers. Not the logical
 /// operators, nor the order of floats (NaN, -0): those are ours.
-pub(super) const fn built_in(number: &str, operator: &str) -> Option<(Number, Fold)> {
-    const WORDS: [(&str, Number, Number); 12] = [
-        ("i8", Number::I8, Number::U8),
-        ("i16", Number::I16, Number::U16),
-        ("i32", Number::I32, Number::U32),
-        ("i64", Number::I64, Number::U64),
-        ("u8", Number::U8, Number::U8),
-        ("u16", Number::U16, Number::U16),
-        ("u32", Number::U32, Number::U32),
-        ("u64", Number::U64, Number::U64),
+pub(super) const fn built_in(number: &str, operator: &str) -> Option<(NetNumber, NetFold)> {
+    const WORDS: [(&str, NetNumber, NetNumber); 12] = [
+        ("i8", NetNumber::I8, NetNumber::U8),
+        ("i16", NetNumber::I16, NetNumber::U16),
+        ("i32", NetNumber::I32, NetNumber::U32),
+        ("i64", NetNumber::I64, NetNumber::U64),
+        ("u8", NetNumber::U8, NetNumber::U8),
+        ("u16", NetNumber::U16, NetNumber::U16),
+        ("u32", NetNumber::U32, NetNumber::U32),
+        ("u64", NetNumber::U64, NetNumber::U64),
         #[cfg(target_pointer_width = "64")]
-        ("isize", Number::I64, Number::U64),
+        ("isize", NetNumber::I64, NetNumber::U64),
         #[cfg(target_pointer_width = "64")]
-        ("usize", Number::U64, Number::U64),
+        ("usize", NetNumber::U64, NetNumber::U64),
         #[cfg(target_pointer_width = "32")]
-        ("isize", Number::I32, Number::U32),
+        ("isize", NetNumber::I32, NetNumber::U32),
         #[cfg(target_pointer_width = "32")]
-        ("usize", Number::U32, Number::U32),
-        ("f32", Number::F32, Number::F32),
-        ("f64", Number::F64, Number::F64),
+        ("usize", NetNumber::U32, NetNumber::U32),
+        ("f32", NetNumber::F32, NetNumber::F32),
+        ("f64", NetNumber::F64, NetNumber::F64),
     ];
-    const FOLDS: [(&str, Fold, bool); 7] = [
-        ("sum", Fold::Sum, false),
-        ("prod", Fold::Prod, false),
-        ("min", Fold::Min, true),
-        ("max", Fold::Max, true),
-        ("bit-and", Fold::BitAnd, false),
-        ("bit-or", Fold::BitOr, false),
-        ("bit-xor", Fold::BitXor, false),
+    const FOLDS: [(&str, NetFold, bool); 7] = [
+        ("sum", NetFold::Sum, false),
+        ("prod", NetFold::Prod, false),
+        ("min", NetFold::Min, true),
+        ("max", NetFold::Max, true),
+        ("bit-and", NetFold::BitAnd, false),
+        ("bit-or", NetFold::BitOr, false),
+        ("bit-xor", NetFold::BitXor, false),
     ];
     let (mut n, mut f) = (0, 0);
     while n < WORDS.len() && !is(WORDS[n].0, number) {
@@ -132,7 +132,7 @@ pub(super) const fn built_in(number: &str, operator: &str) -> Option<(Number, Fo
     }
     let (_, signed, unsigned) = WORDS[n];
     let (_, fold, ordered) = FOLDS[f];
-    if ordered && matches!(signed, Number::F32 | Number::F64) {
+    if ordered && matches!(signed, NetNumber::F32 | NetNumber::F64) {
         return None;
     }
     Some((if ordered { signed } else { unsigned }, fold))

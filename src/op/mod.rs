@@ -1,4 +1,4 @@
-//! Operators: how two elements become one.
+//! Operators: functions that combine two elements into one.
 //!
 //! All operators must be associative. Whether one is commutative is part of
 //! its type; one that is not is always applied in rank order, `x0 (+) x1 (+)
@@ -10,7 +10,7 @@
 pub(crate) mod built_in;
 
 use crate::element::Element;
-use built_in::{Fold, Number, built_in};
+use built_in::{NetFold, NetNumber, built_in};
 
 /// An associative combination of two elements.
 ///
@@ -57,7 +57,7 @@ pub trait Operator<T: Element> {
 
     /// What the network between nodes knows it as; only for the library's own.
     #[doc(hidden)]
-    const BUILT_IN: Option<(Number, Fold)> = None;
+    const BUILT_IN: Option<(NetNumber, NetFold)> = None;
 
     /// Combines `left` and `right`, in this order.
     fn combine(&self, left: T, right: T) -> T;
@@ -72,7 +72,7 @@ pub trait Operator<T: Element> {
 impl<T: Element, O: Operator<T>> Operator<T> for &O {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const BUILT_IN: Option<(Number, Fold)> = O::BUILT_IN;
+    const BUILT_IN: Option<(NetNumber, NetFold)> = O::BUILT_IN;
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {
@@ -199,7 +199,7 @@ macro_rules! implement {
         impl Operator<$t> for $op {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = true;
-            const BUILT_IN: Option<(Number, Fold)> = built_in(stringify!($t), $text);
+            const BUILT_IN: Option<(NetNumber, NetFold)> = built_in(stringify!($t), $text);
 
             #[inline(always)]
             fn combine(&self, $a: $t, $b: $t) -> $t {
@@ -240,7 +240,8 @@ macro_rules! floats {
         // Not `f64::min`, which leaves open which zero it takes: the same bits
         // whatever instructions the compiler chooses.
         implement!(Min "min": $t => |a, b| if a <= b || b.is_nan() { a } else { b }, T::INFINITY);
-        implement!(Max "max": $t => |a, b| if a >= b || b.is_nan() { a } else { b }, T::NEG_INFINITY);
+        implement!(Max "max":
+            $t => |a, b| if a >= b || b.is_nan() { a } else { b }, T::NEG_INFINITY);
     )*};
 }
 
@@ -311,7 +312,8 @@ pub const fn commutative<F>(f: F) -> Commutative<F> {
 /// // Affine maps x -> a x + b compose, but not commutatively.
 /// let maps = phalanx::run(3, |comm| {
 ///     let mut map = [(2.0, comm.rank() as f64)];
-///     comm.all_reduce(&mut map, op::ordered(|f: (f64, f64), g: (f64, f64)| (f.0 * g.0, f.1 * g.0 + g.1)));
+///     let compose = |f: (f64, f64), g: (f64, f64)| (f.0 * g.0, f.1 * g.0 + g.1);
+///     comm.all_reduce(&mut map, op::ordered(compose));
 ///     map[0]
 /// })?;
 /// assert_eq!(maps[0], (8.0, 4.0)); // first rank 0's, then rank 1's, then rank 2's
@@ -365,7 +367,7 @@ pub const fn with_identity<O, T>(op: O, identity: T) -> WithIdentity<O, T> {
 impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const BUILT_IN: Option<(Number, Fold)> = O::BUILT_IN;
+    const BUILT_IN: Option<(NetNumber, NetFold)> = O::BUILT_IN;
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {

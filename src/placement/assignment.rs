@@ -1,9 +1,9 @@
-//! Who runs where.
+//! Assignments of ranks to processing units.
 
 use std::collections::BTreeMap;
 
+use super::core_order;
 use super::error::PlacementError;
-use super::order;
 use super::policy::Placement;
 use super::search;
 use crate::machine::Machine;
@@ -49,7 +49,7 @@ impl Assignment {
         };
         Assignment {
             most_on_one_pu: most(&on_pu, machine.allowed_pus().len()),
-            most_on_one_core: most(&on_core, order::usable(machine).len()),
+            most_on_one_core: most(&on_core, core_order::usable(machine).len()),
             pus,
         }
     }
@@ -99,8 +99,8 @@ impl Assignment {
 ///
 /// # Errors
 ///
-/// [`PlacementError`]: no ranks, a list that is too short or names a unit twice, one that is absent or
-/// disallowed, a topology whose extents do not match the number of ranks.
+/// [`PlacementError`]: no ranks, a list that is too short or names a unit twice, one that is absent
+/// or disallowed, a topology whose extents do not match the number of ranks.
 ///
 /// ```
 /// use phalanx::machine::Machine;
@@ -124,19 +124,19 @@ pub fn assign(
     let cores = match placement {
         Placement::Unpinned => return Ok(Assignment::new(machine, vec![None; ranks])),
         Placement::List(list) => return from_list(list, machine, ranks),
-        Placement::Compact => order::usable(machine),
-        Placement::Scatter => order::scattered(machine),
-        Placement::Identity => order::by_number(machine),
-        Placement::Random(seed) => order::shuffled(machine, *seed),
+        Placement::Compact => core_order::usable(machine),
+        Placement::Scatter => core_order::scattered(machine),
+        Placement::Identity => core_order::by_number(machine),
+        Placement::Random(seed) => core_order::shuffled(machine, *seed),
         _ => match placement.pattern(ranks)? {
             Some(pattern) => {
                 let units = search::place(machine, &pattern);
                 return Ok(Assignment::new(machine, units.into_iter().map(Some).collect()));
             }
-            None => order::fastest(machine, ranks),
+            None => core_order::fastest(machine, ranks),
         },
     };
-    let units = order::units(machine, &cores);
+    let units = core_order::units(machine, &cores);
     let pus = units.iter().copied().map(Some).cycle().take(ranks).collect();
     Ok(Assignment::new(machine, pus))
 }

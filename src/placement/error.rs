@@ -1,4 +1,4 @@
-//! What can go wrong while ranks are placed.
+//! Errors of placing ranks.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The placement room: which rank runs on which processing unit.
+//! The placement room: the assignment of ranks to processing units.
 //!
 //! A [`Placement`] is a policy, a [`Machine`](crate::machine::Machine) says what there is, and
 //! [`assign`] puts the two together into an [`Assignment`]. All of it is pure: nothing here binds a
@@ -26,16 +26,20 @@
 //!
 //! | topology | bound |
 //! |---|---|
-//! | ring, linear | exact where each rank has a core and all remote memories are equally far: each channel that must be passed is passed once each way |
-//! | hypercube on rooms that are equal powers of two | the words over all steps are the fewest possible on every channel; the sum of the steps' maxima is not proved minimal |
+//! | ring, linear | exact (1) |
+//! | hypercube on equal powers of two | fewest words over all steps on every channel (2) |
 //! | everything else | heuristic; tested against all permutations up to 8 ranks |
-//! | all | never costs more than compact or identity, unless those use slower kinds of cores than needed |
+//! | all | costs at most as much as compact or identity (3) |
+//!
+//! (1) Where each rank has a core and all remote memories are equally far: each channel that must
+//! be passed is passed once each way. (2) The sum of the steps' maxima is not proved minimal.
+//! (3) Unless those use slower kinds of cores than needed.
 
 mod assignment;
+mod core_hierarchy;
+mod core_order;
 mod error;
-mod hierarchy;
 mod network;
-mod order;
 mod pattern;
 mod policy;
 mod report;
@@ -43,12 +47,12 @@ mod search;
 mod svg;
 
 pub use assignment::{Assignment, assign};
+pub use core_hierarchy::hierarchy;
 pub use error::{PlacementError, UnknownPlacement};
-pub use hierarchy::hierarchy;
 pub use network::Weights;
 pub use pattern::{Pattern, PatternStep};
 pub use policy::Placement;
-pub use report::{Report, StepReport};
+pub use report::{PlacementReport, StepReport};
 pub use svg::svg;
 
 #[cfg(test)]

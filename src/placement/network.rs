@@ -1,4 +1,4 @@
-//! The machine as a network: routes, loads, and what a pattern costs on it.
+//! The machine as a network: routes, loads, and the cost of a pattern.
 //!
 //! The network is the machine's [`Tree`](crate::machine::Tree). Between a vertex or core and what
 //! is above it there are two channels, up and down, of one word per time unit; a message climbs to
@@ -70,7 +70,7 @@ impl Score {
 
 /// Routes and reusable counters.
 #[derive(Debug)]
-pub(super) struct Network<'a> {
+pub(super) struct ChannelLoads<'a> {
     machine: &'a Machine,
     /// What is above: vertices first, then cores.
     parent: Vec<usize>,
@@ -81,8 +81,8 @@ pub(super) struct Network<'a> {
     touched: Vec<usize>,
 }
 
-impl<'a> Network<'a> {
-    pub(super) fn new(machine: &'a Machine) -> Network<'a> {
+impl<'a> ChannelLoads<'a> {
+    pub(super) fn new(machine: &'a Machine) -> ChannelLoads<'a> {
         let vertices = machine.tree().vertices();
         let mut parent: Vec<usize> = vertices.iter().map(|v| v.parent.unwrap_or(0)).collect();
         let mut depth: Vec<usize> = vertices.iter().map(|v| v.depth).collect();
@@ -93,7 +93,7 @@ impl<'a> Network<'a> {
         }
         let counts = vec![(0, 0); 2 * parent.len()];
         let vertices = vertices.len();
-        Network { machine, parent, depth, vertices, counts, touched: Vec::new() }
+        ChannelLoads { machine, parent, depth, vertices, counts, touched: Vec::new() }
     }
 
     /// What is beyond the channels that a message passes, for messages between different cores.

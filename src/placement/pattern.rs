@@ -1,4 +1,4 @@
-//! Who talks to whom: the guest graphs that placements are made for, as steps of messages.
+//! Communication patterns: the guest graphs that placements are made for, as steps of messages.
 
 use super::error::PlacementError;
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::error::{PlacementError, UnknownPlacement};
 use super::pattern::Pattern;
+use crate::topology::DisplayExtents;
 
 /// How ranks are laid out on the machine.
 ///
@@ -97,18 +98,6 @@ impl Placement {
     }
 }
 
-/// Extents as `2x3x4`.
-struct Extents<'a>(&'a [usize]);
-
-impl fmt::Display for Extents<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, extent) in self.0.iter().enumerate() {
-            write!(f, "{}{extent}", if i == 0 { "" } else { "x" })?;
-        }
-        Ok(())
-    }
-}
-
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -129,8 +118,8 @@ impl fmt::Display for Placement {
             Placement::Mesh(rows, cols) => write!(f, "mesh:{rows}x{cols}"),
             Placement::Hypercube => f.write_str("hypercube"),
             Placement::Linear => f.write_str("linear"),
-            Placement::Torus(extents) => write!(f, "torus:{}", Extents(extents)),
-            Placement::Grid(extents) => write!(f, "mesh:{}", Extents(extents)),
+            Placement::Torus(extents) => write!(f, "torus:{}", DisplayExtents(extents)),
+            Placement::Grid(extents) => write!(f, "mesh:{}", DisplayExtents(extents)),
             Placement::Tree => f.write_str("tree"),
             Placement::AllToAll => f.write_str("all-to-all"),
         }

@@ -1,9 +1,9 @@
-//! What a placement is worth: dilation and congestion, step by step.
+//! The quality of a placement: dilation and congestion, step by step.
 
 use std::collections::BTreeMap;
 
 use super::assignment::Assignment;
-use super::network::{Network, Weights};
+use super::network::{ChannelLoads, Weights};
 use super::pattern::Pattern;
 use crate::machine::{Level, Machine};
 
@@ -34,20 +34,21 @@ pub struct StepReport {
 ///
 /// ```
 /// use phalanx::machine::Machine;
-/// use phalanx::placement::{Pattern, Placement, Report, assign};
+/// use phalanx::placement::{Pattern, Placement, PlacementReport, assign};
 ///
 /// let machine = Machine::from_synthetic("pack:2 [numa] l3:4 core:8 pu:1")?;
 /// let ring = Pattern::ring(64)?;
-/// let placed = Report::new(&machine, &ring, &assign(&Placement::Ring, &machine, 64)?);
+/// let placed = PlacementReport::new(&machine, &ring, &assign(&Placement::Ring, &machine, 64)?);
 /// assert!(placed.steps.iter().all(|step| step.congestion == 1));
 ///
-/// let random = Report::new(&machine, &ring, &assign(&Placement::Random(1), &machine, 64)?);
+/// let random = assign(&Placement::Random(1), &machine, 64)?;
+/// let random = PlacementReport::new(&machine, &ring, &random);
 /// assert!(random.cost > placed.cost);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct PlacementReport {
     /// The steps, in the pattern's order.
     pub steps: Vec<StepReport>,
     /// The largest dilation of a step.
@@ -64,12 +65,12 @@ pub struct Report {
     pub cost: f64,
 }
 
-impl Report {
+impl PlacementReport {
     /// Evaluates a placement with the default [`Weights`]. Messages of ranks that are bound to
     /// nothing are left out.
     #[must_use]
-    pub fn new(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Report {
-        Report::with_weights(machine, pattern, assignment, &Weights::default())
+    pub fn new(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> PlacementReport {
+        PlacementReport::with_weights(machine, pattern, assignment, &Weights::default())
     }
 
     /// Evaluates a placement.
@@ -79,9 +80,9 @@ impl Report {
         pattern: &Pattern,
         assignment: &Assignment,
         weights: &Weights,
-    ) -> Report {
+    ) -> PlacementReport {
         let core_of = |rank: usize| machine.core_of(assignment.pu(rank)?);
-        let mut network = Network::new(machine);
+        let mut network = ChannelLoads::new(machine);
         let (mut channels, mut words) = (0, 0);
         let mut steps = Vec::with_capacity(pattern.steps().len());
         for step in pattern.steps() {
@@ -109,7 +110,7 @@ impl Report {
                 cost: weights.time(&load),
             });
         }
-        Report {
+        PlacementReport {
             dilation: steps.iter().map(|step| step.dilation).max().unwrap_or(0),
             average_dilation: channels as f64 / words.max(1) as f64,
             congestion: steps.iter().map(|step| step.congestion).max().unwrap_or(0),

@@ -19,8 +19,8 @@
 
 use std::collections::BTreeSet;
 
-use super::network::{Network, Score, Weights};
-use super::order;
+use super::network::{ChannelLoads, Score, Weights};
+use super::core_order;
 use super::pattern::Pattern;
 use crate::machine::Machine;
 use crate::mix::SplitMix;
@@ -34,7 +34,7 @@ const ROUNDS: usize = 16;
 /// The processing unit of each rank.
 pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
     let ranks = pattern.ranks();
-    let fast = order::fastest(machine, ranks);
+    let fast = core_order::fastest(machine, ranks);
     let mut candidates: Vec<Vec<usize>> = Vec::new();
     for cores in [tight(machine, &fast, ranks), fast.clone(), even(machine, &fast, ranks)] {
         let slots = slots(machine, &cores, ranks);
@@ -44,8 +44,8 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
     }
     // Identity and compact as they are, unless they use slower cores than needed.
     let allowed: BTreeSet<usize> = fast.iter().copied().collect();
-    for cores in [order::usable(machine), order::by_number(machine)] {
-        let order = order::units(machine, &cores);
+    for cores in [core_order::usable(machine), core_order::by_number(machine)] {
+        let order = core_order::units(machine, &cores);
         let units: Vec<usize> = order.iter().copied().cycle().take(ranks).collect();
         if units.iter().all(|&pu| machine.core_of(pu).is_some_and(|core| allowed.contains(&core))) {
             candidates.push(units);
@@ -53,7 +53,7 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
     }
     candidates.dedup();
 
-    let mut network = Network::new(machine);
+    let mut network = ChannelLoads::new(machine);
     let weights = Weights::default();
     let core_of = |units: &[usize]| -> Vec<usize> {
         units.iter().filter_map(|&pu| machine.core_of(pu)).collect()
@@ -192,7 +192,7 @@ fn below(machine: &Machine, cores: &[usize], vertex: usize) -> Vec<Part> {
 /// The processing units for `ranks` ranks on these cores, in logical order: a core's threads side
 /// by side.
 fn slots(machine: &Machine, cores: &[usize], ranks: usize) -> Vec<usize> {
-    let units = order::units(machine, cores);
+    let units = core_order::units(machine, cores);
     let mut slots: Vec<usize> = units.iter().copied().cycle().take(ranks).collect();
     slots.sort_by_key(|&pu| (machine.core_of(pu), pu));
     slots
@@ -346,7 +346,7 @@ fn cut(
 fn improve(
     machine: &Machine,
     pattern: &Pattern,
-    network: &mut Network<'_>,
+    network: &mut ChannelLoads<'_>,
     usable: &[usize],
     score: Score,
     units: Vec<usize>,
@@ -356,7 +356,7 @@ fn improve(
     // One unit of each free core is enough.
     let mut places = units;
     let free = usable.iter().filter(|&&core| !taken.contains(&Some(core)));
-    places.extend(order::units(machine, &free.copied().collect::<Vec<_>>()));
+    places.extend(core_order::units(machine, &free.copied().collect::<Vec<_>>()));
     let mut seen = BTreeSet::new();
     let mut index = 0;
     places.retain(|&pu| {
@@ -416,7 +416,7 @@ impl Search<'_> {
     }
 
     /// A few swaps, whatever they cost.
-    fn shake(&mut self, network: &mut Network<'_>) {
+    fn shake(&mut self, network: &mut ChannelLoads<'_>) {
         for _ in 0..2 + self.ranks / 16 {
             let (a, b) = (self.random.below(self.ranks), self.random.below(self.places.len()));
             self.swap(a, b);
@@ -425,7 +425,7 @@ impl Search<'_> {
     }
 
     /// Swaps that improve, until as many tries as there are pairs have failed in a row.
-    fn descend(&mut self, network: &mut Network<'_>) {
+    fn descend(&mut self, network: &mut ChannelLoads<'_>) {
         let pairs = self.ranks * self.places.len();
         let mut failed = 0;
         while self.evaluations > 0 && failed < pairs {

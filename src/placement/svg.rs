@@ -60,7 +60,8 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         put(
             &mut body,
             format_args!(
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"6\" fill=\"{shade}\" stroke=\"#8795a5\"/>",
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
+                 rx=\"6\" fill=\"{shade}\" stroke=\"#8795a5\"/>",
                 at.x, at.y, at.width, at.height
             ),
         );
@@ -103,7 +104,8 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         put(
             &mut body,
             format_args!(
-                "<path d=\"M{x1:.1} {y1:.1}Q{mx:.1} {my:.1} {x2:.1} {y2:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-opacity=\"0.75\"/>"
+                "<path d=\"M{x1:.1} {y1:.1}Q{mx:.1} {my:.1} {x2:.1} {y2:.1}\" fill=\"none\" \
+                 stroke=\"{colour}\" stroke-width=\"1.8\" stroke-opacity=\"0.75\"/>"
             ),
         );
     }
@@ -120,7 +122,8 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         put(
             &mut body,
             format_args!(
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"{w:.1}\" rx=\"4\" fill=\"{fill}\" fill-opacity=\"0.88\" stroke=\"{stroke}\"/>",
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"{w:.1}\" rx=\"4\" \
+                 fill=\"{fill}\" fill-opacity=\"0.88\" stroke=\"{stroke}\"/>",
                 at.x + 7.0,
                 at.y + 7.0,
                 w = CORE - 14.0
@@ -169,7 +172,8 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         put(
             &mut head,
             format_args!(
-                "<line x1=\"{GAP}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"3\"/>",
+                "<line x1=\"{GAP}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" \
+                 stroke=\"{colour}\" stroke-width=\"3\"/>",
                 GAP + 26.0
             ),
         );
@@ -179,8 +183,9 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         y += 17.0;
     }
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {y:.0}\" width=\"{width:.0}\" height=\"{y:.0}\" \
-         font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{head}\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {y:.0}\" \
+         width=\"{width:.0}\" height=\"{y:.0}\" font-family=\"sans-serif\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{head}\
          <g transform=\"translate({GAP},{top})\">\n{body}</g>\n</svg>\n"
     )
 }
@@ -194,7 +199,8 @@ fn text(to: &mut String, x: f64, y: f64, size: u32, anchor: &str, colour: &str, 
     put(
         to,
         format_args!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{}</text>",
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" \
+             text-anchor=\"{anchor}\" fill=\"{colour}\">{}</text>",
             escape(words)
         ),
     );

@@ -1,4 +1,4 @@
-//! What placements are worth on machines that are not here.
+//! The quality of placements on machines that are not here.
 
 use super::*;
 use crate::machine::{Level, Machine};
@@ -7,8 +7,8 @@ fn machine(text: &str) -> Machine {
     Machine::from_synthetic(text).unwrap()
 }
 
-fn report(machine: &Machine, placement: &Placement, pattern: &Pattern) -> Report {
-    Report::new(machine, pattern, &assign(placement, machine, pattern.ranks()).unwrap())
+fn report(machine: &Machine, placement: &Placement, pattern: &Pattern) -> PlacementReport {
+    PlacementReport::new(machine, pattern, &assign(placement, machine, pattern.ranks()).unwrap())
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn small_cases_are_as_good_as_the_best_of_all_permutations() {
             let pattern = placement.pattern(ranks).unwrap().unwrap();
             let placed = report(&machine, &placement, &pattern).cost;
             let weights = Weights::default();
-            let mut network = network::Network::new(&machine);
+            let mut network = network::ChannelLoads::new(&machine);
             let mut best = f64::INFINITY;
             permutations(&mut (0..ranks).collect(), 0, &mut |cores| {
                 best = best.min(network.score(&pattern, &weights, cores).cost);

@@ -2,9 +2,9 @@
 //! cut in parts, and part k runs the one-port algorithm over the dimensions in
 //! an order of its own, so that in each step every part uses another dimension.
 
-use super::combine::{Boxed, Sliced, Together};
 use super::grid::{ascending, descending};
-use super::{exchange, gather, scatter};
+use super::rule_parts::{Boxed, Sliced, Together};
+use super::{all_to_all, gather, scatter};
 use crate::topology::Extents;
 
 /// Cuts every block in `split` and runs `part(k)` on the k-th pieces, all at
@@ -32,7 +32,7 @@ pub(crate) fn scatter(cube: &Extents, root: usize) -> Boxed {
 
 /// TX-AP-HCUBE: d steps, t_w m p / 2, which meets the bisection bound.
 pub(crate) fn total_exchange(cube: &Extents) -> Boxed {
-    parts(cube.dimensions(), |k| exchange::by_dimension(cube, &rotation(cube, k)))
+    parts(cube.dimensions(), |k| all_to_all::by_dimension(cube, &rotation(cube, k)))
 }
 
 /// AG-AP-MESH: half of every block rows first, the other half columns first.
@@ -42,7 +42,7 @@ pub(crate) fn all_gather_mesh(mesh: &Extents) -> Boxed {
 
 /// TX-AP-MESH: the same with the total exchange.
 pub(crate) fn total_exchange_mesh(mesh: &Extents) -> Boxed {
-    parts(2, |k| exchange::in_lockstep(mesh, &order(mesh, k)))
+    parts(2, |k| all_to_all::in_lockstep(mesh, &order(mesh, k)))
 }
 
 fn order(mesh: &Extents, k: usize) -> Vec<usize> {

@@ -1,8 +1,8 @@
 //! All-reduce and barrier (section 1.5).
 
-use super::combine::{Boxed, rule};
 use super::doubling::{Doubling, disseminate, rounds};
-use super::{Chain, Mode, Run, Step};
+use super::rule_parts::{Boxed, rule};
+use super::{BlockRange, Chain, Mode, Step};
 use crate::topology::Extents;
 
 /// AR-HCUBE, AR-MESH, AR-ANY: along one dimension after the other, lowest
@@ -10,7 +10,7 @@ use crate::topology::Extents;
 /// rank's operand on the left (Fig. 4.11 reread, Eq. 4.5). An extent that is
 /// no power of two is folded first and unfolded last (G3: two more steps).
 /// Rank order holds: a dimension combines neighbouring intervals of ranks.
-pub(crate) fn doubling(extents: &Extents, blocks: Run) -> Boxed {
+pub(crate) fn doubling(extents: &Extents, blocks: BlockRange) -> Boxed {
     let phase = |dim| {
         let e = extents.clone();
         let n = e.extent(dim);
@@ -38,8 +38,8 @@ pub(crate) fn dissemination(p: usize) -> Boxed {
     rule(rounds(p), move |k, rank| {
         let (to, from) = disseminate(k, rank, p);
         let mut step = Step::default();
-        step.send(to, vec![Run::one(0)]);
-        step.recv(from, vec![Run::one(0)], Mode::Left);
+        step.send(to, vec![BlockRange::one(0)]);
+        step.recv(from, vec![BlockRange::one(0)], Mode::Left);
         step
     })
 }

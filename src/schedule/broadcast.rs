@@ -1,13 +1,13 @@
 //! One-to-all broadcast; run backwards, all-to-one reduction (section 1.1).
 
-use super::combine::{Boxed, counted, rule};
 use super::grid::agree;
-use super::tree::{Hop, Tree};
-use super::{Chain, Mode, Peers, Reversed, Run, Step};
+use super::line_tree::{TreeEdge, TreeKind};
+use super::rule_parts::{Boxed, counted, rule};
+use super::{BlockRange, Chain, Mode, Reversed, Step, StepTraffic};
 use crate::topology::Extents;
 
 /// Turns a message into the step of the rank that is one of its ends.
-fn store(hop: Option<Hop>, rank: usize, blocks: Vec<Run>) -> Step {
+fn store(hop: Option<TreeEdge>, rank: usize, blocks: Vec<BlockRange>) -> Step {
     let mut step = Step::default();
     match hop {
         Some(h) if h.from == rank => step.send(h.to, blocks),
@@ -18,7 +18,7 @@ fn store(hop: Option<Hop>, rank: usize, blocks: Vec<Run>) -> Step {
 }
 
 /// The same without a list of blocks.
-fn ends(hop: Option<Hop>, rank: usize, blocks: Run, out: &mut Peers) {
+fn ends(hop: Option<TreeEdge>, rank: usize, blocks: BlockRange, out: &mut StepTraffic) {
     match hop {
         Some(h) if h.from == rank => out.send(h.to, blocks.count),
         Some(h) if h.to == rank => out.recv(h.from, blocks.count),
@@ -27,13 +27,13 @@ fn ends(hop: Option<Hop>, rank: usize, blocks: Run, out: &mut Peers) {
 }
 
 /// BC-NAIVE: the root sends to one rank after the other. p-1 steps.
-pub(crate) fn naive(p: usize, root: usize, blocks: Run) -> Boxed {
+pub(crate) fn naive(p: usize, root: usize, blocks: BlockRange) -> Boxed {
     in_turn(p, root, blocks, |s, _, root| if s < root { s } else { s + 1 })
 }
 
 /// RED-NAIVE: the ranks above the root send to it upwards, then those below it
 /// downwards, so that what the root holds is always an interval of ranks.
-pub(crate) fn naive_reduction(p: usize, root: usize, blocks: Run) -> Boxed {
+pub(crate) fn naive_reduction(p: usize, root: usize, blocks: BlockRange) -> Boxed {
     let forward = |s: usize, p: usize, root: usize| if s < root { s } else { p - 1 + root - s };
     reduction(in_turn(p, root, blocks, forward))
 }
@@ -41,41 +41,48 @@ pub(crate) fn naive_reduction(p: usize, root: usize, blocks: Run) -> Boxed {
 fn in_turn(
     p: usize,
     root: usize,
-    blocks: Run,
+    blocks: BlockRange,
     order: impl Fn(usize, usize, usize) -> usize + Clone + Send + Sync + 'static,
 ) -> Boxed {
     let hop = move |s| {
         let to = order(s, p, root);
-        Some(Hop { from: root, to, first: to, count: 1 })
+        Some(TreeEdge { from: root, to, first: to, count: 1 })
     };
     let same = hop.clone();
-    let peers = move |s: usize, rank: usize, out: &mut Peers| ends(same(s), rank, blocks, out);
+    let peers =
+        move |s: usize, rank: usize, out: &mut StepTraffic| ends(same(s), rank, blocks, out);
     counted(p - 1, peers, move |s, rank| store(hop(s), rank, vec![blocks]))
 }
 
 /// BC-RING, -LINEAR, -HCUBE, -TREE-LEAF, -ANY: interval halving (G1) of the
 /// line of all ranks. ceil(log p) steps, each t_s + t_w m (Eq. 4.1).
-pub(crate) fn line(p: usize, root: usize, blocks: Run) -> Boxed {
+pub(crate) fn line(p: usize, root: usize, blocks: BlockRange) -> Boxed {
     by_dimension(&Extents::ring(p), &[0], root, blocks)
 }
 
 /// BC-MESH, BC-MESHD: one line broadcast per dimension, in the order `order`;
 /// all lines that contain a holder run at once.
-pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize, blocks: Run) -> Boxed {
+pub(crate) fn by_dimension(
+    extents: &Extents,
+    order: &[usize],
+    root: usize,
+    blocks: BlockRange,
+) -> Boxed {
     let phase = |(t, &dim): (usize, &usize)| -> Boxed {
         let (e, later) = (extents.clone(), order[t + 1..].to_vec());
-        let tree = Tree::Halving { n: e.extent(dim), root: e.coordinate(root, dim) };
+        let tree = TreeKind::Halving { n: e.extent(dim), root: e.coordinate(root, dim) };
         let hop = move |s: usize, rank: usize| {
             if !agree(&e, &later, rank, root) {
                 return None;
             }
             let on_line = |x| e.on_line(rank, dim, x);
             let hop = tree.hop(s, e.coordinate(rank, dim));
-            hop.map(|h| Hop { from: on_line(h.from), to: on_line(h.to), ..h })
+            hop.map(|h| TreeEdge { from: on_line(h.from), to: on_line(h.to), ..h })
         };
         let same = hop.clone();
-        let peers =
-            move |s: usize, rank: usize, out: &mut Peers| ends(same(s, rank), rank, blocks, out);
+        let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
+            ends(same(s, rank), rank, blocks, out)
+        };
         counted(tree.steps(), peers, move |s, rank| store(hop(s, rank), rank, vec![blocks]))
     };
     Box::new(Chain::new(order.iter().enumerate().map(phase).collect()))
@@ -83,12 +90,12 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize, bloc
 
 /// BC-LOOP: the from/to loop of the slides (S4 s.9), root 0 and p = 2^d. The
 /// same messages as Alg. 4.1, found without any interval.
-pub(crate) fn from_to_loop(p: usize, blocks: Run) -> Boxed {
+pub(crate) fn from_to_loop(p: usize, blocks: BlockRange) -> Boxed {
     let k = p.trailing_zeros() as usize;
     rule(k, move |i, rank| {
         let (span, h) = (1 << (k - i), 1 << (k - i - 1));
         let from = rank - rank % span;
-        let hop = Hop { from, to: from + h, first: from + h, count: h };
+        let hop = TreeEdge { from, to: from + h, first: from + h, count: h };
         store(Some(hop), rank, vec![blocks])
     })
 }
@@ -98,7 +105,7 @@ pub(crate) fn from_to_loop(p: usize, blocks: Run) -> Boxed {
 /// its left child in the step after it came and to its right child one later:
 /// 2 (log(p+1) - 1) steps for a full tree. With `both`, to both children at
 /// once, which takes two ports and half the steps.
-pub(crate) fn heap(p: usize, root: usize, blocks: Run, both: bool) -> Boxed {
+pub(crate) fn heap(p: usize, root: usize, blocks: BlockRange, both: bool) -> Boxed {
     // The step before which a node has the data: 1 more per left turn on its
     // path from the top, 2 more per right turn.
     let arrival = move |mut v: usize| {
@@ -130,7 +137,7 @@ pub(crate) fn heap(p: usize, root: usize, blocks: Run, both: bool) -> Boxed {
 /// p - 2 + segments steps of t_s + t_w m / segments.
 pub(crate) fn chain(p: usize, root: usize, segments: usize) -> Boxed {
     let steps = if p == 1 { 0 } else { p - 2 + segments };
-    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+    let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
         let v = (rank + p - root) % p;
         let on_link = |v: usize| usize::from(v <= s && s - v < segments);
         if v + 1 < p {
@@ -144,7 +151,7 @@ pub(crate) fn chain(p: usize, root: usize, segments: usize) -> Boxed {
         let v = (rank + p - root) % p;
         let mut step = Step::default();
         // Link v -> v+1 carries segment s - v in step s.
-        let on_link = |v: usize| s.checked_sub(v).filter(|&k| k < segments).map(Run::one);
+        let on_link = |v: usize| s.checked_sub(v).filter(|&k| k < segments).map(BlockRange::one);
         if let Some(run) = on_link(v).filter(|_| v + 1 < p) {
             step.send((rank + 1) % p, vec![run]);
         }

@@ -1,11 +1,11 @@
-//! The registry of algorithms: names, preconditions, and how a schedule is
-//! made. The rows are in `table.rs`.
+//! The registry of algorithms: names, preconditions, and the construction of schedules. The rows
+//! are in `table.rs`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::combine::Boxed;
 use super::request::{MOST_RANKS, MOST_SEGMENTS};
+use super::rule_parts::Boxed;
 use super::table::ROWS;
 use super::{Contract, Hierarchy, Operation, Request, Schedule, Unfit};
 use crate::topology::Extents;
@@ -46,17 +46,17 @@ pub(super) enum Needs {
 }
 
 /// One row of the table.
-pub(super) struct Row {
+pub(super) struct CatalogueRow {
     pub(super) id: &'static str,
     pub(super) operations: &'static [Operation],
     pub(super) needs: Needs,
     pub(super) about: &'static str,
     pub(super) source: &'static str,
-    pub(super) build: fn(&Plan) -> Built,
+    pub(super) build: fn(&CheckedRequest) -> Built,
 }
 
 /// A validated request.
-pub(super) struct Plan {
+pub(super) struct CheckedRequest {
     pub(super) operation: Operation,
     pub(super) p: usize,
     pub(super) root: usize,
@@ -67,7 +67,7 @@ pub(super) struct Plan {
     pub(super) levels: Hierarchy,
 }
 
-impl Plan {
+impl CheckedRequest {
     /// Whether the scan leaves out a rank's own value.
     pub(super) fn exclusive(&self) -> bool {
         self.operation == Operation::ExclusiveScan
@@ -113,7 +113,7 @@ impl Built {
 }
 
 impl Algorithm {
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static CatalogueRow {
         &ROWS[self.0 as usize]
     }
 
@@ -229,7 +229,7 @@ impl Algorithm {
         Ok(Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports))
     }
 
-    fn plan(self, request: &Request) -> Result<Plan, Unfit> {
+    fn plan(self, request: &Request) -> Result<CheckedRequest, Unfit> {
         let Request { operation, ranks: p, .. } = *request;
         if !self.operations().contains(&operation) {
             return Err(Unfit::Operation { algorithm: self, asked: operation });
@@ -256,7 +256,7 @@ impl Algorithm {
             _ => 0,
         };
         let levels = self.levels(request)?;
-        Ok(Plan { operation, p, root, shift, dims, segments, levels })
+        Ok(CheckedRequest { operation, p, root, shift, dims, segments, levels })
     }
 
     /// The groups over which the algorithm serves a request: those of the request, else groups of

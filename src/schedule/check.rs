@@ -10,14 +10,14 @@
 use std::fmt;
 
 use super::{
-    Algorithm, Contract, Hierarchy, Incoming, Mode, Operation, Request, Run, Schedule, Step,
+    Algorithm, BlockRange, Contract, Hierarchy, Incoming, Mode, Operation, Request, Schedule, Step,
 };
 use crate::topology::meshes;
 
 /// What a correct schedule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct CheckReport {
     /// The number of steps.
     pub steps: usize,
     /// The number of messages of all ranks.
@@ -133,7 +133,7 @@ impl std::error::Error for Violation {}
 /// assert_eq!((report.steps, report.messages, report.ports), (7, 56, 1));
 /// # Ok::<(), phalanx::schedule::Unfit>(())
 /// ```
-pub fn check(schedule: &Schedule) -> Result<Report, Violation> {
+pub fn check(schedule: &Schedule) -> Result<CheckReport, Violation> {
     let operation = schedule.contract().operation;
     if operation.combines() || operation == Operation::Barrier {
         run(schedule, Combining { repeats: operation == Operation::Barrier })
@@ -218,7 +218,7 @@ trait Paper {
     ) -> Result<bool, Violation>;
 }
 
-fn run<P: Paper>(schedule: &Schedule, paper: P) -> Result<Report, Violation> {
+fn run<P: Paper>(schedule: &Schedule, paper: P) -> Result<CheckReport, Violation> {
     let contract = schedule.contract();
     let (p, blocks) = (contract.ranks, contract.blocks());
     let mut held: Vec<Vec<Option<P::Value>>> = Vec::with_capacity(p);
@@ -230,7 +230,7 @@ fn run<P: Paper>(schedule: &Schedule, paper: P) -> Result<Report, Violation> {
         held.push(mine);
     }
     let mut report =
-        Report { steps: schedule.steps(), messages: 0, blocks: 0, ports: 0, ordered: true };
+        CheckReport { steps: schedule.steps(), messages: 0, blocks: 0, ports: 0, ordered: true };
     let mut seen = vec![0; blocks];
     let mut stamp = 0;
     for step in 0..schedule.steps() {
@@ -238,10 +238,10 @@ fn run<P: Paper>(schedule: &Schedule, paper: P) -> Result<Report, Violation> {
         ports(schedule, step, &parts, &mut report)?;
         let source = pair(step, &parts)?;
         // Everything is sent from the state before the step.
-        let mut payload = |rank: usize, peer: usize, runs: &[Run]| {
+        let mut payload = |rank: usize, peer: usize, runs: &[BlockRange]| {
             stamp += 1;
             let mut payload = Vec::new();
-            for &Run { first, count } in runs {
+            for &BlockRange { first, count } in runs {
                 if first.checked_add(count).is_none_or(|end| end > blocks) {
                     return Err(Violation::Blocks { step, rank, peer });
                 }
@@ -294,7 +294,7 @@ fn ports(
     schedule: &Schedule,
     step: usize,
     parts: &[Step],
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<(), Violation> {
     for (rank, part) in parts.iter().enumerate() {
         let received = part.recvs.iter().filter(|recv| recv.from != rank).count();
@@ -408,7 +408,7 @@ struct Combining {
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum SymbolicValue {
     /// Ranks `lo..hi`, each once, in rank order.
     Interval(usize, usize),
     /// Ranks as bits, each once or (where repeats are allowed) more often, not
@@ -418,48 +418,55 @@ enum Value {
     Twice(usize),
 }
 
-impl Value {
+impl SymbolicValue {
     fn bits(&self, p: usize) -> Vec<u64> {
         match self {
-            Value::Set(bits) => bits.clone(),
-            Value::Interval(lo, hi) => {
+            SymbolicValue::Set(bits) => bits.clone(),
+            SymbolicValue::Interval(lo, hi) => {
                 let mut bits = vec![0; p.div_ceil(64)];
                 (*lo..*hi).for_each(|r| bits[r / 64] |= 1 << (r % 64));
                 bits
             }
-            Value::Twice(_) => vec![0; p.div_ceil(64)],
+            SymbolicValue::Twice(_) => vec![0; p.div_ceil(64)],
         }
     }
 
     fn words(&self) -> usize {
         match self {
-            Value::Set(bits) => bits.len() * 64,
-            Value::Interval(_, hi) => *hi,
-            Value::Twice(_) => 0,
+            SymbolicValue::Set(bits) => bits.len() * 64,
+            SymbolicValue::Interval(_, hi) => *hi,
+            SymbolicValue::Twice(_) => 0,
         }
     }
 }
 
 impl Paper for Combining {
-    type Value = Value;
+    type Value = SymbolicValue;
 
-    fn initial(&self, _: &Contract, rank: usize, _: usize) -> Value {
-        Value::Interval(rank, rank + 1)
+    fn initial(&self, _: &Contract, rank: usize, _: usize) -> SymbolicValue {
+        SymbolicValue::Interval(rank, rank + 1)
     }
 
-    fn combine(&self, left: &Value, right: &Value, step: usize) -> Option<Value> {
+    fn combine(
+        &self,
+        left: &SymbolicValue,
+        right: &SymbolicValue,
+        step: usize,
+    ) -> Option<SymbolicValue> {
         Some(match (left, right) {
-            (Value::Twice(s), _) | (_, Value::Twice(s)) => Value::Twice(*s),
-            (Value::Interval(lo, a), Value::Interval(b, hi)) if a == b => Value::Interval(*lo, *hi),
+            (SymbolicValue::Twice(s), _) | (_, SymbolicValue::Twice(s)) => SymbolicValue::Twice(*s),
+            (SymbolicValue::Interval(lo, a), SymbolicValue::Interval(b, hi)) if a == b => {
+                SymbolicValue::Interval(*lo, *hi)
+            }
             _ => {
                 let p = left.words().max(right.words());
                 let (mut a, b) = (left.bits(p), right.bits(p));
                 let twice = a.iter().zip(&b).any(|(a, b)| a & b != 0);
                 if twice && !self.repeats {
-                    return Some(Value::Twice(step));
+                    return Some(SymbolicValue::Twice(step));
                 }
                 a.iter_mut().zip(&b).for_each(|(a, b)| *a |= b);
-                Value::Set(a)
+                SymbolicValue::Set(a)
             }
         })
     }
@@ -469,14 +476,14 @@ impl Paper for Combining {
         contract: &Contract,
         rank: usize,
         block: usize,
-        value: &Value,
+        value: &SymbolicValue,
     ) -> Result<bool, Violation> {
         let wanted = match contract.operation {
             Operation::Scan => rank + 1,
             Operation::ExclusiveScan => rank,
             _ => contract.ranks,
         };
-        if let Value::Twice(step) = *value {
+        if let SymbolicValue::Twice(step) = *value {
             return Err(Violation::Twice { rank, block, step });
         }
         let bits = value.bits(contract.ranks.max(value.words()));
@@ -487,6 +494,6 @@ impl Paper for Combining {
         if let Some(has) = (wanted..contract.ranks).find(|&r| has(r)) {
             return Err(Violation::Stranger { rank, block, has });
         }
-        Ok(matches!(value, Value::Interval(..)) || self.repeats)
+        Ok(matches!(value, SymbolicValue::Interval(..)) || self.repeats)
     }
 }

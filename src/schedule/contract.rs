@@ -1,4 +1,4 @@
-//! What a collective starts with and what it must end with, in blocks.
+//! The blocks that each rank has before and after a collective.
 //!
 //! | operation | blocks | rank `r` starts with | rank `r` ends with |
 //! |---|---|---|---|
@@ -11,7 +11,7 @@
 //! | gather | one per origin | `r` | root: all |
 //! | all-to-all | `origin * p + destination` | origin `r` | destination `r` |
 //! | shift by `q` | one per origin | `r` | `r - q` |
-//! | scan | [`TOTAL`], [`RESULT`], [`OFFSET`], and one per rank for its prefix | total and result | result |
+//! | scan | [`TOTAL`], [`RESULT`], [`OFFSET`], a prefix per rank | total and result | result |
 //! | exclusive scan | the same | total | result (none at rank 0) |
 //!
 //! Every block of this table may be cut further into [`Contract::split`]
@@ -20,7 +20,7 @@
 //! the number of parts *is* `split`.
 
 use super::operation::{Held, Units};
-use super::{Operation, Run};
+use super::{BlockRange, Operation};
 
 /// Scan: the block that holds the running total of a group of ranks.
 pub const TOTAL: usize = 0;
@@ -33,11 +33,11 @@ pub const OFFSET: usize = 2;
 ///
 /// # Examples
 /// ```
-/// use phalanx::schedule::{Contract, Operation, Run};
+/// use phalanx::schedule::{Contract, Operation, BlockRange};
 /// let c = Contract { operation: Operation::AllGather, ranks: 4, root: 0, shift: 0, split: 1 };
 /// assert_eq!(c.blocks(), 4);
-/// assert_eq!(c.initial(2), [Run::one(2)]);
-/// assert_eq!(c.wanted(2), [Run { first: 0, count: 4 }]);
+/// assert_eq!(c.initial(2), [BlockRange::one(2)]);
+/// assert_eq!(c.wanted(2), [BlockRange { first: 0, count: 4 }]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Contract {
@@ -68,18 +68,18 @@ impl Contract {
         }
     }
 
-    fn runs(&self, coarse: impl IntoIterator<Item = usize>) -> Vec<Run> {
-        let mut out: Vec<Run> = Vec::new();
+    fn runs(&self, coarse: impl IntoIterator<Item = usize>) -> Vec<BlockRange> {
+        let mut out: Vec<BlockRange> = Vec::new();
         for b in coarse {
             match out.last_mut() {
                 Some(last) if last.first + last.count == b * self.split => last.count += self.split,
-                _ => out.push(Run { first: b * self.split, count: self.split }),
+                _ => out.push(BlockRange { first: b * self.split, count: self.split }),
             }
         }
         out
     }
 
-    fn held(&self, held: Held, rank: usize) -> Vec<Run> {
+    fn held(&self, held: Held, rank: usize) -> Vec<BlockRange> {
         let p = self.ranks;
         match held {
             Held::Nothing => vec![],
@@ -96,12 +96,12 @@ impl Contract {
     }
 
     /// The blocks that `rank` holds before the first step.
-    pub fn initial(&self, rank: usize) -> Vec<Run> {
+    pub fn initial(&self, rank: usize) -> Vec<BlockRange> {
         self.held(self.operation.starts(rank == self.root), rank)
     }
 
     /// The blocks that `rank` must hold after the last step, complete.
-    pub fn wanted(&self, rank: usize) -> Vec<Run> {
+    pub fn wanted(&self, rank: usize) -> Vec<BlockRange> {
         self.held(self.operation.ends(rank == self.root), rank)
     }
 }

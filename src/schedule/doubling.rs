@@ -1,7 +1,7 @@
-//! Who meets whom: the rules of exchanges that are made step by step, for schedules and
-//! for those who carry the messages out themselves.
+//! The partners in step-by-step exchanges: rules for schedules, and for executors that send the
+//! messages themselves.
 
-use super::combine::ceil_log;
+use super::rule_parts::ceil_log;
 
 /// Recursive doubling on a line of any length, with the neighbours (0,1), (2,3), ..
 /// of the first 2e positions folded into one (G3: two more steps).

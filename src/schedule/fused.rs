@@ -1,8 +1,8 @@
-//! The schedules of the fused paths, on paper: what `engine::fused` does, for
-//! the checker, the cost model and the traces. The engine does not walk them.
+//! The schedules of the fused paths, on paper: the accesses of `exec::board`, for the checker, the
+//! cost model and the traces. No executor walks them.
 
-use super::combine::{Boxed, counted};
-use super::{Incoming, Mode, Peers, RESULT, Run, Step, TOTAL};
+use super::rule_parts::{Boxed, counted};
+use super::{BlockRange, Incoming, Mode, RESULT, Step, StepTraffic, TOTAL};
 
 /// The scan's first block for a prefix; that of rank `t` is number `t` from
 /// here.
@@ -11,18 +11,18 @@ const PREFIXES: usize = 3;
 /// Every rank sends part `j` of its vector to rank `j`, which combines the
 /// parts in rank order.
 pub(super) fn combine(p: usize) -> Boxed {
-    let peers = move |_: usize, rank: usize, out: &mut Peers| {
+    let peers = move |_: usize, rank: usize, out: &mut StepTraffic| {
         out.sends.extend(others(rank, p).map(|to| (to, 1)));
         out.recvs.extend((0..rank).rev().chain(rank + 1..p).map(|from| (from, 1)));
     };
     counted(usize::from(p > 1), peers, move |_, rank| {
         let mut step = Step::default();
         for to in others(rank, p) {
-            step.send(to, vec![Run::one(to)]);
+            step.send(to, vec![BlockRange::one(to)]);
         }
         // From the own position outwards, so that intervals stay adjacent.
         for from in (0..rank).rev().chain(rank + 1..p) {
-            step.recv(from, vec![Run::one(rank)], Mode::combine(from, rank));
+            step.recv(from, vec![BlockRange::one(rank)], Mode::combine(from, rank));
         }
         step
     })
@@ -34,17 +34,17 @@ pub(super) fn store(
     take: impl Fn(usize) -> bool + Clone + Send + Sync + 'static,
 ) -> Boxed {
     let takes = take.clone();
-    let peers = move |_: usize, rank: usize, out: &mut Peers| {
+    let peers = move |_: usize, rank: usize, out: &mut StepTraffic| {
         out.sends.extend(others(rank, p).filter(|&to| takes(to)).map(|to| (to, 1)));
         out.recvs.extend(others(rank, p).filter(|_| takes(rank)).map(|from| (from, 1)));
     };
     counted(usize::from(p > 1), peers, move |_, rank| {
         let mut step = Step::default();
         for to in others(rank, p).filter(|&to| take(to)) {
-            step.send(to, vec![Run::one(rank)]);
+            step.send(to, vec![BlockRange::one(rank)]);
         }
         for from in others(rank, p).filter(|_| take(rank)) {
-            step.recv(from, vec![Run::one(from)], Mode::Store);
+            step.recv(from, vec![BlockRange::one(from)], Mode::Store);
         }
         step
     })
@@ -52,7 +52,7 @@ pub(super) fn store(
 
 /// The root sends every rank its part.
 pub(super) fn deal(p: usize, root: usize) -> Boxed {
-    let peers = move |_: usize, rank: usize, out: &mut Peers| {
+    let peers = move |_: usize, rank: usize, out: &mut StepTraffic| {
         if rank == root {
             out.sends.extend(others(root, p).map(|to| (to, 1)));
         } else {
@@ -62,9 +62,9 @@ pub(super) fn deal(p: usize, root: usize) -> Boxed {
     counted(usize::from(p > 1), peers, move |_, rank| {
         let mut step = Step::default();
         if rank == root {
-            others(root, p).for_each(|to| step.send(to, vec![Run::one(to)]));
+            others(root, p).for_each(|to| step.send(to, vec![BlockRange::one(to)]));
         } else {
-            step.recv(root, vec![Run::one(rank)], Mode::Store);
+            step.recv(root, vec![BlockRange::one(rank)], Mode::Store);
         }
         step
     })
@@ -78,8 +78,8 @@ pub(super) fn exchange(p: usize) -> Boxed {
         move |_, rank| {
             let mut step = Step::default();
             for peer in others(rank, p) {
-                step.send(peer, vec![Run::one(rank * p + peer)]);
-                step.recv(peer, vec![Run::one(peer * p + rank)], Mode::Store);
+                step.send(peer, vec![BlockRange::one(rank * p + peer)]);
+                step.recv(peer, vec![BlockRange::one(peer * p + rank)], Mode::Store);
             }
             step
         },
@@ -90,7 +90,7 @@ pub(super) fn exchange(p: usize) -> Boxed {
 /// that the vector is shifted to.
 pub(super) fn shift(p: usize, distance: usize) -> Boxed {
     let steps = if distance == 0 { 0 } else { 2 };
-    let part = move |origin: usize, part: usize| vec![Run::one(origin * p + part)];
+    let part = move |origin: usize, part: usize| vec![BlockRange::one(origin * p + part)];
     counted(
         steps,
         move |_, rank, out| all(p, rank, out),
@@ -122,7 +122,7 @@ pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
     // vector.
     let speaks = move |rank: usize| rank < end(p - 1);
     let hears = |rank: usize| rank > 0;
-    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+    let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
         let (sends, takes) = if s == 0 { (speaks(rank), true) } else { (true, hears(rank)) };
         let to = others(rank, p).filter(|&to| sends && (s == 0 || hears(to)));
         let from = others(rank, p).filter(|&from| takes && (s == 1 || speaks(from)));
@@ -133,7 +133,7 @@ pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
         let mut step = Step::default();
         if s == 0 {
             for to in others(rank, p).filter(|_| speaks(rank)) {
-                step.send(to, vec![Run::one(block(TOTAL, to))]);
+                step.send(to, vec![BlockRange::one(block(TOTAL, to))]);
             }
             for from in (0..p).filter(|&from| speaks(from)) {
                 let mode = if from == 0 { Mode::Store } else { Mode::Right };
@@ -141,19 +141,19 @@ pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
                 let counts = (1..p).filter(|&t| from < end(t));
                 step.recvs.push(Incoming {
                     from,
-                    blocks: vec![Run::one(block(TOTAL, rank))],
+                    blocks: vec![BlockRange::one(block(TOTAL, rank))],
                     mode,
                     also: counts.map(|t| (block(prefix(t), rank), mode)).collect(),
                 });
             }
         } else {
             for to in others(rank, p).filter(|&to| hears(to)) {
-                step.send(to, vec![Run::one(block(PREFIXES + to, rank))]);
+                step.send(to, vec![BlockRange::one(block(PREFIXES + to, rank))]);
             }
             for from in others(rank, p).filter(|_| hears(rank)) {
                 step.recvs.push(Incoming {
                     from,
-                    blocks: vec![Run::one(block(PREFIXES + rank, from))],
+                    blocks: vec![BlockRange::one(block(PREFIXES + rank, from))],
                     mode: Mode::Store,
                     also: vec![(block(RESULT, from), Mode::Store)],
                 });
@@ -164,7 +164,7 @@ pub(super) fn scan(p: usize, exclusive: bool) -> Boxed {
 }
 
 /// One block to everybody, and one from everybody.
-fn all(p: usize, rank: usize, out: &mut Peers) {
+fn all(p: usize, rank: usize, out: &mut StepTraffic) {
     out.sends.extend(others(rank, p).map(|to| (to, 1)));
     out.recvs.extend(others(rank, p).map(|from| (from, 1)));
 }

@@ -1,8 +1,8 @@
 //! All-gather; run backwards, reduce-scatter (sections 1.3, 1.4).
 
-use super::combine::{Boxed, Padded, ceil_log, counted, counted_once, cyclic, repeated, rule};
-use super::grid::{Pick, pick};
-use super::{Chain, Mode, Peers, Reversed, Run, Step, broadcast};
+use super::grid::{DimensionPart, pick};
+use super::rule_parts::{Boxed, Padded, ceil_log, counted, counted_once, cyclic, repeated, rule};
+use super::{BlockRange, Chain, Mode, Reversed, Step, StepTraffic, broadcast};
 use crate::topology::Extents;
 
 /// AG-RING, -MESH, -MESHD, -HCUBE: the ring rule (Alg. 4.4) once per
@@ -20,7 +20,7 @@ fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
         let around = e.clone();
         // One position of the line, any in the dimensions done.
         let blocks = order[..t].iter().map(|&j| e.extent(j)).product();
-        let peers = move |_: usize, rank: usize, out: &mut Peers| {
+        let peers = move |_: usize, rank: usize, out: &mut StepTraffic| {
             out.send(around.neighbour(rank, dim, 1), blocks);
             out.recv(around.neighbour(rank, dim, -1), blocks);
         };
@@ -28,9 +28,9 @@ fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {
             let c = e.coordinate(rank, dim);
             let at = |x| {
                 pick(&e, |j| match j {
-                    _ if j == dim => Pick::One(x),
-                    _ if done.contains(&j) => Pick::All,
-                    _ => Pick::One(e.coordinate(rank, j)),
+                    _ if j == dim => DimensionPart::One(x),
+                    _ if done.contains(&j) => DimensionPart::All,
+                    _ => DimensionPart::One(e.coordinate(rank, j)),
                 })
             };
             let mut step = Step::default();
@@ -55,7 +55,7 @@ pub(crate) fn in_lockstep(extents: &Extents, order: &[usize]) -> Boxed {
 /// left comes an interval that ends before the rank, from the right one that
 /// begins after it.
 pub(crate) fn nearest(p: usize) -> Boxed {
-    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+    let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
         let (below, above) = (s <= rank, rank + s < p);
         if rank + 1 < p {
             out.send(rank + 1, usize::from(below));
@@ -67,17 +67,17 @@ pub(crate) fn nearest(p: usize) -> Boxed {
         }
     };
     counted(p - 1, peers, move |s, rank| {
-        let below = rank.checked_sub(s).map(Run::one);
-        let above = Some(rank + s).filter(|&b| b < p).map(Run::one);
+        let below = rank.checked_sub(s).map(BlockRange::one);
+        let above = Some(rank + s).filter(|&b| b < p).map(BlockRange::one);
         let mut step = Step::default();
         if rank + 1 < p {
             step.send(rank + 1, below.into_iter().collect());
-            let theirs = Some(rank + 1 + s).filter(|&b| b < p).map(Run::one);
+            let theirs = Some(rank + 1 + s).filter(|&b| b < p).map(BlockRange::one);
             step.recv(rank + 1, theirs.into_iter().collect(), Mode::Store);
         }
         if rank > 0 {
             step.send(rank - 1, above.into_iter().collect());
-            let theirs = (rank - 1).checked_sub(s).map(Run::one);
+            let theirs = (rank - 1).checked_sub(s).map(BlockRange::one);
             step.recv(rank - 1, theirs.into_iter().collect(), Mode::Store);
         }
         step
@@ -99,7 +99,9 @@ pub(crate) fn bruck(p: usize) -> Boxed {
 
 /// AG-NAIVE: p broadcasts one after the other, p ceil(log p) steps.
 pub(crate) fn naive(p: usize) -> Boxed {
-    Box::new(Chain::new((0..p).map(|root| broadcast::line(p, root, Run::one(root))).collect()))
+    Box::new(Chain::new(
+        (0..p).map(|root| broadcast::line(p, root, BlockRange::one(root))).collect(),
+    ))
 }
 
 /// AG-AP-RING: both directions of the ring at once, floor(p/2) steps; if p is
@@ -110,11 +112,11 @@ pub(crate) fn both_ways(p: usize) -> Boxed {
     repeated(p / 2, alike, move |s, rank| {
         let (right, left) = ((rank + 1) % p, (rank + p - 1) % p);
         let mut step = Step::default();
-        step.send(right, vec![Run::one((rank + p - s) % p)]);
-        step.recv(left, vec![Run::one((left + p - s) % p)], Mode::Store);
+        step.send(right, vec![BlockRange::one((rank + p - s) % p)]);
+        step.recv(left, vec![BlockRange::one((left + p - s) % p)], Mode::Store);
         if 2 * (s + 1) < p {
-            step.send(left, vec![Run::one((rank + s) % p)]);
-            step.recv(right, vec![Run::one((right + s) % p)], Mode::Store);
+            step.send(left, vec![BlockRange::one((rank + s) % p)]);
+            step.recv(right, vec![BlockRange::one((right + s) % p)], Mode::Store);
         }
         step
     })
@@ -126,6 +128,6 @@ pub(crate) fn reduction(all_gather: Boxed) -> Boxed {
 }
 
 /// All blocks of `0..n`, as one run.
-pub(crate) fn all(n: usize) -> Run {
-    Run { first: 0, count: n }
+pub(crate) fn all(n: usize) -> BlockRange {
+    BlockRange { first: 0, count: n }
 }

@@ -1,13 +1,13 @@
-//! Which blocks a sub-grid of a mesh covers: the arithmetic behind every
-//! algorithm that runs once per dimension.
+//! The blocks of a sub-grid of a mesh: the arithmetic of every algorithm that runs once per
+//! dimension.
 
-use super::Run;
-use super::combine::Runs;
+use super::BlockRange;
+use super::rule_parts::BlockRanges;
 use crate::topology::Extents;
 
 /// What of one dimension belongs to the sub-grid.
 #[derive(Clone, Copy)]
-pub(crate) enum Pick {
+pub(crate) enum DimensionPart {
     One(usize),
     /// So many positions from the first on, round the torus.
     Cyclic(usize, usize),
@@ -15,17 +15,17 @@ pub(crate) enum Pick {
 }
 
 /// The ranks of the sub-grid, ascending, in as few runs as there can be.
-pub(crate) fn pick(extents: &Extents, choice: impl Fn(usize) -> Pick) -> Vec<Run> {
-    let mut runs = vec![Run::one(0)];
+pub(crate) fn pick(extents: &Extents, choice: impl Fn(usize) -> DimensionPart) -> Vec<BlockRange> {
+    let mut runs = vec![BlockRange::one(0)];
     for j in 0..extents.dimensions() {
         let (n, stride) = (extents.extent(j), extents.stride(j));
         let (first, count) = match choice(j) {
-            Pick::One(x) => (x, 1),
-            Pick::Cyclic(first, count) => (first % n, count),
-            Pick::All => (0, n),
+            DimensionPart::One(x) => (x, 1),
+            DimensionPart::Cyclic(first, count) => (first % n, count),
+            DimensionPart::All => (0, n),
         };
         let wrapped = (first + count).saturating_sub(n);
-        let mut next = Runs::default();
+        let mut next = BlockRanges::default();
         for x in (0..wrapped).chain(first..(first + count).min(n)) {
             for r in &runs {
                 next.push(r.first + x * stride, r.count);
@@ -58,11 +58,12 @@ mod tests {
     #[test]
     fn rows_are_one_run_and_columns_are_strided() {
         let e = Extents::mesh(3, 4);
-        let row = pick(&e, |j| if j == 0 { Pick::All } else { Pick::One(1) });
-        assert_eq!(row, [Run { first: 4, count: 4 }]);
-        let column = pick(&e, |j| if j == 0 { Pick::One(1) } else { Pick::All });
-        assert_eq!(column, [Run::one(1), Run::one(5), Run::one(9)]);
-        let wrap = pick(&e, |j| if j == 0 { Pick::All } else { Pick::Cyclic(2, 2) });
-        assert_eq!(wrap, [Run { first: 0, count: 4 }, Run { first: 8, count: 4 }]);
+        let row = pick(&e, |j| if j == 0 { DimensionPart::All } else { DimensionPart::One(1) });
+        assert_eq!(row, [BlockRange { first: 4, count: 4 }]);
+        let column = pick(&e, |j| if j == 0 { DimensionPart::One(1) } else { DimensionPart::All });
+        assert_eq!(column, [BlockRange::one(1), BlockRange::one(5), BlockRange::one(9)]);
+        let wrap =
+            pick(&e, |j| if j == 0 { DimensionPart::All } else { DimensionPart::Cyclic(2, 2) });
+        assert_eq!(wrap, [BlockRange { first: 0, count: 4 }, BlockRange { first: 8, count: 4 }]);
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of ranks within groups of ranks: what a machine's levels make of a communicator.
+//! Groups of ranks within groups of ranks: a communicator as a machine's levels divide it.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -111,7 +111,7 @@ impl fmt::Display for BadHierarchy {
 impl std::error::Error for BadHierarchy {}
 
 /// The ranks (or leaders) of one group at one stage, ascending, and which of them leads.
-pub(super) struct Group {
+pub(super) struct LeaderGroup {
     pub(super) members: Vec<usize>,
     pub(super) leader: usize,
 }
@@ -293,11 +293,11 @@ impl Hierarchy {
 
     /// Whether the outermost groups all have as many ranks.
     pub fn is_even(&self) -> bool {
-        super::levels::crews(self).is_some()
+        super::hierarchical::groups_by_index(self).is_some()
     }
 
     /// The groups of a stage, by their leaders' ranks ascending.
-    pub(super) fn groups_of(&self, stage: usize, root: usize) -> Vec<Group> {
+    pub(super) fn groups_of(&self, stage: usize, root: usize) -> Vec<LeaderGroup> {
         let mut members: Vec<usize> = (0..self.ranks).collect();
         let mut out = Vec::new();
         for at in 0..=stage {
@@ -310,7 +310,7 @@ impl Hierarchy {
                 let i = *place.entry(number).or_insert(next);
                 if i == next {
                     numbers.push(number);
-                    out.push(Group { members: Vec::new(), leader: 0 });
+                    out.push(LeaderGroup { members: Vec::new(), leader: 0 });
                 }
                 out[i].members.push(rank);
             }

@@ -7,51 +7,51 @@
 
 mod all_port;
 mod all_reduce;
+mod all_to_all;
 mod broadcast;
 mod catalogue;
 mod check;
-mod combine;
 mod contract;
 mod doubling;
-mod exchange;
+mod explicit;
+mod forced_topology;
 mod fused;
 mod gather;
 mod grid;
+mod hierarchical;
 mod hierarchy;
-mod levels;
-mod load;
+mod line_tree;
 mod operation;
-mod peers;
+mod port_load;
 mod request;
-mod rounds;
+mod rule_parts;
 mod scan;
 mod scatter;
-mod shape;
 mod shift;
 mod step;
+mod step_traffic;
 mod table;
 mod trace;
-mod tree;
 
 #[cfg(test)]
 mod tests;
 
 pub use catalogue::{Algorithm, UnknownAlgorithm};
-pub use check::{Report, Violation, cases, check};
+pub use check::{CheckReport, Violation, cases, check};
 pub use contract::{Contract, OFFSET, RESULT, TOTAL};
+pub use explicit::Round;
+pub use forced_topology::Topology;
 pub use hierarchy::{BadHierarchy, Exchange, Hierarchy};
-pub use load::Load;
 pub use operation::{Operation, Share, UnknownOperation};
-pub use peers::Peers;
+pub use port_load::Load;
 pub use request::{MOST_RANKS, MOST_SEGMENTS, Request, Unfit};
-pub use rounds::Round;
-pub use shape::Shape;
-pub use step::{Incoming, Mode, Outgoing, Run, Step};
+pub use step::{BlockRange, Incoming, Mode, Outgoing, Step};
+pub use step_traffic::StepTraffic;
 pub use trace::{Message, Words, trace};
 
 pub(crate) use doubling::{Doubling, disseminate, rounds};
+pub(crate) use line_tree::TreeKind;
 pub(crate) use step::{Chain, Reversed, Rule};
-pub(crate) use tree::Tree;
 
 use std::fmt;
 
@@ -123,15 +123,15 @@ impl Schedule {
     ///
     /// # Examples
     /// ```
-    /// use phalanx::schedule::{Algorithm, Operation, Peers, Request};
+    /// use phalanx::schedule::{Algorithm, Operation, StepTraffic, Request};
     /// let schedule = Algorithm::AG_HCUBE.schedule(&Request::new(Operation::AllGather, 8))?;
-    /// let mut peers = Peers::default();
+    /// let mut peers = StepTraffic::default();
     /// // The last step exchanges four blocks over dimension 2.
     /// schedule.peers(2, 1, &mut peers);
     /// assert_eq!((&peers.sends[..], &peers.recvs[..]), (&[(5, 4)][..], &[(5, 4)][..]));
     /// # Ok::<(), phalanx::schedule::Unfit>(())
     /// ```
-    pub fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+    pub fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
         out.clear();
         self.rule.peers(step, rank, out);
     }

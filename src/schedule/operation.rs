@@ -101,24 +101,24 @@ pub(super) enum Held {
 /// An algorithm, and the one that takes its place for operators that are not
 /// commutative.
 #[derive(Clone, Copy)]
-pub(crate) struct Pick {
+pub(crate) struct AlgorithmPair {
     commutative: Algorithm,
     ordered: Algorithm,
 }
 
-impl Pick {
+impl AlgorithmPair {
     #[inline(always)]
     pub(crate) const fn of(self, commutative: bool) -> Algorithm {
         if commutative { self.commutative } else { self.ordered }
     }
 }
 
-const fn one(algorithm: Algorithm) -> Pick {
-    Pick { commutative: algorithm, ordered: algorithm }
+const fn one(algorithm: Algorithm) -> AlgorithmPair {
+    AlgorithmPair { commutative: algorithm, ordered: algorithm }
 }
 
-const fn two(commutative: Algorithm, ordered: Algorithm) -> Pick {
-    Pick { commutative, ordered }
+const fn two(commutative: Algorithm, ordered: Algorithm) -> AlgorithmPair {
+    AlgorithmPair { commutative, ordered }
 }
 
 /// The algorithms of an operation that stand for more than themselves.
@@ -126,22 +126,22 @@ pub(crate) struct Usual {
     /// By direct access to the peers' memory; none for the barrier.
     pub(crate) direct: Option<Algorithm>,
     /// By messages: the library's choice.
-    pub(crate) messages: Pick,
+    pub(crate) messages: AlgorithmPair,
     /// By messages between the root and each rank, in place of a tree.
     pub(crate) star: Option<Algorithm>,
     /// Those of the views.
-    pub(super) ring: Pick,
-    pub(super) linear: Pick,
+    pub(super) ring: AlgorithmPair,
+    pub(super) linear: AlgorithmPair,
     /// Of two dimensions, of more.
-    pub(super) mesh: [Pick; 2],
+    pub(super) mesh: [AlgorithmPair; 2],
     /// On a power of two of ranks, else.
-    pub(super) cube: [Pick; 2],
-    pub(super) tree: [Pick; 2],
+    pub(super) cube: [AlgorithmPair; 2],
+    pub(super) tree: [AlgorithmPair; 2],
 }
 
 /// What an operation is: everything that the rest of the library, and the tool,
 /// asks about one stands in its row of [`ROWS`].
-struct Row {
+struct OperationRow {
     operation: Operation,
     name: &'static str,
     rooted: bool,
@@ -163,8 +163,8 @@ use Share::{Block, Blocks, Vector};
 #[rustfmt::skip]
 // A constant, so that questions about a known operation are answered by the compiler, in the
 // program's own crate, too.
-const ROWS: [Row; 12] = [
-    Row {
+const ROWS: [OperationRow; 12] = [
+    OperationRow {
         operation: Operation::Broadcast, name: "broadcast",
         rooted: true, combines: false, in_place: true,
         input: [Vector, Share::Nothing], output: [Vector, Vector],
@@ -177,7 +177,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::BC_TREE_LEAF), one(A::BC_TREE_LEAF)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::Reduce, name: "reduce",
         rooted: true, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Share::Nothing],
@@ -193,7 +193,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::RED_TREE_LEAF), one(A::RED_TREE_LEAF)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::AllGather, name: "all-gather",
         rooted: false, combines: false, in_place: false,
         input: [Block, Block], output: [Blocks, Blocks],
@@ -206,7 +206,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::AG_HCUBE_DESC), one(A::AG_RING)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::ReduceScatter, name: "reduce-scatter",
         rooted: false, combines: true, in_place: false,
         input: [Blocks, Blocks], output: [Block, Block],
@@ -224,7 +224,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::RS_HCUBE_ASC), two(A::RS_RING, A::RS_RED_SC)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::AllReduce, name: "all-reduce",
         rooted: false, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
@@ -237,7 +237,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::AR_NAIVE), one(A::AR_NAIVE)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::Barrier, name: "barrier",
         rooted: false, combines: false, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
@@ -250,7 +250,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::BAR_ANY), one(A::BAR_ANY)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::Scan, name: "scan",
         rooted: false, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
@@ -258,7 +258,7 @@ const ROWS: [Row; 12] = [
         starts: [Held::TotalAndResult, Held::TotalAndResult], ends: [Held::Result, Held::Result],
         usual: SCAN,
     },
-    Row {
+    OperationRow {
         operation: Operation::ExclusiveScan, name: "exclusive-scan",
         rooted: false, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
@@ -266,7 +266,7 @@ const ROWS: [Row; 12] = [
         starts: [Held::Total, Held::Total], ends: [Held::ResultButFirst, Held::ResultButFirst],
         usual: SCAN,
     },
-    Row {
+    OperationRow {
         operation: Operation::Scatter, name: "scatter",
         rooted: true, combines: false, in_place: false,
         input: [Blocks, Share::Nothing], output: [Block, Block],
@@ -279,7 +279,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::SC_TREE_LEAF), one(A::SC_TREE_LEAF)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::Gather, name: "gather",
         rooted: true, combines: false, in_place: false,
         input: [Block, Block], output: [Blocks, Share::Nothing],
@@ -292,7 +292,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::GA_TREE_LEAF), one(A::GA_TREE_LEAF)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::AllToAll, name: "all-to-all",
         rooted: false, combines: false, in_place: false,
         input: [Blocks, Blocks], output: [Blocks, Blocks],
@@ -305,7 +305,7 @@ const ROWS: [Row; 12] = [
             tree: [one(A::TX_ANY), one(A::TX_ANY)],
         },
     },
-    Row {
+    OperationRow {
         operation: Operation::Shift, name: "shift",
         rooted: false, combines: false, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
@@ -358,7 +358,7 @@ impl Operation {
     ];
 
     #[inline(always)]
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static OperationRow {
         &ROWS[self as usize]
     }
 

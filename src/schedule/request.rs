@@ -1,4 +1,4 @@
-//! What is asked of an algorithm, and why it may not fit.
+//! Requests for an algorithm, and the reasons why it may not fit.
 
 use std::fmt;
 

@@ -4,13 +4,13 @@
 //! combination of the ranks that count for it, [`OFFSET`] the total of all mesh
 //! rows before its own. An exclusive scan starts without a result.
 
-use super::combine::{Boxed, ceil_log, rule};
-use super::tree::Tree;
-use super::{Chain, Incoming, Mode, OFFSET, RESULT, Run, Step, TOTAL};
+use super::line_tree::TreeKind;
+use super::rule_parts::{Boxed, ceil_log, rule};
+use super::{BlockRange, Chain, Incoming, Mode, OFFSET, RESULT, Step, TOTAL};
 use crate::topology::Extents;
 
 fn receive(from: usize, block: usize, mode: Mode, also: Vec<(usize, Mode)>) -> Incoming {
-    Incoming { from, blocks: vec![Run::one(block)], mode, also }
+    Incoming { from, blocks: vec![BlockRange::one(block)], mode, also }
 }
 
 /// SCAN-HCUBE (Alg. 4.9), partners beyond p skipped (G8): a rank needs lower
@@ -20,7 +20,7 @@ pub(crate) fn doubling(p: usize) -> Boxed {
         let mut step = Step::default();
         let partner = rank ^ (1 << i);
         if partner < p {
-            step.send(partner, vec![Run::one(TOTAL)]);
+            step.send(partner, vec![BlockRange::one(TOTAL)]);
             let also = if partner < rank { vec![(RESULT, Mode::Left)] } else { vec![] };
             step.recvs.push(receive(partner, TOTAL, Mode::combine(partner, rank), also));
         }
@@ -50,7 +50,7 @@ fn rows(extents: &Extents, exclusive: bool) -> Boxed {
         let c = rank % columns;
         let mut step = Step::default();
         if c == s {
-            step.send(rank + 1, vec![Run::one(carry)]);
+            step.send(rank + 1, vec![BlockRange::one(carry)]);
         } else if c == s + 1 {
             step.recvs.push(receive(rank - 1, carry, Mode::Left, result(exclusive)));
         }
@@ -73,7 +73,7 @@ pub(crate) fn mesh(extents: &Extents, exclusive: bool) -> Boxed {
             return step;
         }
         if row == s {
-            step.send(rank + columns, vec![Run::one(carry)]);
+            step.send(rank + columns, vec![BlockRange::one(carry)]);
         } else if row == s + 1 {
             let mut also = result(exclusive);
             if columns > 1 {
@@ -83,14 +83,14 @@ pub(crate) fn mesh(extents: &Extents, exclusive: bool) -> Boxed {
         }
         step
     });
-    let tree = Tree::Halving { n: columns, root: columns - 1 };
+    let tree = TreeKind::Halving { n: columns, root: columns - 1 };
     let levels = if rows_count > 1 { tree.steps() } else { 0 };
     let spread = rule(levels, move |s, rank| {
         let (row, c) = (rank / columns, rank % columns);
         let mut step = Step::default();
         if let Some(h) = tree.hop(s, c).filter(|_| row > 0) {
             if h.from == c {
-                step.send(rank - c + h.to, vec![Run::one(OFFSET)]);
+                step.send(rank - c + h.to, vec![BlockRange::one(OFFSET)]);
             } else {
                 let also = vec![(RESULT, Mode::Left)];
                 step.recvs.push(receive(rank - c + h.from, OFFSET, Mode::Store, also));

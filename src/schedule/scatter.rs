@@ -1,14 +1,14 @@
 //! Scatter; run backwards, gather (section 1.7).
 
-use super::combine::{Boxed, counted, cyclic, rule};
-use super::grid::{Pick, agree, pick};
-use super::tree::Tree;
-use super::{Chain, Mode, Peers, Reversed, Run, Step};
+use super::grid::{DimensionPart, agree, pick};
+use super::line_tree::TreeKind;
+use super::rule_parts::{Boxed, counted, cyclic, rule};
+use super::{BlockRange, Chain, Mode, Reversed, Step, StepTraffic};
 use crate::topology::Extents;
 
 /// SC-NAIVE: the root sends to one rank after the other. p-1 steps.
 pub(crate) fn naive(p: usize, root: usize) -> Boxed {
-    let peers = move |s: usize, rank: usize, out: &mut Peers| {
+    let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
         let to = if s < root { s } else { s + 1 };
         if rank == root {
             out.send(to, 1);
@@ -20,9 +20,9 @@ pub(crate) fn naive(p: usize, root: usize) -> Boxed {
         let to = if s < root { s } else { s + 1 };
         let mut step = Step::default();
         if rank == root {
-            step.send(to, vec![Run::one(to)]);
+            step.send(to, vec![BlockRange::one(to)]);
         } else if rank == to {
-            step.recv(root, vec![Run::one(to)], Mode::Store);
+            step.recv(root, vec![BlockRange::one(to)], Mode::Store);
         }
         step
     })
@@ -31,7 +31,7 @@ pub(crate) fn naive(p: usize, root: usize) -> Boxed {
 /// SC-ANY and all versions on a line: along the tree go the blocks of the
 /// receiver's subtree. ceil(log p) steps; with the clipped tree, and with
 /// halving if p = 2^d, t_w m (p-1) (Fig. 4.15, Eq. 4.6).
-pub(crate) fn line(p: usize, tree: Tree) -> Boxed {
+pub(crate) fn line(p: usize, tree: TreeKind) -> Boxed {
     rule(tree.steps(), move |s, rank| {
         let mut step = Step::default();
         if let Some(h) = tree.hop(s, rank) {
@@ -52,9 +52,9 @@ pub(crate) fn line(p: usize, tree: Tree) -> Boxed {
 pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize) -> Boxed {
     let phase = |(t, &dim): (usize, &usize)| {
         let (e, later) = (extents.clone(), order[t + 1..].to_vec());
-        let tree = Tree::for_scatter(e.extent(dim), e.coordinate(root, dim));
+        let tree = TreeKind::for_scatter(e.extent(dim), e.coordinate(root, dim));
         let (line, open) = (e.clone(), later.clone());
-        let peers = move |s: usize, rank: usize, out: &mut Peers| {
+        let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
             let c = line.coordinate(rank, dim);
             let hop = tree.hop(s, c).filter(|_| agree(&line, &open, rank, root));
             let Some(h) = hop else { return };
@@ -72,9 +72,9 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize], root: usize) -> B
                 return step;
             };
             let blocks = pick(&e, |j| match j {
-                _ if j == dim => Pick::Cyclic(h.first, h.count),
-                _ if later.contains(&j) => Pick::All,
-                _ => Pick::One(e.coordinate(rank, j)),
+                _ if j == dim => DimensionPart::Cyclic(h.first, h.count),
+                _ if later.contains(&j) => DimensionPart::All,
+                _ => DimensionPart::One(e.coordinate(rank, j)),
             });
             if h.from == c {
                 step.send(e.on_line(rank, dim, h.to), blocks);

@@ -1,14 +1,14 @@
 //! Circular q-shift (section 1.9): rank r's vector to rank (r + q) mod p.
 
-use super::combine::{Boxed, rule};
-use super::{Mode, Run, Step};
+use super::rule_parts::{Boxed, rule};
+use super::{BlockRange, Mode, Step};
 use crate::topology::{Extents, gray, gray_inverse};
 
 /// One message out, one in; what leaves carries the origin held before.
 fn pass(to: usize, from: usize, mine: usize, theirs: usize) -> Step {
     let mut step = Step::default();
-    step.send(to, vec![Run::one(mine)]);
-    step.recv(from, vec![Run::one(theirs)], Mode::Store);
+    step.send(to, vec![BlockRange::one(mine)]);
+    step.recv(from, vec![BlockRange::one(theirs)], Mode::Store);
     step
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn mesh(extents: &Extents, q: usize, shortest: bool) -> Boxed {
 /// One hop of a Gray-code shift: a power of two, forward or backward; for
 /// powers above 1 the first or the second half of the way.
 #[derive(Clone, Copy)]
-struct Hop {
+struct ShiftHop {
     bit: usize,
     backward: bool,
     second: bool,
@@ -105,10 +105,10 @@ pub(crate) fn gray_code(p: usize, q: usize, backward: bool) -> Boxed {
     // How far everything has come before the hop's term.
     let mut done = 0;
     for (bit, minus) in terms {
-        let hop = Hop { bit, backward: minus, second: false };
+        let hop = ShiftHop { bit, backward: minus, second: false };
         hops.push((hop, done));
         if bit > 0 {
-            hops.push((Hop { second: true, ..hop }, done));
+            hops.push((ShiftHop { second: true, ..hop }, done));
         }
         done = (done + if minus { p - (1 << bit) } else { 1 << bit }) % p;
     }

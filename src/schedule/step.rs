@@ -1,27 +1,26 @@
-//! What one rank does in one step: which blocks it sends and what it does with
-//! those that it receives.
+//! A rank's part of one step: the blocks that it sends, and the use of the blocks that it receives.
 //!
 //! A *block* is a numbered piece of the data of one collective call; what the
 //! numbers mean depends on the operation (see [`Contract`](super::Contract)).
 //! Blocks say nothing about memory: the engine's binder decides where each one
 //! lives, which is why a schedule cannot race.
 
-use super::Peers;
+use super::StepTraffic;
 use std::ops::Range;
 
 /// `count` consecutive blocks, beginning with block `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Run {
+pub struct BlockRange {
     /// The first block.
     pub first: usize,
     /// How many.
     pub count: usize,
 }
 
-impl Run {
+impl BlockRange {
     /// The run of the one block `block`.
     pub const fn one(block: usize) -> Self {
-        Run { first: block, count: 1 }
+        BlockRange { first: block, count: 1 }
     }
 
     /// The block numbers of the run.
@@ -30,9 +29,9 @@ impl Run {
     }
 }
 
-impl From<Range<usize>> for Run {
+impl From<Range<usize>> for BlockRange {
     fn from(r: Range<usize>) -> Self {
-        Run { first: r.start, count: r.end.saturating_sub(r.start) }
+        BlockRange { first: r.start, count: r.end.saturating_sub(r.start) }
     }
 }
 
@@ -65,7 +64,7 @@ pub struct Outgoing {
     pub to: usize,
     /// The blocks, in the order in which they travel. Their content is the one
     /// held when the step begins.
-    pub blocks: Vec<Run>,
+    pub blocks: Vec<BlockRange>,
 }
 
 /// A message as its receiver sees it. One *from the rank itself* is none: its
@@ -77,7 +76,7 @@ pub struct Incoming {
     pub from: usize,
     /// The blocks, as in the sender's [`Outgoing::blocks`]; each lands in the
     /// block of the same number.
-    pub blocks: Vec<Run>,
+    pub blocks: Vec<BlockRange>,
     /// How they land there.
     pub mode: Mode,
     /// Further blocks into which the payload goes as well. Only for messages
@@ -98,14 +97,14 @@ pub struct Step {
 
 impl Step {
     /// Adds a message to `to`; none if `blocks` is empty.
-    pub(crate) fn send(&mut self, to: usize, blocks: Vec<Run>) {
+    pub(crate) fn send(&mut self, to: usize, blocks: Vec<BlockRange>) {
         if blocks.iter().any(|b| b.count > 0) {
             self.sends.push(Outgoing { to, blocks });
         }
     }
 
     /// Adds a message from `from`; none if `blocks` is empty.
-    pub(crate) fn recv(&mut self, from: usize, blocks: Vec<Run>, mode: Mode) {
+    pub(crate) fn recv(&mut self, from: usize, blocks: Vec<BlockRange>, mode: Mode) {
         if blocks.iter().any(|b| b.count > 0) {
             self.recvs.push(Incoming { from, blocks, mode, also: Vec::new() });
         }
@@ -123,7 +122,7 @@ pub(crate) trait Rule: Send + Sync {
 
     /// Adds the other ends of the rank's messages, as `step` has them. Rules of very many messages
     /// count their blocks instead of listing them; a test compares.
-    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+    fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
         out.add(&self.step(step, rank), rank);
     }
 
@@ -170,7 +169,7 @@ impl<R: Rule> Rule for Reversed<R> {
         }
     }
 
-    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+    fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
         let (sends, recvs) = (out.sends.len(), out.recvs.len());
         self.rule.peers(self.rule.steps() - 1 - step, rank, out);
         out.reverse(sends, recvs);
@@ -198,7 +197,7 @@ impl Rule for Chain {
         self.at(step).map_or_else(Step::default, |(rule, step)| rule.step(step, rank))
     }
 
-    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+    fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
         if let Some((rule, step)) = self.at(step) {
             rule.peers(step, rank, out);
         }
@@ -234,7 +233,7 @@ impl<R: Rule + ?Sized> Rule for Box<R> {
     fn step(&self, step: usize, rank: usize) -> Step {
         (**self).step(step, rank)
     }
-    fn peers(&self, step: usize, rank: usize, out: &mut Peers) {
+    fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
         (**self).peers(step, rank, out);
     }
     fn repeats(&self, step: usize) -> bool {

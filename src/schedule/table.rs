@@ -6,14 +6,14 @@
 //! Grama, Gupta, Karypis and Kumar, chapter 4 (G1..G8: `guide::cost_model`); ids marked
 //! "ours" are not in the book.
 
-use super::catalogue::{Algorithm, Built, Needs, Row};
-use super::combine::Boxed;
+use super::catalogue::{Algorithm, Built, CatalogueRow, Needs};
 use super::gather::all;
 use super::grid::{ascending, descending};
-use super::tree::Tree;
-use super::{Chain, Operation, Run};
+use super::line_tree::TreeKind;
+use super::rule_parts::Boxed;
+use super::{BlockRange, Chain, Operation};
 use super::{
-    all_port, all_reduce, broadcast, exchange, fused, gather, levels, scan, scatter, shift,
+    all_port, all_reduce, all_to_all, broadcast, fused, gather, hierarchical, scan, scatter, shift,
 };
 use crate::topology::Extents;
 
@@ -36,7 +36,7 @@ macro_rules! catalogue {
             pub const ALL: &[Algorithm] = &[$(Algorithm::$name),+];
         }
 
-        pub(super) static ROWS: &[Row] = &[$(Row {
+        pub(super) static ROWS: &[CatalogueRow] = &[$(CatalogueRow {
             id: $id,
             operations: &[$($op),+],
             needs: $needs,
@@ -54,12 +54,12 @@ const RS_CUBE: Needs = Cube(Algorithm::RS_ANY);
 const ANY_GROUPS: Needs = Groups { consecutive: false, equal: false };
 
 /// Combines leader by leader: in rank order where groups are of consecutive ranks.
-fn by_level(staged: levels::Staged, consecutive: bool) -> Built {
+fn by_level(staged: hierarchical::Staged, consecutive: bool) -> Built {
     Built::ordered(staged.rule).ports(staged.ports).ordered_if(consecutive)
 }
 
 /// The whole vector of an operation that is not split.
-const WHOLE: Run = Run::one(0);
+const WHOLE: BlockRange = BlockRange::one(0);
 
 fn then(first: Boxed, second: Boxed) -> Boxed {
     Box::new(Chain::new(vec![first, second]))
@@ -103,11 +103,11 @@ fn rs_any(p: usize) -> Boxed {
 }
 
 fn sc_line(p: usize, root: usize) -> Boxed {
-    scatter::line(p, Tree::for_scatter(p, root))
+    scatter::line(p, TreeKind::for_scatter(p, root))
 }
 
 fn sc_any(p: usize, root: usize) -> Boxed {
-    scatter::line(p, Tree::Clipped { n: p, root })
+    scatter::line(p, TreeKind::Clipped { n: p, root })
 }
 
 fn sc_grid(dims: &Extents, root: usize) -> Boxed {
@@ -123,7 +123,7 @@ fn through_root(reduced: Boxed, scattered: Boxed) -> Built {
     Built::ordered(then(reduced, scattered))
 }
 
-fn rows_first(dims: &Extents, root: usize, blocks: Run) -> Boxed {
+fn rows_first(dims: &Extents, root: usize, blocks: BlockRange) -> Boxed {
     broadcast::reduction(broadcast::by_dimension(dims, &descending(dims), root, blocks))
 }
 
@@ -220,7 +220,8 @@ catalogue! {
         |c| Built::commutative(broadcast::reduction(bc_grid(&c.dims, c.root)))
             .ordered_if(is_line(&c.dims));
     RED_MESH_ROWS "RED-MESH-ROWS" [Reduce] Grid,
-        "mesh: all rows at once, then the root's column, which keeps rank order", "section 1.1, ours",
+        "mesh: all rows at once, then the root's column, which keeps rank order",
+        "section 1.1, ours",
         |c| Built::ordered(rows_first(&c.dims, c.root, WHOLE));
     RED_HCUBE "RED-HCUBE" [Reduce] Cube(Algorithm::RED_ANY),
         "hypercube to any rank, lowest dimension first", "Alg. 4.3",
@@ -477,27 +478,27 @@ catalogue! {
     // Total exchange, section 1.8.
     TX_RING "TX-RING" [AllToAll] Any,
         "ring: what still travels goes to the next rank", "Fig. 4.18, Eq. 4.7",
-        |c| Built::ordered(exchange::by_dimension(&c.dims, &[0]));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &[0]));
     TX_MESH "TX-MESH" [AllToAll] Mesh(Algorithm::TX_MESHD),
         "mesh: by destination column along the rows, then by row along the columns",
         "Fig. 4.19, Eq. 4.8",
-        |c| Built::ordered(exchange::by_dimension(&c.dims, &ascending(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
     TX_MESHD "TX-MESHD" [AllToAll] Grid,
         "mesh of any dimensions: one phase per dimension", "section 1.8",
-        |c| Built::ordered(exchange::by_dimension(&c.dims, &ascending(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
     TX_HCUBE "TX-HCUBE" [AllToAll] Cube(Algorithm::TX_BRUCK),
         "hypercube: half of everything crosses every dimension", "Fig. 4.20, Eq. 4.9",
-        |c| Built::ordered(exchange::by_dimension(&c.dims, &ascending(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
     TX_HCUBE_XOR "TX-HCUBE-XOR" [AllToAll] Cube(Algorithm::TX_ANY),
         "hypercube: pairwise exchange with rank XOR i, no forwarding",
         "Alg. 4.10, Fig. 4.21, Eq. 4.10",
-        |c| Built::ordered(exchange::pairwise(c.p));
+        |c| Built::ordered(all_to_all::pairwise(c.p));
     TX_ANY "TX-ANY" [AllToAll] Any,
         "to rank + k, from rank - k, no forwarding, any p", "rule G5",
-        |c| Built::ordered(exchange::shifted(c.p));
+        |c| Built::ordered(all_to_all::shifted(c.p));
     TX_BRUCK "TX-BRUCK" [AllToAll] Any,
         "Bruck's exchange by the bits of the distance, any p", "rule G6",
-        |c| Built::ordered(exchange::bruck(c.p));
+        |c| Built::ordered(all_to_all::bruck(c.p));
     TX_FUSED "TX-FUSED" [AllToAll] Any,
         "shared memory: everybody reads the blocks for it from everybody", "ours",
         |c| fused(c.p, fused::exchange(c.p));
@@ -506,7 +507,7 @@ catalogue! {
         |c| Built::ordered(all_port::total_exchange(&c.dims)).split(c.d()).ports(c.d());
     TX_AP_RING "TX-AP-RING" [AllToAll] Any,
         "every block goes the shorter way round the ring", "section 1.10",
-        |c| Built::ordered(exchange::both_ways(c.p)).ports(2);
+        |c| Built::ordered(all_to_all::both_ways(c.p)).ports(2);
     TX_AP_MESH "TX-AP-MESH" [AllToAll] Mesh(Algorithm::TX_MESHD),
         "half of every block rows first, half columns first", "section 1.10",
         |c| Built::ordered(all_port::total_exchange_mesh(&c.dims)).split(2).ports(2);
@@ -540,30 +541,31 @@ catalogue! {
     // Groups within groups: a machine's levels.
     BC_HIER "BC-HIER" [Broadcast] ANY_GROUPS,
         "levels: to the outermost leaders, then down a tree in every group", "ours",
-        |c| by_level(levels::broadcast(&c.levels, c.root), true);
+        |c| by_level(hierarchical::broadcast(&c.levels, c.root), true);
     RED_HIER "RED-HIER" [Reduce] ANY_GROUPS,
         "levels: up a tree in every group, then between leaders", "ours",
-        |c| by_level(levels::reduction(&c.levels, c.root), c.levels.is_consecutive());
+        |c| by_level(hierarchical::reduction(&c.levels, c.root), c.levels.is_consecutive());
     AG_HIER "AG-HIER" [AllGather] ANY_GROUPS,
         "levels: up to the leaders, Bruck's rule between the outermost, down", "ours; rule G4",
-        |c| by_level(levels::all_gather(&c.levels), true);
+        |c| by_level(hierarchical::all_gather(&c.levels), true);
     RS_HIER "RS-HIER" [ReduceScatter] ANY_GROUPS,
         "levels: AG-HIER backwards", "ours",
-        |c| by_level(levels::reduce_scatter(&c.levels), c.p <= 2);
+        |c| by_level(hierarchical::reduce_scatter(&c.levels), c.p <= 2);
     AR_HIER "AR-HIER" [AllReduce] ANY_GROUPS,
         "levels: up, recursive doubling between the outermost leaders, down", "ours; rule G3",
-        |c| by_level(levels::all_reduce(&c.levels), c.levels.is_consecutive());
+        |c| by_level(hierarchical::all_reduce(&c.levels), c.levels.is_consecutive());
     AR_HIER_SPLIT "AR-HIER-SPLIT" [AllReduce] Groups { consecutive: false, equal: true },
-        "levels: member i of every group combines part i, doubling between groups, stores to its group",
+        "levels: member i of every group combines part i, doubling between groups, \
+         stores to its group",
         "ours; rule G3",
         |c| {
-            let (staged, parts) = levels::all_reduce_split(&c.levels);
+            let (staged, parts) = hierarchical::all_reduce_split(&c.levels);
             by_level(staged, c.levels.is_consecutive()).split(parts)
         };
     BAR_HIER "BAR-HIER" [Barrier] ANY_GROUPS,
         "levels: up, dissemination between the outermost leaders, down", "ours; rule G7",
-        |c| by_level(levels::barrier(&c.levels), true);
+        |c| by_level(hierarchical::barrier(&c.levels), true);
     SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true, equal: false },
         "levels: doubling in every group, then between leaders, offsets down", "ours; rule G8",
-        |c| by_level(levels::scan(&c.levels), true);
+        |c| by_level(hierarchical::scan(&c.levels), true);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Contract, Operation, Run, Schedule};
+use super::{BlockRange, Contract, Operation, Schedule};
 
 /// An amount of words as a multiple of m, in lowest terms.
 ///
@@ -60,7 +60,7 @@ pub struct Message {
     /// The receiver.
     pub dst: usize,
     /// The blocks by number, in the order in which they travel.
-    pub blocks: Vec<Run>,
+    pub blocks: Vec<BlockRange>,
     contract: Contract,
 }
 

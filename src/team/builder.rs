@@ -1,6 +1,6 @@
-//! How a team is asked for.
+//! The options of a new team.
 
-use super::crew::Team;
+use super::handle::Team;
 use crate::Comm;
 use crate::error::Error;
 use crate::placement::Placement;
@@ -119,7 +119,7 @@ impl Builder {
     /// by a rank that has waited for some microseconds.
     ///
     /// ```
-    /// use phalanx::{Doing, Error, Team};
+    /// use phalanx::{Activity, Error, Team};
     /// use std::time::Duration;
     ///
     /// let team = Team::builder().ranks(2).deadline(Duration::from_millis(100)).build()?;
@@ -129,9 +129,9 @@ impl Builder {
     ///     }
     ///     comm.barrier();
     /// });
-    /// let Err(Error::Deadline { rank: 0, peer: 1, ranks, .. }) = error else { panic!("{error:?}") };
-    /// assert_eq!(ranks[0].doing, Doing::WaitsFor(1));
-    /// assert_eq!(ranks[1].doing, Doing::Computes);
+    /// let Err(Error::Deadline { rank: 0, peer: 1, ranks, .. }) = error else { panic!() };
+    /// assert_eq!(ranks[0].doing, Activity::WaitsFor(1));
+    /// assert_eq!(ranks[1].doing, Activity::Computes);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn deadline(mut self, longest: Duration) -> Self {

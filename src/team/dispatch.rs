@@ -1,52 +1,51 @@
-//! Dispatch: how the caller of `run` starts the workers and learns that they
-//! are done.
+//! Dispatch: the caller of `run` starts the workers, and learns that they are done.
 //!
 //! | word | writer | reader | meaning |
 //! |---|---|---|---|
 //! | `epoch` | caller | workers | number of the latest job |
 //! | `job` | caller, while all workers are done | workers in that epoch | what to run |
 //! | `done` (one a worker) | worker | caller | number of the last job it finished |
-//! | `bed` (one a worker) | both, by swap | both | whether the worker sleeps |
+//! | `sleep_word` (one a worker) | both, by swap | both | whether the worker sleeps |
 //!
 //! `epoch` publishes the job, `done` publishes the worker's results; both are
 //! Release stores met by Acquire loads.
 //!
 //! **The one RMW.** A worker may sleep for hours, so unlike a rank in a
 //! collective it sleeps without a time limit, and a wake-up must not be lost.
-//! The worker swaps `bed` to `ASLEEP`, looks at `epoch` again, and parks, and
+//! The worker swaps `sleep_word` to `ASLEEP`, looks at `epoch` again, and parks, and
 //! does all three again whenever something wakes it; the
-//! caller stores `epoch`, then swaps `bed` to `AWAKE` and rings if it was
+//! caller stores `epoch`, then swaps `sleep_word` to `AWAKE` and rings if it was
 //! `ASLEEP`. Both swaps are on one word, so one comes first: if it is the
 //! caller's, the worker's swap reads it, synchronises with it and sees the new
 //! epoch; if it is the worker's, the caller sees `ASLEEP` and rings. A plain
 //! store and load on each side would need a sequentially consistent fence.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
-use crate::wait::{Alarm, Bed, Occasion, Patience, Pause, Wait, make_bed};
+use crate::wait::{Backoff, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};
 use crossbeam_utils::CachePadded;
 use std::time::Duration;
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
-struct Seat {
-    /// In a line of its own: the caller swaps `bed` while the worker may still
+struct WorkerSlot {
+    /// In a line of its own: the caller swaps `sleep_word` while the worker may still
     /// have the line of its last `done`.
     done: CachePadded<AtomicU64>,
-    bed: AtomicU32,
-    alarm: Alarm,
+    sleep_word: AtomicU32,
+    waker: Waker,
 }
 
 /// What a worker has to fetch to begin: in one line, if the job is small.
-struct Order<J> {
+struct JobTicket<J> {
     epoch: AtomicU64,
     job: UnsafeCell<J>,
 }
 
 /// See the module documentation. `J` is what a job is.
 pub(crate) struct Dispatch<J> {
-    order: CachePadded<Order<J>>,
-    seats: Box<[CachePadded<Seat>]>,
+    order: CachePadded<JobTicket<J>>,
+    seats: Box<[CachePadded<WorkerSlot>]>,
 }
 
 // SAFETY: `job` is written by the caller only while every worker is done with
@@ -58,20 +57,23 @@ unsafe impl<J: Send + Sync> Send for Dispatch<J> {}
 
 impl<J: Copy> Dispatch<J> {
     /// For `workers` workers; `idle` fills the job's place until there is one.
-    pub(crate) fn new(workers: usize, idle: J) -> (Self, Vec<Bed>) {
-        let (beds, seats) = (0..workers)
+    pub(crate) fn new(workers: usize, idle: J) -> (Self, Vec<Sleeper>) {
+        let (sleepers, seats) = (0..workers)
             .map(|_| {
-                let (bed, alarm) = make_bed();
+                let (sleeper, waker) = sleeper_pair();
                 let done = CachePadded::new(AtomicU64::new(0));
-                let seat = Seat { done, bed: AtomicU32::new(AWAKE), alarm };
-                (bed, CachePadded::new(seat))
+                let seat = WorkerSlot { done, sleep_word: AtomicU32::new(AWAKE), waker };
+                (sleeper, CachePadded::new(seat))
             })
             .unzip::<_, _, Vec<_>, Vec<_>>();
         let dispatch = Dispatch {
-            order: CachePadded::new(Order { epoch: AtomicU64::new(0), job: UnsafeCell::new(idle) }),
+            order: CachePadded::new(JobTicket {
+                epoch: AtomicU64::new(0),
+                job: UnsafeCell::new(idle),
+            }),
             seats: seats.into(),
         };
-        (dispatch, beds)
+        (dispatch, sleepers)
     }
 
     /// Starts `job` on every worker.
@@ -88,8 +90,8 @@ impl<J: Copy> Dispatch<J> {
         self.order.epoch.store(epoch, publish(Site::Epoch));
         for seat in &self.seats {
             // See "The one RMW" above.
-            if seat.bed.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
-                seat.alarm.ring();
+            if seat.sleep_word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
+                seat.waker.wake();
             }
         }
     }
@@ -100,7 +102,7 @@ impl<J: Copy> Dispatch<J> {
         &self,
         worker: usize,
         seen: u64,
-        bed: &Bed,
+        sleeper: &Sleeper,
         wait: Wait,
         crowded: bool,
     ) -> (u64, J) {
@@ -110,7 +112,7 @@ impl<J: Copy> Dispatch<J> {
             let epoch = self.order.epoch.load(consume(Site::Epoch));
             (epoch != seen).then_some(epoch)
         };
-        let mut patience = Patience::new(wait, crowded.then_some(Occasion::Together));
+        let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
         let epoch = loop {
             if let Some(epoch) = (0..patience.looks()).find_map(|_| come()) {
                 break epoch;
@@ -118,14 +120,14 @@ impl<J: Copy> Dispatch<J> {
             if let Pause::Nap(_) = patience.pause() {
                 loop {
                     // Before every sleep: the ring for the job before may come
-                    // late, end this sleep, and have set `bed` to AWAKE.
-                    seat.bed.swap(ASLEEP, Ordering::AcqRel);
+                    // late, end this sleep, and have set `sleep_word` to AWAKE.
+                    seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);
                     if come().is_some() {
                         break;
                     }
-                    bed.sleep();
+                    sleeper.sleep();
                 }
-                seat.bed.swap(AWAKE, Ordering::AcqRel);
+                seat.sleep_word.swap(AWAKE, Ordering::AcqRel);
             }
         };
         // SAFETY: the caller writes the job again only after this worker's
@@ -153,7 +155,7 @@ impl<J: Copy> Dispatch<J> {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
         let mut longest = Duration::from_micros(50);
         for seat in &self.seats {
-            let mut patience = Patience::new(wait, crowded.then_some(Occasion::Together));
+            let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
             // Ordering: pairs with the store in `done`.
             let done = || seat.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
@@ -166,7 +168,7 @@ impl<J: Copy> Dispatch<J> {
     }
 }
 
-/// The caller has no bed of its own (each run may come from another thread);
+/// The caller has no [`Sleeper`] of its own (each run may come from another thread);
 /// it sleeps by the clock. Only runs that take long get here.
 #[cfg(not(loom))]
 fn nap_for(nap: Duration) {

@@ -1,29 +1,29 @@
 //! Communicators for threads that the caller already owns.
 
 use super::builder::Builder;
-use super::crew::check_ranks;
+use super::handle::check_ranks;
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{Fabric, Port, World};
+use crate::fabric::{CommState, Port, TeamState};
 use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
 use crate::sync::Arc;
-use crate::tuning::{Fingerprint, Rules, Tuning, for_process};
+use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
 
 pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let ranks = builder.ranks.unwrap_or_else(|| cores.min(MAX_RANKS));
     check_ranks(ranks)?;
-    let here = || Machine::this().map(|machine| Fingerprint::of(&machine));
+    let here = || Machine::this().map(|machine| MachineId::of(&machine));
     let profile = for_process(here).map_err(Error::Profile)?;
     know_cores(cores);
     // Read once, for all of them: they must agree.
     let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
-    let rules = Arc::new(Rules::new(builder.tuning, profile.profile, tuning));
-    let world = Arc::new(World::new(ranks).with_deadline(builder.deadline));
+    let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));
+    let world = Arc::new(TeamState::new(ranks).with_deadline(builder.deadline));
     let run = world.begin(ranks);
-    let fabric = Arc::new(Fabric::new(world, (0..ranks).collect(), false));
+    let fabric = Arc::new(CommState::new(world, (0..ranks).collect(), false));
     Ok((0..ranks)
         .map(|rank| {
             fabric.world().join(rank, run);

@@ -1,18 +1,18 @@
 //! Teams: persistent pinned workers that run one closure on every rank.
 
-mod across;
 mod builder;
-mod crew;
 mod dispatch;
 mod external;
-mod parts;
-mod rank;
-mod shared;
+mod handle;
+mod nodes;
+mod per_rank;
+mod run_rank;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 pub use builder::Builder;
-pub use crew::{Binding, Team};
+pub use handle::{Binding, Team};
 
 use crate::Comm;
 use crate::error::Error;

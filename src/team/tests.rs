@@ -1,4 +1,4 @@
-//! What is done where ranks sit in several memories, tried on any machine.
+//! Ranks in several NUMA nodes, as if, on any machine.
 
 use super::Team;
 use crate::comm::Roster;
@@ -44,9 +44,13 @@ fn mailboxes_are_apart_where_ranks_sit_in_several_memories() {
         always_apart: false,
     };
     let four = roster(&[Some(0), Some(1), Some(2), Some(3)]);
-    assert!(four.apart(&[0, 1, 2, 3]) && four.apart(&[1, 2]));
-    assert!(!four.apart(&[0, 1]) && !four.apart(&[2]) && !four.apart(&[]));
-    assert!(!roster(&[None; 4]).apart(&[0, 1, 2, 3]), "unpinned ranks are nowhere");
+    assert!(four.spans_numa_nodes(&[0, 1, 2, 3]) && four.spans_numa_nodes(&[1, 2]));
+    assert!(
+        !four.spans_numa_nodes(&[0, 1])
+            && !four.spans_numa_nodes(&[2])
+            && !four.spans_numa_nodes(&[])
+    );
+    assert!(!roster(&[None; 4]).spans_numa_nodes(&[0, 1, 2, 3]), "unpinned ranks are nowhere");
     let crowded = roster(&[Some(0), Some(1), Some(2), Some(3), Some(0)]);
-    assert!(!crowded.apart(&[0, 1, 2, 3, 4]));
+    assert!(!crowded.spans_numa_nodes(&[0, 1, 2, 3, 4]));
 }

@@ -192,6 +192,18 @@ impl fmt::Display for BadExtents {
 
 impl std::error::Error for BadExtents {}
 
+/// Extents as `2x3x4`, in the order in which they are given.
+pub(crate) struct DisplayExtents<'a>(pub(crate) &'a [usize]);
+
+impl fmt::Display for DisplayExtents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, extent) in self.0.iter().enumerate() {
+            write!(f, "{}{extent}", if i == 0 { "" } else { "x" })?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

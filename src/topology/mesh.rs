@@ -1,4 +1,4 @@
-//! Which meshes a number of ranks can be laid out as.
+//! The meshes that a number of ranks can form.
 
 use super::Extents;
 

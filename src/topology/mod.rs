@@ -12,6 +12,7 @@ mod gray;
 mod mesh;
 
 pub use cartesian::{BadGrid, Cartesian, balanced};
+pub(crate) use extents::DisplayExtents;
 pub use extents::{BadExtents, Extents};
 pub use gray::{gray, gray_inverse};
 pub use mesh::{meshes, squarest};

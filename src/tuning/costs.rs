@@ -1,5 +1,4 @@
-//! What a machine's levels cost: hand-off times, rates, and where each number
-//! is from.
+//! The costs of a machine's levels: hand-off times, rates, and the source of each number.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -120,7 +119,8 @@ impl MachineCosts {
     /// ```
     /// use phalanx::tuning::MachineCosts;
     /// let error = MachineCosts::named("epyc-9654").unwrap_err();
-    /// assert_eq!(error.to_string(), "no machine 'epyc-9654' in the table; the nearest is 'epyc-9654-2s-nps4'");
+    /// let nearest = "the nearest is 'epyc-9654-2s-nps4'";
+    /// assert_eq!(error.to_string(), format!("no machine 'epyc-9654' in the table; {nearest}"));
     /// ```
     pub fn named(id: &str) -> Result<&'static MachineCosts, CostsError> {
         TABLE.iter().find(|m| m.id == id).ok_or_else(|| {

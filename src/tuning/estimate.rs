@@ -1,4 +1,4 @@
-//! What a collective takes over one set of groups, as sums over stages: no simulation, no
+//! Estimates of a collective over one set of groups, as sums over stages: no simulation, no
 //! saturation.
 
 use super::costs::LevelCost;
@@ -7,22 +7,22 @@ use crate::schedule::{Exchange, Hierarchy};
 
 /// A hand-off in ns, and GB/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Hop {
+pub(super) struct LevelHop {
     pub(super) hand_off: f64,
     pub(super) rate: f64,
 }
 
-impl Hop {
+impl LevelHop {
     /// What costs nothing.
-    pub(super) const NOTHING: Hop = Hop { hand_off: 0.0, rate: f64::INFINITY };
+    pub(super) const NOTHING: LevelHop = LevelHop { hand_off: 0.0, rate: f64::INFINITY };
 
     pub(super) fn of(level: &LevelCost) -> Self {
-        Hop { hand_off: level.hand_off[1], rate: level.core_rate() }
+        LevelHop { hand_off: level.hand_off[1], rate: level.core_rate() }
     }
 
     /// The worse of each.
-    pub(super) fn or(self, other: Hop) -> Hop {
-        Hop { hand_off: self.hand_off.max(other.hand_off), rate: self.rate.min(other.rate) }
+    pub(super) fn or(self, other: LevelHop) -> LevelHop {
+        LevelHop { hand_off: self.hand_off.max(other.hand_off), rate: self.rate.min(other.rate) }
     }
 }
 
@@ -31,27 +31,27 @@ impl Hop {
 pub(super) struct Messages(pub(super) Transport);
 
 impl Messages {
-    pub(super) fn body(&self, hop: Hop, bytes: f64) -> f64 {
+    pub(super) fn body(&self, hop: LevelHop, bytes: f64) -> f64 {
         if bytes > self.0.inline_bytes { bytes / hop.rate } else { 0.0 }
     }
 
     /// One.
-    pub(super) fn one(&self, hop: Hop, bytes: f64) -> f64 {
+    pub(super) fn one(&self, hop: LevelHop, bytes: f64) -> f64 {
         self.0.one_way(hop.hand_off) + self.body(hop, bytes)
     }
 
     /// What each further one takes a receiver for whom several wait.
-    pub(super) fn more_in(&self, hop: Hop, bytes: f64) -> f64 {
+    pub(super) fn more_in(&self, hop: LevelHop, bytes: f64) -> f64 {
         hop.hand_off / self.0.pulls + self.0.receive_ns + self.body(hop, bytes)
     }
 
     /// What each further one takes a sender; its receivers pull side by side.
-    fn more_out(&self, hop: Hop) -> f64 {
+    fn more_out(&self, hop: LevelHop) -> f64 {
         self.0.send_ns + self.0.send_share * hop.hand_off
     }
 
     /// `n` ranks, each to all others.
-    pub(super) fn direct(&self, n: usize, hop: Hop, bytes: f64) -> f64 {
+    pub(super) fn direct(&self, n: usize, hop: LevelHop, bytes: f64) -> f64 {
         if n < 2 {
             return 0.0;
         }
@@ -60,7 +60,7 @@ impl Messages {
     }
 
     /// A tree of a degree over `n` ranks, upwards or downwards.
-    fn climb(&self, n: usize, hop: Hop, degree: usize, bytes: f64, up: bool) -> f64 {
+    fn climb(&self, n: usize, hop: LevelHop, degree: usize, bytes: f64, up: bool) -> f64 {
         let wide = if degree == 0 { n } else { degree };
         let (mut left, mut ns) = (n, 0.0);
         while left > 1 {
@@ -85,12 +85,12 @@ pub(super) struct Stages {
     /// The members of the largest group at each stage, innermost first.
     sizes: Vec<usize>,
     /// The worst hand-off within a group of each stage, and the core's rate there.
-    hops: Vec<Hop>,
+    hops: Vec<LevelHop>,
 }
 
 /// The algorithm of each stage, and what it takes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct StagePlan {
     pub(super) degrees: Vec<usize>,
     pub(super) exchanges: Vec<Exchange>,
     /// Nanoseconds by stage, innermost first.
@@ -101,10 +101,10 @@ pub(super) struct Plan {
 const DEGREES: [usize; 6] = [0, 2, 3, 4, 6, 8];
 
 impl Stages {
-    pub(super) fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> Hop) -> Self {
+    pub(super) fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> LevelHop) -> Self {
         let (mut sizes, mut hops) = (Vec::new(), Vec::new());
         for stage in 0..hierarchy.stages() {
-            let (mut worst, mut largest) = (Hop::NOTHING, 1);
+            let (mut worst, mut largest) = (LevelHop::NOTHING, 1);
             for members in hierarchy.members(stage) {
                 largest = largest.max(members.len());
                 worst = members[1..].iter().fold(worst, |w, &m| w.or(hop(members[0], m)));
@@ -117,12 +117,12 @@ impl Stages {
     }
 
     /// The worst hop there is.
-    pub(super) fn worst(&self) -> Hop {
-        self.hops.iter().fold(Hop::NOTHING, |worst, &hop| worst.or(hop))
+    pub(super) fn worst(&self) -> LevelHop {
+        self.hops.iter().fold(LevelHop::NOTHING, |worst, &hop| worst.or(hop))
     }
 
     /// The worst hop of a stage.
-    pub(super) fn hop(&self, stage: usize) -> Hop {
+    pub(super) fn hop(&self, stage: usize) -> LevelHop {
         self.hops[stage]
     }
 
@@ -131,7 +131,7 @@ impl Stages {
     }
 
     /// Adds the best degree for a stage.
-    fn tree(&self, plan: &mut Plan, stage: usize, cost: impl Fn(usize) -> f64) {
+    fn tree(&self, plan: &mut StagePlan, stage: usize, cost: impl Fn(usize) -> f64) {
         let tried = DEGREES.iter().filter(|&&d| d < self.sizes[stage]);
         let timed = tried.map(|&degree| (degree, cost(degree)));
         let (degree, ns) = timed.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, cost(0)));
@@ -141,8 +141,8 @@ impl Stages {
     }
 
     /// Up or down all stages.
-    pub(super) fn one_way(&self, m: &Messages, bytes: f64, up: bool) -> Plan {
-        let mut plan = Plan::default();
+    pub(super) fn one_way(&self, m: &Messages, bytes: f64, up: bool) -> StagePlan {
+        let mut plan = StagePlan::default();
         for stage in 0..self.hops.len() {
             let (n, hop) = (self.sizes[stage], self.hops[stage]);
             self.tree(&mut plan, stage, |degree| m.climb(n, hop, degree, bytes, up));
@@ -160,8 +160,8 @@ impl Stages {
         down: f64,
         doubling: f64,
         direct: f64,
-    ) -> Plan {
-        let mut plan = Plan::default();
+    ) -> StagePlan {
+        let mut plan = StagePlan::default();
         let climb = |stage: usize, degree: usize| {
             let (n, hop) = (self.sizes[stage], self.hops[stage]);
             m.climb(n, hop, degree, up(stage), true) + m.climb(n, hop, degree, down, false)
@@ -185,12 +185,12 @@ impl Stages {
     }
 
     /// Whole vectors.
-    pub(super) fn all_reduce(&self, m: &Messages, bytes: f64) -> Plan {
+    pub(super) fn all_reduce(&self, m: &Messages, bytes: f64) -> StagePlan {
         self.both_ways(m, |_| bytes, bytes, self.doubling(m, bytes), bytes)
     }
 
     /// Blocks of `bytes`.
-    pub(super) fn all_gather(&self, m: &Messages, bytes: f64) -> Plan {
+    pub(super) fn all_gather(&self, m: &Messages, bytes: f64) -> StagePlan {
         let all = bytes * self.hierarchy.ranks() as f64;
         let inside = |stage: usize| bytes * self.sizes[..stage].iter().product::<usize>() as f64;
         // Bruck's rule: half of what there is, on the average of the last rounds.
@@ -206,17 +206,17 @@ impl Stages {
     }
 
     /// Combine in the outermost groups, exchange parts, store in the groups.
-    pub(super) fn split(&self, m: &Messages, bytes: f64) -> Plan {
+    pub(super) fn split(&self, m: &Messages, bytes: f64) -> StagePlan {
         let top = self.top();
         let size = self.hierarchy.ranks() / self.sizes[top];
         let part = bytes / size as f64;
-        let near = self.hops[..top].iter().fold(Hop::NOTHING, |worst, &hop| worst.or(hop));
+        let near = self.hops[..top].iter().fold(LevelHop::NOTHING, |worst, &hop| worst.or(hop));
         let inside = 2.0 * m.direct(size, near, part);
-        Plan { ns: vec![inside, self.doubling(m, part)], ..Plan::default() }
+        StagePlan { ns: vec![inside, self.doubling(m, part)], ..StagePlan::default() }
     }
 
-    pub(super) fn scan(&self, m: &Messages, bytes: f64) -> Plan {
-        let mut plan = Plan::default();
+    pub(super) fn scan(&self, m: &Messages, bytes: f64) -> StagePlan {
+        let mut plan = StagePlan::default();
         for (stage, &hop) in self.hops.iter().enumerate() {
             let n = self.sizes[stage];
             let rounds = n.next_power_of_two().ilog2() + u32::from(!n.is_power_of_two());

@@ -32,9 +32,9 @@ pub use by_levels::{Decision, LevelModel};
 pub use by_rates::{Rates, best_segments, cheapest};
 pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
 pub use profile::{
-    Fingerprint, LevelRates, LevelTimes, Origin, Payloads, Piece, Profile, ProfileError,
+    LevelRates, LevelTimes, MachineId, Origin, Payloads, Piece, Profile, ProfileError,
     ProfileReport,
 };
-pub(crate) use profile::{Rules, for_process};
+pub(crate) use profile::{TuningSource, for_process};
 pub use rules::Tuning;
 pub use transport::Transport;

@@ -1,4 +1,4 @@
-//! The costs of machines: what cannot be is refused.
+//! The costs of machines: impossible values are refused.
 
 use super::{MachineCosts, Transport};
 

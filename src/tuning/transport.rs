@@ -1,4 +1,4 @@
-//! What a message costs in software, and how often its line moves.
+//! The cost of a message in software, and the number of transfers of its line.
 
 use super::costs::CostsError;
 
@@ -63,7 +63,8 @@ impl Transport {
         sender_copies: false,
         inline_bytes: 40.0,
         poller_ns: 5.0,
-        source: "benches/ratios.rs; send_share as measured for Smelt's channels; pulls and poller_ns assumed",
+        source: "benches/ratios.rs; send_share as measured for Smelt's channels; \
+                 pulls and poller_ns assumed",
     };
 
     /// Nothing but t_s: the textbook's messages.

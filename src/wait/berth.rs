@@ -1,5 +1,5 @@
-//! Sleeping until one rank, or the last of all, has something for this one: a word a rank, which
-//! says for whom it waits.
+//! Sleep until one rank, or the last of all, has something for this one: one word a rank, which
+//! names the awaited rank.
 //!
 //! ```text
 //! sleep:  word = 1 + awaited rank (or EVERYBODY); fence; has it come? go on : sleep on the word

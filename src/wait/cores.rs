@@ -1,4 +1,4 @@
-//! Which ranks share a core, and how many of a core's ranks sleep.
+//! The ranks that share a core, and the number of a core's ranks that sleep.
 
 use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
 use crossbeam_utils::CachePadded;
@@ -20,11 +20,11 @@ pub(crate) fn has_woken_neighbour() {
 pub(crate) struct Cores {
     /// By rank: the place of its core in `all`. Empty if no rank is bound.
     of: Box<[Option<usize>]>,
-    all: Box<[CachePadded<Core>]>,
+    all: Box<[CachePadded<CoreSleepers>]>,
 }
 
 #[derive(Default)]
-struct Core {
+struct CoreSleepers {
     /// Ranks that are bound to it.
     ranks: usize,
     /// Of those, how many sleep. A hint: nothing depends on it.
@@ -32,7 +32,7 @@ struct Core {
 }
 
 /// As long as it lives its rank counts as asleep.
-pub(crate) struct Asleep<'a>(Option<&'a Core>);
+pub(crate) struct Asleep<'a>(Option<&'a CoreSleepers>);
 
 impl Drop for Asleep<'_> {
     fn drop(&mut self) {
@@ -51,7 +51,7 @@ impl Cores {
         units.dedup();
         let place = |pu: &Option<usize>| pu.and_then(|pu| units.binary_search(&pu).ok());
         let of: Box<[_]> = pus.iter().map(place).collect();
-        let core = |place| Core {
+        let core = |place| CoreSleepers {
             ranks: of.iter().filter(|&&at| at == Some(place)).count(),
             asleep: AtomicUsize::new(0),
         };

@@ -1,4 +1,4 @@
-//! Sleeping until everybody has shown something: two levels, one wake a core.
+//! Sleep until all ranks have shown something: two levels, one wake-up a core.
 //!
 //! Ranks of one core are a group. An event is a number that grows: an episode of the gates, or a
 //! call on the boards. While something of it is missing, a rank sleeps on one of two kinds of
@@ -43,18 +43,18 @@ const ASLEEP: u32 = 1;
 
 /// Where to sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Level {
+pub(crate) enum SleepLevel {
     /// With the leaders of the other groups.
     Top,
     /// With one's own group.
     Group(usize),
 }
 
-impl Level {
+impl SleepLevel {
     /// Where a rank of `group` sleeps, of whose other ranks `near` says whether they have shown
     /// what they have to.
     pub(crate) fn of(group: usize, mut near: impl Iterator<Item = bool>) -> Self {
-        if near.all(|has_shown| has_shown) { Level::Top } else { Level::Group(group) }
+        if near.all(|has_shown| has_shown) { SleepLevel::Top } else { SleepLevel::Group(group) }
     }
 }
 
@@ -89,10 +89,10 @@ impl Events {
         }
     }
 
-    fn word(&self, level: Level) -> &Word {
+    fn word(&self, level: SleepLevel) -> &Word {
         match level {
-            Level::Top => &self.top,
-            Level::Group(group) => &self.groups[group],
+            SleepLevel::Top => &self.top,
+            SleepLevel::Group(group) => &self.groups[group],
         }
     }
 
@@ -100,7 +100,7 @@ impl Events {
     /// whether there is another reason not to sleep. May end for no reason. Whether `over` said so.
     pub(crate) fn sleep(
         &self,
-        level: Level,
+        level: SleepLevel,
         event: u64,
         longest: Option<Duration>,
         over: &mut dyn FnMut() -> bool,
@@ -233,7 +233,7 @@ mod tests {
         // The word is of an event that seems to be newer, and is not.
         let events = Events::new(1, 7);
         let event = 7 + (1 << 31) - 100;
-        assert!(!events.sleep(Level::Group(0), event, Some(Duration::ZERO), &mut || false));
+        assert!(!events.sleep(SleepLevel::Group(0), event, Some(Duration::ZERO), &mut || false));
         assert_eq!(events.groups[0].load(Ordering::Relaxed), awake(event) | ASLEEP);
         events.complete(0, event);
         assert_eq!(events.groups[0].load(Ordering::Relaxed), awake(event));

@@ -1,6 +1,7 @@
-//! How a rank waits: the one home of all waiting, and of what it is decided by.
+//! The one home of waiting: its stages, their budgets, and the state that decides between them.
 //!
-//! **While every rank has a core** (`World::is_crowded` says no), or the policy is [`Wait::Spin`]:
+//! **While every rank has a core** (`TeamState::is_crowded` says no), or the policy is
+//! [`Wait::Spin`]:
 //!
 //! | stage | for how long | a late message is seen after |
 //! |---|---|---|
@@ -28,7 +29,7 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `mod.rs` | the stages, as [`Patience`] goes through them |
+//! | `mod.rs` | the stages, as [`Backoff`] goes through them |
 //! | `mode.rs` | whether to sleep rather than to yield |
 //! | `events.rs` | sleeping until everybody has shown something: one wake a core |
 //! | `berth.rs` | sleeping until one rank, or the last of all, has sent something |
@@ -36,7 +37,7 @@
 //! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
 //! | `slice.rs` | the slice of a thread that sleeps often |
 //!
-//! Workers between two runs sleep in a [`Bed`]: `team/dispatch.rs`.
+//! Workers between two runs sleep in a [`Sleeper`]: `team/dispatch.rs`.
 
 mod berth;
 mod cores;
@@ -50,7 +51,7 @@ mod word;
 
 pub(crate) use berth::{Awaited, Berth};
 pub(crate) use cores::{Cores, has_woken_neighbour};
-pub(crate) use events::{Events, Level};
+pub(crate) use events::{Events, SleepLevel};
 pub(crate) use slice::give_back;
 #[cfg(loom)]
 pub(crate) use word::Word;
@@ -125,16 +126,16 @@ pub(crate) fn know_cores(n: usize) {
 /// The ranks of a run, counted as long as this lives. An RMW: several teams
 /// may start at once; it is once a run, and nothing is published by it.
 #[derive(Debug)]
-pub(crate) struct Crowd(usize);
+pub(crate) struct RankCount(usize);
 
-impl Crowd {
+impl RankCount {
     pub(crate) fn enter(ranks: usize) -> Self {
         RUNNING.fetch_add(ranks, Ordering::Relaxed);
-        Crowd(ranks)
+        RankCount(ranks)
     }
 }
 
-impl Drop for Crowd {
+impl Drop for RankCount {
     fn drop(&mut self) {
         RUNNING.fetch_sub(self.0, Ordering::Relaxed);
     }
@@ -142,7 +143,7 @@ impl Drop for Crowd {
 
 /// Whether spinning would keep another rank of this process from its core, with
 /// `more` ranks that are not counted yet.
-pub(crate) fn is_crowded_by(more: usize) -> bool {
+pub(crate) fn is_oversubscribed_by(more: usize) -> bool {
     RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)
 }
 
@@ -153,7 +154,7 @@ fn is_only(ranks: usize) -> bool {
 }
 
 /// One wait, after the first looks have failed.
-pub(crate) struct Patience {
+pub(crate) struct Backoff {
     wait: Wait,
     /// What is waited for, where ranks outnumber cores.
     crowded: Option<Occasion>,
@@ -186,10 +187,10 @@ pub(crate) enum Pause {
     Nap(Duration),
 }
 
-impl Patience {
+impl Backoff {
     /// `crowded`: ranks outnumber cores, and this is waited for.
     pub(crate) fn new(wait: Wait, crowded: Option<Occasion>) -> Self {
-        Patience {
+        Backoff {
             wait,
             crowded,
             since: None,
@@ -319,7 +320,7 @@ impl Patience {
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
-        !is_crowded_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
+        !is_oversubscribed_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
     }
 
     /// Spins for a moment, once a wait, if `rank` has its core for itself: for what comes from
@@ -361,37 +362,37 @@ impl Patience {
     }
 }
 
-/// The bed of one worker between two runs, and what wakes it.
+/// The sleep of one worker between two runs, and its waker.
 #[cfg(not(any(loom, shuttle)))]
-mod bed {
+mod sleeper {
     use crossbeam_utils::sync::{Parker, Unparker};
 
-    pub(crate) struct Bed(Parker);
-    pub(crate) struct Alarm(Unparker);
+    pub(crate) struct Sleeper(Parker);
+    pub(crate) struct Waker(Unparker);
 
-    pub(crate) fn make() -> (Bed, Alarm) {
+    pub(crate) fn pair() -> (Sleeper, Waker) {
         let parker = Parker::new();
-        let alarm = Alarm(parker.unparker().clone());
-        (Bed(parker), alarm)
+        let waker = Waker(parker.unparker().clone());
+        (Sleeper(parker), waker)
     }
 
-    impl Bed {
-        /// Sleeps until the alarm rings, or has rung since the last sleep.
+    impl Sleeper {
+        /// Sleeps until the waker wakes it, or has done so since the last sleep.
         pub(crate) fn sleep(&self) {
             self.0.park();
         }
     }
 
-    impl Alarm {
-        pub(crate) fn ring(&self) {
+    impl Waker {
+        pub(crate) fn wake(&self) {
             self.0.unpark();
         }
     }
 }
 
 #[cfg(shuttle)]
-mod bed {
-    pub(crate) use checker::threads::{Bed, Ring as Alarm, bed as make};
+mod sleeper {
+    pub(crate) use checker::threads::{Ring as Waker, Sleeper, bed as pair};
 }
 
 /// A thread that yields is not run again before all others have yielded,
@@ -403,19 +404,19 @@ const FOR_EVER: usize = 50;
 /// A sleep is for an alarm only; where none can come, it panics. (Not loom's condition variable:
 /// its report of a deadlock cannot be caught, and the models must fail on purpose.)
 #[cfg(loom)]
-mod bed {
+mod sleeper {
     use super::FOR_EVER;
     use crate::sync::{Arc, AtomicU32, Ordering, yield_now};
 
-    pub(crate) struct Bed(Arc<AtomicU32>);
-    pub(crate) struct Alarm(Arc<AtomicU32>);
+    pub(crate) struct Sleeper(Arc<AtomicU32>);
+    pub(crate) struct Waker(Arc<AtomicU32>);
 
-    pub(crate) fn make() -> (Bed, Alarm) {
+    pub(crate) fn pair() -> (Sleeper, Waker) {
         let rung = Arc::new(AtomicU32::new(0));
-        (Bed(rung.clone()), Alarm(rung))
+        (Sleeper(rung.clone()), Waker(rung))
     }
 
-    impl Bed {
+    impl Sleeper {
         pub(crate) fn sleep(&self) {
             for _ in 0..FOR_EVER {
                 if self.0.load(Ordering::Acquire) != 0 {
@@ -428,11 +429,11 @@ mod bed {
         }
     }
 
-    impl Alarm {
-        pub(crate) fn ring(&self) {
+    impl Waker {
+        pub(crate) fn wake(&self) {
             self.0.swap(1, Ordering::AcqRel);
         }
     }
 }
 
-pub(crate) use bed::{Alarm, Bed, make as make_bed};
+pub(crate) use sleeper::{Sleeper, Waker, pair as sleeper_pair};

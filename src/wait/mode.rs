@@ -1,4 +1,4 @@
-//! When to sleep and when to yield, where ranks outnumber cores.
+//! The choice between sleeping and yielding where ranks outnumber cores.
 //!
 //! Beside other ranks a yield costs less than 3 us; beside a busy thread of the same scheduler
 //! group it costs a whole slice on average. Which of the two it is only the clock can tell: each
@@ -33,7 +33,7 @@ const FEW: u32 = 64;
 const ALWAYS: u64 = u64::MAX;
 
 /// One of the two modes.
-struct Mode {
+struct SleepMode {
     /// The time up to which it is on; 0 after it was found not to be needed.
     until: AtomicU64,
     state: Mutex<State>,
@@ -49,20 +49,20 @@ struct State {
 }
 
 /// Any slow yield counts: for what is waited for together.
-static ANY: Mode = Mode::new();
+static ANY: SleepMode = SleepMode::new();
 /// Only those beside threads of the same scheduler group: for pairs, where each wait wakes
 /// somebody.
-static SAME: Mode = Mode::new();
+static SAME: SleepMode = SleepMode::new();
 
 std::thread_local! {
     /// Fast yields of this thread since its last slow one.
     static FAST: Cell<u32> = const { Cell::new(FEW) };
 }
 
-impl Mode {
+impl SleepMode {
     const fn new() -> Self {
         let state = State { back_off: SHORT, level: 0, last: 0 };
-        Mode { until: AtomicU64::new(0), state: Mutex::new(state) }
+        SleepMode { until: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
     /// A yield has lasted from `from` to `to`, and was slow.

@@ -1,4 +1,4 @@
-//! What the operating system gives: sleeping on a word, and a thread's slice.
+//! The operating system's services: sleep on a word, and a thread's time slice.
 //!
 //! The only unsafe code of this room: `futex` and `sched_setattr`, which the C library does not
 //! wrap. Elsewhere than on Linux (and under Miri) a table of locks and condition variables stands

@@ -1,7 +1,7 @@
 //! A network inside one process: nodes are teams on threads, and messages are copies behind a lock.
 //! It has all features of a real network, so that tests of calls between nodes run without one.
 
-use phalanx::net::{Fold, Net, NetError, Number, Pending, Transfer};
+use phalanx::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -64,7 +64,7 @@ enum Take {
     All(*mut u8, Vec<usize>, bool),
     /// Block `node` of all.
     Parts(*mut u8),
-    Combined(*mut u8, Number, Fold),
+    Combined(*mut u8, NetNumber, NetFold),
     /// A message: from, tag, room.
     Message(usize, usize, *mut u8, usize),
 }
@@ -126,31 +126,31 @@ macro_rules! combine_as {
 macro_rules! integers {
     ($t:ty, $a:expr, $b:expr, $fold:expr) => {
         match $fold {
-            Fold::Sum => combine_as!($t, $a, $b, |x, y| x.wrapping_add(y)),
-            Fold::Prod => combine_as!($t, $a, $b, |x, y| x.wrapping_mul(y)),
-            Fold::Min => combine_as!($t, $a, $b, |x, y| x.min(y)),
-            Fold::Max => combine_as!($t, $a, $b, |x, y| x.max(y)),
-            Fold::BitAnd => combine_as!($t, $a, $b, |x, y| x & y),
-            Fold::BitOr => combine_as!($t, $a, $b, |x, y| x | y),
-            Fold::BitXor => combine_as!($t, $a, $b, |x, y| x ^ y),
+            NetFold::Sum => combine_as!($t, $a, $b, |x, y| x.wrapping_add(y)),
+            NetFold::Prod => combine_as!($t, $a, $b, |x, y| x.wrapping_mul(y)),
+            NetFold::Min => combine_as!($t, $a, $b, |x, y| x.min(y)),
+            NetFold::Max => combine_as!($t, $a, $b, |x, y| x.max(y)),
+            NetFold::BitAnd => combine_as!($t, $a, $b, |x, y| x & y),
+            NetFold::BitOr => combine_as!($t, $a, $b, |x, y| x | y),
+            NetFold::BitXor => combine_as!($t, $a, $b, |x, y| x ^ y),
         }
     };
 }
 
-fn combine(a: &mut [u8], b: &[u8], number: Number, fold: Fold) {
+fn combine(a: &mut [u8], b: &[u8], number: NetNumber, fold: NetFold) {
     match (number, fold) {
-        (Number::I8, f) => integers!(i8, a, b, f),
-        (Number::I16, f) => integers!(i16, a, b, f),
-        (Number::I32, f) => integers!(i32, a, b, f),
-        (Number::I64, f) => integers!(i64, a, b, f),
-        (Number::U8, f) => integers!(u8, a, b, f),
-        (Number::U16, f) => integers!(u16, a, b, f),
-        (Number::U32, f) => integers!(u32, a, b, f),
-        (Number::U64, f) => integers!(u64, a, b, f),
-        (Number::F32, Fold::Sum) => combine_as!(f32, a, b, |x, y| x + y),
-        (Number::F32, _) => combine_as!(f32, a, b, |x, y| x * y),
-        (Number::F64, Fold::Sum) => combine_as!(f64, a, b, |x, y| x + y),
-        (Number::F64, _) => combine_as!(f64, a, b, |x, y| x * y),
+        (NetNumber::I8, f) => integers!(i8, a, b, f),
+        (NetNumber::I16, f) => integers!(i16, a, b, f),
+        (NetNumber::I32, f) => integers!(i32, a, b, f),
+        (NetNumber::I64, f) => integers!(i64, a, b, f),
+        (NetNumber::U8, f) => integers!(u8, a, b, f),
+        (NetNumber::U16, f) => integers!(u16, a, b, f),
+        (NetNumber::U32, f) => integers!(u32, a, b, f),
+        (NetNumber::U64, f) => integers!(u64, a, b, f),
+        (NetNumber::F32, NetFold::Sum) => combine_as!(f32, a, b, |x, y| x + y),
+        (NetNumber::F32, _) => combine_as!(f32, a, b, |x, y| x * y),
+        (NetNumber::F64, NetFold::Sum) => combine_as!(f64, a, b, |x, y| x + y),
+        (NetNumber::F64, _) => combine_as!(f64, a, b, |x, y| x * y),
     }
 }
 

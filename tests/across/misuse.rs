@@ -2,7 +2,7 @@
 
 use super::{causes, good, run_on};
 use phalanx::dist::Halo;
-use phalanx::net::{Fold, Number};
+use phalanx::net::{NetFold, NetNumber};
 use phalanx::op::Operator;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ struct Liar<const NUMBER: u8>;
 impl<const NUMBER: u8> Operator<u8> for Liar<NUMBER> {
     const NAME: &'static str = "liar";
     const COMMUTATIVE: bool = true;
-    const BUILT_IN: Option<(Number, Fold)> = Some((Number::F64, Fold::Sum));
+    const BUILT_IN: Option<(NetNumber, NetFold)> = Some((NetNumber::F64, NetFold::Sum));
     fn combine(&self, a: u8, b: u8) -> u8 {
         a.max(b)
     }
@@ -25,7 +25,7 @@ impl<const NUMBER: u8> Operator<u8> for Liar<NUMBER> {
 impl Operator<bool> for Liar<1> {
     const NAME: &'static str = "liar";
     const COMMUTATIVE: bool = true;
-    const BUILT_IN: Option<(Number, Fold)> = Some((Number::U8, Fold::Sum));
+    const BUILT_IN: Option<(NetNumber, NetFold)> = Some((NetNumber::U8, NetFold::Sum));
     fn combine(&self, a: bool, b: bool) -> bool {
         a && b
     }

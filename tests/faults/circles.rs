@@ -175,7 +175,7 @@ fn a_failed_run_ends_a_wait_in_another_team() {
                 drop(over);
                 match (by_deadline, &error) {
                     (true, Error::Deadline { rank: 0, peer: 1, ranks, .. }) => {
-                        assert_eq!(ranks[1].doing, phalanx::Doing::WaitsElsewhere);
+                        assert_eq!(ranks[1].doing, phalanx::Activity::WaitsElsewhere);
                     }
                     (false, error) => is_bomb_of(error, 0),
                     (true, error) => panic!("{error}"),

@@ -215,7 +215,7 @@ fn meshes_of_many_dimensions() {
             let odd = 5;
             told(&team, [0, odd], &[word, "extents of the mesh: expected "], |comm| {
                 let dims = if comm.rank() == odd { &b } else { &a };
-                comm.with_on(Algorithm::AG_MESHD, dims).all_gather_into(&[1], &mut [0; 8]);
+                comm.with_mesh(Algorithm::AG_MESHD, dims).all_gather_into(&[1], &mut [0; 8]);
             });
         }
     });

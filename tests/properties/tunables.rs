@@ -105,7 +105,7 @@ fn every_algorithm_with_every_tunable() {
                         watch.case(format!("{algorithm} on {dims}: {operation}"));
                         let run = team.run(|comm| {
                             for n in [1, 20] {
-                                call(&mut comm.with_on(algorithm, &dims), operation, root, n);
+                                call(&mut comm.with_mesh(algorithm, &dims), operation, root, n);
                             }
                         });
                         run.unwrap_or_else(|e| panic!("{algorithm} on {dims}: {operation}: {e}"));

@@ -1,5 +1,5 @@
 //! Dispatch: jobs handed to workers that spin, or sleep without a time limit.
-//! A wake-up that is lost makes the sleeper panic (`Bed::sleep` under loom).
+//! A wake-up that is lost makes the sleeper panic (`Sleeper::sleep` under loom).
 
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail};
@@ -30,17 +30,17 @@ macro_rules! bodies {
 
             /// Gives `workers` workers `jobs` jobs and stops them.
             pub(super) fn jobs(workers: usize, jobs: u64, wait: Wait) {
-                let (dispatch, beds) = library::Dispatch::new(workers, Job::Idle);
+                let (dispatch, sleepers) = library::Dispatch::new(workers, Job::Idle);
                 let dispatch = Arc::new(dispatch);
-                let threads: Vec<_> = beds
+                let threads: Vec<_> = sleepers
                     .into_iter()
                     .enumerate()
-                    .map(|(me, bed)| {
+                    .map(|(me, sleeper)| {
                         let dispatch = dispatch.clone();
                         thread::spawn(move || {
                             let mut seen = 0;
                             loop {
-                                let (epoch, job) = dispatch.next(me, seen, &bed, wait, false);
+                                let (epoch, job) = dispatch.next(me, seen, &sleeper, wait, false);
                                 assert_eq!(epoch, seen + 1, "a job is not skipped");
                                 seen = epoch;
                                 match job {

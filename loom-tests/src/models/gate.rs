@@ -15,33 +15,37 @@ macro_rules! bodies {
     ($name:ident, $gate:path) => {
         mod $name {
             use super::*;
-            use crate::mailbox::{Place, Shelf};
+            use crate::mailbox::{EagerBuffer, EagerSlot};
             use $gate as library;
 
             struct Rank {
                 gate: library::Gate,
-                shelf: Box<Shelf>,
+                eager_buffer: Box<EagerBuffer>,
             }
 
             /// `ranks` ranks take part in `episodes` episodes after `start`. The number that a
-            /// rank shows is on its shelf.
+            /// rank shows is on its eager buffer.
             pub(super) fn episodes(ranks: usize, start: u64, episodes: u64) {
-                let rank = |_| Rank { gate: library::Gate::after(start), shelf: Shelf::new() };
+                let rank = |_| Rank {
+                    gate: library::Gate::after(start),
+                    eager_buffer: EagerBuffer::new(),
+                };
                 let all: Arc<Vec<Rank>> = Arc::new((0..ranks).map(rank).collect());
                 let part = |me: usize| {
                     let all = all.clone();
                     move || {
                         for k in 1..=episodes {
                             let episode = start.wrapping_add(k);
-                            let Rank { gate, shelf } = &all[me];
+                            let Rank { gate, eager_buffer } = &all[me];
                             let mine = k * 10 + me as u64;
                             // SAFETY: the owner, in order, having seen all others in the
                             // episode before; a body has room for an address, a place for a
                             // word.
                             unsafe {
                                 let fill = |at: *mut u8| at.cast::<u64>().write(mine);
-                                let place: *const Place = gate.place(shelf, episode, fill);
-                                let fill = |at: *mut u8| at.cast::<*const Place>().write(place);
+                                let place: *const EagerSlot =
+                                    gate.eager_slot(eager_buffer, episode, fill);
+                                let fill = |at: *mut u8| at.cast::<*const EagerSlot>().write(place);
                                 gate.show(episode, header(mine), fill);
                             }
                             for peer in (0..ranks).filter(|&peer| peer != me) {
@@ -52,7 +56,7 @@ macro_rules! bodies {
                                 // SAFETY: seen; and this rank has not shown the next one.
                                 let got = unsafe {
                                     gate.read(episode, |header, at| {
-                                        let place = &*at.cast::<*const Place>().read();
+                                        let place = &*at.cast::<*const EagerSlot>().read();
                                         (header.check, place.read(|at| at.cast::<u64>().read()))
                                     })
                                 };

@@ -1,10 +1,10 @@
-//! Channels, through [`Link`]s alone. Payload memory is a loom cell of the
+//! Channels, through [`Endpoint`]s alone. Payload memory is a loom cell of the
 //! sender's, reached through the address in the message, so that a missing
 //! happens-before is a failure even where the value would be right.
 
 use super::{Cell, read, write};
 use crate::harness::{Model, reached};
-use crate::mailbox::{Channel, End, Header, Link, Place, Shelf, channel_after};
+use crate::mailbox::{Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Header, channel_after};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
 
@@ -20,15 +20,15 @@ impl Pair {
         Arc::new(Pair { channels: [0, 1].map(|_| channel_after(start)), start })
     }
 
-    fn end(&self) -> End {
-        End { tx: self.start, acked: self.start, rx: self.start }
+    fn end(&self) -> Cursor {
+        Cursor { tx: self.start, acked: self.start, rx: self.start }
     }
 
     /// One thread uses each side.
-    fn link<'a>(&'a self, side: usize, end: &'a mut End) -> Link<'a> {
+    fn endpoint<'a>(&'a self, side: usize, end: &'a mut Cursor) -> Endpoint<'a> {
         // SAFETY: the models use each side from one thread, with one record
         // made by `end`.
-        unsafe { Link::new(&self.channels[side], &self.channels[1 - side], end) }
+        unsafe { Endpoint::new(&self.channels[side], &self.channels[1 - side], end) }
     }
 }
 
@@ -36,109 +36,109 @@ fn header(n: u64) -> Header {
     Header { sig: std::ptr::null(), check: n }
 }
 
-fn await_room(link: &mut Link<'_>) {
-    while !link.can_post() {
+fn await_room(endpoint: &mut Endpoint<'_>) {
+    while !endpoint.can_post() {
         yield_now();
     }
 }
 
-fn post_value(link: &mut Link<'_>, value: u64) -> u32 {
-    await_room(link);
+fn post_value(endpoint: &mut Endpoint<'_>, value: u64) -> u32 {
+    await_room(endpoint);
     // SAFETY: a body has room for five words.
-    link.post(header(value), |body| unsafe { body.cast::<[u64; 2]>().write([value, !value]) })
+    endpoint.post(header(value), |body| unsafe { body.cast::<[u64; 2]>().write([value, !value]) })
 }
 
-fn take_value(link: &mut Link<'_>) -> u64 {
-    while !link.poll() {
+fn take_value(endpoint: &mut Endpoint<'_>) -> u64 {
+    while !endpoint.poll() {
         yield_now();
     }
-    let value = link.read(|header, body| {
+    let value = endpoint.read(|header, body| {
         // SAFETY: `post_value` wrote two words.
         let [value, not] = unsafe { body.cast::<[u64; 2]>().read() };
         assert_eq!((header.check, not), (value, !value), "a torn message");
         value
     });
-    link.consume();
+    endpoint.consume();
     value
 }
 
-fn post_address(link: &mut Link<'_>, cell: &Cell) -> u32 {
-    await_room(link);
+fn post_address(endpoint: &mut Endpoint<'_>, cell: &Cell) -> u32 {
+    await_room(endpoint);
     // SAFETY: a body has room for five words.
-    link.post(header(0), |body| unsafe { body.cast::<*const Cell>().write(cell) })
+    endpoint.post(header(0), |body| unsafe { body.cast::<*const Cell>().write(cell) })
 }
 
-fn take_address(link: &mut Link<'_>) -> u64 {
-    while !link.poll() {
+fn take_address(endpoint: &mut Endpoint<'_>) -> u64 {
+    while !endpoint.poll() {
         yield_now();
     }
     // SAFETY: `post_address` wrote it; the cell outlives the message, or loom
     // reports it.
-    let value = link.read(|_, body| read(unsafe { &*body.cast::<*const Cell>().read() }));
-    link.consume();
+    let value = endpoint.read(|_, body| read(unsafe { &*body.cast::<*const Cell>().read() }));
+    endpoint.consume();
     value
 }
 
-fn settle(link: &mut Link<'_>, n: u32) {
-    while !link.is_settled(n) {
+fn settle(endpoint: &mut Endpoint<'_>, n: u32) {
+    while !endpoint.is_acked(n) {
         yield_now();
     }
 }
 
-/// A payload on the sender's shelf: one of its places is all that it writes.
-fn post_shelved(link: &mut Link<'_>, shelf: &Shelf, value: u64) -> u32 {
-    await_room(link);
-    // SAFETY: the models give each shelf to one end; a place has room for a word.
-    let place = unsafe { link.place(shelf, |at| at.cast::<u64>().write(value)) };
+/// A payload in the sender's eager buffer: one of its places is all that it writes.
+fn post_eager(endpoint: &mut Endpoint<'_>, eager_buffer: &EagerBuffer, value: u64) -> u32 {
+    await_room(endpoint);
+    // SAFETY: the models give each eager buffer to one end; a place has room for a word.
+    let place = unsafe { endpoint.eager_slot(eager_buffer, |at| at.cast::<u64>().write(value)) };
     // SAFETY: a body has room for an address.
-    link.post(header(0), |body| unsafe { body.cast::<*const Place>().write(place) })
+    endpoint.post(header(0), |body| unsafe { body.cast::<*const EagerSlot>().write(place) })
 }
 
-fn take_shelved(link: &mut Link<'_>) -> u64 {
-    while !link.poll() {
+fn take_eager(endpoint: &mut Endpoint<'_>) -> u64 {
+    while !endpoint.poll() {
         yield_now();
     }
-    // SAFETY: `post_shelved` wrote the address, and a word at the place.
-    let value = link.read(|_, body| unsafe {
-        (*body.cast::<*const Place>().read()).read(|at| at.cast::<u64>().read())
+    // SAFETY: `post_eager` wrote the address, and a word at the place.
+    let value = endpoint.read(|_, body| unsafe {
+        (*body.cast::<*const EagerSlot>().read()).read(|at| at.cast::<u64>().read())
     });
-    link.consume();
+    endpoint.consume();
     value
 }
 
-/// More messages than a shelf has places.
-fn shelved(start: u32, messages: u64) {
+/// More messages than an eager buffer has places.
+fn eager(start: u32, messages: u64) {
     let pair = Pair::after(start);
-    let shelf = Arc::new(Shelf::new());
+    let eager_buffer = Arc::new(EagerBuffer::new());
     let sender = thread::spawn({
-        let (pair, shelf) = (pair.clone(), shelf.clone());
+        let (pair, eager_buffer) = (pair.clone(), eager_buffer.clone());
         move || {
             let mut end = pair.end();
-            let mut link = pair.link(0, &mut end);
+            let mut endpoint = pair.endpoint(0, &mut end);
             for i in 0..messages {
-                post_shelved(&mut link, &shelf, i);
+                post_eager(&mut endpoint, &eager_buffer, i);
             }
         }
     });
     let mut end = pair.end();
-    let mut link = pair.link(1, &mut end);
+    let mut endpoint = pair.endpoint(1, &mut end);
     for i in 0..messages {
-        assert_eq!(take_shelved(&mut link), i, "messages come in order, whole");
+        assert_eq!(take_eager(&mut endpoint), i, "messages come in order, whole");
     }
     sender.join().unwrap();
 }
 
 #[test]
-fn shelf() {
+fn eager_buffer() {
     Model {
-        name: "mailbox: 6 messages over 4 places of a shelf",
+        name: "mailbox: 6 messages over 4 places of an eager buffer",
         ranks: 2,
         bound: Some(3),
         floor: 1_000,
         reaches: &[],
         catches: &[Word, Ack],
         silent: &[],
-        body: || shelved(u32::MAX - 2, 6),
+        body: || eager(u32::MAX - 2, 6),
     }
     .check();
 }
@@ -149,16 +149,16 @@ fn stream(start: u32, messages: u64) {
         let pair = pair.clone();
         move || {
             let mut end = pair.end();
-            let mut link = pair.link(0, &mut end);
+            let mut endpoint = pair.endpoint(0, &mut end);
             for i in 0..messages {
-                post_value(&mut link, i);
+                post_value(&mut endpoint, i);
             }
         }
     });
     let mut end = pair.end();
-    let mut link = pair.link(1, &mut end);
+    let mut endpoint = pair.endpoint(1, &mut end);
     for i in 0..messages {
-        assert_eq!(take_value(&mut link), i, "messages come in order");
+        assert_eq!(take_value(&mut endpoint), i, "messages come in order");
     }
     sender.join().unwrap();
     assert_eq!(pair.channels[0].untaken(), 0);
@@ -201,20 +201,20 @@ fn by_address(start: u32) {
         let pair = pair.clone();
         move || {
             let mut end = pair.end();
-            let mut link = pair.link(0, &mut end);
+            let mut endpoint = pair.endpoint(0, &mut end);
             let cell = Cell::new(7);
-            let n = post_address(&mut link, &cell);
-            settle(&mut link, n);
+            let n = post_address(&mut endpoint, &cell);
+            settle(&mut endpoint, n);
             write(&cell, 8);
-            let n = post_address(&mut link, &cell);
-            settle(&mut link, n);
+            let n = post_address(&mut endpoint, &cell);
+            settle(&mut endpoint, n);
             write(&cell, 9);
         }
     });
     let mut end = pair.end();
-    let mut link = pair.link(1, &mut end);
-    assert_eq!(take_address(&mut link), 7);
-    assert_eq!(take_address(&mut link), 8);
+    let mut endpoint = pair.endpoint(1, &mut end);
+    assert_eq!(take_address(&mut endpoint), 7);
+    assert_eq!(take_address(&mut endpoint), 8);
     sender.join().unwrap();
 }
 
@@ -257,20 +257,20 @@ fn exchange(start: u32, rounds: u64) {
         move || {
             let cells = [Cell::new(0), Cell::new(0)];
             let mut end = pair.end();
-            let mut link = pair.link(side, &mut end);
+            let mut endpoint = pair.endpoint(side, &mut end);
             for round in 0..rounds {
                 let cell = &cells[round as usize % 2];
                 // Message n - 2 is settled, and with it the cell.
                 let before = pair.start.wrapping_add(round as u32).wrapping_sub(1);
-                settle(&mut link, before);
+                settle(&mut endpoint, before);
                 write(cell, round * 2 + side as u64);
-                post_address(&mut link, cell);
-                let got = take_address(&mut link);
+                post_address(&mut endpoint, cell);
+                let got = take_address(&mut endpoint);
                 assert_eq!(got, round * 2 + 1 - side as u64);
             }
             // The cells go now (loom does not look at drops, but at writes).
             let last = pair.start.wrapping_add(rounds as u32);
-            settle(&mut link, last);
+            settle(&mut endpoint, last);
             cells.iter().for_each(|cell| write(cell, 99));
         }
     };
@@ -303,10 +303,10 @@ fn exchange_inline(start: u32, rounds: u64) {
         let pair = pair.clone();
         move || {
             let mut end = pair.end();
-            let mut link = pair.link(side, &mut end);
+            let mut endpoint = pair.endpoint(side, &mut end);
             for round in 0..rounds {
-                post_value(&mut link, round * 2 + side as u64);
-                assert_eq!(take_value(&mut link), round * 2 + 1 - side as u64);
+                post_value(&mut endpoint, round * 2 + side as u64);
+                assert_eq!(take_value(&mut endpoint), round * 2 + 1 - side as u64);
             }
         }
     };
@@ -338,24 +338,24 @@ fn question_and_answer() {
         move || {
             let cell = Cell::new(0);
             let mut end = pair.end();
-            let mut link = pair.link(0, &mut end);
+            let mut endpoint = pair.endpoint(0, &mut end);
             for i in 1..=3 {
                 write(&cell, i);
-                let n = post_address(&mut link, &cell);
-                assert_eq!(take_value(&mut link), i + 10);
+                let n = post_address(&mut endpoint, &cell);
+                assert_eq!(take_value(&mut endpoint), i + 10);
                 // Known by the answer, without a look at `ack`.
-                drop(link);
+                drop(endpoint);
                 assert!(end.has_acked(n));
-                link = pair.link(0, &mut end);
+                endpoint = pair.endpoint(0, &mut end);
             }
             write(&cell, 9);
         }
     });
     let mut end = pair.end();
-    let mut link = pair.link(1, &mut end);
+    let mut endpoint = pair.endpoint(1, &mut end);
     for _ in 1..=3 {
-        let question = take_address(&mut link);
-        post_value(&mut link, question + 10);
+        let question = take_address(&mut endpoint);
+        post_value(&mut endpoint, question + 10);
     }
     asker.join().unwrap();
 }
@@ -382,15 +382,15 @@ fn unread() {
         let (pair, cell) = (pair.clone(), cell.clone());
         move || {
             let mut end = pair.end();
-            let mut link = pair.link(0, &mut end);
-            post_value(&mut link, 1);
-            post_address(&mut link, &cell);
+            let mut endpoint = pair.endpoint(0, &mut end);
+            post_value(&mut endpoint, 1);
+            post_address(&mut endpoint, &cell);
         }
     });
     let mut end = pair.end();
-    let mut link = pair.link(1, &mut end);
-    let taken = if link.poll() {
-        assert_eq!(take_value(&mut link), 1);
+    let mut endpoint = pair.endpoint(1, &mut end);
+    let taken = if endpoint.poll() {
+        assert_eq!(take_value(&mut endpoint), 1);
         reached("one message taken");
         1
     } else {
@@ -429,7 +429,7 @@ fn chain() {
         move || {
             let mut ends = [pairs[0].end(), pairs[1].end()];
             let [a, b] = &mut ends;
-            let (mut before, mut next) = (pairs[0].link(1, a), pairs[1].link(0, b));
+            let (mut before, mut next) = (pairs[0].endpoint(1, a), pairs[1].endpoint(0, b));
             while !before.poll() {
                 yield_now();
             }
@@ -445,14 +445,14 @@ fn chain() {
         let pair = pairs[1].clone();
         move || {
             let mut end = pair.end();
-            assert_eq!(take_address(&mut pair.link(1, &mut end)), 7);
+            assert_eq!(take_address(&mut pair.endpoint(1, &mut end)), 7);
         }
     });
     let mut end = pairs[0].end();
-    let mut link = pairs[0].link(0, &mut end);
+    let mut endpoint = pairs[0].endpoint(0, &mut end);
     let cell = Cell::new(7);
-    let n = post_address(&mut link, &cell);
-    settle(&mut link, n);
+    let n = post_address(&mut endpoint, &cell);
+    settle(&mut endpoint, n);
     write(&cell, 8);
     middle.join().unwrap();
     last.join().unwrap();
@@ -483,11 +483,11 @@ fn ring() {
         let (channels, back) = (channels.clone(), back.clone());
         move || {
             let from = (me + 2) % 3;
-            let (mut next, mut before) = (End::default(), End::default());
+            let (mut next, mut before) = (Cursor::default(), Cursor::default());
             // SAFETY: each rank has one end of each pair of channels.
-            let mut next = unsafe { Link::new(&channels[me], &back[me], &mut next) };
+            let mut next = unsafe { Endpoint::new(&channels[me], &back[me], &mut next) };
             // SAFETY: as above.
-            let mut before = unsafe { Link::new(&back[from], &channels[from], &mut before) };
+            let mut before = unsafe { Endpoint::new(&back[from], &channels[from], &mut before) };
             post_value(&mut next, me as u64);
             assert_eq!(take_value(&mut before), from as u64);
         }

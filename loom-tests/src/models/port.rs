@@ -3,7 +3,7 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{Fabric, Kind, Params, Sig, Thread, World};
+use crate::fabric::{CallParams, CommState, PayloadKind, Signature, TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
@@ -16,7 +16,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{Port, Stop, Words};
+            use $($port)::+::{Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -43,9 +43,9 @@ macro_rules! worlds {
             use crate::wait::Wait;
             use loom::thread;
             use std::panic::Location;
-            use $($fabric)::+::{Fabric, Params, Port, Sig, Stop, Thread, World, ticket};
+            use $($fabric)::+::{CommState, CallParams, Port, Signature, Stop, Thread, TeamState, ticket};
 
-            static SIG: Sig = Sig::of::<u64>("model", "");
+            static SIG: Signature = Signature::of::<u64>("model", "");
 
             include!("port/worlds.rs");
         }
@@ -136,7 +136,7 @@ fn gate_barrier_twice() {
 }
 
 #[test]
-fn shelves() {
+fn eager_buffers() {
     Model {
         name: "port: long payloads, shown and posted",
         ranks: 2,
@@ -145,7 +145,7 @@ fn shelves() {
         reaches: &[],
         catches: &[Gate, Word, Waiting],
         silent: &[Ack],
-        body: || ranks(2, shelved),
+        body: || ranks(2, eager),
     }
     .check();
 }

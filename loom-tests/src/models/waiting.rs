@@ -68,7 +68,7 @@ macro_rules! events {
                                 let others = others.clone();
                                 let near = others.filter(|&other| groups[other] == groups[me]);
                                 let near = near.map(|other| shown[other].has(event));
-                                let level = library::Level::of(groups[me], near);
+                                let level = library::SleepLevel::of(groups[me], near);
                                 words.sleep(level, event, None, &mut over);
                                 // A sleep may end for no reason, and loom tries no old value
                                 // twice after a yield. (Mutants, of three ranks, are found soon
@@ -103,7 +103,7 @@ macro_rules! events {
                 });
                 let mut over = || all.1.has(1);
                 while !over() {
-                    all.0.sleep(library::Level::Group(0), 1, None, &mut over);
+                    all.0.sleep(library::SleepLevel::Group(0), 1, None, &mut over);
                 }
                 join([other]);
             }

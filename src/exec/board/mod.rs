@@ -1,6 +1,5 @@
-//! Direct access: every rank shows its buffers on its
-//! board, and then reads, and where that spreads the work writes, the others'
-//! memory directly.
+//! Direct access: every rank shows its buffers on its board. Then each rank reads the others'
+//! memory directly, and writes to it where that spreads the work.
 //!
 //! | operation | rank `i` | `combine.rs` / `moves.rs` |
 //! |---|---|---|
@@ -26,15 +25,15 @@
 //! guard quiesces the port if the operator panics or a wait is given up, so
 //! nobody's memory is reached after its call is over.
 
-mod combine;
-mod moves;
+mod direct_move;
+mod direct_reduce;
 pub(crate) mod ordered;
 
-use super::call::{Call, Cut, Memory};
+use super::call::{Call, Partition, RawBuffers};
 use super::kernel::stream;
 use super::{Kernel, Workspace};
 use crate::dist::chunk;
-use crate::fabric::{Begun, Guard, Port, Stop};
+use crate::fabric::{Guard, Port, StartedCall, Stop};
 use crate::schedule::Operation;
 use std::ops::Range;
 
@@ -67,24 +66,24 @@ pub(super) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = R
 
 /// How a buffer that has a block for every rank is cut.
 #[derive(Clone, Copy)]
-enum Parts<'a> {
+enum DirectParts<'a> {
     /// Blocks of so many elements each.
     Equal(usize),
     /// Block `r` has `counts[r]` elements.
     Varied(&'a [usize]),
 }
 
-impl<'a> Parts<'a> {
+impl<'a> DirectParts<'a> {
     /// Where rank `rank`'s block is.
     fn range(&self, rank: usize) -> Range<usize> {
         match *self {
             // Wrapping: lengths are checked by those who have the buffer, and
             // elements of no size may be as many as can be counted.
-            Parts::Equal(n) => {
+            DirectParts::Equal(n) => {
                 let start = n.wrapping_mul(rank);
                 start..start.wrapping_add(n)
             }
-            Parts::Varied(counts) => {
+            DirectParts::Varied(counts) => {
                 let start = counts[..rank].iter().sum();
                 start..start + counts[rank]
             }
@@ -94,32 +93,32 @@ impl<'a> Parts<'a> {
     /// Elements of all `p` blocks.
     fn total(&self, p: usize) -> usize {
         match *self {
-            Parts::Equal(n) => n.wrapping_mul(p),
-            Parts::Varied(counts) => counts.iter().sum(),
+            DirectParts::Equal(n) => n.wrapping_mul(p),
+            DirectParts::Varied(counts) => counts.iter().sum(),
         }
     }
 
     /// The address of the counts, to be shown to peers; none for equal blocks.
     fn shown(&self) -> *mut u8 {
         match *self {
-            Parts::Equal(_) => std::ptr::null_mut(),
-            Parts::Varied(counts) => counts.as_ptr().cast_mut().cast(),
+            DirectParts::Equal(_) => std::ptr::null_mut(),
+            DirectParts::Varied(counts) => counts.as_ptr().cast_mut().cast(),
         }
     }
 
-    /// As a peer of the same call, which shows its counts at `at`, cuts: what
-    /// the fingerprint has of the counts is a digest, and no ground to write on.
+    /// The peer's own partition, from the counts that it shows at `at`. Ranks compare only a digest
+    /// of counts, so addresses come from the peer's counts, not from ours.
     ///
     /// # Safety
-    /// If the blocks vary, `at` is another rank's [`shown`](Parts::shown) of the
+    /// If the blocks vary, `at` is another rank's [`shown`](DirectParts::shown) of the
     /// same number of ranks, valid for reads for as long as the result is used.
-    unsafe fn of_peer(&self, at: *mut u8) -> Parts<'a> {
+    unsafe fn of_peer(&self, at: *mut u8) -> DirectParts<'a> {
         match *self {
-            Parts::Equal(_) => *self,
-            Parts::Varied(counts) => {
+            DirectParts::Equal(_) => *self,
+            DirectParts::Varied(counts) => {
                 // SAFETY: by the contract.
                 let theirs = unsafe { std::slice::from_raw_parts(at.cast(), counts.len()) };
-                Parts::Varied(theirs)
+                DirectParts::Varied(theirs)
             }
         }
     }
@@ -129,7 +128,7 @@ impl<'a> Parts<'a> {
 struct Access<'a> {
     port: &'a mut Port,
     /// The call, which goes on record once its notice is out.
-    begun: Begun,
+    begun: StartedCall,
     kernel: &'a Kernel<'a>,
     /// Room for everybody's address.
     all: &'a mut Vec<*mut u8>,
@@ -144,10 +143,10 @@ struct Access<'a> {
 pub(crate) fn run(
     port: &mut Port,
     work: &mut Workspace,
-    begun: Begun,
-    call: &Call<'_, Memory<'_>>,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
-    let &Memory { ref kernel, input, output, .. } = call.memory();
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
     let (rank, p, root) = (port.rank(), port.size(), call.root_rank());
     let access = Access {
         stream: touched(call, p) >= work.stream_from,
@@ -162,45 +161,45 @@ pub(crate) fn run(
         },
     };
     let (parts, len) = match call.cut() {
-        Cut::Vector(n) => (Parts::Equal(0), n),
-        Cut::Equal(m) => (Parts::Equal(m), m),
-        Cut::Varied(counts) => (Parts::Varied(counts), 0),
+        Partition::Vector(n) => (DirectParts::Equal(0), n),
+        Partition::Equal(m) => (DirectParts::Equal(m), m),
+        Partition::Varied(counts) => (DirectParts::Varied(counts), 0),
         // SAFETY: the call's promise, for the whole of the buffers; both have a
         // count for every rank.
-        Cut::Pairs { send, recv } => unsafe {
-            return moves::all_to_all_varied(access, input, output, send, recv);
+        Partition::Pairs { send, recv } => unsafe {
+            return direct_move::all_to_all_varied(access, input, output, send, recv);
         },
     };
     // SAFETY: the call's promise, for the whole of the buffers.
     unsafe {
         match call.operation() {
-            Operation::Broadcast => moves::broadcast(access, root, output, len),
-            Operation::Reduce => combine::reduce(access, root, output, len),
-            Operation::AllGather => moves::all_gather(access, input, output, parts),
+            Operation::Broadcast => direct_move::broadcast(access, root, output, len),
+            Operation::Reduce => direct_reduce::reduce(access, root, output, len),
+            Operation::AllGather => direct_move::all_gather(access, input, output, parts),
             Operation::ReduceScatter => {
                 let (total, part) = (parts.total(p), parts.range(rank));
-                combine::reduce_scatter(access, input, total, part, output)
+                direct_reduce::reduce_scatter(access, input, total, part, output)
             }
-            Operation::AllReduce => combine::all_reduce(access, output, len),
-            Operation::Scan => combine::scan(access, output, len),
-            Operation::ExclusiveScan => combine::exclusive_scan(access, input, output, len),
-            Operation::Scatter => moves::scatter(access, root, input, parts, output),
-            Operation::Gather => moves::gather(access, root, input, output, parts),
-            Operation::AllToAll => moves::all_to_all(access, input, output, len),
-            Operation::Shift => moves::shift(access, call.distance(), output, len),
+            Operation::AllReduce => direct_reduce::all_reduce(access, output, len),
+            Operation::Scan => direct_reduce::scan(access, output, len),
+            Operation::ExclusiveScan => direct_reduce::exclusive_scan(access, input, output, len),
+            Operation::Scatter => direct_move::scatter(access, root, input, parts, output),
+            Operation::Gather => direct_move::gather(access, root, input, output, parts),
+            Operation::AllToAll => direct_move::all_to_all(access, input, output, len),
+            Operation::Shift => direct_move::shift(access, call.distance(), output, len),
             Operation::Barrier => unreachable!("a barrier has no memory to access"),
         }
     }
 }
 
 /// Bytes that a call reads and writes on all `p` ranks together.
-fn touched(call: &Call<'_, Memory<'_>>, p: usize) -> usize {
+fn touched(call: &Call<'_, RawBuffers<'_>>, p: usize) -> usize {
     // Of a rank; for blocks, of all blocks together.
     let larger = match call.cut() {
-        Cut::Vector(n) => n,
-        Cut::Equal(m) => m.saturating_mul(p),
-        Cut::Varied(_) => call.len(),
-        Cut::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
+        Partition::Vector(n) => n,
+        Partition::Equal(m) => m.saturating_mul(p),
+        Partition::Varied(_) => call.len(),
+        Partition::Pairs { send, recv } => send.iter().sum::<usize>().max(recv.iter().sum()),
     };
     let bytes = larger.saturating_mul(call.memory().kernel.size());
     bytes.saturating_mul(call.operation().touched(p))
@@ -240,7 +239,7 @@ impl Access<'_> {
         let guard = Guard::around_user_code(port);
         let port = &mut *guard.port;
         port.show(own.0, own.1, len);
-        port.note(begun);
+        port.log_call(begun);
         let (rank, p) = (port.rank(), port.size());
         if all.len() != p {
             all.resize(p, own.0);

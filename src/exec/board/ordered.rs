@@ -5,9 +5,9 @@
 //! order of an element's operands depends on nothing but their number: not on
 //! the length, the chunks or the blocks.
 
-use super::{BLOCK, Call, Cut, Kernel, Memory, Parts, Workspace, blocks};
+use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
-use crate::fabric::{Begun, Guard, Port, Stop};
+use crate::fabric::{Guard, Port, StartedCall, Stop};
 use crate::order::by_levels;
 use crate::schedule::Operation;
 use std::ops::Range;
@@ -36,20 +36,20 @@ fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
 pub(crate) fn run<R>(
     port: &mut Port,
     work: &mut Workspace,
-    begun: Begun,
-    call: &Call<'_, Memory<'_>>,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
     meanwhile: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
-    port.note(begun);
-    let &Memory { ref kernel, input, output, .. } = call.memory();
+    port.log_call(begun);
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
     let (rank, p) = (port.rank(), port.size());
     let slots = work.scratch.reserve(scratch(kernel, p), kernel.align());
     let own = Desk { all: &mut work.addresses, slots };
     let (parts, len) = match call.cut() {
-        Cut::Vector(n) => (Parts::Equal(0), n),
-        Cut::Equal(m) => (Parts::Equal(m), m * p),
-        Cut::Varied(counts) => (Parts::Varied(counts), call.len()),
-        Cut::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
+        Partition::Vector(n) => (DirectParts::Equal(0), n),
+        Partition::Equal(m) => (DirectParts::Equal(m), m * p),
+        Partition::Varied(counts) => (DirectParts::Varied(counts), call.len()),
+        Partition::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
     };
     // SAFETY: the call's promise; the scratch memory is this communicator's own.
     unsafe {

@@ -1,4 +1,4 @@
-//! Copies, by a loop of ours.
+//! Copies by a loop of our own.
 //!
 //! On x86-64 the C library's `memcpy` turns to `rep movsb` at 2 KiB, which on AMD's
 //! Zen 3 to 5 takes 2 to 13 times as long where the destination begins at, or a few

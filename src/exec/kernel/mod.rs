@@ -31,7 +31,7 @@ type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *c
 /// Two vectors of `n` elements, both read and written.
 type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 /// dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i] for `n` elements.
-type Fold = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
+type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
 /// dst[i] = value for `n` elements.
 type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
 /// (a[i], b[i]) = (b[i], a[i]) for `n` elements.
@@ -46,7 +46,7 @@ pub(crate) struct Kernel<'a> {
     combine: Combine,
     both: Pair,
     carry: Pair,
-    fold: Fold,
+    fold: FoldFn,
     fill: Fill,
     swap: Swap,
     op: *const (),
@@ -263,7 +263,7 @@ loops! {
         }
     }
 
-    fn apart[K](op: &O, dst: &mut [MaybeUninit<T>], inputs: [&[T]; K]) {
+    fn out_of_place[K](op: &O, dst: &mut [MaybeUninit<T>], inputs: [&[T]; K]) {
         let n = dst.len();
         let inputs = inputs.map(|x| &x[..n]);
         for i in 0..n {
@@ -319,7 +319,7 @@ unsafe fn combine<T: Element, O: Operator<T>>(
         let dst = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
         // SAFETY: valid for reads by the contract.
         let (left, right) = unsafe { (from_raw_parts(left, n), from_raw_parts(right, n)) };
-        apart(op, dst, [left, right]);
+        out_of_place(op, dst, [left, right]);
     }
 }
 
@@ -367,7 +367,7 @@ unsafe fn fold<T: Element, O: Operator<T>>(
             unsafe { from_raw_parts(x, dst.len()) }
         };
         let inputs: [&[T]; K] = std::array::from_fn(input);
-        apart(op, dst, inputs);
+        out_of_place(op, dst, inputs);
     }
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };

@@ -26,7 +26,7 @@ impl Scratch {
             Ok(layout) => layout,
             Err(_) => unreachable!(),
         };
-        Scratch { at: NonNull::<Line>::dangling().cast(), layout }
+        Scratch { at: NonNull::<ScratchLine>::dangling().cast(), layout }
     }
 
     /// At least `bytes` bytes, aligned to `align`. What was there before may
@@ -56,7 +56,7 @@ impl Scratch {
 }
 
 #[repr(align(128))]
-struct Line;
+struct ScratchLine;
 
 impl Drop for Scratch {
     fn drop(&mut self) {

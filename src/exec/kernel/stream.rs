@@ -1,5 +1,4 @@
-//! Copies that go round the caches: for results that will not be in a cache
-//! anyway when they are next looked at.
+//! Copies that bypass the caches: for results that no cache would still hold at their next use.
 //!
 //! An ordinary store first reads the line that it is going to overwrite; a
 //! streaming (non-temporal) store does not. Where both sides of a copy are

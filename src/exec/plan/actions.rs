@@ -16,26 +16,26 @@ pub(crate) enum Memory {
 
 /// An element's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) memory: Memory,
     pub(crate) offset: usize,
 }
 
-impl Place {
-    pub(crate) fn plus(self, elements: usize) -> Place {
-        Place { offset: self.offset + elements, ..self }
+impl Location {
+    pub(crate) fn plus(self, elements: usize) -> Location {
+        Location { offset: self.offset + elements, ..self }
     }
 }
 
 /// `len` elements from a place on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) at: Place,
+pub(crate) struct PlanPiece {
+    pub(crate) at: Location,
     pub(crate) len: usize,
 }
 
-impl Piece {
-    pub(crate) fn overlaps(&self, other: &Piece) -> bool {
+impl PlanPiece {
+    pub(crate) fn overlaps(&self, other: &PlanPiece) -> bool {
         self.at.memory == other.at.memory
             && self.at.offset < other.at.offset + other.len
             && other.at.offset < self.at.offset + self.len
@@ -44,16 +44,16 @@ impl Piece {
 
 /// What becomes of a part of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct Destination {
     /// The part begins so many elements into the payload..
     pub(crate) skip: usize,
     /// ..and is so long.
     pub(crate) len: usize,
     /// Where the result goes.
-    pub(crate) to: Place,
+    pub(crate) to: Location,
     /// The own operand, for a combination. It is `to` itself, or does not
     /// overlap it.
-    pub(crate) own: Place,
+    pub(crate) own: Location,
     pub(crate) mode: Mode,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Copies within the rank.
-    Copy { from: Place, to: Place, len: usize },
+    Copy { from: Location, to: Location, len: usize },
     /// Posts the pieces to `peer`, as one message of `len` elements: inline if
     /// they fit (both ends know), else by address.
     Post { peer: usize, pieces: Range<usize>, len: usize },
@@ -75,8 +75,8 @@ pub(crate) enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
-    pub(crate) pieces: Vec<Piece>,
-    pub(crate) targets: Vec<Target>,
+    pub(crate) pieces: Vec<PlanPiece>,
+    pub(crate) targets: Vec<Destination>,
     /// Elements of scratch memory that it uses.
     pub(crate) scratch: usize,
     /// Elements of the user's buffers that it reaches.

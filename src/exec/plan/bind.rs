@@ -19,16 +19,16 @@
 //! for takes of steps before `k` at other ranks, and takes of step `k` only for
 //! posts of step `k`; so the ranks that are least far can always go on.
 
-use super::actions::{Action, Memory, Piece, Place, Plan, Target};
+use super::actions::{Action, Destination, Location, Memory, Plan, PlanPiece};
 use super::regions::{Free, Regions};
-use crate::exec::Cut;
+use crate::exec::Partition;
 use crate::mailbox::EAGER;
-use crate::schedule::{Contract, Mode, Operation, RESULT, Run, Schedule, Share, Step};
+use crate::schedule::{BlockRange, Contract, Mode, Operation, RESULT, Schedule, Share, Step};
 use std::collections::HashMap;
 
 /// A post that its receiver may still be reading from.
 #[derive(Clone, Copy)]
-struct Reader {
+struct PendingReader {
     peer: usize,
     /// Number of the message to `peer`, counted from 1 within the plan.
     number: u32,
@@ -41,7 +41,7 @@ struct Room {
     /// How many of the blocks that the rank holds are there.
     held: Regions<u32>,
     /// Who may be reading, in the order of posts. Some may have been settled since.
-    readers: Regions<Vec<Reader>>,
+    readers: Regions<Vec<PendingReader>>,
 }
 
 /// Of a list of lengths: where each begins.
@@ -65,10 +65,10 @@ struct Future {
 struct Binder<'a> {
     contract: &'a Contract,
     rank: usize,
-    cut: Cut<'a>,
+    cut: Partition<'a>,
     element: usize,
     /// Where every block is that the rank holds.
-    held: HashMap<usize, Place>,
+    held: HashMap<usize, Location>,
     future: HashMap<usize, Future>,
     output: Room,
     scratch: Room,
@@ -92,7 +92,7 @@ const UNASKED: u64 = 10_000;
 
 /// Binds `rank`'s part of `schedule` to data cut by `cut`, of elements of
 /// `element` bytes.
-pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usize) -> Plan {
+pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Partition<'_>, element: usize) -> Plan {
     bind_while(schedule, rank, cut, element, &mut || true).expect("nobody has stopped it")
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Cut<'_>, element: usiz
 pub(crate) fn bind_while(
     schedule: &Schedule,
     rank: usize,
-    cut: Cut<'_>,
+    cut: Partition<'_>,
     element: usize,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<Plan> {
@@ -112,7 +112,7 @@ pub(crate) fn bind_while(
 fn bind_counted(
     schedule: &Schedule,
     rank: usize,
-    cut: Cut<'_>,
+    cut: Partition<'_>,
     element: usize,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<(Plan, u64)> {
@@ -130,9 +130,9 @@ fn bind_counted(
         free: Free::default(),
         free_later: Vec::new(),
         starts: match cut {
-            Cut::Varied(counts) => [starts(counts), Vec::new()],
-            Cut::Pairs { send, recv } => [starts(send), starts(recv)],
-            Cut::Vector(_) | Cut::Equal(_) => [Vec::new(), Vec::new()],
+            Partition::Varied(counts) => [starts(counts), Vec::new()],
+            Partition::Pairs { send, recv } => [starts(send), starts(recv)],
+            Partition::Vector(_) | Partition::Equal(_) => [Vec::new(), Vec::new()],
         },
         blocks: 0,
         plan: Plan {
@@ -186,13 +186,13 @@ fn bind_counted(
 
 /// What `rank` posts in a step: its messages, and what it keeps for itself
 /// (only on paper: the schedules that do so are those of fused paths).
-fn posts(rank: usize, step: &Step) -> impl Iterator<Item = (usize, &[Run])> {
+fn posts(rank: usize, step: &Step) -> impl Iterator<Item = (usize, &[BlockRange])> {
     let own = step.recvs.iter().filter(move |recv| recv.from == rank);
     let sends = step.sends.iter().map(|send| (send.to, &send.blocks[..]));
     sends.chain(own.map(|recv| (recv.from, &recv.blocks[..])))
 }
 
-fn blocks(runs: &[Run]) -> impl Iterator<Item = usize> + '_ {
+fn blocks(runs: &[BlockRange]) -> impl Iterator<Item = usize> + '_ {
     runs.iter().flat_map(|run| run.range())
 }
 
@@ -213,7 +213,7 @@ impl Binder<'_> {
     }
 
     /// Block `b` is at `at` from now on; returns where it was.
-    fn hold(&mut self, b: usize, at: Place) -> Option<Place> {
+    fn hold(&mut self, b: usize, at: Location) -> Option<Location> {
         let len = self.len(b);
         let old = self.held.insert(b, at);
         if old == Some(at) {
@@ -229,7 +229,7 @@ impl Binder<'_> {
     }
 
     /// A block that was there is gone.
-    fn vacate(&mut self, at: Place, len: usize) {
+    fn vacate(&mut self, at: Location, len: usize) {
         if let Some(room) = self.room_of(at.memory) {
             room.held.retain(at.offset..at.offset + len, |n| {
                 *n -= 1;
@@ -257,24 +257,24 @@ impl Binder<'_> {
                 let (origin, destination) = (b / p, b % p);
                 let index = if home { origin } else { destination };
                 match cut {
-                    Cut::Equal(m) => return (index * m, m),
-                    Cut::Pairs { send, recv } => {
+                    Partition::Equal(m) => return (index * m, m),
+                    Partition::Pairs { send, recv } => {
                         let counts = if home { recv } else { send };
                         return (self.starts[usize::from(home)][index], counts[index]);
                     }
                     _ => unreachable!("an all-to-all is cut into pairs"),
                 }
             }
-            (_, Cut::Vector(m)) => return (0, m),
-            (_, Cut::Equal(m)) => (b, m),
-            (_, Cut::Varied(counts)) => (b, counts[b]),
-            (_, Cut::Pairs { .. }) => unreachable!("pairs are for the all-to-all"),
+            (_, Partition::Vector(m)) => return (0, m),
+            (_, Partition::Equal(m)) => (b, m),
+            (_, Partition::Varied(counts)) => (b, counts[b]),
+            (_, Partition::Pairs { .. }) => unreachable!("pairs are for the all-to-all"),
         };
         let share = if home { op.output(true) } else { op.input(true) };
         let whole = share == Share::Blocks;
         let offset = match self.cut {
             _ if !whole => 0,
-            Cut::Varied(_) => self.starts[0][index],
+            Partition::Varied(_) => self.starts[0][index],
             _ => index * len,
         };
         (offset, len)
@@ -284,7 +284,7 @@ impl Binder<'_> {
         // A forwarded all-to-all block has one length everywhere; for the
         // others both views agree.
         match (self.contract.operation, self.cut) {
-            (Operation::AllToAll, Cut::Pairs { .. }) => {
+            (Operation::AllToAll, Partition::Pairs { .. }) => {
                 let home = b % self.contract.ranks == self.rank;
                 self.extent(b, home).1
             }
@@ -293,11 +293,11 @@ impl Binder<'_> {
     }
 
     /// Where block `b` belongs in the end, if the rank must end with it.
-    fn home(&self, b: usize) -> Option<Place> {
+    fn home(&self, b: usize) -> Option<Location> {
         self.future
             .get(&b)
             .is_some_and(|f| f.wanted)
-            .then(|| Place { memory: Memory::Output, offset: self.extent(b, true).0 })
+            .then(|| Location { memory: Memory::Output, offset: self.extent(b, true).0 })
     }
 
     /// Whether the operation works in place, so that blocks begin where others
@@ -331,7 +331,7 @@ impl Binder<'_> {
         let memory = if self.in_place() { Memory::Output } else { Memory::Input };
         for b in blocks(&self.contract.initial(self.rank)) {
             let offset = self.extent(b, false).0;
-            self.hold(b, Place { memory, offset });
+            self.hold(b, Location { memory, offset });
         }
         // What already has its final content goes home at once, so that it is
         // next to what joins it there, and messages stay in one piece.
@@ -348,7 +348,7 @@ impl Binder<'_> {
         for b in blocks(&self.contract.wanted(self.rank)) {
             let Some(home) = self.home(b) else { continue };
             if self.held.get(&b) != Some(&home) && self.held.contains_key(&b) {
-                self.settle_before_writing(Piece { at: home, len: self.len(b) }, steps);
+                self.settle_before_writing(PlanPiece { at: home, len: self.len(b) }, steps);
                 self.copy(b, home);
             }
         }
@@ -359,7 +359,7 @@ impl Binder<'_> {
     /// One past the last element of `memory` that the plan touches.
     fn reach(&self, memory: Memory) -> usize {
         let mut reach = 0;
-        let mut see = |at: Place, len: usize| {
+        let mut see = |at: Location, len: usize| {
             if at.memory == memory && len > 0 {
                 reach = reach.max(at.offset + len);
             }
@@ -378,7 +378,7 @@ impl Binder<'_> {
         reach
     }
 
-    fn copy(&mut self, b: usize, to: Place) {
+    fn copy(&mut self, b: usize, to: Location) {
         let (from, len) = (self.held[&b], self.len(b));
         if let Some(Action::Copy { from: f, to: t, len: l }) = self.plan.actions.last_mut()
             && f.plus(*l) == from
@@ -391,7 +391,7 @@ impl Binder<'_> {
         self.hold(b, to);
     }
 
-    fn post(&mut self, step: usize, peer: usize, runs: &[Run]) {
+    fn post(&mut self, step: usize, peer: usize, runs: &[BlockRange]) {
         let first = self.plan.pieces.len();
         let mut total = 0;
         for b in blocks(runs) {
@@ -404,7 +404,7 @@ impl Binder<'_> {
             match self.plan.pieces[first..].last_mut() {
                 Some(last) if last.at.plus(last.len) == at => last.len += len,
                 _ if len == 0 => {}
-                _ => self.plan.pieces.push(Piece { at, len }),
+                _ => self.plan.pieces.push(PlanPiece { at, len }),
             }
         }
         let number = self.posted.entry(peer).or_default();
@@ -412,9 +412,9 @@ impl Binder<'_> {
         let number = *number;
         if total * self.element > EAGER {
             for i in first..self.plan.pieces.len() {
-                let Piece { at, len } = self.plan.pieces[i];
+                let PlanPiece { at, len } = self.plan.pieces[i];
                 if let Some(room) = self.room_of(at.memory) {
-                    let reader = Reader { peer, number, step };
+                    let reader = PendingReader { peer, number, step };
                     room.readers.enter(at.offset..at.offset + len, |all| all.push(reader));
                 }
             }
@@ -489,12 +489,12 @@ impl Binder<'_> {
                     }
                     None => self.allocate(step, len),
                 };
-                Place { memory: Memory::Scratch, offset }
+                Location { memory: Memory::Scratch, offset }
             }
         };
-        self.settle_before_writing(Piece { at: to, len }, step);
+        self.settle_before_writing(PlanPiece { at: to, len }, step);
         if len > 0 {
-            self.plan.targets.push(Target { skip, len, to, own: own.unwrap_or(to), mode });
+            self.plan.targets.push(Destination { skip, len, to, own: own.unwrap_or(to), mode });
         }
         self.hold(b, to);
         if let Some(old) = old.filter(|&o| o != to) {
@@ -523,14 +523,14 @@ impl Binder<'_> {
 
     /// Whether block `b` may be written to `at` in step `step`, perhaps after
     /// settling earlier posts.
-    fn may_write(&mut self, step: usize, b: usize, at: Place, len: usize) -> bool {
+    fn may_write(&mut self, step: usize, b: usize, at: Location, len: usize) -> bool {
         let range = at.offset..at.offset + len;
         let in_place = self.in_place();
         let own = self.held.get(&b).filter(|own| own.memory == at.memory).map(|own| own.offset);
         let own = own.map_or(0..0, |own| own..own + len);
         let Some(room) = self.room_of(at.memory) else { return false };
         // Nobody has settled a post of this step yet, and the last one is the latest.
-        let is_of_step = |all: &[Reader]| all.last().is_some_and(|last| last.step == step);
+        let is_of_step = |all: &[PendingReader]| all.last().is_some_and(|last| last.step == step);
         let posted_now = room.readers.any(range.clone(), |_, all| is_of_step(all));
         let occupied = in_place
             && at.memory == Memory::Output
@@ -538,7 +538,7 @@ impl Binder<'_> {
         !posted_now && !occupied
     }
 
-    fn settle_before_writing(&mut self, piece: Piece, step: usize) {
+    fn settle_before_writing(&mut self, piece: PlanPiece, step: usize) {
         let Binder { output, scratch, settled, posted, plan, .. } = self;
         let readers = match piece.at.memory {
             Memory::Input => return,
@@ -601,8 +601,8 @@ impl Binder<'_> {
     fn allocate(&mut self, step: usize, len: usize) -> usize {
         match self.free.take(len) {
             Some(offset) => {
-                let at = Place { memory: Memory::Scratch, offset };
-                self.settle_before_writing(Piece { at, len }, step);
+                let at = Location { memory: Memory::Scratch, offset };
+                self.settle_before_writing(PlanPiece { at, len }, step);
                 offset
             }
             None => {
@@ -614,7 +614,7 @@ impl Binder<'_> {
     }
 
     /// No block is at `place` any more, unless another one is.
-    fn release(&mut self, step: usize, place: Place, len: usize) {
+    fn release(&mut self, step: usize, place: Location, len: usize) {
         if place.memory != Memory::Scratch || len == 0 {
             return;
         }
@@ -624,7 +624,7 @@ impl Binder<'_> {
             return;
         }
         // A post of this step cannot be settled in it.
-        let is_of_step = |all: &[Reader]| all.last().is_some_and(|last| last.step == step);
+        let is_of_step = |all: &[PendingReader]| all.last().is_some_and(|last| last.step == step);
         if readers.any(range.clone(), |_, all| is_of_step(all)) {
             self.free_later.push((place.offset, len));
         } else {
@@ -643,7 +643,12 @@ mod tests {
     use crate::schedule::{Algorithm, Request};
 
     /// Blocks that `rank` sends and receives, and what binding them took.
-    fn counted(algorithm: Algorithm, request: &Request, rank: usize, cut: Cut<'_>) -> (u64, u64) {
+    fn counted(
+        algorithm: Algorithm,
+        request: &Request,
+        rank: usize,
+        cut: Partition<'_>,
+    ) -> (u64, u64) {
         let schedule = algorithm.schedule(request).unwrap();
         let handled = |step: Step| {
             let sent = posts(rank, &step).flat_map(|(_, runs)| blocks(runs)).count();
@@ -674,8 +679,8 @@ mod tests {
                         | Operation::ReduceScatter
                         | Operation::Scatter
                         | Operation::Gather
-                        | Operation::AllToAll => Cut::Equal(2),
-                        _ => Cut::Vector(3 * p),
+                        | Operation::AllToAll => Partition::Equal(2),
+                        _ => Partition::Vector(3 * p),
                     };
                     for rank in [0, p / 3, p - 1] {
                         let (n, work) = counted(algorithm, &request, rank, cut);
@@ -698,7 +703,7 @@ mod tests {
             for rank in 0..4 {
                 let work = |segments: usize| {
                     let request = Request::new(operation, 4).segments(segments);
-                    counted(algorithm, &request, rank, Cut::Vector(segments)).1
+                    counted(algorithm, &request, rank, Partition::Vector(segments)).1
                 };
                 let (once, twice) = (work(4_000), work(8_000));
                 assert!(twice <= 2 * once + once / 10, "{algorithm}: {once}, {twice}");
@@ -719,7 +724,7 @@ mod tests {
                 asked += 1;
                 asked <= answers
             };
-            (bind_while(&schedule, 1, Cut::Vector(30_000), 2000, go_on).is_some(), asked)
+            (bind_while(&schedule, 1, Partition::Vector(30_000), 2000, go_on).is_some(), asked)
         };
         assert_eq!((bind(0), bind(3)), ((false, 1), (false, 4)));
         let (done, asked) = bind(usize::MAX);

@@ -1,13 +1,13 @@
-//! Plans that are kept, in two tiers: by what they depend on; and, before that, by the
-//! call, for calls of the library's choice.
+//! The cache of plans, in two tiers: by everything that a plan depends on; and, before that, by the
+//! call, if the library chose the algorithm.
 //!
 //! A program makes the same few calls over and over. Which algorithm serves a call, by
 //! which plan, depends on nothing but what the first tier compares, while the choice is
 //! the library's. Small collectives take about 40 ns less by it.
 
 use super::Plan;
-use crate::exec::{Call, Cut};
-use crate::fabric::{Params, Sig};
+use crate::exec::{Call, Partition};
+use crate::fabric::{CallParams, Signature};
 use crate::schedule::{Algorithm, Hierarchy, Operation};
 use crate::sync::Arc;
 use crate::topology::Extents;
@@ -21,7 +21,7 @@ const CALLS: usize = 8;
 
 /// What a plan depends on.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct PlanKey {
     pub(crate) algorithm: Algorithm,
     operation: Operation,
     parameter: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Key {
     levels: Option<Arc<Hierarchy>>,
 }
 
-impl Key {
+impl PlanKey {
     /// None for varied lengths, of which no plan is kept.
     pub(crate) fn of<D>(
         call: &Call<'_, D>,
@@ -46,13 +46,13 @@ impl Key {
         (dims, segments, levels): (Option<Extents>, Option<usize>, Option<Arc<Hierarchy>>),
     ) -> Option<Self> {
         let (is_vector, len) = match call.cut() {
-            Cut::Vector(n) => (true, n),
-            Cut::Equal(n) => (false, n),
-            Cut::Varied(_) | Cut::Pairs { .. } => return None,
+            Partition::Vector(n) => (true, n),
+            Partition::Equal(n) => (false, n),
+            Partition::Varied(_) | Partition::Pairs { .. } => return None,
         };
         let (operation, parameter) = (call.operation(), call.parameter());
         let commutative = call.is_commutative();
-        Some(Key {
+        Some(PlanKey {
             algorithm,
             operation,
             parameter,
@@ -69,19 +69,19 @@ impl Key {
 
 /// A call of the library's choice, and how it was carried out.
 struct Entry {
-    sig: &'static Sig,
+    sig: &'static Signature,
     len: usize,
     parameter: usize,
     commutative: bool,
-    params: Params,
+    params: CallParams,
     /// Number of the plan.
     plan: usize,
 }
 
 /// See the module documentation.
 #[derive(Default)]
-pub(crate) struct Plans {
-    kept: Vec<(Key, Plan)>,
+pub(crate) struct PlanCache {
+    kept: Vec<(PlanKey, Plan)>,
     /// The plan of the call in progress, or of the one before.
     latest: usize,
     /// That of a call with varied lengths, which is not kept.
@@ -92,12 +92,12 @@ pub(crate) struct Plans {
 /// Where a call is remembered. The operation and the kind of cut follow from
 /// the signature.
 #[inline(always)]
-fn place(sig: &'static Sig, len: usize, parameter: usize) -> usize {
-    let address = std::ptr::from_ref(sig).addr() / align_of::<Sig>();
+fn place(sig: &'static Signature, len: usize, parameter: usize) -> usize {
+    let address = std::ptr::from_ref(sig).addr() / align_of::<Signature>();
     (address ^ address >> 4 ^ len ^ parameter) % CALLS
 }
 
-impl Plans {
+impl PlanCache {
     /// The plan of the call in progress.
     #[inline(always)]
     pub(super) fn latest(&self) -> &Plan {
@@ -106,8 +106,8 @@ impl Plans {
 
     /// Makes the plan of the same call before the latest; its fingerprint.
     #[inline(always)]
-    pub(crate) fn again<D>(&mut self, call: &Call<'_, D>) -> Option<Params> {
-        let (Cut::Vector(len) | Cut::Equal(len)) = call.cut() else { return None };
+    pub(crate) fn again<D>(&mut self, call: &Call<'_, D>) -> Option<CallParams> {
+        let (Partition::Vector(len) | Partition::Equal(len)) = call.cut() else { return None };
         let parameter = call.parameter();
         let entry = self.recent[place(call.sig(), len, parameter)].as_ref()?;
         let is_this = std::ptr::eq(entry.sig, call.sig())
@@ -124,8 +124,8 @@ impl Plans {
 
     /// Remembers a call that goes by the latest plan.
     #[cold]
-    pub(crate) fn remember<D>(&mut self, call: &Call<'_, D>, params: Params) {
-        let (Cut::Vector(len) | Cut::Equal(len)) = call.cut() else { return };
+    pub(crate) fn remember<D>(&mut self, call: &Call<'_, D>, params: CallParams) {
+        let (Partition::Vector(len) | Partition::Equal(len)) = call.cut() else { return };
         let (sig, parameter) = (call.sig(), call.parameter());
         let (commutative, plan) = (call.is_commutative(), self.latest);
         self.recent[place(sig, len, parameter)] =
@@ -134,7 +134,7 @@ impl Plans {
 
     /// Makes the plan for `key` the latest, if it is kept.
     #[inline(always)]
-    pub(crate) fn find(&mut self, key: &Key) -> bool {
+    pub(crate) fn find(&mut self, key: &PlanKey) -> bool {
         self.odd = None;
         if self.kept.get(self.latest).is_some_and(|(k, _)| k == key) {
             return true;
@@ -150,7 +150,7 @@ impl Plans {
 
     /// Keeps a plan, if there is a key for it, and makes it the latest.
     #[cold]
-    pub(crate) fn keep(&mut self, key: Option<Key>, plan: Plan) {
+    pub(crate) fn keep(&mut self, key: Option<PlanKey>, plan: Plan) {
         match key {
             None => self.odd = Some(plan),
             Some(key) if self.kept.len() < KEPT => {

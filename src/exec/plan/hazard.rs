@@ -1,9 +1,8 @@
-//! Hazards, looked for in bound plans: does a rank ever write what a peer may
-//! be reading?
+//! Hazards in bound plans: does a rank ever write memory that a peer may be reading?
 
-use super::actions::{Action, Piece, Plan};
+use super::actions::{Action, Plan, PlanPiece};
 use super::bind::bind;
-use crate::exec::Cut;
+use crate::exec::Partition;
 use crate::schedule::Schedule;
 use std::fmt;
 
@@ -48,7 +47,7 @@ impl std::error::Error for Hazard {}
 /// ```
 pub fn check_hazards(schedule: &Schedule, rank: usize, elements: usize) -> Result<(), Hazard> {
     let has_blocks = schedule.contract().operation.has_blocks();
-    let cut = if has_blocks { Cut::Equal(elements) } else { Cut::Vector(elements) };
+    let cut = if has_blocks { Partition::Equal(elements) } else { Partition::Vector(elements) };
     // Elements so large that nothing is copied by its sender.
     let plan = bind(schedule, rank, cut, crate::mailbox::EAGER + 1);
     first_hazard(&plan, rank).map_or(Ok(()), Err)
@@ -58,13 +57,13 @@ pub fn check_hazards(schedule: &Schedule, rank: usize, elements: usize) -> Resul
 pub(super) fn first_hazard(plan: &Plan, rank: usize) -> Option<Hazard> {
     let mut posted = std::collections::HashMap::<usize, usize>::new();
     // Piece, receiver, number of the message to it.
-    let mut open: Vec<(Piece, usize, usize)> = Vec::new();
+    let mut open: Vec<(PlanPiece, usize, usize)> = Vec::new();
     for (number, action) in plan.actions.iter().enumerate() {
-        let writes: Vec<Piece> = match action {
-            Action::Copy { to, len, .. } => vec![Piece { at: *to, len: *len }],
+        let writes: Vec<PlanPiece> = match action {
+            Action::Copy { to, len, .. } => vec![PlanPiece { at: *to, len: *len }],
             Action::Take { targets, .. } => {
                 let targets = plan.targets[targets.clone()].iter();
-                targets.map(|t| Piece { at: t.to, len: t.len }).collect()
+                targets.map(|t| PlanPiece { at: t.to, len: t.len }).collect()
             }
             Action::Post { peer, pieces, .. } => {
                 let count = posted.entry(*peer).or_default();

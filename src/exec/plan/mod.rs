@@ -17,27 +17,27 @@ pub use hazard::{Hazard, check_hazards};
 
 pub(crate) use actions::Plan;
 pub(crate) use bind::bind_while;
-pub(crate) use cache::{Key, Plans};
+pub(crate) use cache::{PlanCache, PlanKey};
 
-use super::call::{Call, Memory as Data};
+use super::call::{Call, RawBuffers};
 use super::{Kernel, Workspace};
-use crate::fabric::{Begun, Guard, Kind, Port, Span, Stop, Words};
+use crate::fabric::{Guard, PayloadKind, Port, Span, StartedCall, Stop, WordBytes};
 use crate::mailbox::{EAGER, INLINE};
 use crate::schedule::{Mode, Operation};
-use actions::{Action, Memory, Piece, Place, Target};
+use actions::{Action, Destination, Location, Memory, PlanPiece};
 
 /// The memories of one call.
 #[derive(Clone, Copy)]
-struct Buffers {
+struct Memories {
     input: *const u8,
     output: *mut u8,
     scratch: *mut u8,
 }
 
-impl Buffers {
+impl Memories {
     /// The address of an element of `size` bytes.
     #[inline(always)]
-    fn at(&self, place: Place, size: usize) -> *mut u8 {
+    fn at(&self, place: Location, size: usize) -> *mut u8 {
         let base = match place.memory {
             Memory::Input => self.input.cast_mut(),
             Memory::Output => self.output,
@@ -56,17 +56,17 @@ struct Aligned([std::mem::MaybeUninit<u8>; INLINE]);
 pub(crate) fn run(
     port: &mut Port,
     work: &mut Workspace,
-    begun: Begun,
-    call: &Call<'_, Data<'_>>,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
-    port.note(begun);
-    let &Data { ref kernel, input, output, .. } = call.memory();
+    port.log_call(begun);
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
     let plan = work.plans.latest();
     let scratch = match plan.scratch {
         0 => std::ptr::without_provenance_mut(kernel.align()),
         n => work.scratch.reserve(n * kernel.size(), kernel.align()),
     };
-    let buffers = Buffers { input, output, scratch };
+    let buffers = Memories { input, output, scratch };
     // SAFETY: what the call promises of its memory covers the plan's reach, which the
     // binder derived from the same operation and cut; the scratch memory is this
     // communicator's own.
@@ -94,7 +94,7 @@ pub(crate) fn run(
 unsafe fn walk(
     port: &mut Port,
     plan: &Plan,
-    buffers: &Buffers,
+    buffers: &Memories,
     kernel: &Kernel<'_>,
     spans: &mut Vec<Span>,
 ) -> Result<(), Stop> {
@@ -118,19 +118,19 @@ unsafe fn walk(
                     // SAFETY: the pieces are within the buffers, and there is
                     // room for `len` elements.
                     port.post_copy(*peer, *len, size, |body| unsafe {
-                        gather(body, pieces, buffers, kernel);
+                        pack_pieces(body, pieces, buffers, kernel);
                     })?;
                 } else if let [piece] = pieces {
-                    let words = Words { at: buffers.at(piece.at, size), count: 1, len: *len };
-                    port.post_words(*peer, Kind::SLICE, words)?;
+                    let words = WordBytes { at: buffers.at(piece.at, size), count: 1, len: *len };
+                    port.post_words(*peer, PayloadKind::SLICE, words)?;
                 } else {
                     let first = spans.len();
                     spans.extend(
                         pieces.iter().map(|p| Span { at: buffers.at(p.at, size), len: p.len }),
                     );
                     let at = spans[first..].as_ptr().cast();
-                    let words = Words { at, count: pieces.len(), len: *len };
-                    port.post_words(*peer, Kind::LIST, words)?;
+                    let words = WordBytes { at, count: pieces.len(), len: *len };
+                    port.post_words(*peer, PayloadKind::LIST, words)?;
                 }
             }
             Action::Take { peer, targets, len } => {
@@ -154,7 +154,7 @@ unsafe fn walk(
                             if len * size <= INLINE {
                                 std::ptr::copy_nonoverlapping(body, at, len * size);
                             }
-                            scatter(targets, &[Span { at, len: *len }], buffers, kernel);
+                            unpack_pieces(targets, &[Span { at, len: *len }], buffers, kernel);
                         }
                     })?;
                 } else {
@@ -164,23 +164,23 @@ unsafe fn walk(
                         // keeps it, and its list, until we consume.
                         unsafe {
                             let slice = [Span { at: words.at, len: words.len }];
-                            let source = if kind == Kind::SLICE {
+                            let source = if kind == PayloadKind::SLICE {
                                 &slice[..]
                             } else {
                                 std::slice::from_raw_parts(words.at.cast::<Span>(), words.count)
                             };
-                            scatter(targets, source, buffers, kernel);
+                            unpack_pieces(targets, source, buffers, kernel);
                         }
                     })?;
                 }
             }
             Action::Settle { peer, back } => {
                 let n = port.posted(*peer).wrapping_sub(*back);
-                port.settle(*peer, n)?;
+                port.wait_acked(*peer, n)?;
             }
         }
     }
-    port.settle_all()?;
+    port.wait_all_acked()?;
     guard.disarm();
     Ok(())
 }
@@ -190,7 +190,12 @@ unsafe fn walk(
 /// # Safety
 /// The pieces lie within the buffers; `to` has room for them.
 #[inline(always)]
-unsafe fn gather(mut to: *mut u8, pieces: &[Piece], buffers: &Buffers, kernel: &Kernel<'_>) {
+unsafe fn pack_pieces(
+    mut to: *mut u8,
+    pieces: &[PlanPiece],
+    buffers: &Memories,
+    kernel: &Kernel<'_>,
+) {
     for piece in pieces {
         // SAFETY: by the contract; the slot is no buffer of ours.
         unsafe { kernel.copy(to, buffers.at(piece.at, kernel.size()), piece.len) };
@@ -206,7 +211,12 @@ unsafe fn gather(mut to: *mut u8, pieces: &[Piece], buffers: &Buffers, kernel: &
 ///   the targets' furthest end; nobody writes them meanwhile.
 /// - The targets lie within the buffers.
 #[inline(always)]
-unsafe fn scatter(targets: &[Target], source: &[Span], buffers: &Buffers, kernel: &Kernel<'_>) {
+unsafe fn unpack_pieces(
+    targets: &[Destination],
+    source: &[Span],
+    buffers: &Memories,
+    kernel: &Kernel<'_>,
+) {
     let size = kernel.size();
     for t in targets {
         let to = buffers.at(t.to, size);

@@ -1,4 +1,4 @@
-//! Ranges of a memory, and what is known about each part of it.
+//! Ranges of a memory, with the facts known about each part.
 //!
 //! The binder asks of each block that it moves whether anything else is there, and whether a peer
 //! may be reading. The ranges are kept cut into parts at each other's ends, so that an answer

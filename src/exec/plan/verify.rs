@@ -1,5 +1,5 @@
-//! Plans, checked on paper: every algorithm is bound for every rank, and the
-//! plans are run on symbolic memory. This proves, per plan:
+//! Symbolic execution of plans: every algorithm is bound for every rank, and its plans run on
+//! symbolic memory. This proves, per plan:
 //!
 //! - **no hazard**: nothing is written, from its post until its owner has
 //!   settled it, that a peer may be reading. Since the payload of a message is
@@ -11,29 +11,29 @@
 //!   the right elements, in rank order where that is claimed; nothing
 //!   uninitialised is read, inputs and bystanders' buffers stay as they are.
 
-use super::actions::{Action, Memory, Piece, Place, Plan};
+use super::actions::{Action, Location, Memory, Plan, PlanPiece};
 use super::bind::bind;
-use crate::exec::Cut;
+use crate::exec::Partition;
 use crate::mailbox::{EAGER, SLOTS};
 use crate::schedule::{Algorithm, Mode, Operation, Request, Schedule};
 use std::collections::VecDeque;
 
 /// Which elements (of which rank) were combined, in order.
-type Value = Vec<(usize, usize)>;
+type Contribution = Vec<(usize, usize)>;
 
-struct Message {
-    payload: Result<Vec<Value>, Vec<Piece>>,
+struct SymbolicMessage {
+    payload: Result<Vec<Contribution>, Vec<PlanPiece>>,
 }
 
 struct Unsettled {
-    piece: Piece,
+    piece: PlanPiece,
     peer: usize,
     number: usize,
 }
 
 struct Rank {
     plan: Plan,
-    memory: [Vec<Option<Value>>; 3],
+    memory: [Vec<Option<Contribution>>; 3],
     next: usize,
     unsettled: Vec<Unsettled>,
     /// By peer: messages posted.
@@ -51,7 +51,7 @@ fn index(memory: Memory) -> usize {
 }
 
 impl Rank {
-    fn read(&self, at: Place) -> Result<Value, String> {
+    fn read(&self, at: Location) -> Result<Contribution, String> {
         let cell = self.memory[index(at.memory)].get(at.offset);
         match cell {
             Some(Some(value)) => Ok(value.clone()),
@@ -60,11 +60,11 @@ impl Rank {
         }
     }
 
-    fn write(&mut self, at: Place, value: Value) -> Result<(), String> {
+    fn write(&mut self, at: Location, value: Contribution) -> Result<(), String> {
         if at.memory == Memory::Input {
             return Err(format!("writes its input at {at:?}"));
         }
-        let piece = Piece { at, len: 1 };
+        let piece = PlanPiece { at, len: 1 };
         if let Some(u) = self.unsettled.iter().find(|u| u.piece.overlaps(&piece)) {
             return Err(format!("writes {at:?}, which rank {} may be reading", u.peer));
         }
@@ -77,10 +77,10 @@ impl Rank {
 /// Runs the plans of all ranks; returns the outputs.
 fn simulate(
     schedule: &Schedule,
-    cut: Cut<'_>,
+    cut: Partition<'_>,
     element: usize,
-    start: impl Fn(usize) -> [Vec<Option<Value>>; 2],
-) -> Result<Vec<Vec<Option<Value>>>, String> {
+    start: impl Fn(usize) -> [Vec<Option<Contribution>>; 2],
+) -> Result<Vec<Vec<Option<Contribution>>>, String> {
     let p = schedule.contract().ranks;
     let mut ranks: Vec<Rank> = (0..p)
         .map(|r| {
@@ -91,7 +91,8 @@ fn simulate(
             Rank { plan, memory, next: 0, unsettled: vec![], posted: vec![0; p], taken: vec![0; p] }
         })
         .collect();
-    let mut channels: Vec<VecDeque<Message>> = (0..p * p).map(|_| VecDeque::new()).collect();
+    let mut channels: Vec<VecDeque<SymbolicMessage>> =
+        (0..p * p).map(|_| VecDeque::new()).collect();
     loop {
         let mut moved = false;
         for r in 0..p {
@@ -128,7 +129,7 @@ fn simulate(
 /// Tries one action; false if it has to wait.
 fn step(
     ranks: &mut [Rank],
-    channels: &mut [VecDeque<Message>],
+    channels: &mut [VecDeque<SymbolicMessage>],
     r: usize,
     action: &Action,
     element: usize,
@@ -160,7 +161,7 @@ fn step(
                 ranks[r].unsettled.extend(unsettled);
                 Err(pieces)
             };
-            channels[r * p + peer].push_back(Message { payload });
+            channels[r * p + peer].push_back(SymbolicMessage { payload });
         }
         Action::Take { peer, ref targets, len } => {
             let Some(message) = channels[peer * p + r].pop_front() else { return Ok(false) };
@@ -204,7 +205,7 @@ fn expectation(
     schedule: &Schedule,
     m: usize,
     r: usize,
-) -> ([Vec<Option<Value>>; 2], Vec<Option<Value>>) {
+) -> ([Vec<Option<Contribution>>; 2], Vec<Option<Contribution>>) {
     use Operation::*;
     let c = *schedule.contract();
     let p = c.ranks;
@@ -239,8 +240,8 @@ fn verify(schedule: &Schedule, m: usize, element: usize) -> Result<(), String> {
     use Operation::*;
     let c = schedule.contract();
     let cut = match c.operation {
-        AllGather | ReduceScatter | Scatter | Gather | AllToAll => Cut::Equal(m),
-        _ => Cut::Vector(m),
+        AllGather | ReduceScatter | Scatter | Gather | AllToAll => Partition::Equal(m),
+        _ => Partition::Vector(m),
     };
     let outputs = simulate(schedule, cut, element, |r| expectation(schedule, m, r).0)?;
     for (r, output) in outputs.into_iter().enumerate() {
@@ -300,7 +301,7 @@ fn broken_plans_are_refused() {
     let request = Request::new(Operation::AllReduce, 4);
     let schedule = Algorithm::AR_HCUBE.schedule(&request).unwrap();
     let start = |r: usize| expectation(&schedule, 7, r).0;
-    let mut plan = bind(&schedule, 0, Cut::Vector(7), 640);
+    let mut plan = bind(&schedule, 0, Partition::Vector(7), 640);
     let settles = plan.actions.iter().filter(|a| matches!(a, Action::Settle { .. })).count();
     assert!(settles > 0, "an all-reduce in place has something to settle");
     assert_eq!(super::hazard::first_hazard(&plan, 0), None);
@@ -309,7 +310,7 @@ fn broken_plans_are_refused() {
     let [input, output] = start(0);
     let mut ranks: Vec<Rank> = (0..4)
         .map(|r| Rank {
-            plan: if r == 0 { plan.clone() } else { bind(&schedule, r, Cut::Vector(7), 640) },
+            plan: if r == 0 { plan.clone() } else { bind(&schedule, r, Partition::Vector(7), 640) },
             memory: [input.clone(), output.clone(), vec![None; 100]],
             next: 0,
             unsettled: vec![],
@@ -317,7 +318,7 @@ fn broken_plans_are_refused() {
             taken: vec![0; 4],
         })
         .collect();
-    let mut channels: Vec<VecDeque<Message>> = (0..16).map(|_| VecDeque::new()).collect();
+    let mut channels: Vec<VecDeque<SymbolicMessage>> = (0..16).map(|_| VecDeque::new()).collect();
     let refused = (0..100).any(|_| {
         (0..4).any(|r| {
             let Some(action) = ranks[r].plan.actions.get(ranks[r].next).cloned() else {

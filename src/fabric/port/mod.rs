@@ -1,25 +1,27 @@
-//! A rank's hold on a communicator: private counters, and every operation
-//! that may have to wait. One port per rank and communicator; it is used by
-//! one thread at a time (`&mut`), and in a team's run only by the rank's own.
+//! A rank's port to a communicator: private counters, and every operation that may have to wait.
+//! There is one port per rank and communicator. One thread at a time uses it (`&mut`); in a team's
+//! run, only the rank's own.
 
+use super::call_log::{CallLog, CallRecord, RankState, ticket};
+use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::OwnCounts;
-use super::record::{Call, Line, Records, ticket};
-use super::shape::Shape;
-use super::sig::{Check, Kind, Params, Sig};
-use super::words::{Fabric, PERHAPS, Phase, Seat};
-use crate::mailbox::{Board, Channel, End, Gate, Header, LONG, Link, Place, Shelf, offset};
+use super::digest::Digest;
+use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
+use crate::mailbox::{
+    Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, offset,
+};
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::wait::{Wait, has_woken_neighbour};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-mod message;
-mod payload;
-mod together;
+mod collective;
+mod point_to_point;
+mod slot_layout;
 mod waiting;
 
-pub(crate) use payload::{Span, Words};
+pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
 
@@ -35,13 +37,13 @@ const FEW: usize = 4;
 /// looked up once: on the way of a message each look-up counts.
 #[derive(Clone)]
 struct Peer {
-    end: End,
+    cursor: Cursor,
     /// To the peer and from it.
     out: NonNull<Channel>,
     inc: NonNull<Channel>,
     gate: NonNull<Gate>,
     board: NonNull<Board>,
-    seat: NonNull<Seat>,
+    seat: NonNull<RankSlots>,
     /// Whether it may be asleep: the seat's hint, or [`PERHAPS`] where ranks are crowded.
     hint: NonNull<PlainU64>,
     /// Whether it has the same core as this rank, as far as is known.
@@ -49,7 +51,7 @@ struct Peer {
     /// This rank, for calls to the peer: not read unless it may be asleep.
     me: u32,
     /// For messages to the peer; none until the first that needs it.
-    shelf: Option<NonNull<Shelf>>,
+    eager_buffer: Option<NonNull<EagerBuffer>>,
 }
 /// See the module documentation.
 pub(crate) struct Port {
@@ -58,8 +60,8 @@ pub(crate) struct Port {
     /// The run's [`ticket`], or [`CLOSED`] once the port is dead: what the rank's `present`
     /// must be.
     pass: u64,
-    line: NonNull<Line>,
-    records: NonNull<Records>,
+    line: NonNull<RankState>,
+    records: NonNull<CallLog>,
     /// Looks before a wait counts as long.
     looks: u32,
     /// Whether ranks outnumber cores in this run: the same on all ranks.
@@ -69,14 +71,14 @@ pub(crate) struct Port {
     gated: bool,
     /// The latest episode of the gates; equal on all ranks.
     episode: u64,
-    fabric: Arc<Fabric>,
+    fabric: Arc<CommState>,
     /// The fabric's.
     id: u64,
     run: u64,
     wait: Wait,
     /// The own gate, and what belongs to it.
     gate: NonNull<Gate>,
-    shelf: Option<NonNull<Shelf>>,
+    eager_buffer: Option<NonNull<EagerBuffer>>,
     /// Pointers under way: peer and message number.
     debts: Vec<(usize, u32)>,
     /// Collective calls so far; equal on all ranks.
@@ -85,39 +87,39 @@ pub(crate) struct Port {
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them last..
     counts: OwnCounts,
-    /// ..and their shape.
-    varied: Shape,
+    /// ..and their digest.
+    varied: Digest,
     /// The call that has a notice on this rank's board which peers may still
     /// be using, or in which this rank may be using theirs.
     open: Option<u64>,
-    sig: &'static Sig,
-    check: Check,
+    sig: &'static Signature,
+    check: Fingerprint,
     /// Set by `quiesce`: the port refuses everything from then on.
     dead: bool,
-    moved_in: bool,
+    touched: bool,
 }
 
 /// A call that has begun, and is not on record yet.
 #[derive(Clone, Copy)]
 #[must_use = "a call goes on record"]
-pub(crate) struct Begun {
+pub(crate) struct StartedCall {
     number: u64,
     call: u64,
-    sig: &'static Sig,
+    sig: &'static Signature,
     at: &'static Location<'static>,
-    params: Params,
+    params: CallParams,
 }
 
-static NO_CALL: Sig = Sig::of::<()>("no call", "");
+static NO_CALL: Signature = Signature::of::<()>("no call", "");
 
 impl Port {
     /// # Safety
     /// This is the only port of `rank` on `fabric`, in the fabric's lifetime,
     /// unless it is the continuation of one that [`Port::parts`] took apart.
-    pub(crate) unsafe fn new(fabric: Arc<Fabric>, rank: usize, run: u64, wait: Wait) -> Self {
+    pub(crate) unsafe fn new(fabric: Arc<CommState>, rank: usize, run: u64, wait: Wait) -> Self {
         let start = fabric.world().start();
         let peer = |peer| Peer {
-            end: End::after(start),
+            cursor: Cursor::after(start),
             out: NonNull::from(fabric.channel(rank, peer)),
             inc: NonNull::from(fabric.channel(peer, rank)),
             gate: NonNull::from(fabric.gate(peer)),
@@ -126,7 +128,7 @@ impl Port {
             hint: NonNull::from(fabric.seat(peer).hint()),
             near: fabric.group(peer) == fabric.group(rank),
             me: rank as u32,
-            shelf: None,
+            eager_buffer: None,
         };
         let peers = (0..fabric.size()).map(peer).collect();
         let member = fabric.member(rank);
@@ -148,24 +150,24 @@ impl Port {
             fabric,
             run,
             wait,
-            shelf: None,
+            eager_buffer: None,
             debts: Vec::new(),
             calls: u64::from(start),
             unsent: 0,
             counts: OwnCounts::default(),
-            varied: Shape::NONE,
+            varied: Digest::NONE,
             open: None,
             sig: &NO_CALL,
-            check: Check(0),
+            check: Fingerprint(0),
             dead: false,
-            moved_in: false,
+            touched: false,
         };
-        port.look_round();
+        port.refresh_for_run();
         port
     }
 
-    /// Takes in what holds for this run.
-    fn look_round(&mut self) {
+    /// Refreshes the settings of the run: the budget of looks, and the use of gates.
+    fn refresh_for_run(&mut self) {
         let crowded = self.fabric.world().is_crowded();
         let may_spin = match self.wait {
             Wait::Spin => true,
@@ -185,7 +187,7 @@ impl Port {
     }
 
     #[inline(always)]
-    fn line(&self) -> &Line {
+    fn line(&self) -> &RankState {
         // SAFETY: a word of the world, which the fabric keeps.
         unsafe { self.line.as_ref() }
     }
@@ -215,7 +217,7 @@ impl Port {
     }
 
     #[inline(always)]
-    pub(crate) fn fabric(&self) -> &Arc<Fabric> {
+    pub(crate) fn fabric(&self) -> &Arc<CommState> {
         &self.fabric
     }
 
@@ -246,27 +248,27 @@ impl Port {
         self.fabric.world().has_left(self.fabric.member(self.rank), self.run)
     }
 
-    /// Declares that user code may run from now on, until `come_out`: if it
+    /// Declares that user code may run from now on, until `leave_user_code`: if it
     /// fails in a call on another communicator, the rank is not done yet.
     #[inline(always)]
-    pub(crate) fn go_in(&self) {
-        self.line().go_in();
+    pub(crate) fn enter_user_code(&self) {
+        self.line().enter_user_code();
     }
 
-    /// The end of what `go_in` began.
+    /// The end of what `enter_user_code` began.
     #[inline(always)]
-    pub(crate) fn come_out(&self) {
-        self.line().come_out();
+    pub(crate) fn leave_user_code(&self) {
+        self.line().leave_user_code();
     }
 
     /// Puts what belongs to this rank into the memory of the core that it runs
     /// on, before the communicator is used for the first time. Returns whether
     /// there was anything to do.
-    pub(crate) fn move_in(&mut self) -> bool {
-        if std::mem::replace(&mut self.moved_in, true) || !self.fabric.is_apart() {
+    pub(crate) fn first_touch(&mut self) -> bool {
+        if std::mem::replace(&mut self.touched, true) || !self.fabric.is_apart() {
             return false;
         }
-        self.fabric.move_in(self.rank);
+        self.fabric.first_touch(self.rank);
         // Allocated, and so written, here.
         self.peers = self.peers.clone();
         true
@@ -280,13 +282,13 @@ impl Port {
         if !self.dead {
             self.pass = ticket(run);
         }
-        self.look_round();
+        self.refresh_for_run();
     }
 
     /// Messages posted less messages taken, summed over the peers, modulo
     /// 2^32: the sum over all ranks is 0 exactly if every message was received.
     pub(crate) fn balance(&self) -> u32 {
-        self.peers.iter().fold(0, |sum, p| sum.wrapping_add(p.end.tx).wrapping_sub(p.end.rx))
+        self.peers.iter().fold(0, |sum, p| sum.wrapping_add(p.cursor.tx).wrapping_sub(p.cursor.rx))
     }
 
     /// Collective calls so far, modulo 2^32: equal on all ranks after a run that
@@ -296,39 +298,39 @@ impl Port {
     }
 
     /// The fingerprint of the call in progress.
-    pub(crate) fn call(&self) -> &'static Sig {
+    pub(crate) fn call(&self) -> &'static Signature {
         self.sig
     }
 
     /// The record of the call in progress, or of the one before.
-    pub(crate) fn record(&self) -> Option<Call> {
+    pub(crate) fn record(&self) -> Option<CallRecord> {
         let records = self.fabric.world().records(self.fabric.member(self.rank));
         records.find(self.fabric.id(), self.check.record())
     }
 
     /// A collective call that sends no message, and so is compared with
     /// nobody's: at the end of the run the sums of these are.
-    pub(crate) fn keep_in_mind(&mut self) {
+    pub(crate) fn count_silent_call(&mut self) {
         let digest = self.record().map_or(0, |call| call.digest());
         self.unsent = self.unsent.wrapping_mul(31).wrapping_add(digest);
     }
 
-    /// What [`keep_in_mind`](Port::keep_in_mind) was told so far.
+    /// What [`count_silent_call`](Port::count_silent_call) was told so far.
     pub(crate) fn unsent(&self) -> u64 {
         self.unsent
     }
 
-    /// The shape of this rank's next call, which has varied blocks of `counts`,
+    /// The digest of this rank's next call, which has varied blocks of `counts`,
     /// perhaps on a mesh. Once that call is on record, and before it waits for anybody, they
     /// are to be [compared](Port::compare_counts).
     pub(crate) fn varied(
         &mut self,
         counts: &[usize],
         extents: impl Iterator<Item = usize> + Clone,
-    ) -> Shape {
+    ) -> Digest {
         let all = counts.iter().copied().chain(extents.clone());
         if self.counts.say(all.clone()) {
-            self.varied = Shape::of_counts(self.counts.number, all);
+            self.varied = Digest::of_counts(self.counts.number, all);
         }
         let records = self.fabric.world().records(self.fabric.member(self.rank));
         records.varied(self.varied, counts, extents);
@@ -355,44 +357,44 @@ impl Port {
     #[inline(always)]
     pub(crate) fn enter(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Params,
+        params: CallParams,
     ) {
         let begun = self.begin(sig, at, params);
-        self.note(begun);
+        self.log_call(begun);
     }
 
-    /// Starts a collective call. It is to be [`note`](Port::note)d.
+    /// Starts a collective call. It is to be [logged](Port::log_call).
     #[inline(always)]
     pub(crate) fn begin(
         &mut self,
-        sig: &'static Sig,
+        sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Params,
-    ) -> Begun {
+        params: CallParams,
+    ) -> StartedCall {
         self.calls += 1;
         let (call, number) = (self.calls, self.next_record());
         self.sig = sig;
-        self.check = Check::new(call, &params, number);
-        Begun { number, call, sig, at, params }
+        self.check = Fingerprint::new(call, &params, number);
+        StartedCall { number, call, sig, at, params }
     }
 
     /// Starts a point-to-point call, of which `sig` goes on record; what
     /// travels is compared with `wire`, the same for send and receive. It is to be
-    /// [`note`](Port::note)d.
+    /// [logged](Port::log_call).
     #[inline(always)]
     pub(crate) fn begin_p2p(
         &mut self,
-        sig: &'static Sig,
-        wire: &'static Sig,
+        sig: &'static Signature,
+        wire: &'static Signature,
         at: &'static Location<'static>,
-        params: Params,
-    ) -> Begun {
+        params: CallParams,
+    ) -> StartedCall {
         let number = self.next_record();
         self.sig = wire;
-        self.check = Check::new(0, &const { Params::of(0) }, number);
-        Begun { number, call: 0, sig, at, params }
+        self.check = Fingerprint::new(0, &const { CallParams::of(0) }, number);
+        StartedCall { number, call: 0, sig, at, params }
     }
 
     #[inline(always)]
@@ -407,40 +409,40 @@ impl Port {
     /// that finds a mismatch before the record waits for that
     /// ([`is_on_record`](Port::is_on_record)).
     #[inline(always)]
-    pub(crate) fn note(&self, begun: Begun) {
-        let Begun { number, call, sig, at, params } = begun;
+    pub(crate) fn log_call(&self, begun: StartedCall) {
+        let StartedCall { number, call, sig, at, params } = begun;
         // SAFETY: the world's, which the fabric keeps.
-        unsafe { self.records.as_ref() }.note(number, self.id, call, sig, at, &params);
+        unsafe { self.records.as_ref() }.log(number, self.id, call, sig, at, &params);
     }
 
     /// Whether the call that `peer`'s header is of is on record, if it ever will be.
     #[cfg_attr(loom, allow(dead_code))] // Of diagnostics.
     pub(crate) fn is_on_record(&self, peer: usize, got: Header) -> bool {
         let records = self.fabric.world().records(self.fabric.member(peer));
-        !records.is_next(Check(got.check).record())
+        !records.is_next(Fingerprint(got.check).record())
     }
 
     #[inline(always)]
-    fn header(&self, kind: Kind) -> Header {
+    fn header(&self, kind: PayloadKind) -> Header {
         Header { sig: std::ptr::from_ref(self.sig).cast(), check: self.check.with(kind).0 }
     }
 }
 
 /// What is in a slot where the payload is not.
 #[repr(C)]
-struct Shelved {
+struct EagerAddress {
     len: usize,
-    place: *const Place,
+    place: *const EagerSlot,
 }
 
 /// What this rank expects of a message.
-struct Own {
+struct Expected {
     header: Header,
-    sig: &'static Sig,
+    sig: &'static Signature,
     len: usize,
 }
 
-impl Own {
+impl Expected {
     #[cold]
     #[inline(never)]
     fn mismatch(&self, peer: usize, got: Header, lens: Option<(usize, usize)>) -> Stop {
@@ -462,10 +464,12 @@ impl Own {
         body: *const u8,
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
-        if !Check(self.header.check).agrees(Check(got.check)) || !self.sig.agrees(got.sig) {
+        if !Fingerprint(self.header.check).agrees(Fingerprint(got.check))
+            || !self.sig.agrees(got.sig)
+        {
             return Err(self.mismatch(peer, got, None));
         }
-        if bytes > Kind::BRIEF {
+        if bytes > PayloadKind::BRIEF {
             // SAFETY: what is longer begins with its length.
             let len = unsafe { body.cast::<usize>().read() };
             if len != self.len {
@@ -476,8 +480,8 @@ impl Own {
             return Ok(take(body.wrapping_add(offset(bytes))));
         }
         // SAFETY: of the same length, so the sender has come to the same
-        // branch; shelves live as long as the fabric.
-        Ok(unsafe { (*body.cast::<Shelved>().read().place).read(take) })
+        // branch; eager buffers live as long as the fabric.
+        Ok(unsafe { (*body.cast::<EagerAddress>().read().place).read(take) })
     }
 }
 
@@ -500,7 +504,7 @@ impl<'a> Guard<'a> {
     /// other communicators of the rank.
     #[inline(always)]
     pub(crate) fn around_user_code(port: &'a mut Port) -> Self {
-        port.go_in();
+        port.enter_user_code();
         Guard { port, user_code: true }
     }
 
@@ -508,7 +512,7 @@ impl<'a> Guard<'a> {
     #[inline(always)]
     pub(crate) fn disarm(self) {
         if self.user_code {
-            self.port.come_out();
+            self.port.leave_user_code();
         }
         std::mem::forget(self);
     }
@@ -518,7 +522,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         // The user code has unwound, or was never reached.
         if self.user_code {
-            self.port.come_out();
+            self.port.leave_user_code();
         }
         self.port.quiesce();
     }
@@ -527,12 +531,12 @@ impl Drop for Guard<'_> {
 impl Peer {
     /// Both directions between this rank and the peer.
     #[inline(always)]
-    fn link(&mut self) -> Link<'_> {
+    fn endpoint(&mut self) -> Endpoint<'_> {
         // SAFETY: the fabric keeps the channels, and the port keeps the
         // fabric. This is the rank's only port (`Port::new`), which is borrowed
         // exclusively, so no other thread acts for this end; the counters are
         // only used here and began with the channels.
-        unsafe { Link::new(self.out.as_ref(), self.inc.as_ref(), &mut self.end) }
+        unsafe { Endpoint::new(self.out.as_ref(), self.inc.as_ref(), &mut self.cursor) }
     }
 
     #[inline(always)]
@@ -548,7 +552,7 @@ impl Peer {
     }
 
     #[inline(always)]
-    fn seat(&self) -> &Seat {
+    fn seat(&self) -> &RankSlots {
         // SAFETY: as above.
         unsafe { self.seat.as_ref() }
     }

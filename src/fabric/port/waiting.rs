@@ -1,12 +1,12 @@
-//! Waiting for a peer, and how a wait ends badly.
+//! Waits for a peer, and the ways in which a wait fails.
 
+use super::super::comm_state::CommState;
 use super::super::thread::Seen;
-use super::super::words::Fabric;
 use super::{CLOSED, Peer, Phase, Port};
 use crate::mailbox::Header;
 use crate::sync::Instant;
 use crate::sync::diagnostic::Ordering::Relaxed;
-use crate::wait::{Awaited, Level, Occasion, Patience, Pause, Wait, give_back};
+use crate::wait::{Awaited, Backoff, Occasion, Pause, SleepLevel, Wait, give_back};
 use std::time::Duration;
 
 /// Looks at the awaited word before anything else is considered; free, since
@@ -55,8 +55,8 @@ pub(super) enum For {
 }
 
 /// Where a rank sleeps.
-struct Bed<'a> {
-    fabric: &'a Fabric,
+struct RankSleeper<'a> {
+    fabric: &'a CommState,
     rank: usize,
     /// Waits for this rank, so
     peer: usize,
@@ -66,19 +66,19 @@ struct Bed<'a> {
     crowded: bool,
 }
 
-impl Bed<'_> {
-    fn patience(&self, wait: Wait) -> Patience {
+impl RankSleeper<'_> {
+    fn patience(&self, wait: Wait) -> Backoff {
         let occasion = match self.what {
             For::Peer => Occasion::Pair,
             _ => Occasion::Together,
         };
-        Patience::new(wait, self.crowded.then_some(occasion))
+        Backoff::new(wait, self.crowded.then_some(occasion))
     }
 
     /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is
     /// awaited is there, or never will be.
-    fn sleep(&self, patience: &mut Patience, longest: Duration, over: &mut dyn FnMut() -> bool) {
-        let &Bed { fabric, rank, peer, what, event, crowded } = self;
+    fn sleep(&self, patience: &mut Backoff, longest: Duration, over: &mut dyn FnMut() -> bool) {
+        let &RankSleeper { fabric, rank, peer, what, event, crowded } = self;
         let seat = fabric.seat(rank);
         if !crowded {
             // Relaxed: a hint (`wait/berth.rs`).
@@ -106,7 +106,12 @@ impl Bed<'_> {
                     return;
                 }
                 let _asleep = world.cores().sleep(me);
-                fabric.events(Phase::Entered).sleep(Level::Group(own), event, Some(longest), over);
+                fabric.events(Phase::Entered).sleep(
+                    SleepLevel::Group(own),
+                    event,
+                    Some(longest),
+                    over,
+                );
             }
             For::Last => {
                 let has_shown = |other| fabric.has_shown(Phase::Finished, other, event);
@@ -121,9 +126,9 @@ impl Bed<'_> {
                 let events = fabric.events(phase);
                 let has_shown = |other| fabric.has_shown(phase, other, event);
                 let near = others().filter(|&other| fabric.group(other) == own);
-                let level = Level::of(own, near.map(has_shown));
+                let level = SleepLevel::of(own, near.map(has_shown));
                 let mut over = || others().all(has_shown) || over();
-                if level == Level::Top {
+                if level == SleepLevel::Top {
                     if alone(&mut over) {
                         return;
                     }
@@ -169,11 +174,11 @@ impl Port {
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
         let Port { fabric, peers, rank, run, wait, crowded, .. } = self;
         let (fabric, at) = (&**fabric, &mut peers[peer]);
-        let bed = Bed { fabric, rank: *rank, peer, what, event, crowded: *crowded };
+        let sleeper = RankSleeper { fabric, rank: *rank, peer, what, event, crowded: *crowded };
         let world = fabric.world();
         let (me, it) = (fabric.member(*rank), fabric.member(peer));
         let number = world.begin_wait(me, it);
-        let mut patience = bed.patience(*wait);
+        let mut patience = sleeper.patience(*wait);
         let result = loop {
             // What would make waiting pointless is looked at first and the
             // word once more after it: a message sent before leaving counts.
@@ -208,7 +213,7 @@ impl Port {
             }
             if let Pause::Nap(longest) = patience.pause() {
                 let mut over = || ready(at) || world.is_poisoned(*run);
-                bed.sleep(&mut patience, longest, &mut over);
+                sleeper.sleep(&mut patience, longest, &mut over);
             }
         };
         world.end_wait(me);
@@ -276,21 +281,22 @@ impl Port {
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
             let crowded = self.crowded;
-            let bed = Bed { fabric: &fabric, rank: me, peer, what: For::Peer, event: 0, crowded };
-            let mut patience = bed.patience(self.wait);
+            let sleeper =
+                RankSleeper { fabric: &fabric, rank: me, peer, what: For::Peer, event: 0, crowded };
+            let mut patience = sleeper.patience(self.wait);
             // On the graph of waits, so that a rank that waits for this one elsewhere
             // finds the circle, and leaves. This one must stay.
             let mut number = None;
             loop {
                 let peer_wait = patience.is_long().then(|| world.wait_of(it));
-                let link = &mut self.peers[peer];
+                let endpoint = &mut self.peers[peer];
                 let mut is_done = || {
                     // Left is looked at first: an acknowledgement given before
                     // leaving then counts as well.
                     let left = fabric.is_gone(peer, self.run);
-                    let settled = owed.is_none_or(|n| link.link().is_settled(n));
+                    let acked = owed.is_none_or(|n| endpoint.endpoint().is_acked(n));
                     let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
-                    left || (settled && finished)
+                    left || (acked && finished)
                 };
                 if is_done() {
                     break;
@@ -304,7 +310,7 @@ impl Port {
                     }
                 }
                 if let Pause::Nap(longest) = patience.pause() {
-                    bed.sleep(&mut patience, longest, &mut is_done);
+                    sleeper.sleep(&mut patience, longest, &mut is_done);
                 }
             }
             if number.is_some() {

@@ -1,9 +1,10 @@
 //! Machines from a line of text, in hwloc's synthetic syntax.
 //!
 //! ```text
-//! string  = [attributes] level+ ;  level = TYPE:N [attributes] attached* | N [attributes] attached*
+//! string   = [attributes] level+
+//! level    = TYPE:N [attributes] attached* | N [attributes] attached*
 //! attached = "[" "numa" [attributes] "]"
-//! attributes = "(" NAME=VALUE .. ")"     indexes=LIST | STEP*N:.. | TYPE:TYPE:..     memory=, size=
+//! attributes = "(" NAME=VALUE .. ")"   indexes=LIST | STEP*N:.. | TYPE:TYPE:..     memory=, size=
 //! ```
 //!
 //! Every level has N children under each object of the level before; the last level is `pu`.

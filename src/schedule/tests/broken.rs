@@ -1,7 +1,9 @@
 //! Rules broken on purpose: the checker must refuse each, and say why.
 
-use crate::schedule::combine::{Boxed, rule};
-use crate::schedule::{Contract, Incoming, Mode, Operation, Run, Schedule, Step, Violation, check};
+use crate::schedule::rule_parts::{Boxed, rule};
+use crate::schedule::{
+    BlockRange, Contract, Incoming, Mode, Operation, Schedule, Step, Violation, check,
+};
 
 fn verdict(operation: Operation, p: usize, ordered: bool, rule: Boxed) -> Violation {
     let contract = Contract { operation, ranks: p, root: 0, shift: 0, split: 1 };
@@ -9,7 +11,7 @@ fn verdict(operation: Operation, p: usize, ordered: bool, rule: Boxed) -> Violat
 }
 
 /// One message 0 -> 1 as each end sees it.
-fn message(send: Vec<Run>, recv: Vec<Run>, mode: Mode) -> Boxed {
+fn message(send: Vec<BlockRange>, recv: Vec<BlockRange>, mode: Mode) -> Boxed {
     rule(1, move |_, rank| {
         let mut step = Step::default();
         match rank {
@@ -21,8 +23,8 @@ fn message(send: Vec<Run>, recv: Vec<Run>, mode: Mode) -> Boxed {
     })
 }
 
-const B0: Run = Run::one(0);
-const B1: Run = Run::one(1);
+const B0: BlockRange = BlockRange::one(0);
+const B1: BlockRange = BlockRange::one(1);
 
 #[test]
 fn ends_that_disagree() {
@@ -55,7 +57,7 @@ fn peers_and_blocks_that_do_not_exist() {
         let v = verdict(Operation::Broadcast, 2, true, to(peer));
         assert_eq!(v, Violation::Peer { step: 0, rank: 0, peer });
     }
-    for blocks in [vec![B1], vec![B0, B0], vec![Run { first: usize::MAX, count: 2 }]] {
+    for blocks in [vec![B1], vec![B0, B0], vec![BlockRange { first: usize::MAX, count: 2 }]] {
         let rule = message(blocks.clone(), blocks, Mode::Store);
         let v = verdict(Operation::Broadcast, 2, true, rule);
         assert_eq!(v, Violation::Blocks { step: 0, rank: 0, peer: 1 });
@@ -154,7 +156,7 @@ fn moved_data_that_is_combined_or_misplaced() {
     // A message put in a further place carries the wrong datum there.
     let also = |count: usize, also: Vec<(usize, Mode)>| {
         rule(1, move |_, rank| {
-            let blocks = vec![Run { first: 0, count }];
+            let blocks = vec![BlockRange { first: 0, count }];
             let mut step = Step::default();
             match rank {
                 0 => step.send(1, blocks),

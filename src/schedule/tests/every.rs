@@ -1,6 +1,6 @@
 //! Property tests: every id, p = 1..=19, every mesh, every root.
 
-use crate::schedule::{Algorithm, Operation, Peers, Request, Shape, cases, check};
+use crate::schedule::{Algorithm, Operation, Request, StepTraffic, Topology, cases, check};
 use crate::topology::{Extents, meshes};
 
 #[test]
@@ -39,9 +39,9 @@ fn order_is_promised_where_it_is_kept() {
     }
 }
 
-fn shapes(p: usize) -> Vec<Shape> {
-    let mut shapes = vec![Shape::Ring, Shape::Linear, Shape::Hypercube, Shape::Tree];
-    shapes.extend(meshes(p).into_iter().map(Shape::Mesh));
+fn shapes(p: usize) -> Vec<Topology> {
+    let mut shapes = vec![Topology::Ring, Topology::Linear, Topology::Hypercube, Topology::Tree];
+    shapes.extend(meshes(p).into_iter().map(Topology::Mesh));
     shapes
 }
 
@@ -53,7 +53,7 @@ fn every_shape_serves_every_operation() {
                 for commutative in [true, false] {
                     let a = Algorithm::for_topology(operation, &shape, p, commutative);
                     let mut call = Request::new(operation, p).root(p / 2).shift(p as isize / 3);
-                    if let Shape::Mesh(dims) = &shape {
+                    if let Topology::Mesh(dims) = &shape {
                         call = call.dims(dims.clone());
                     }
                     let schedule = a.schedule(&call).unwrap();
@@ -146,7 +146,7 @@ fn every_algorithm_up_to_64_ranks() {
 /// like it.
 #[test]
 fn peers_are_those_of_the_steps() {
-    let (mut peers, mut again) = (Peers::default(), 0);
+    let (mut peers, mut again) = (StepTraffic::default(), 0);
     for &algorithm in Algorithm::ALL {
         for p in 1..=19 {
             for call in cases(algorithm, p) {
@@ -155,7 +155,7 @@ fn peers_are_those_of_the_steps() {
                 for step in 0..schedule.steps() {
                     let mut all = Vec::new();
                     for rank in 0..p {
-                        let mut listed = Peers::default();
+                        let mut listed = StepTraffic::default();
                         listed.add(&schedule.step(step, rank), rank);
                         schedule.peers(step, rank, &mut peers);
                         assert_eq!(peers, listed, "{algorithm} {call:?}, step {step}, rank {rank}");

@@ -3,7 +3,7 @@
 //! Words are in units of m and count, per step, the largest message; that is
 //! the t_w term on a network without congestion.
 
-use crate::schedule::combine::ceil_log;
+use crate::schedule::rule_parts::ceil_log;
 use crate::schedule::{Algorithm, Request, cases, trace};
 use crate::topology::Extents;
 

@@ -1,7 +1,7 @@
-//! The file. Strict: what is not known is an error, except below `evidence`,
-//! which is for eyes.
+//! The file format. It is strict: an unknown member is an error, except below `evidence`, which is
+//! for human readers.
 
-use super::{Fingerprint, LevelRates, Payloads, Piece, Profile, ProfileError};
+use super::{LevelRates, MachineId, Payloads, Piece, Profile, ProfileError};
 use crate::tuning::Tuning;
 use nojson::{DisplayJson, RawJson, RawJsonValue, json, object};
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(super) fn text(profile: &Profile) -> String {
     format!("{object}\n")
 }
 
-fn machine_text(machine: &Fingerprint) -> impl DisplayJson + '_ {
+fn machine_text(machine: &MachineId) -> impl DisplayJson + '_ {
     object(|f| {
         f.member("cpu", &machine.cpu)?;
         f.member("topology", &machine.topology)
@@ -146,7 +146,8 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
         Some(version) if (OLDEST..=VERSION).any(|own| version.as_raw_str() == own.to_string()) => {}
         Some(other) => {
             return Err(format!(
-                "it is of version {}, and this library reads versions {OLDEST} to {VERSION}; run phalanx calibrate again",
+                "it is of version {}, and this library reads versions {OLDEST} to {VERSION}; \
+                 run phalanx calibrate again",
                 other.as_raw_str()
             ));
         }
@@ -163,7 +164,7 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
         Some(machine) => {
             let machine = Members::of(machine, "machine")?;
             machine.only(&["cpu", "topology"])?;
-            Some(Fingerprint { cpu: machine.text("cpu")?, topology: machine.text("topology")? })
+            Some(MachineId { cpu: machine.text("cpu")?, topology: machine.text("topology")? })
         }
     };
     let mut profile = Profile { machine, created: top.text("created")?, ..Profile::default() };
@@ -242,8 +243,9 @@ fn payloads(value: RawJsonValue<'_, '_>) -> Result<(), String> {
     match found == Payloads::OWN {
         true => Ok(()),
         false => Err(format!(
-            "payloads: it was measured with other mailboxes, of {} bytes in a line, {} in a slot, {} copied; this \
-             library's have {line}, {slot}, {copied}; run phalanx calibrate again",
+            "payloads: it was measured with other mailboxes, of {} bytes in a line, {} in a slot, \
+             {} copied; \
+             this library's have {line}, {slot}, {copied}; run phalanx calibrate again",
             found.line, found.slot, found.copied
         )),
     }
@@ -393,7 +395,8 @@ mod tests {
             let error = parse(&good.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(wanted), "{to}: {error}");
         }
-        let old = r#"{"phalanx_profile": 1, "created": "x", "machine": null, "tunings": [], "levels": [
+        let old = r#"{"phalanx_profile": 1, "created": "x", "machine": null, "tunings": [],
+            "levels": [
             {"level": "l3", "place": "any", "t_s_ns": 1, "t_s_ci": [1, 1], "t_w_ns_per_byte": 1,
              "t_w_ci": [1, 1], "samples": 1}]}"#;
         let old = parse(old).unwrap();

@@ -1,4 +1,4 @@
-//! What was measured of a machine, for the choices made on it.
+//! Measurements of one machine, for the choices made on it.
 //!
 //! `phalanx calibrate` writes a profile; the library reads it when the first
 //! team is built. It holds t_s and t_w for each level of the machine, and for
@@ -13,18 +13,18 @@
 //! | `load.rs` | from where, once a process, and when it is refused |
 //! | `rules.rs` | what the communicators of a team take their sizes from |
 
-mod fingerprint;
+mod discover;
 #[cfg(feature = "profile")]
 mod json;
-mod load;
+mod machine_id;
 mod piece;
-mod rules;
+mod tuning_source;
 
-pub use fingerprint::Fingerprint;
-pub(crate) use load::for_process;
-pub use load::{Origin, ProfileReport};
+pub(crate) use discover::for_process;
+pub use discover::{Origin, ProfileReport};
+pub use machine_id::MachineId;
 pub use piece::{LevelTimes, Payloads, Piece};
-pub(crate) use rules::Rules;
+pub(crate) use tuning_source::TuningSource;
 
 use crate::machine::Machine;
 use crate::mailbox::MAX_RANKS;
@@ -107,7 +107,7 @@ impl LevelRates {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    machine: Option<Fingerprint>,
+    machine: Option<MachineId>,
     created: String,
     levels: Vec<LevelRates>,
     copies: Vec<Piece>,
@@ -130,7 +130,7 @@ impl Profile {
     /// ```
     pub fn of(machine: &Machine, created: &str) -> Self {
         Profile {
-            machine: Some(Fingerprint::of(machine)),
+            machine: Some(MachineId::of(machine)),
             created: created.to_string(),
             ..Profile::default()
         }
@@ -142,7 +142,7 @@ impl Profile {
     /// ```
     /// assert!(phalanx::tuning::Profile::default().machine().is_none());
     /// ```
-    pub fn machine(&self) -> Option<&Fingerprint> {
+    pub fn machine(&self) -> Option<&MachineId> {
         self.machine.as_ref()
     }
 
@@ -328,10 +328,10 @@ impl Profile {
     /// # Errors
     /// If it is of another one: what differs.
     pub fn describes(&self, machine: &Machine) -> Result<(), ProfileError> {
-        self.is_of(&Fingerprint::of(machine))
+        self.is_of(&MachineId::of(machine))
     }
 
-    fn is_of(&self, machine: &Fingerprint) -> Result<(), ProfileError> {
+    fn is_of(&self, machine: &MachineId) -> Result<(), ProfileError> {
         match self.machine.as_ref().and_then(|own| own.difference(machine)) {
             None => Ok(()),
             Some(what) => Err(ProfileError::new(format!("it is of another machine: {what}"))),
@@ -395,7 +395,7 @@ impl Profile {
     /// }
     /// ```
     pub fn cache_path() -> Option<PathBuf> {
-        load::cache_path()
+        discover::cache_path()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a message of some lengths costs: t_s and t_w differ with the way in which it travels.
+//! The cost of a message by its length: t_s and t_w differ between the transports.
 
 use crate::mailbox::{EAGER, FIRST, LONG};
 

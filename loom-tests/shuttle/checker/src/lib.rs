@@ -37,8 +37,8 @@ pub mod threads {
     pub use crate::local::LocalKey;
     pub use crate::panics::panicking;
     pub use crate::thread::{
-        Bed, Builder, JoinHandle, Ring, Sleepers, bed, fence, sleep, spawn, spin_loop, this_thread,
-        yield_now,
+        Builder, JoinHandle, Ring, Sleeper, Sleepers, bed, fence, sleep, spawn, spin_loop,
+        this_thread, yield_now,
     };
 }
 

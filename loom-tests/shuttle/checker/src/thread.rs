@@ -167,7 +167,7 @@ impl Sleepers {
 
 /// Where a thread sleeps until it is rung for.
 #[derive(Debug)]
-pub struct Bed(Arc<Bell>);
+pub struct Sleeper(Arc<Bell>);
 #[derive(Debug)]
 pub struct Ring(Arc<Bell>);
 
@@ -183,16 +183,16 @@ unsafe impl Sync for Bell {}
 // SAFETY: as above.
 unsafe impl Send for Bell {}
 
-pub fn bed() -> (Bed, Ring) {
+pub fn bed() -> (Sleeper, Ring) {
     let bell = Arc::new(Bell {
         rung: Cell::new(false),
         asleep: RefCell::new(None),
         published: Cell::new(Clock::ZERO),
     });
-    (Bed(bell.clone()), Ring(bell))
+    (Sleeper(bell.clone()), Ring(bell))
 }
 
-impl Bed {
+impl Sleeper {
     /// Ends at any time.
     pub fn nap(&self, _: Duration) {
         yield_now();
@@ -215,7 +215,7 @@ impl Bed {
 }
 
 impl Ring {
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         switch();
         let mut published = self.0.published.get();
         published.join(&publish());

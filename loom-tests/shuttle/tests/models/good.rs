@@ -34,7 +34,7 @@ fn gates_of_three() {
 #[test]
 fn gates_of_eight() {
     Model {
-        name: "gates: more ranks than cores, on shelves, too",
+        name: "gates: more ranks than cores, in eager buffers, too",
         ranks: 8,
         schedules: 200,
         reaches: &[],

@@ -1,6 +1,6 @@
 // Included by `port.rs` for the real port and for each of its mutants.
 
-static SIG: Sig = Sig::of::<u64>("model", "");
+static SIG: Signature = Signature::of::<u64>("model", "");
 
 /// Runs `rank(port)` on `p` threads, this one as rank 0.
 pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
@@ -9,9 +9,9 @@ pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
 
 pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank: fn(&mut Port)) {
     crate::lean::reset();
-    let world = Arc::new(World::new(p).with_deadline(deadline));
+    let world = Arc::new(TeamState::new(p).with_deadline(deadline));
     let run = world.begin(0);
-    let fabric = Arc::new(Fabric::new(world, (0..p).collect(), false));
+    let fabric = Arc::new(CommState::new(world, (0..p).collect(), false));
     (0..p).for_each(|r| fabric.world().sit(r, Thread::leak()));
     let mut parts = (0..p).map(|r| {
         // SAFETY: the only port of this rank.
@@ -25,7 +25,7 @@ pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank:
 }
 
 pub(super) fn enter(port: &mut Port) {
-    port.enter(&SIG, Location::caller(), Params::of(1));
+    port.enter(&SIG, Location::caller(), CallParams::of(1));
 }
 
 pub(super) fn post(port: &mut Port, peer: usize, value: u64) -> Result<(), Stop> {
@@ -39,8 +39,8 @@ pub(super) fn take(port: &mut Port, peer: usize) -> Result<u64, Stop> {
 }
 
 pub(super) fn post_cell(port: &mut Port, peer: usize, cell: &Cell) -> Result<(), Stop> {
-    let words = Words { at: std::ptr::from_ref(cell).cast(), count: 1, len: 1 };
-    port.post_words(peer, Kind::SLICE, words)
+    let words = WordBytes { at: std::ptr::from_ref(cell).cast(), count: 1, len: 1 };
+    port.post_words(peer, PayloadKind::SLICE, words)
 }
 
 pub(super) fn take_cell(port: &mut Port, peer: usize) -> Result<u64, Stop> {
@@ -96,7 +96,7 @@ pub(super) fn settle(port: &mut Port) {
         if port.rank() == 0 {
             let cell = Cell::new(round);
             fine(post_cell(port, 1, &cell));
-            fine(port.settle_all());
+            fine(port.wait_all_acked());
             write(&cell, 99);
         } else {
             assert_eq!(fine(take_cell(port, 0)), round);
@@ -124,8 +124,8 @@ pub(super) fn meeting(port: &mut Port) {
     (1..p).for_each(|d| fine(port.look((me + d) % p, 0, 1, |_| ())));
 }
 
-/// Long payloads, on shelves: shown to all, and posted.
-pub(super) fn shelved(port: &mut Port) {
+/// Long payloads, in eager buffers: shown to all, and posted.
+pub(super) fn eager(port: &mut Port) {
     const LEN: usize = 16;
     let (me, it) = (port.rank() as u64, 1 - port.rank());
     // SAFETY: there is room for `LEN` words, of which one is looked at.
@@ -291,7 +291,7 @@ pub(super) fn reader_fails(port: &mut Port) {
 /// The cause of a poisoning is there for whoever sees the poison: by the lock,
 /// not by the word.
 pub(super) fn cause_of_poison() {
-    let world = Arc::new(World::new(2));
+    let world = Arc::new(TeamState::new(2));
     let run = world.begin(0);
     let other = thread::spawn({
         let world = world.clone();

@@ -4,7 +4,7 @@
 /// A rank may join its run before or after that is poisoned: either way its next call
 /// finds that the communicator is not to be used.
 pub(super) fn late_join() {
-    let world = Arc::new(World::new(2));
+    let world = Arc::new(TeamState::new(2));
     let run = world.begin(0);
     let other = thread::spawn({
         let world = world.clone();
@@ -22,9 +22,9 @@ pub(super) fn late_join() {
 fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
     let threads = [Thread::leak(), Thread::leak()];
     let ports = || {
-        let world = Arc::new(World::new(2));
+        let world = Arc::new(TeamState::new(2));
         let run = world.begin(0);
-        let fabric = Arc::new(Fabric::new(world, [0, 1].into(), false));
+        let fabric = Arc::new(CommState::new(world, [0, 1].into(), false));
         (0..2).for_each(|r| fabric.world().sit(r, threads[r]));
         let port = |r| {
             // SAFETY: the only port of this rank.
@@ -41,7 +41,7 @@ fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
 }
 
 fn enter(port: &mut Port) {
-    port.enter(&SIG, Location::caller(), Params::of(1));
+    port.enter(&SIG, Location::caller(), CallParams::of(1));
 }
 
 fn post(port: &mut Port, value: u64) {

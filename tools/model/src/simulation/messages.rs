@@ -3,7 +3,7 @@
 use super::effects::Effect;
 use super::error::SimulationError;
 use super::run::Simulation;
-use phalanx::schedule::{Peers, Schedule};
+use phalanx::schedule::{Schedule, StepTraffic};
 
 /// Messages of one step from which on they are not kept, but made again whenever they are looked
 /// at. (In tests a few, so that small schedules go both ways.)
@@ -85,7 +85,7 @@ pub(super) struct StepMessages {
     pub(super) sends: Vec<u32>,
     /// More than are kept.
     pub(super) wide: bool,
-    peers: Peers,
+    peers: StepTraffic,
     /// Messages of rank r in the order of `all`: `order[first[r]..first[r + 1]]`.
     first: Vec<u32>,
     order: Vec<u32>,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::effects::Effect;
 use super::messages::CallSetup;
 use super::run::Simulation;
-use phalanx::schedule::{Run, Step};
+use phalanx::schedule::{BlockRange, Step};
 
 /// A message of the step in progress.
 struct ReferenceMessage {
@@ -265,7 +265,7 @@ impl ReferenceClocks {
     }
 }
 
-fn count(blocks: &[Run]) -> usize {
+fn count(blocks: &[BlockRange]) -> usize {
     blocks.iter().map(|r| r.count).sum()
 }
 

@@ -4,7 +4,7 @@ use super::effects::Effect;
 use super::error::SimulationError;
 use super::messages::{CallSetup, Message, StepMessages};
 use super::run::Simulation;
-use phalanx::schedule::{Run, Schedule};
+use phalanx::schedule::{BlockRange, Schedule};
 
 /// Messages beyond which a schedule is not simulated: some seconds of work. (In tests fewer.)
 pub(super) const MOST: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
@@ -295,10 +295,10 @@ impl Seen {
 pub(super) fn footprint(schedule: &Schedule, bytes: f64) -> f64 {
     let contract = schedule.contract();
     let block = bytes / contract.split.max(1) as f64;
-    let of = |runs: Vec<Run>| count(&runs) as f64 * block;
+    let of = |runs: Vec<BlockRange>| count(&runs) as f64 * block;
     of(contract.initial(contract.root)).max(of(contract.wanted(contract.root)))
 }
 
-fn count(blocks: &[Run]) -> usize {
+fn count(blocks: &[BlockRange]) -> usize {
     blocks.iter().map(|r| r.count).sum()
 }

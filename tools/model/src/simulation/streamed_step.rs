@@ -7,12 +7,12 @@ use super::effects::Effect;
 use super::messages::{CallSetup, Message, UplinkFlows};
 use super::run::Simulation;
 use super::step_clocks::{EndCosts, MOST, RankClocks};
-use phalanx::schedule::Peers;
+use phalanx::schedule::StepTraffic;
 
 /// The number of messages, if every rank sends in the order of ranks; an estimate, if it is more
 /// than is simulated.
 pub(super) fn count(s: &Simulation, setup: &CallSetup<'_>, step: usize) -> Option<usize> {
-    let (mut peers, mut all) = (Peers::default(), 0);
+    let (mut peers, mut all) = (StepTraffic::default(), 0);
     for rank in 0..s.ranks() {
         setup.schedule.peers(step, rank, &mut peers);
         if !peers.sends.is_sorted_by(|a, b| a.0 < b.0) {
@@ -37,7 +37,7 @@ impl RankClocks {
         step: usize,
     ) {
         let p = s.ranks();
-        let mut peers = Peers::default();
+        let mut peers = StepTraffic::default();
         let mut posting = self.now.clone();
         let (mut sends, mut takes) = (vec![0u32; p], vec![0u32; p]);
         for (from, all) in sends.iter_mut().enumerate() {

@@ -307,11 +307,11 @@ fn calls_in_a_loop_overlap() {
 
 /// Everybody to everybody, the highest rank first.
 fn backwards(p: usize) -> phalanx::schedule::Schedule {
-    use phalanx::schedule::{Contract, Round, Run, Schedule};
+    use phalanx::schedule::{BlockRange, Contract, Round, Schedule};
     let operation = Operation::AllGather;
     let contract = Contract { operation, ranks: p, root: 0, shift: 0, split: 1 };
     let pairs = (0..p).flat_map(|a| (0..p).rev().filter(move |&b| a != b).map(move |b| (a, b)));
-    let messages = pairs.map(|(a, b)| (a, b, vec![Run::one(a)])).collect();
+    let messages = pairs.map(|(a, b)| (a, b, vec![BlockRange::one(a)])).collect();
     Schedule::of_rounds("BACKWARDS", contract, vec![Round { combine: false, messages }])
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{Placement, assign};
-use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
+use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule};
 use phalanx::tuning::{LevelCost, MachineCosts, MemoryCosts, Transport};
 
 /// Ranks 0 to 7: two packages of two caches of two cores. Hand-offs of 10, 100 and 200 ns, 10 GB/s
@@ -53,7 +53,7 @@ fn paper(effects: &[Effect]) -> Simulation {
 fn rounds(id: &'static str, rounds: &[&[(usize, usize)]]) -> Schedule {
     let contract =
         Contract { operation: Operation::Broadcast, ranks: 8, root: 0, shift: 0, split: 1 };
-    let message = |&(from, to): &(usize, usize)| (from, to, vec![Run::one(0)]);
+    let message = |&(from, to): &(usize, usize)| (from, to, vec![BlockRange::one(0)]);
     let round = |pairs: &&[(usize, usize)]| Round {
         combine: false,
         messages: pairs.iter().map(message).collect(),

@@ -1,7 +1,7 @@
 //! Open MPI over shared memory, as far as the published curves need it: the cost of a message, and
 //! the messages of its algorithms.
 
-use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
+use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule};
 use phalanx::tuning::{LINES_IN_FLIGHT, Transport};
 
 /// Nanoseconds that two ranks of the 7H12 nodes that share an L3 take for a message of 2 bytes, one
@@ -56,7 +56,7 @@ fn contract(operation: Operation, ranks: usize) -> Contract {
 }
 
 fn round(combine: bool, pairs: impl Iterator<Item = (usize, usize)>) -> Round {
-    let messages = pairs.map(|(from, to)| (from, to, vec![Run::one(0)])).collect();
+    let messages = pairs.map(|(from, to)| (from, to, vec![BlockRange::one(0)])).collect();
     Round { combine, messages }
 }
 

@@ -1,7 +1,7 @@
 //! The channels and trees of Smelt (OSDI 2016), 20 threads on two sockets of 10.
 
 use super::open_mpi::broadcast;
-use phalanx::schedule::{Contract, Operation, Round, Run, Schedule};
+use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule};
 use phalanx::tuning::{LINES_IN_FLIGHT, Transport};
 
 /// 64-byte channels, polled in a plain loop. The table's hand-off for this machine is half of a
@@ -105,7 +105,7 @@ fn rounds_of(schedule: &Schedule, combine: bool) -> Vec<Round> {
         combine,
         messages: (0..RANKS)
             .flat_map(|r| schedule.step(step, r).sends.into_iter().map(move |s| (r, s.to)))
-            .map(|(from, to)| (from, to, vec![Run::one(0)]))
+            .map(|(from, to)| (from, to, vec![BlockRange::one(0)]))
             .collect(),
     };
     (0..schedule.steps()).map(step).collect()

@@ -235,7 +235,7 @@ impl BenchRequest {
 
 /// What a mesh of these extents means for `operation`.
 fn mesh(operation: Operation, dims: &Extents, ranks: usize) -> Force {
-    let shape = schedule::Shape::Mesh(dims.clone());
+    let shape = schedule::Topology::Mesh(dims.clone());
     let algorithm = Algorithm::for_topology(operation, &shape, ranks, true);
     Force::On(algorithm, dims.clone())
 }

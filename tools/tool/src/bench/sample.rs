@@ -341,7 +341,9 @@ impl<'a, T: Sample> SamplePart<'a, T> {
             let time = match &self.case.force {
                 Force::Auto => self.timed(comm, root),
                 Force::Algorithm(algorithm) => self.timed(&mut comm.with(*algorithm), root),
-                Force::On(algorithm, dims) => self.timed(&mut comm.with_on(*algorithm, dims), root),
+                Force::On(algorithm, dims) => {
+                    self.timed(&mut comm.with_mesh(*algorithm, dims), root)
+                }
             };
             if word == GO {
                 self.times.push(time);
@@ -427,7 +429,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         match &self.case.force {
             Force::Auto => comm.barrier(),
             Force::Algorithm(algorithm) => comm.with(*algorithm).barrier(),
-            Force::On(algorithm, dims) => comm.with_on(*algorithm, dims).barrier(),
+            Force::On(algorithm, dims) => comm.with_mesh(*algorithm, dims).barrier(),
         }
         // Ordering: as above.
         let seen = self.arrivals.iter().map(|arrival| arrival.0.load(Ordering::Relaxed));

@@ -282,7 +282,7 @@ fn dual(algorithm: Algorithm) -> Option<(Algorithm, Operation)> {
 
 /// Whether two schedules have the same messages, in reverse.
 fn backwards(forward: &Schedule, back: &Schedule) -> bool {
-    type Line = (usize, usize, usize, Vec<phalanx::schedule::Run>);
+    type Line = (usize, usize, usize, Vec<phalanx::schedule::BlockRange>);
     let steps = forward.steps();
     if steps != back.steps() {
         return false;

@@ -396,7 +396,7 @@ pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &MatrixRun) -> Resu
 
 /// What the numbers are of.
 pub(super) fn about(machine: &Machine) -> Value {
-    let print = phalanx::tuning::Fingerprint::of(machine);
+    let print = phalanx::tuning::MachineId::of(machine);
     json!({
         "cpu": print.cpu,
         "topology": print.topology,

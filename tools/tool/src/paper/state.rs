@@ -1,6 +1,6 @@
 //! The blocks that each rank holds after each step of a schedule.
 
-use phalanx::schedule::{Contract, Mode, OFFSET, Operation, RESULT, Run, Schedule, TOTAL};
+use phalanx::schedule::{BlockRange, Contract, Mode, OFFSET, Operation, RESULT, Schedule, TOTAL};
 use std::collections::BTreeMap;
 
 /// Who has contributed to a block, in the order of the operands.
@@ -209,7 +209,7 @@ impl State {
     }
 }
 
-fn blocks<'a>(runs: impl IntoIterator<Item = &'a Run>) -> impl Iterator<Item = usize> {
+fn blocks<'a>(runs: impl IntoIterator<Item = &'a BlockRange>) -> impl Iterator<Item = usize> {
     runs.into_iter().flat_map(|run| run.range())
 }
 

@@ -5,7 +5,9 @@ use crate::failure::Failure;
 use crate::output::Format;
 use crate::source::{source, summary};
 use phalanx::machine::{Level, Machine};
-use phalanx::placement::{Assignment, Pattern, Placement, Report, StepReport, assign, svg};
+use phalanx::placement::{
+    Assignment, Pattern, Placement, PlacementReport, StepReport, assign, svg,
+};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
@@ -23,9 +25,9 @@ pub struct PlacementOutcome<'a> {
     policy: String,
     pattern: Pattern,
     assignment: Assignment,
-    report: Report,
+    report: PlacementReport,
     /// Name and report.
-    beside: [(&'static str, Report); 3],
+    beside: [(&'static str, PlacementReport); 3],
 }
 
 impl<'a> PlacementOutcome<'a> {
@@ -46,14 +48,14 @@ impl<'a> PlacementOutcome<'a> {
         let assignment = assign(chosen, machine, ranks).map_err(Failure::usage)?;
         let judge = |placement: &Placement| {
             let other = assign(placement, machine, ranks).map_err(Failure::usage)?;
-            Ok::<_, Failure>(Report::new(machine, &pattern, &other))
+            Ok::<_, Failure>(PlacementReport::new(machine, &pattern, &other))
         };
         let beside = [
             ("identity", judge(&Placement::Identity)?),
             ("compact", judge(&Placement::Compact)?),
             ("random", judge(&Placement::Random(SEED))?),
         ];
-        let report = Report::new(machine, &pattern, &assignment);
+        let report = PlacementReport::new(machine, &pattern, &assignment);
         let policy = policy.to_string();
         Ok(PlacementOutcome { machine, shape, policy, pattern, assignment, report, beside })
     }
@@ -217,7 +219,7 @@ impl<'a> PlacementOutcome<'a> {
 }
 
 /// A report as an object.
-fn cost(report: &Report) -> Map<String, Value> {
+fn cost(report: &PlacementReport) -> Map<String, Value> {
     let step = |s: &StepReport| {
         let levels: Map<String, Value> =
             s.by_level.iter().map(|(level, n)| (level.key().to_string(), json!(n))).collect();

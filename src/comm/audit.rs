@@ -1,0 +1,218 @@
+//! The audit at the end of a run, or of a sub-communicator: every message was received, and all
+//! ranks made the same calls.
+
+use super::Comm;
+use super::diagnose::disagree;
+use crate::error::Error;
+use crate::fabric::{CallRecord, CommState, TeamState};
+use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, panicking};
+
+/// What one rank has done with a communicator.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Messages posted less messages taken (low half), and collective calls
+    /// made (high half).
+    sums: AtomicU64,
+    /// Over the collective calls that send nothing.
+    unsent: AtomicU64,
+}
+
+impl Tally {
+    /// Takes over what `comm` has done. Whoever reads it afterwards is told so
+    /// by other means.
+    pub(crate) fn take_from(&self, comm: &Comm) {
+        let port = &comm.port;
+        let sums = u64::from(port.balance()) | u64::from(port.calls()) << 32;
+        // Only if it is news: the caller of the run has the line.
+        for (word, value) in [(&self.sums, sums), (&self.unsent, port.unsent())] {
+            if word.load(Relaxed) != value {
+                word.store(value, Relaxed);
+            }
+        }
+    }
+
+    fn balance(&self) -> u32 {
+        self.sums.load(Relaxed) as u32
+    }
+
+    fn calls(&self) -> u32 {
+        (self.sums.load(Relaxed) >> 32) as u32
+    }
+}
+
+/// Compares the accounts of all ranks of `fabric`. Only while no rank uses it.
+pub(crate) fn compare<'a>(
+    fabric: &CommState,
+    tally: impl Fn(usize) -> &'a Tally,
+) -> Result<(), Error> {
+    let p = fabric.size();
+    // All is well, as a rule: one look at each account.
+    let (made, unsent) = (tally(0).calls(), tally(0).unsent.load(Relaxed));
+    let mut balance = tally(0).balance();
+    let alike = (1..p).all(|rank| {
+        let tally = tally(rank);
+        balance = balance.wrapping_add(tally.balance());
+        tally.calls() == made && tally.unsent.load(Relaxed) == unsent
+    });
+    if alike && balance == 0 {
+        return Ok(());
+    }
+    what_differs(fabric, tally)
+}
+
+#[cold]
+fn what_differs<'a>(fabric: &CommState, tally: impl Fn(usize) -> &'a Tally) -> Result<(), Error> {
+    let p = fabric.size();
+    let differs = |rank: usize| tally(rank).calls() != tally(0).calls();
+    if let Some(rank) = (1..p).find(|&rank| differs(rank)) {
+        // The first to have made more calls than another.
+        let more = tally(rank).calls().wrapping_sub(tally(0).calls()) as i32;
+        let (rank, peer) = if more > 0 { (rank, 0) } else { (0, rank) };
+        let made = tally(peer).calls();
+        if let Some(error) = more_calls(fabric, rank, peer, more.unsigned_abs(), made) {
+            return Err(error);
+        }
+    }
+    let unsent = |rank: usize| tally(rank).unsent.load(Relaxed);
+    if let Some(rank) = (1..p).find(|&rank| unsent(rank) != unsent(0)) {
+        return Err(other_unsent(fabric, rank));
+    }
+    let sum = (0..p).fold(0u32, |sum, rank| sum.wrapping_add(tally(rank).balance()));
+    match (sum != 0).then(|| fabric.unreceived()).flatten() {
+        Some((rank, peer, messages)) => {
+            let (rank, peer) = (fabric.member(rank), fabric.member(peer));
+            let world = fabric.world();
+            // A message that nobody wanted is the consequence, if the calls differ.
+            if let Some(error) = disagree(world, fabric.id(), fabric.member(0)) {
+                return Err(error);
+            }
+            let can_send = |c: &CallRecord| {
+                c.comm == fabric.id() && (c.call != 0 || c.sig.parameter == "to rank")
+            };
+            let site = world.records(rank).latest_of_run(can_send).map(|call| call.site());
+            let last = world.records(peer).latest_of_run(|_| true).map(|call| call.site());
+            Err(Error::Unreceived { rank, peer, messages: messages as usize, site, last })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Why run `run` has ended. Only while no rank runs: a disagreement is looked at
+/// again, now that all ranks have made the call in question that were going to
+/// make it. Who noticed it may have known two opinions of which neither was the
+/// odd one, and which rank notices is chance; the records are not.
+pub(crate) fn final_cause(world: &TeamState, run: u64) -> Error {
+    match world.take_cause(run) {
+        Some((error, Some(comm))) => disagree(world, comm, NOBODY).unwrap_or(error),
+        Some((error, None)) => error,
+        None => Error::Dead,
+    }
+}
+
+/// No rank: of two opinions with equally many votes, that of the lowest rank is
+/// the expected one.
+const NOBODY: usize = usize::MAX;
+
+/// Rank `rank` of `fabric` has made `more` collective calls more than `peer`,
+/// which has made `made` so far. A call
+/// that needs no messages (a shift by 0) can be missing without anybody having
+/// waited for it; what follows would begin with ranks out of step.
+fn more_calls(fabric: &CommState, rank: usize, peer: usize, more: u32, made: u32) -> Option<Error> {
+    let (rank, peer) = (fabric.member(rank), fabric.member(peer));
+    if let Some(error) = disagree(fabric.world(), fabric.id(), rank) {
+        return Some(error);
+    }
+    let records = |rank: usize| fabric.world().records(rank);
+    let is_of_comm = |c: &CallRecord| c.comm == fabric.id() && c.call != 0;
+    // The first that the other did not make, if it is still on record.
+    let first = |c: &CallRecord| is_of_comm(c) && c.call as u32 == made.wrapping_add(1);
+    let of_comm = |rank: usize| records(rank).latest_of_run(is_of_comm);
+    let mut there = of_comm(peer);
+    let (here, ago) = match records(rank).latest_of_run(first).or_else(|| of_comm(rank)) {
+        Some(call) => (call, ""),
+        None => {
+            let any = |rank: usize| records(rank).latest_of_run(|_| true);
+            there = there.or_else(|| any(peer));
+            (any(rank)?, ", longer ago than is on record (named are the latest calls)")
+        }
+    };
+    let (here, there) = (here.site(), there.map(|call| call.site()));
+    let than = match there {
+        Some(_) if ago.is_empty() => ", whose last is named",
+        Some(_) => "",
+        None => ", which made none in this run",
+    };
+    let what = format!(
+        "rank {rank} made {more} collective call(s) more than rank {peer}{than}, \
+         and nobody waited in any{ago}"
+    );
+    Some(Error::Mismatch { rank, here, peer, there, what })
+}
+
+/// Rank `rank` of `fabric` has made another call than rank 0 where both sent
+/// nothing.
+fn other_unsent(fabric: &CommState, rank: usize) -> Error {
+    let (first, rank) = (fabric.member(0), fabric.member(rank));
+    if let Some(error) = disagree(fabric.world(), fabric.id(), first) {
+        return error;
+    }
+    let latest = |rank: usize| {
+        let records = fabric.world().records(rank);
+        let of_comm = records.latest_of_run(|c| c.comm == fabric.id());
+        of_comm.or_else(|| records.latest_of_run(|_| true)).map(|call| call.site())
+    };
+    let what = "of their calls that send nothing (shifts by 0) one differs, longer ago than is on \
+                record; named are the latest calls";
+    match latest(first) {
+        Some(here) => Error::Mismatch {
+            rank: first,
+            here,
+            peer: rank,
+            there: latest(rank),
+            what: what.into(),
+        },
+        None => Error::Dead,
+    }
+}
+
+/// Compares the accounts of a sub-communicator once its last rank has dropped
+/// it, and ends its run if they do not agree. (A team's own communicator lives
+/// on; `run` compares it at the end of each run.)
+pub(super) struct Audit {
+    fabric: Arc<CommState>,
+    run: u64,
+    tallies: Box<[Tally]>,
+    /// Somebody has lost its communicator in a failure, which is then what is
+    /// to be reported.
+    failed: AtomicBool,
+}
+
+impl Audit {
+    pub(super) fn new(fabric: Arc<CommState>, run: u64) -> Self {
+        let tallies = (0..fabric.size()).map(|_| Tally::default()).collect();
+        Audit { fabric, run, tallies, failed: AtomicBool::new(false) }
+    }
+
+    /// `comm` is about to be dropped.
+    pub(super) fn compare(&self, comm: &Comm) {
+        if comm.is_dead() || panicking() {
+            // Relaxed: the drop of this rank's `Arc` publishes it.
+            self.failed.store(true, Relaxed);
+        }
+        self.tallies[comm.port.rank()].take_from(comm);
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        let world = self.fabric.world();
+        if self.failed.load(Relaxed) || world.is_poisoned(self.run) {
+            return;
+        }
+        if let Err(error) = compare(&self.fabric, |rank| &self.tallies[rank]) {
+            // Whoever dropped it last; the world's ranks are all equally good.
+            drop(world.poison(self.run, self.fabric.member(0), Some(error)));
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The choice of a collective's algorithm: the library's by default, or one that is forced for the
+//! calls through [`Forced`].
+
+use super::Comm;
+use crate::order::Order;
+use crate::schedule::{Algorithm, Hierarchy};
+use crate::topology::Extents;
+use crate::tuning::{LevelModel, Rates};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// How a communicator chooses algorithms.
+///
+/// # Examples
+/// ```
+/// assert_eq!(phalanx::Choice::default(), phalanx::Choice::Auto);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Choice {
+    /// By operation, length and number of ranks.
+    #[default]
+    Auto,
+    /// This one. Calling an operation that it is not for, or that it cannot
+    /// serve with this number of ranks, is an error.
+    Algorithm(Algorithm),
+    /// This one, on a mesh of these extents.
+    AlgorithmOnMesh(Algorithm, Extents),
+    /// The ring's algorithm of each operation.
+    Ring,
+    /// The mesh's, for these extents.
+    Mesh(Extents),
+    /// The hypercube's; for a number of ranks that is no power of two, its
+    /// generalisation.
+    Hypercube,
+    /// The tree's.
+    Tree,
+    /// The one that the textbook's cost model ranks first, per operation and
+    /// length.
+    Model(Rates),
+    /// By what the levels of the machine cost: flat or hierarchical, per operation and length. The
+    /// usual choice on machines with levels.
+    Levels(Arc<LevelModel>),
+    /// The hierarchical algorithm of each operation, for these groups; where an operation has none,
+    /// as [`Auto`](Choice::Auto).
+    Groups(Arc<Hierarchy>),
+}
+
+impl Choice {
+    /// The extents that it prescribes.
+    pub(super) fn dims(&self) -> Option<&Extents> {
+        match self {
+            Choice::Mesh(dims) | Choice::AlgorithmOnMesh(_, dims) => Some(dims),
+            _ => None,
+        }
+    }
+}
+
+/// A communicator whose collectives use a forced algorithm or order; made by
+/// [`Comm::with`], [`Comm::with_order`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
+/// [`Comm::tree`].
+///
+/// If another communicator has been put in its place (`std::mem::swap`) when the view ends,
+/// the run ends, too.
+///
+/// # Examples
+/// ```
+/// use phalanx::op;
+/// let sums = phalanx::run(4, |comm| {
+///     let mut x = [1.0, 2.0];
+///     comm.ring().all_reduce(&mut x, op::Sum);
+///     x
+/// })?;
+/// assert_eq!(sums[3], [4.0, 8.0]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Forced<'a> {
+    pub(super) comm: &'a mut Comm,
+    before: Choice,
+    order: Order,
+    /// The communicator's fabric: what is behind `comm` can be swapped.
+    of: u64,
+}
+
+impl Deref for Forced<'_> {
+    type Target = Comm;
+    fn deref(&self) -> &Comm {
+        self.comm
+    }
+}
+
+impl DerefMut for Forced<'_> {
+    fn deref_mut(&mut self) -> &mut Comm {
+        self.comm
+    }
+}
+
+impl Drop for Forced<'_> {
+    fn drop(&mut self) {
+        if self.comm.fabric_id() != self.of {
+            // Another's choice is none of this view's.
+            self.comm.is_swapped("view");
+            return;
+        }
+        let before = std::mem::take(&mut self.before);
+        self.comm.replace_choice(before);
+        self.comm.order = self.order;
+    }
+}
+
+impl Comm {
+    pub(super) fn choosing(&mut self, choice: Choice) -> Forced<'_> {
+        let (order, of) = (self.order, self.fabric_id());
+        let before = self.replace_choice(choice);
+        Forced { comm: self, before, order, of }
+    }
+
+    /// This communicator with one algorithm forced for every collective
+    /// called through the result. All ranks must force the same one.
+    ///
+    /// A collective that the algorithm is not for, or cannot serve with this
+    /// number of ranks (or for a non-commutative operator), ends the run with
+    /// an error that says so.
+    ///
+    /// ```
+    /// use phalanx::Algorithm;
+    /// let all = phalanx::run(4, |comm| {
+    ///     let (mine, mut all) = ([comm.rank()], [0; 4]);
+    ///     comm.with(Algorithm::AG_HCUBE).all_gather_into(&mine, &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[1], [0, 1, 2, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn with(&mut self, algorithm: Algorithm) -> Forced<'_> {
+        self.choosing(Choice::Algorithm(algorithm))
+    }
+
+    /// [`with`](Comm::with) for an algorithm on meshes, on a mesh (of any
+    /// number of dimensions) of the given extents instead of the squarest one.
+    ///
+    /// ```
+    /// use phalanx::{Algorithm, topology::Extents};
+    /// let dims: Extents = "2x3x2".parse()?;
+    /// let all = phalanx::run(12, |comm| {
+    ///     let (mine, mut all) = ([comm.rank()], [0; 12]);
+    ///     comm.with_mesh(Algorithm::AG_MESHD, &dims).all_gather_into(&mine, &mut all);
+    ///     all[11]
+    /// })?;
+    /// assert_eq!(all, [11; 12]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_mesh(&mut self, algorithm: Algorithm, dims: &Extents) -> Forced<'_> {
+        self.choosing(Choice::AlgorithmOnMesh(algorithm, dims.clone()))
+    }
+
+    /// This communicator with the ring's algorithms (for the rooted operations
+    /// trees that lie on a ring without congestion).
+    ///
+    /// ```
+    /// let last = phalanx::run(3, |comm| {
+    ///     let mut x = [comm.rank()];
+    ///     comm.ring().broadcast(&mut x, 2);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(last, [2, 2, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn ring(&mut self) -> Forced<'_> {
+        self.choosing(Choice::Ring)
+    }
+
+    /// This communicator with the algorithms of a mesh (torus) of `rows` x
+    /// `cols` ranks, rank = row * cols + column. Extents that do not multiply
+    /// to the number of ranks end the run with an error.
+    ///
+    /// ```
+    /// let all = phalanx::run(6, |comm| {
+    ///     let mut all = [0; 6];
+    ///     let mine = [comm.rank() * 10];
+    ///     comm.mesh(2, 3).all_gather_into(&mine, &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[5], [0, 10, 20, 30, 40, 50]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn mesh(&mut self, rows: usize, cols: usize) -> Forced<'_> {
+        let at = std::panic::Location::caller();
+        let choice = match rows.checked_mul(cols) {
+            Some(ranks) if ranks > 0 => self.mesh_choice(&Extents::mesh(rows, cols), at),
+            _ => self.no_mesh(&format!("{rows}x{cols}"), at),
+        };
+        self.choosing(choice)
+    }
+
+    /// [`mesh`](Comm::mesh) of any number of dimensions.
+    ///
+    /// ```
+    /// let dims: phalanx::topology::Extents = "2x2x2".parse()?;
+    /// let sums = phalanx::run(8, |comm| {
+    ///     let mut x = [1];
+    ///     comm.mesh_of(&dims).all_reduce(&mut x, phalanx::op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(sums, [8; 8]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn mesh_of(&mut self, dims: &Extents) -> Forced<'_> {
+        let choice = self.mesh_choice(dims, std::panic::Location::caller());
+        self.choosing(choice)
+    }
+
+    /// This communicator with the hypercube's algorithms; where the number of
+    /// ranks is no power of two, with their generalisations.
+    ///
+    /// ```
+    /// let sums = phalanx::run(5, |comm| {
+    ///     let mut x = [1];
+    ///     comm.hypercube().scan(&mut x, phalanx::op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(sums, [1, 2, 3, 4, 5]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn hypercube(&mut self) -> Forced<'_> {
+        self.choosing(Choice::Hypercube)
+    }
+
+    /// This communicator with, for each collective, the algorithm that the
+    /// cost model `t_s + t_w m` ranks first for these rates (`t_w` per
+    /// element), by [`cheapest`](crate::tuning::cheapest). All ranks must give the same
+    /// rates.
+    ///
+    /// The model knows messages, not shared memory; without a view the library
+    /// chooses by rules for the latter.
+    ///
+    /// ```
+    /// use phalanx::{tuning::Rates, op};
+    /// let rates = Rates { t_s: 100.0, t_w: 1.0, ports: 1 };
+    /// let sums = phalanx::run(8, |comm| {
+    ///     let mut x = [1.0; 1000]; // long enough to be split
+    ///     comm.cheapest(rates).all_reduce(&mut x, op::Sum);
+    ///     x[999]
+    /// })?;
+    /// assert_eq!(sums, [8.0; 8]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn cheapest(&mut self, rates: Rates) -> Forced<'_> {
+        self.choosing(Choice::Model(rates))
+    }
+
+    /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these
+    /// groups: within each to its leader, between leaders, and back. Operations without one are
+    /// chosen as usual. All ranks must give the same groups; groups of another number of ranks end
+    /// the run with an error.
+    ///
+    /// On a machine with levels `auto` does this where it pays, with the machine's own groups.
+    ///
+    /// ```
+    /// use phalanx::{op, schedule::Hierarchy};
+    /// let caches = Hierarchy::even(8, &[4]); // two groups of four
+    /// let sums = phalanx::run(8, |comm| {
+    ///     let mut x = [comm.rank()];
+    ///     comm.groups(&caches).all_reduce(&mut x, op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(sums, [28; 8]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn groups(&mut self, groups: &Hierarchy) -> Forced<'_> {
+        self.choosing(Choice::Groups(Arc::new(groups.clone())))
+    }
+
+    /// This communicator with the algorithms of a balanced tree with the
+    /// ranks at its leaves.
+    ///
+    /// ```
+    /// let all = phalanx::run(4, |comm| {
+    ///     let mut all = if comm.rank() == 1 { vec![0; 4] } else { vec![] };
+    ///     comm.tree().gather_into(&[7], &mut all, 1);
+    ///     all.len()
+    /// })?;
+    /// assert_eq!(all, [0, 4, 0, 0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn tree(&mut self) -> Forced<'_> {
+        self.choosing(Choice::Tree)
+    }
+}

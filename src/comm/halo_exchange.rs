@@ -1,0 +1,591 @@
+//! Halo exchange: every rank copies its neighbours' outermost cells straight
+//! from their arrays into its own halo.
+//!
+//! Each rank posts one message to each neighbour, which says where its arrays
+//! are and what shape they have; takes its neighbours' messages, copying what
+//! it needs; and returns when its neighbours have copied, too. Only neighbours
+//! wait for each other. What fits the mailbox's line travels in it ([`SMALL`]).
+//!
+//! Who writes what: a rank writes the halo of its own arrays and nothing else;
+//! neighbours read the own cells and, with corners, halos of earlier
+//! dimensions, which were filled before the message for this dimension was
+//! posted, and are not written again in the call. So no cell is written while
+//! it is read.
+
+use super::nodes::Wire;
+use super::{Cart, Comm};
+use crate::dist::{Halo, MAX_DIMENSIONS, Region};
+use crate::element::Element;
+use crate::fabric::{CallParams, Digest, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
+use crate::topology::Cartesian;
+use std::mem::MaybeUninit;
+use std::panic::Location;
+
+/// What a message of the exchange describes.
+#[repr(C)]
+struct Shown {
+    /// One address for each field; how many, the message says (`len`). Its
+    /// `count` is the dimension, so that with corners ranks that take each other
+    /// for neighbours along different ones do not read what is being written.
+    fields: *const *mut u8,
+    halo: *const Halo,
+}
+
+/// Bytes of faces that travel in the message itself, behind eight bytes that
+/// tell shapes apart.
+const SMALL: usize = PayloadKind::BRIEF - size_of::<u64>();
+
+/// No work in between.
+fn none<T>(_: &[T]) {}
+
+impl Cart<'_> {
+    /// Fills the halo of `field` with copies of the neighbours' outermost cells,
+    /// one copy from their arrays into this one. Along a periodic dimension of
+    /// extent 1 a rank is its own neighbour; where the grid ends the halo stays
+    /// as it is.
+    ///
+    /// **Must agree on all ranks:** the element type; with the neighbours along
+    /// a dimension: the shape of the face between the two, the widths, corners.
+    /// Parts may be of different sizes otherwise.
+    ///
+    /// **Cost** a message to and from each neighbour, `t_s` for all of them at
+    /// once and t_w for each cell of the halo; with corners `d t_s` in `d`
+    /// dimensions. Faces of up to 32 bytes travel in the mailbox's line. Ranks
+    /// that are no neighbours do not wait for each other.
+    ///
+    /// # Errors
+    /// These end the run: a field that is not of the halo's length, a halo of
+    /// another number of dimensions than the grid, fewer own cells than the
+    /// halo is wide; faces of neighbours that differ, with an error that names
+    /// both ranks and both shapes.
+    ///
+    /// # Examples
+    /// Smoothing, on a ring of three ranks with two cells each:
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// let out = phalanx::run(3, |comm| {
+    ///     let halo = Halo::new(&[2], 1);
+    ///     let mut u = vec![0.0; halo.len()];
+    ///     u[1..3].fill(comm.rank() as f64);
+    ///     comm.cart(&[0], &[true]).exchange_halo(&mut u, &halo);
+    ///     [u[0] + u[2], u[1] + u[3]] // of each cell, the two beside it
+    /// })?;
+    /// assert_eq!(out, [[2.0, 1.0], [1.0, 3.0], [3.0, 2.0]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exchange_halo<T: Element>(&mut self, field: &mut [T], halo: &Halo) {
+        let sig = const { &Signature::of::<T>("exchange_halo", "") };
+        self.swap(sig, Location::caller(), &mut [field], halo, none);
+    }
+
+    /// [`exchange_halo`](Cart::exchange_halo) of several fields of one shape at
+    /// the price of one synchronisation.
+    ///
+    /// **Must agree on all ranks:** also the number of fields.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// let out = phalanx::run(2, |comm| {
+    ///     let (mut u, mut v) = ([comm.rank(); 3], [comm.rank() + 10; 3]);
+    ///     let halo = Halo::new(&[1], 1);
+    ///     comm.cart(&[2], &[true]).exchange_halos(&mut [&mut u, &mut v], &halo);
+    ///     (u, v)
+    /// })?;
+    /// assert_eq!(out[0], ([1, 0, 1], [11, 10, 11]));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exchange_halos<T: Element>(&mut self, fields: &mut [&mut [T]], halo: &Halo) {
+        let sig = const { &Signature::of::<T>("exchange_halos", "") };
+        self.swap(sig, Location::caller(), fields, halo, none);
+    }
+
+    /// [`exchange_halo`](Cart::exchange_halo) with work in between: the
+    /// neighbours are told, `work` runs with the field as it was before the
+    /// exchange, and then the halo is filled. What needs no halo is computed
+    /// while the neighbours are on their way. (With corners, only the first
+    /// dimension is told before.)
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// let out = phalanx::run(2, |comm| {
+    ///     let halo = Halo::new(&[3], 1);
+    ///     let mut u = vec![1.0; halo.len()];
+    ///     let inner = comm
+    ///         .cart(&[2], &[true])
+    ///         .exchange_halo_while(&mut u, &halo, |u| u[1] + u[3]);
+    ///     inner + u[0] + u[4]
+    /// })?;
+    /// assert_eq!(out, [4.0, 4.0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exchange_halo_while<T: Element, R>(
+        &mut self,
+        field: &mut [T],
+        halo: &Halo,
+        work: impl FnOnce(&[T]) -> R,
+    ) -> R {
+        let sig = const { &Signature::of::<T>("exchange_halo_while", "") };
+        match self.swap(sig, Location::caller(), &mut [field], halo, work) {
+            Some(r) => r,
+            None => self.comm.nothing_to_return(),
+        }
+    }
+
+    /// None if the call was refused while a panic unwinds.
+    fn swap<T: Element, R>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        fields: &mut [&mut [T]],
+        halo: &Halo,
+        work: impl FnOnce(&[T]) -> R,
+    ) -> Option<R> {
+        if !self.is_itself() {
+            return None;
+        }
+        let Cart { comm, grid, .. } = self;
+        let problem = problem(fields, halo, grid);
+        if let Some(what) = problem {
+            comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
+            return None;
+        }
+        let axes = grid.dims().iter().zip(grid.periodic());
+        let digest = Digest::of_mesh(axes.map(|(&n, &wraps)| 2 * n + usize::from(wraps)));
+        let params = CallParams { digest, ..CallParams::of(fields.len()) };
+        if !comm.enter(sig, at, params) {
+            return None;
+        }
+        if comm.spans_nodes() {
+            return Some(across(comm, sig, at, grid, fields, halo, work));
+        }
+        let mut addresses = std::mem::take(&mut comm.work.addresses);
+        addresses.clear();
+        addresses.extend(fields.iter_mut().map(|f| f.as_mut_ptr().cast::<u8>()));
+        // SAFETY: each field has `halo.len()` elements, borrowed exclusively
+        // for the call; the fingerprint holds T.
+        let result = unsafe { around(&mut comm.port, grid, &addresses, halo, work) };
+        comm.work.addresses = addresses;
+        match result {
+            Ok(r) => Some(r),
+            Err(stop) => {
+                comm.stop(stop);
+                None
+            }
+        }
+    }
+}
+
+/// What is wrong with the arguments.
+fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<String> {
+    if halo.dimensions() != grid.dimensions() {
+        let (h, g) = (halo.dimensions(), grid.dimensions());
+        return Some(format!("{halo:?} has {h} dimensions, the grid {grid} has {g}"));
+    }
+    let odd = fields.iter().map(|f| f.len()).find(|&len| len != halo.len());
+    if let Some(len) = odd {
+        let wanted = halo.len();
+        return Some(format!("a field has {len} elements; {halo:?} has {wanted}"));
+    }
+    halo.problem()
+}
+
+/// The exchange on several nodes: faces are packed into messages, those to ranks of
+/// this node too.
+fn across<T: Element, R>(
+    comm: &mut Comm,
+    sig: &'static Signature,
+    at: &'static Location<'static>,
+    grid: &Cartesian,
+    fields: &mut [&mut [T]],
+    halo: &Halo,
+    work: impl FnOnce(&[T]) -> R,
+) -> R {
+    let (rank, count) = (comm.rank(), fields.len());
+    let addresses: Vec<*mut u8> = fields.iter_mut().map(|f| f.as_mut_ptr().cast()).collect();
+    let shown = Shown { fields: addresses.as_ptr(), halo };
+    let len_of = |dim: usize, sides: [bool; 2]| {
+        let faces = usize::from(sides[0]) + usize::from(sides[1]);
+        size_of::<u64>() + halo.face_cells(dim) * faces * count * size_of::<T>()
+    };
+    let post = |wire: &mut Wire<'_, '_>, sent: &mut Vec<_>, dim: usize| {
+        let (before, after) = grid.shift(rank, dim, 1);
+        let both = before == after;
+        for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
+            let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
+                continue;
+            };
+            let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
+            // SAFETY: fields of the halo's shape, borrowed for the call; there is
+            // room for digest and faces, which `sent` keeps until the wire has
+            // finished, or is dropped.
+            unsafe {
+                pack::<T>(&shown, count, dim, sides, body.as_mut_ptr().cast());
+                let (at, bytes) = (body.as_ptr().cast(), body.len());
+                sent.push(body);
+                wire.post(peer, at, bytes, 1);
+            }
+        }
+    };
+    let take = |wire: &mut Wire<'_, '_>, dim: usize| {
+        let (before, after) = grid.shift(rank, dim, 1);
+        let both = before == after;
+        for (peer, sides) in [(before, [true, both]), (after, [false, !both])] {
+            let Some(peer) = peer.filter(|_| sides != [false; 2]) else { continue };
+            if peer == rank {
+                // SAFETY: as above; own cells and halo are disjoint.
+                unsafe { fill::<T>(&shown, &shown, count, dim, sides) };
+                continue;
+            }
+            let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
+            // SAFETY: as many bytes, of faces of T, packed by the neighbour.
+            let fits = unsafe {
+                wire.take(peer, body.as_mut_ptr().cast(), body.len(), 1);
+                unpack::<T>(&shown, count, dim, sides, body.as_ptr().cast())
+            };
+            if !fits {
+                wire.differs(peer, &format!("face across dimension {dim}: another shape"));
+            }
+        }
+    };
+    let mut work = Some(|| match &addresses[..] {
+        [] => work(&[]),
+        // SAFETY: the field; until `work` is over nobody writes.
+        [first, ..] => work(unsafe { std::slice::from_raw_parts(first.cast::<T>(), halo.len()) }),
+    });
+    let dims: Vec<usize> = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0).collect();
+    let mut result = None;
+    comm.messages_wide(sig, at, count, |wire, sent| {
+        if !halo.corners() {
+            dims.iter().for_each(|&dim| post(wire, sent, dim));
+            result = work.take().map(|work| work());
+        }
+        for &dim in &dims {
+            if halo.corners() {
+                post(wire, sent, dim);
+                result = result.take().or_else(|| work.take().map(|work| work()));
+            }
+            take(wire, dim);
+        }
+    });
+    let result = result.or_else(|| work.take().map(|work| work()));
+    result.expect("the work is done once")
+}
+
+/// The exchange.
+///
+/// # Safety
+/// - `fields` are addresses of `halo.len()` elements of type T, valid for reads
+///   and writes, and used by nobody else until the end of the call but by the
+///   peers through its messages.
+/// - The fingerprint of the port's call holds T.
+unsafe fn around<T: Element, R>(
+    port: &mut Port,
+    grid: &Cartesian,
+    fields: &[*mut u8],
+    halo: &Halo,
+    work: impl FnOnce(&[T]) -> R,
+) -> Result<R, Stop> {
+    let (rank, count) = (port.rank(), fields.len());
+    let shown = Shown { fields: fields.as_ptr(), halo };
+    let guard = Guard::around_user_code(port);
+    let port = &mut *guard.port;
+    let dims = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0);
+    // Bytes of the message for so many faces, if they travel in it.
+    let small = |dim: usize, sides: [bool; 2]| {
+        let faces = usize::from(sides[0]) + usize::from(sides[1]);
+        let cells = halo.face_cells(dim).saturating_mul(faces * count);
+        let bytes = cells.saturating_mul(size_of::<T>());
+        (bytes <= SMALL).then_some(bytes + size_of::<u64>())
+    };
+    let post = |port: &mut Port, dim: usize| {
+        let (before, after) = grid.shift(rank, dim, 1);
+        // What the neighbour before me has after it; one message even where
+        // both neighbours are one rank.
+        let both = before == after;
+        for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
+            let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
+                continue;
+            };
+            match small(dim, sides) {
+                Some(bytes) => port.post_copy(peer, bytes, 1, |body| {
+                    // SAFETY: a body has room for `bytes` bytes: the digest
+                    // and the faces.
+                    unsafe { pack::<T>(&shown, count, dim, sides, body) }
+                })?,
+                None => {
+                    let at = std::ptr::from_ref(&shown).cast();
+                    port.post_words(
+                        peer,
+                        PayloadKind::SLICE,
+                        WordBytes { at, count: dim, len: count },
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    };
+    let take = |port: &mut Port, dim: usize| {
+        let (before, after) = grid.shift(rank, dim, 1);
+        let both = before == after;
+        for (peer, sides) in [(before, [true, both]), (after, [false, !both])] {
+            let Some(peer) = peer.filter(|_| sides != [false; 2]) else { continue };
+            if peer == rank {
+                // SAFETY: by the contract; own cells and halo are disjoint.
+                unsafe { fill::<T>(&shown, &shown, count, dim, sides) };
+                continue;
+            }
+            if let Some(bytes) = small(dim, sides) {
+                let fits = port.take_copy(peer, bytes, 1, |body| {
+                    // SAFETY: the peer has packed as many bytes of faces of T
+                    // (kind, fingerprint).
+                    unsafe { unpack::<T>(&shown, count, dim, sides, body) }
+                })?;
+                if !fits {
+                    let what = format!("face across dimension {dim}: another shape than {halo:?}");
+                    return Err(Stop::Differs { peer, what });
+                }
+                continue;
+            }
+            let misfit = port.take_words(peer, count, |_, words| {
+                // SAFETY: a message of this call (fingerprint) names a `Shown`,
+                // which the peer keeps until we consume.
+                let theirs = unsafe { &*words.at.cast::<Shown>() };
+                if words.count != dim {
+                    let got = words.count;
+                    return Some(format!("neighbours along dimension: expected {dim}, got {got}"));
+                }
+                // SAFETY: and that names its halo.
+                let misfit = halo.misfit(dim, unsafe { &*theirs.halo });
+                if misfit.is_none() {
+                    // SAFETY: as many fields as ours (the words' length), of
+                    // type T (fingerprint), of the length that their halo says
+                    // (checked there), with faces of our halo's shape.
+                    unsafe { fill::<T>(&shown, theirs, count, dim, sides) };
+                }
+                misfit
+            })?;
+            if let Some(what) = misfit {
+                return Err(Stop::Differs { peer, what });
+            }
+        }
+        Ok(())
+    };
+    let mut work = Some(|| {
+        let (at, len) = match fields {
+            [] => (std::ptr::NonNull::<T>::dangling().as_ptr().cast_const(), 0),
+            [first, ..] => (first.cast::<T>().cast_const(), halo.len()),
+        };
+        // SAFETY: by the contract; until `work` is over nobody writes.
+        work(unsafe { std::slice::from_raw_parts(at, len) })
+    });
+    let mut result = None;
+    if !halo.corners() {
+        dims.clone().try_for_each(|dim| post(port, dim))?;
+        result = work.take().map(|work| work());
+    }
+    for dim in dims {
+        if halo.corners() {
+            post(port, dim)?;
+            result = result.or_else(|| work.take().map(|work| work()));
+        }
+        take(port, dim)?;
+    }
+    // Not done yet where no dimension has a halo.
+    let result = result.or_else(|| work.take().map(|work| work()));
+    port.wait_all_acked()?;
+    guard.disarm();
+    Ok(result.expect("the work is done once"))
+}
+
+/// Copies from `theirs` into the halo of `own`, before and after (as `sides`
+/// says) along `dim`.
+///
+/// # Safety
+/// - Both describe `count` fields of type T, of the lengths that their halos
+///   say; the faces across `dim` have one shape.
+/// - Nobody writes the faces, or accesses the halo, meanwhile.
+unsafe fn fill<T: Element>(
+    own: &Shown,
+    theirs: &Shown,
+    count: usize,
+    dim: usize,
+    sides: [bool; 2],
+) {
+    // SAFETY: by the contract.
+    let (to, from) = unsafe { (&*own.halo, &*theirs.halo) };
+    // SAFETY: as above.
+    let fields = unsafe {
+        let list = |shown: &Shown| std::slice::from_raw_parts(shown.fields, count);
+        list(own).iter().zip(list(theirs))
+    };
+    for (&a, &b) in fields {
+        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
+            let (ghost, face) = (to.ghost(dim, after), from.face(dim, !after));
+            let boxes = Boxes::new(to, ghost, from, face);
+            // SAFETY: both regions are inside of the arrays that the halos
+            // describe, of one shape, and disjoint: ghosts are no own cells,
+            // nor ghosts of another dimension.
+            unsafe { boxes.copy(a.cast::<T>(), b.cast::<T>()) };
+        }
+    }
+}
+
+/// Writes the digest to `body`, and behind it the faces that the neighbour has
+/// in its halo before and after (as `sides` says) along `dim`.
+///
+/// # Safety
+/// - As [`fill`]'s for the own side.
+/// - There is room for them.
+unsafe fn pack<T: Element>(own: &Shown, count: usize, dim: usize, sides: [bool; 2], body: *mut u8) {
+    // SAFETY: by the contract.
+    let halo = unsafe { &*own.halo };
+    // SAFETY: as above.
+    unsafe { body.cast::<u64>().write_unaligned(halo.digest(dim)) };
+    let mut to = body.wrapping_add(size_of::<u64>());
+    for field in 0..count {
+        // SAFETY: one of `count` addresses.
+        let at = unsafe { *own.fields.add(field) }.cast::<T>();
+        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
+            let face = halo.face(dim, !after);
+            Boxes::new(halo, face, halo, face).each_row(|start, _, run| {
+                let bytes = run * size_of::<T>();
+                // SAFETY: a row of the array, and room by the contract.
+                unsafe { std::ptr::copy_nonoverlapping(at.add(start).cast(), to, bytes) };
+                to = to.wrapping_add(bytes);
+            });
+        }
+    }
+}
+
+/// Copies what a neighbour has [`pack`]ed into the halo. Returns whether it has
+/// the same shape; if not, nothing is copied.
+///
+/// # Safety
+/// As [`fill`]'s for the own side; `body` holds as many cells of type T.
+unsafe fn unpack<T: Element>(
+    own: &Shown,
+    count: usize,
+    dim: usize,
+    sides: [bool; 2],
+    body: *const u8,
+) -> bool {
+    // SAFETY: by the contract.
+    let halo = unsafe { &*own.halo };
+    // SAFETY: the message begins with a digest.
+    if unsafe { body.cast::<u64>().read_unaligned() } != halo.digest(dim) {
+        return false;
+    }
+    let mut from = body.wrapping_add(size_of::<u64>());
+    for field in 0..count {
+        // SAFETY: one of `count` addresses.
+        let at = unsafe { *own.fields.add(field) }.cast::<T>();
+        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
+            let ghost = halo.ghost(dim, after);
+            Boxes::new(halo, ghost, halo, ghost).each_row(|start, _, run| {
+                let bytes = run * size_of::<T>();
+                // SAFETY: a row of the array, and cells by the contract.
+                unsafe { std::ptr::copy_nonoverlapping(from, at.add(start).cast(), bytes) };
+                from = from.wrapping_add(bytes);
+            });
+        }
+    }
+    true
+}
+
+/// Two boxes of one shape in two arrays: what is copied where.
+struct Boxes {
+    dims: usize,
+    shape: [usize; MAX_DIMENSIONS],
+    /// Of the target and of the source: first element, and elements between
+    /// neighbours along each dimension.
+    start: [usize; 2],
+    strides: [[usize; MAX_DIMENSIONS]; 2],
+}
+
+impl Boxes {
+    fn new(to: &Halo, ghost: Region, from: &Halo, face: Region) -> Self {
+        let mut dims = to.dimensions();
+        let mut boxes =
+            Boxes { dims, shape: ghost.shape, start: [0; 2], strides: [[1; MAX_DIMENSIONS]; 2] };
+        for (i, (halo, region)) in [(to, ghost), (from, face)].into_iter().enumerate() {
+            let mut stride = 1;
+            for d in (0..dims).rev() {
+                boxes.strides[i][d] = stride;
+                boxes.start[i] += region.start[d] * stride;
+                stride *= halo.total(d);
+            }
+        }
+        // A row that is followed at once by the next, in both, is a longer row.
+        let shape = &mut boxes.shape;
+        while dims > 1 && boxes.strides.iter().all(|s| s[dims - 2] == shape[dims - 1]) {
+            shape[dims - 2] *= shape[dims - 1];
+            boxes.strides.iter_mut().for_each(|s| s[dims - 2] = 1);
+            dims -= 1;
+        }
+        boxes.dims = dims;
+        boxes
+    }
+
+    /// Copies the source's box to the target's.
+    ///
+    /// # Safety
+    /// The boxes lie inside of arrays at `to` (valid for writes) and `from`
+    /// (for reads), and do not overlap.
+    unsafe fn copy<T: Element>(&self, to: *mut T, from: *const T) {
+        self.each_row(|a, b, run| {
+            // SAFETY: a row of both boxes.
+            unsafe { copy_row(to.wrapping_add(a), from.wrapping_add(b), run) };
+        });
+    }
+
+    /// Calls `f` with where each row begins in both arrays, and its length.
+    #[inline(always)]
+    fn each_row(&self, mut f: impl FnMut(usize, usize, usize)) {
+        let run = self.shape[self.dims - 1];
+        // The last two dimensions are loops, those before count up like digits.
+        let (outer, rows) = match self.dims {
+            1 => (0, 1),
+            dims => (dims - 2, self.shape[dims - 2]),
+        };
+        if run == 0 || rows == 0 || self.shape[..outer].contains(&0) {
+            return;
+        }
+        let steps = self.strides.map(|s| if self.dims > 1 { s[outer] } else { 0 });
+        let mut digits = [0; MAX_DIMENSIONS];
+        loop {
+            let [a, b] = [0, 1].map(|i: usize| {
+                let strides = self.strides[i].iter();
+                let sum = digits[..outer].iter().zip(strides).map(|(c, s)| c * s).sum::<usize>();
+                self.start[i] + sum
+            });
+            (0..rows).for_each(|row| f(a + row * steps[0], b + row * steps[1], run));
+            let Some(d) = (0..outer).rev().find(|&d| digits[d] + 1 < self.shape[d]) else { return };
+            digits[d] += 1;
+            digits[d + 1..outer].fill(0);
+        }
+    }
+}
+
+/// Bytes up to which a loop copies faster than a call of `memcpy`.
+const SHORT: usize = 64;
+
+/// # Safety
+/// `run` elements at `to` are valid for writes, at `from` for reads; they do
+/// not overlap.
+#[inline(always)]
+unsafe fn copy_row<T: Element>(to: *mut T, from: *const T, run: usize) {
+    if run * size_of::<T>() > SHORT {
+        // SAFETY: by the contract.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, run) };
+        return;
+    }
+    for i in 0..run {
+        // SAFETY: by the contract.
+        unsafe { to.add(i).write(from.add(i).read()) };
+    }
+}

@@ -1,0 +1,278 @@
+//! A rank's public state: whether it is in the run ([`RankState`]), and its latest calls, for error
+//! messages ([`CallLog`]).
+//!
+//! Of its calls each rank writes its own ring, a few plain stores per call; others read it
+//! only when something has gone wrong. A reader may see a record while it is
+//! overwritten; it then finds no match, or at worst names a neighbouring call.
+//! Nothing is synchronised by records, so loom does not model them.
+
+use super::digest::Digest;
+use super::fingerprint::{CallParams, CallTransport, Fingerprint, Signature};
+use super::thread::Thread;
+use crate::error::CallSite;
+use crate::sync;
+use crate::sync::diagnostic::{
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::panic::Location;
+
+/// One rank's words. Written by that rank only; looked at by others only when
+/// they have waited for a while.
+pub(crate) struct RankState {
+    /// [`ticket`] of the run that the rank is in. One more once that is over for it:
+    /// the rank has left, or a rank has poisoned the run. Never less than before.
+    pub(super) present: sync::AtomicU64,
+    /// Whether the rank is preparing a call's plan. For reports.
+    pub(super) preparing: AtomicBool,
+    /// Calls under way, on any communicator of the rank, in which user code (a
+    /// view, an operator) may be running. Looked at by the rank only.
+    pub(super) depth: AtomicUsize,
+    /// The number of the latest run that the rank has left for good.
+    pub(super) left: sync::AtomicU64,
+    /// The thread that is the rank in the current run; null if none is yet, or any more.
+    pub(super) thread: sync::AtomicPtr<Thread>,
+}
+
+/// What a rank's `present` is in run `run`, as long as nobody has failed.
+pub(crate) const fn ticket(run: u64) -> u64 {
+    run << 1
+}
+
+impl RankState {
+    /// The [`ticket`] of the run that the rank is in, or another number.
+    #[inline(always)]
+    pub(crate) fn present(&self) -> u64 {
+        // Relaxed: whoever finds another number looks for the reason, and
+        // finds it, or takes the number back (`TeamState::reopen`) and looks again.
+        self.present.load(sync::Ordering::Relaxed)
+    }
+
+    /// The rank begins a call in which user code may run.
+    #[inline(always)]
+    pub(crate) fn enter_user_code(&self) {
+        // Relaxed, and no RMW: only the rank itself uses the word.
+        self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// The rank ends such a call.
+    #[inline(always)]
+    pub(crate) fn leave_user_code(&self) {
+        self.depth.store(self.depth.load(Relaxed) - 1, Relaxed);
+    }
+}
+
+/// Calls kept per rank.
+const KEPT: usize = 16;
+
+#[derive(Default)]
+#[repr(C, align(64))]
+struct Record {
+    /// Number of the call, counted from 1 over all communicators of the rank.
+    number: AtomicU64,
+    /// The communicator's id.
+    comm: AtomicU64,
+    sig: AtomicPtr<Signature>,
+    at: AtomicPtr<Location<'static>>,
+    len: AtomicU64,
+    /// Low half: root or distance. Then 16 bits: algorithm; 1 bit: `len` is the
+    /// rank's own; the rest: transport.
+    parameter: AtomicU64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    call: AtomicU64,
+    digest: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Record>() == 64);
+
+/// What the digest of a call with varied blocks stands for.
+#[derive(Default)]
+struct Varied {
+    digest: Digest,
+    counts: Vec<usize>,
+    /// Of the mesh, if one is forced; else empty.
+    extents: Vec<usize>,
+}
+
+/// The latest calls of one rank.
+#[derive(Default)]
+#[repr(C, align(128))]
+pub(crate) struct CallLog {
+    ring: [Record; KEPT],
+    next: AtomicU64,
+    /// The number of the latest call before the current run.
+    before: AtomicU64,
+    /// Of the latest call with varied blocks: more words than fit a record.
+    varied: Mutex<Varied>,
+}
+
+/// A call found on record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallRecord {
+    pub(crate) number: u64,
+    pub(crate) comm: u64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    pub(crate) call: u64,
+    pub(crate) sig: &'static Signature,
+    pub(crate) at: &'static Location<'static>,
+    pub(crate) len: usize,
+    /// Whether other ranks may give other lengths.
+    pub(crate) own_len: bool,
+    pub(crate) parameter: Option<usize>,
+    pub(crate) algorithm: u16,
+    pub(crate) transport: CallTransport,
+    pub(crate) digest: Digest,
+}
+
+impl CallRecord {
+    /// As it appears in an error.
+    pub(crate) fn site(&self) -> CallSite {
+        CallSite { call: self.sig.words(self.len, self.parameter), at: self.at }
+    }
+
+    /// A number in which calls that are not parts of one differ, as good as
+    /// always.
+    pub(crate) fn digest(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        let len = if self.own_len { 0 } else { self.len };
+        let numbers = (self.call, len, self.parameter, self.algorithm, self.digest.0);
+        let numbers = (numbers, self.transport as u8);
+        let sig = self.sig;
+        (numbers, sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl CallLog {
+    /// The number of the owner's next call.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.next.load(Relaxed) + 1
+    }
+
+    /// Whether the call whose number ends in the eight bits `low` is the owner's next to
+    /// be recorded: it has begun, perhaps, and is not on record yet.
+    pub(crate) fn is_next(&self, low: u64) -> bool {
+        // Acquire: pairs with the store in `log`.
+        low.wrapping_sub(self.next.load(Acquire)) & 0xff == 1
+    }
+
+    /// Records call `number` of the owner, which is the [`next`](CallLog::next).
+    #[inline(always)]
+    pub(crate) fn log(
+        &self,
+        number: u64,
+        comm: u64,
+        call: u64,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: &CallParams,
+    ) {
+        let r = &self.ring[number as usize % KEPT];
+        // Whoever reads meanwhile sees that the record is not whole.
+        r.number.store(0, Relaxed);
+        r.comm.store(comm, Relaxed);
+        r.call.store(call, Relaxed);
+        r.sig.store(std::ptr::from_ref(sig).cast_mut(), Relaxed);
+        r.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
+        r.len.store(params.own_len.unwrap_or(params.len) as u64, Relaxed);
+        let parameter = params.parameter as u64
+            | u64::from(params.algorithm) << 32
+            | u64::from(params.own_len.is_some()) << 48
+            | (params.transport as u64) << 49;
+        r.parameter.store(parameter, Relaxed);
+        r.digest.store(params.digest.0, Relaxed);
+        r.number.store(number, Relaxed);
+        // Release: who sees the number finds the record (`is_next`).
+        self.next.store(number, Release);
+    }
+
+    /// A call with blocks of `counts`, perhaps on a mesh, of digest `digest`, is about to
+    /// be noted: keeps both, for people.
+    pub(crate) fn varied(
+        &self,
+        digest: Digest,
+        counts: &[usize],
+        extents: impl Iterator<Item = usize>,
+    ) {
+        let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
+        varied.digest = digest;
+        varied.counts.clear();
+        varied.counts.extend(counts);
+        varied.extents.clear();
+        varied.extents.extend(extents);
+    }
+
+    /// `digest` in words.
+    pub(crate) fn digest_in_words(&self, digest: Digest) -> String {
+        let varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
+        match () {
+            () if varied.digest != digest || digest == Digest::NONE => digest.to_string(),
+            () if varied.extents.is_empty() => format!("{:?}", varied.counts),
+            () => {
+                let mesh = Digest::of_mesh(varied.extents.iter().copied());
+                format!("{:?} on a {mesh} mesh", varied.counts)
+            }
+        }
+    }
+
+    /// The calls so far belong to earlier runs.
+    pub(crate) fn begin_run(&self) {
+        self.before.store(self.next.load(Relaxed), Relaxed);
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = CallRecord> + '_ {
+        self.ring.iter().filter_map(|r| {
+            let number = r.number.load(Relaxed);
+            let (sig, at) = (r.sig.load(Relaxed), r.at.load(Relaxed));
+            if number == 0 || sig.is_null() || at.is_null() {
+                return None;
+            }
+            let rest = r.parameter.load(Relaxed);
+            let parameter = rest as u32 as usize;
+            // SAFETY: the two words only ever hold addresses made from
+            // `&'static` references (`log`), and neither is null.
+            let (sig, at) = unsafe { (&*sig.cast_const(), &*at.cast_const()) };
+            let call = CallRecord {
+                number,
+                comm: r.comm.load(Relaxed),
+                call: r.call.load(Relaxed),
+                sig,
+                at,
+                len: r.len.load(Relaxed) as usize,
+                own_len: rest >> 48 & 1 != 0,
+                transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
+                parameter: (parameter != Fingerprint::NO_PARAMETER).then_some(parameter),
+                algorithm: (rest >> 32) as u16,
+                digest: Digest(r.digest.load(Relaxed)),
+            };
+            // Not overwritten meanwhile.
+            (r.number.load(Relaxed) == number).then_some(call)
+        })
+    }
+
+    /// The owner's latest calls, the latest first.
+    pub(crate) fn newest_first(&self) -> Vec<CallRecord> {
+        let mut calls: Vec<CallRecord> = self.calls().collect();
+        calls.sort_by_key(|c| std::cmp::Reverse(c.number));
+        calls
+    }
+
+    /// The owner's latest call.
+    pub(crate) fn latest(&self) -> Option<CallRecord> {
+        self.calls().max_by_key(|c| c.number)
+    }
+
+    /// The owner's latest call in the current run of which `is` holds.
+    pub(crate) fn latest_of_run(&self, is: impl Fn(&CallRecord) -> bool) -> Option<CallRecord> {
+        let before = self.before.load(Relaxed);
+        self.calls().filter(|c| c.number > before && is(c)).max_by_key(|c| c.number)
+    }
+
+    /// The latest call on communicator `comm` whose number ends in the eight
+    /// bits `low`.
+    pub(crate) fn find(&self, comm: u64, low: u64) -> Option<CallRecord> {
+        self.calls().filter(|c| c.comm == comm && c.number & 0xff == low).max_by_key(|c| c.number)
+    }
+}

@@ -1,0 +1,102 @@
+//! The digest of a call's extents or counts. It distinguishes calls that agree in operation, type,
+//! length, root and algorithm.
+
+use crate::mix::{STEP, mix};
+use std::fmt;
+
+/// Extents, counts, or nothing, in a word: extents as they are, where they fit;
+/// anything else hashed.
+///
+/// | bits 62..64 | bits 0..62 |
+/// |---|---|
+/// | 0 | 0: nothing to tell apart; else hash of extents that do not fit |
+/// | 1 | 56..62: number of extents, up to 5; below it 11 bits of each |
+/// | 2 | the same with up to 11 extents of 5 bits |
+/// | 3 | 57..62: low bits of the number of these counts (`counts.rs`); below them a hash |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Digest(pub(crate) u64);
+
+const HASH: u64 = (1 << 62) - 1;
+pub(super) const NUMBERS_AT: u32 = 57;
+pub(super) const NUMBER: u64 = 0x1f;
+/// By tag, 1 or 2: extents that fit, and bits of each; ranks are at most 2^10.
+const PACKED: [(usize, u32); 2] = [(5, 11), (11, 5)];
+
+fn hash(numbers: impl Iterator<Item = usize>) -> u64 {
+    numbers.fold(STEP, |h, n| mix(h ^ n as u64).wrapping_add(h << 1 | 1)) & HASH
+}
+
+impl Digest {
+    pub(crate) const NONE: Digest = Digest(0);
+
+    /// A mesh's.
+    pub(crate) fn of_mesh(extents: impl Iterator<Item = usize> + Clone) -> Self {
+        let n = extents.clone().count();
+        for (tag, (most, bits)) in (1..).zip(PACKED) {
+            if n <= most && extents.clone().all(|e| e < 1 << bits) {
+                let packed = extents.enumerate().map(|(i, e)| (e as u64) << (i as u32 * bits));
+                return Digest(tag << 62 | (n as u64) << 56 | packed.sum::<u64>());
+            }
+        }
+        Digest(hash(extents) | 1)
+    }
+
+    /// That of varied blocks, the rank's change `number` of counts.
+    pub(crate) fn of_counts(number: u64, counts: impl Iterator<Item = usize>) -> Self {
+        Digest(3 << 62 | (number & NUMBER) << NUMBERS_AT | hash(counts) & ((1 << NUMBERS_AT) - 1))
+    }
+
+    pub(crate) fn is_of_counts(self) -> bool {
+        self.0 >> 62 == 3
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 >> 62 {
+            0 if self.0 == 0 => f.write_str("none"),
+            0 => write!(f, "those of hash {:x}", self.0),
+            3 => f.write_str("other counts"),
+            tag => {
+                let (_, bits) = PACKED[tag as usize - 1];
+                let n = (self.0 >> 56 & 0x3f) as u32;
+                let extent = |i: u32| self.0 >> (i * bits) & ((1 << bits) - 1);
+                // The first dimension varies fastest; written last.
+                (0..n).rev().try_for_each(|i| {
+                    let sep = if i + 1 == n { "" } else { "x" };
+                    write!(f, "{sep}{}", extent(i))
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digest;
+
+    #[test]
+    fn digests_are_told_apart_and_shown() {
+        let mesh = |e: &[usize]| Digest::of_mesh(e.iter().copied());
+        assert_eq!(mesh(&[3, 2]).to_string(), "2x3");
+        assert_eq!(mesh(&[1024]).to_string(), "1024");
+        assert_eq!(mesh(&[2, 2, 2, 2, 2]).to_string(), "2x2x2x2x2");
+        assert_eq!(mesh(&[2, 1, 2, 2, 1, 1, 1, 31]).to_string(), "31x1x1x1x2x2x1x2");
+        assert!(mesh(&[2; 12]).to_string().starts_with("those of hash "));
+        assert_ne!(mesh(&[2; 12]), mesh(&[2; 13]));
+        assert_ne!(mesh(&[2, 3]), mesh(&[3, 2]));
+        assert_ne!(mesh(&[6, 1]).bits(), mesh(&[6]).bits());
+        assert_eq!(Digest::NONE.bits(), 0);
+    }
+
+    /// Of counts the number is in the bits that are in no other field.
+    #[test]
+    fn numbers_of_counts_are_told_apart() {
+        for number in 0..100u64 {
+            let digest = |n: u64| Digest::of_counts(n, [1, 2, 3].into_iter());
+            assert!(digest(number).is_of_counts());
+            assert_eq!(digest(number).bits() & 0x1f, number & 0x1f);
+            assert_ne!(digest(number).bits() & 1, digest(number + 1).bits() & 1);
+        }
+    }
+}

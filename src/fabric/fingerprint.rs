@@ -1,0 +1,312 @@
+//! Fingerprints: every message identifies the call that it belongs to.
+
+use super::digest::{Digest, NUMBER, NUMBERS_AT};
+use crate::mix::mix;
+use std::any::TypeId;
+use typeid::ConstTypeId;
+
+/// The part of a call's fingerprint that is known at compile time. One static
+/// per call, element type and operator, so that equal calls almost always have
+/// equal addresses; where the compiler made two copies, the contents decide.
+#[derive(Debug)]
+pub(crate) struct Signature {
+    /// The public method's name.
+    pub(crate) call: &'static str,
+    /// The element type, exactly: what a payload is read as depends on it.
+    pub(crate) element: TypeId,
+    /// For people.
+    pub(crate) element_name: fn() -> &'static str,
+    /// The operator's kind, empty where there is none: for people.
+    pub(crate) operator: &'static str,
+    /// The operator's type, exactly but for lifetimes: two closures are of two types, even if they
+    /// have one name.
+    pub(crate) operator_type: ConstTypeId,
+    /// For people.
+    pub(crate) operator_name: fn() -> &'static str,
+    /// Whether the call's parameter is a root (or a distance, for `shift`).
+    pub(crate) parameter: &'static str,
+}
+
+impl Signature {
+    /// The fingerprint of `call` on elements `T`, which it does not combine.
+    pub(crate) const fn of<T: 'static>(call: &'static str, parameter: &'static str) -> Self {
+        Signature::combining::<T, ()>(call, "", parameter)
+    }
+
+    /// The fingerprint of `call` on elements `T` with an operator `O`, of the kind
+    /// `operator`.
+    pub(crate) const fn combining<T: 'static, O>(
+        call: &'static str,
+        operator: &'static str,
+        parameter: &'static str,
+    ) -> Self {
+        Signature {
+            call,
+            element: TypeId::of::<T>(),
+            element_name: std::any::type_name::<T>,
+            operator,
+            operator_type: ConstTypeId::of::<O>(),
+            operator_name: std::any::type_name::<O>,
+            parameter,
+        }
+    }
+
+    /// Whether both describe the same call on the same element type, by an operator
+    /// of the same type.
+    #[inline(always)]
+    pub(crate) fn agrees(&'static self, other: *const ()) -> bool {
+        std::ptr::eq(std::ptr::from_ref(self).cast(), other) || self.agrees_in_content(other)
+    }
+
+    #[cold]
+    fn agrees_in_content(&self, other: *const ()) -> bool {
+        // SAFETY: every `sig` in a header or notice was made from a
+        // `&'static Signature` (by `Port`), and a null one is never looked at: a
+        // message has a header.
+        let other: &'static Signature = unsafe { &*other.cast::<Signature>() };
+        self.element == other.element
+            && self.call == other.call
+            && self.operator == other.operator
+            && self.operator_type == other.operator_type
+    }
+
+    /// In words, what differs; none if nothing does.
+    pub(crate) fn difference(&'static self, other: *const ()) -> Option<String> {
+        if self.agrees(other) {
+            return None;
+        }
+        // SAFETY: as in `agrees_in_content`.
+        let other: &'static Signature = unsafe { &*other.cast::<Signature>() };
+        let names = [
+            ("operation", self.call, other.call),
+            ("element type", (self.element_name)(), (other.element_name)()),
+            ("operator", self.operator, other.operator),
+        ];
+        names
+            .iter()
+            .find(|(_, a, b)| a != b)
+            .map(|(name, a, b)| format!("{name}: expected {a}, got {b}"))
+            .or_else(|| Some(self.types_of_one_name(other)))
+    }
+
+    /// What differs, if no name does that is compared first.
+    fn types_of_one_name(&self, other: &Signature) -> String {
+        if self.element != other.element {
+            return "element type: two types of one name".to_string();
+        }
+        let (a, b) = ((self.operator_name)(), (other.operator_name)());
+        match a == b {
+            true => format!("operators of two types, both named {a} (each closure is a type)"),
+            false => format!("operators of two types: expected {a}, got {b}"),
+        }
+    }
+
+    /// The call in words: `reduce of 8 f64 with sum to root 2`.
+    pub(crate) fn words(&self, len: usize, parameter: Option<usize>) -> String {
+        let mut s = self.call.to_string();
+        let element = (self.element_name)();
+        if element != "()" {
+            s += &format!(" of {len} {element}");
+        }
+        if !self.operator.is_empty() {
+            s += &format!(" with {}", self.operator);
+        }
+        if let Some(parameter) = parameter.filter(|_| !self.parameter.is_empty()) {
+            s += &format!(", {} {parameter}", self.parameter);
+        }
+        s
+    }
+}
+
+/// How a payload travels: a value of the check's `kind` field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PayloadKind(u8);
+
+impl PayloadKind {
+    /// The payload is longer than [`PayloadKind::BRIEF`], was copied, and begins with
+    /// its length in elements, which is compared in full.
+    pub(crate) const COPIED: PayloadKind = PayloadKind(61);
+    /// The payload is the address of one slice and its length in elements.
+    pub(crate) const SLICE: PayloadKind = PayloadKind(62);
+    /// The payload is the address of a list of slices, their number, and the
+    /// sum of their lengths in elements.
+    pub(crate) const LIST: PayloadKind = PayloadKind(63);
+
+    /// Bytes up to which the kind itself says how many they are.
+    pub(crate) const BRIEF: usize = 60;
+
+    /// The payload is `bytes` bytes that the sender has copied.
+    #[inline(always)]
+    pub(crate) const fn copied(bytes: usize) -> PayloadKind {
+        if bytes <= PayloadKind::BRIEF { PayloadKind(bytes as u8) } else { PayloadKind::COPIED }
+    }
+
+    /// The bytes in the slot, if that is where the payload is.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
+    pub(crate) const fn bytes(self) -> Option<usize> {
+        if self.0 as usize <= PayloadKind::BRIEF { Some(self.0 as usize) } else { None }
+    }
+}
+
+/// What carries a collective call: a field of its own in the fingerprint, since one
+/// algorithm's result may come by several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallTransport {
+    /// Channels, one for each pair of ranks.
+    Messages,
+    /// Everybody shows everybody a few bytes.
+    Gates,
+    /// Everybody shows everybody its memory.
+    Boards,
+}
+
+impl CallTransport {
+    /// By its number in a record.
+    pub(crate) const ALL: [CallTransport; 3] =
+        [CallTransport::Messages, CallTransport::Gates, CallTransport::Boards];
+
+    /// In words.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            CallTransport::Messages => "messages",
+            CallTransport::Gates => "all at once",
+            CallTransport::Boards => "direct access",
+        }
+    }
+}
+
+/// The parameters of a call that distinguish it, beside its [`Signature`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallParams {
+    /// Elements, as far as all ranks must give the same number.
+    pub(crate) len: usize,
+    /// Elements of this rank, where ranks may give different numbers. For
+    /// people: never compared.
+    pub(crate) own_len: Option<usize>,
+    /// Root or distance, or [`Fingerprint::NO_PARAMETER`].
+    pub(crate) parameter: usize,
+    /// The algorithm's number.
+    pub(crate) algorithm: u16,
+    pub(crate) transport: CallTransport,
+    pub(crate) digest: Digest,
+}
+
+impl CallParams {
+    /// Of a call of `len` elements, and nothing else.
+    pub(crate) const fn of(len: usize) -> Self {
+        let parameter = Fingerprint::NO_PARAMETER;
+        let (algorithm, transport, digest) = (0, CallTransport::Messages, Digest::NONE);
+        CallParams { len, own_len: None, parameter, algorithm, transport, digest }
+    }
+}
+
+/// The part of a call's fingerprint that is known at run time, packed into a
+/// word so that one comparison settles it:
+///
+/// | bits | field |
+/// |---|---|
+/// | 0..14 | number of the collective call, modulo 2^14 (0 for point to point) |
+/// | 14..25 | root or distance, 2047 for none |
+/// | 25..33 | algorithm, modulo 2^8 |
+/// | 33..38 | extents of a mesh: 5 bits of their digest; of counts: of their number (`counts.rs`) |
+/// | 38..44 | kind of payload |
+/// | 44..56 | length of the call in elements, modulo 2^12, xor 12 more bits of the digest |
+/// | 56..64 | number of the sender's latest call of any sort (not compared; finds the record) |
+///
+/// The transport is not among them: headers are compared only with others that came
+/// by the same. Records, which are compared across all, have it, and the whole
+/// number of the algorithm.
+///
+/// What memory safety depends on is compared in full elsewhere: the element
+/// type by [`Signature`], the number of elements behind a pointer, or of a payload of more than
+/// [`PayloadKind::BRIEF`] bytes, in the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint(pub(crate) u64);
+
+const COMPARED: u64 = (1 << 56) - 1;
+
+impl Digest {
+    /// 17 bits of it for a message's fingerprint; 0 for no digest. The low 5 bits of
+    /// counts are those of their number, as they are.
+    #[inline(always)]
+    pub(crate) const fn bits(self) -> u64 {
+        match self.0 >> 62 {
+            0 if self.0 == 0 => 0,
+            3 => mix(self.0) & 0x1ffe0 | self.0 >> NUMBERS_AT & NUMBER,
+            _ => mix(self.0) & 0x1ffff,
+        }
+    }
+}
+
+impl Fingerprint {
+    pub(crate) const NO_PARAMETER: usize = 2047;
+
+    #[inline(always)]
+    pub(crate) const fn new(call: u64, params: &CallParams, record: u64) -> Self {
+        let digest = params.digest.bits();
+        Fingerprint(
+            (call & 0x3fff)
+                | ((params.parameter as u64) & 0x7ff) << 14
+                | (params.algorithm as u64 & 0xff) << 25
+                | (digest & 0x1f) << 33
+                | ((params.len as u64 ^ digest >> 5) & 0xfff) << 44
+                | record << 56,
+        )
+    }
+
+    #[inline(always)]
+    pub(crate) const fn with(self, kind: PayloadKind) -> Self {
+        Fingerprint(self.0 | (kind.0 as u64) << 38)
+    }
+
+    /// How the payload travels.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
+    pub(crate) const fn kind(self) -> PayloadKind {
+        PayloadKind((self.0 >> 38) as u8 & 0x3f)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn agrees(self, other: Fingerprint) -> bool {
+        (self.0 ^ other.0) & COMPARED == 0
+    }
+
+    /// The low bits of the number of the sender's record.
+    pub(crate) const fn record(self) -> u64 {
+        self.0 >> 56
+    }
+
+    /// Whether both belong to the same collective call (or to none).
+    pub(crate) const fn is_same_call(self, other: Fingerprint) -> bool {
+        (self.0 ^ other.0) & 0x3fff == 0
+    }
+
+    /// In words, which fields differ: "what was expected, what came". `name`
+    /// names an algorithm.
+    pub(crate) fn difference(self, other: Fingerprint, name: impl Fn(u16) -> String) -> String {
+        let field = |shift: u32, bits: u32| {
+            let get = |c: Fingerprint| (c.0 >> shift) & ((1 << bits) - 1);
+            (get(self), get(other))
+        };
+        let numbers = |(a, b): (u64, u64)| [a.to_string(), b.to_string()];
+        let call = ("number of the collective call", numbers(field(0, 14)));
+        let algorithm = field(25, 8);
+        let (extents, len) = (field(33, 5), field(44, 12));
+        let digest = (extents.0 << 12 | len.0, extents.1 << 12 | len.1);
+        let fields = [
+            ("root or distance", numbers(field(14, 11))),
+            ("algorithm", [name(algorithm.0 as u16), name(algorithm.1 as u16)]),
+            ("length, extents of the mesh, or counts (a digest)", numbers(digest)),
+            ("bytes of the message (61 to 63: large)", numbers(field(38, 6))),
+        ];
+        let said = |(name, [a, b]): &(&str, [String; 2])| {
+            (a != b).then(|| format!("{name}: expected {a}, got {b}"))
+        };
+        // Of another call nothing else is to be compared.
+        said(&call).unwrap_or_else(|| {
+            let said: Vec<String> = fields.iter().filter_map(said).collect();
+            said.join(", ")
+        })
+    }
+}

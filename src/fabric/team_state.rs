@@ -1,0 +1,353 @@
+//! The words that all communicators of a team share: poison, leaving, and the waits between
+//! threads. See `README.md` for the protocols.
+
+use super::call_log::{CallLog, RankState, ticket};
+use super::cause::Cause;
+use super::thread::{Seen, Thread};
+use crate::error::{Activity, Error, RankReport, say};
+use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
+use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
+use crate::wait::{Cores, is_oversubscribed_by};
+use crossbeam_utils::CachePadded;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+/// Drops a cause that nobody wants, or anything else that may hold a panic's
+/// payload, whose own `Drop` may panic.
+pub(crate) fn discard<T>(cause: T) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
+        std::mem::forget(second);
+    }
+}
+
+/// See the module documentation.
+pub(crate) struct TeamState {
+    id: u64,
+    /// The number of the current run; written between runs.
+    /// In a line of its own: ranks look at the rest when a run begins.
+    run: CachePadded<AtomicU64>,
+    /// The number of the latest run that was poisoned.
+    poison: AtomicU64,
+    /// Whether ranks outnumbered cores when the run began; written between
+    /// runs, so that all ranks of a run see the same.
+    crowded: AtomicBool,
+    /// Why, and of which run.
+    cause: Mutex<Option<Cause>>,
+    lines: Box<[CachePadded<RankState>]>,
+    records: Box<[CallLog]>,
+    /// What counters begin from; other than 0 only in tests.
+    start: u32,
+    /// How long a rank may wait for another; never written once there are ranks.
+    deadline: Option<Duration>,
+    /// Which ranks share a core.
+    cores: Cores,
+}
+
+static NEXT_ID: PlainU64 = PlainU64::new(1);
+
+impl TeamState {
+    /// A number that no other world of the process has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn new(ranks: usize) -> Self {
+        let word = || AtomicU64::new(0);
+        let line = || RankState {
+            present: word(),
+            preparing: AtomicBool::new(false),
+            depth: AtomicUsize::new(0),
+            left: word(),
+            thread: AtomicPtr::new(std::ptr::null_mut()),
+        };
+        TeamState {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            run: CachePadded::new(AtomicU64::new(0)),
+            poison: AtomicU64::new(0),
+            crowded: AtomicBool::new(false),
+            cause: Mutex::new(None),
+            lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
+            records: (0..ranks).map(|_| CallLog::default()).collect(),
+            start: 0,
+            deadline: None,
+            cores: Cores::default(),
+        }
+    }
+
+    /// The same with a limit to every wait.
+    pub(crate) fn with_deadline(self, deadline: Option<Duration>) -> Self {
+        TeamState { deadline, ..self }
+    }
+
+    /// The same with ranks that are bound as `cores` says.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn with_cores(self, cores: Cores) -> Self {
+        TeamState { cores, ..self }
+    }
+
+    /// Which ranks share a core.
+    pub(crate) fn cores(&self) -> &Cores {
+        &self.cores
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.deadline
+    }
+
+    /// The same with the counters of messages and calls in its communicators
+    /// beginning from `start`. (Those of waits always wrap soon.)
+    pub(crate) fn counting_from(self, start: u32) -> Self {
+        TeamState { start, ..self }
+    }
+
+    /// What counters begin from.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn records(&self, rank: usize) -> &CallLog {
+        &self.records[rank]
+    }
+
+    /// `rank`'s own words.
+    #[inline(always)]
+    pub(crate) fn line(&self, rank: usize) -> &RankState {
+        &self.lines[rank]
+    }
+
+    /// `rank` takes part in run `run` from now on, unless that has failed already: a
+    /// rank that is quicker may have poisoned it before this one came.
+    pub(crate) fn join(&self, rank: usize, run: u64) {
+        let present = &self.lines[rank].present;
+        // An RMW: in the order of the word's values it comes before the poisoner's, which
+        // then shuts it, or after that, and then sees it. Relaxed: see `present`.
+        let before = present.swap(ticket(run), Ordering::Relaxed);
+        if before > ticket(run) {
+            present.store(before, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes `rank` look at what has happened before its next call in run `run`.
+    pub(crate) fn shut(&self, rank: usize, run: u64) {
+        // Release: the rank finds why. Pairs with the RMW in `reopen`.
+        self.lines[rank].present.fetch_max(ticket(run) + 1, Ordering::Release);
+    }
+
+    /// Takes back what `shut` did, for `rank` itself, which then looks again.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn reopen(&self, rank: usize, run: u64) {
+        // Acquire: pairs with `shut`, whose reason is seen after this, or comes later.
+        self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
+    }
+
+    /// From now on `thread` is `rank`.
+    #[inline]
+    pub(crate) fn sit(&self, rank: usize, thread: &'static Thread) {
+        // Release: who finds the thread finds its words. Pairs with the load in `thread`.
+        let thread = std::ptr::from_ref(thread).cast_mut();
+        self.lines[rank].thread.store(thread, Ordering::Release);
+    }
+
+    /// From now on no thread is `rank`, nor will be.
+    #[cfg_attr(loom, allow(dead_code))] // Of threads of the user's own only.
+    pub(crate) fn rise(&self, rank: usize) {
+        // Relaxed: who misses it finds a thread that has left, and is told that.
+        self.lines[rank].thread.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// The thread that is `rank`.
+    pub(crate) fn thread(&self, rank: usize) -> Option<&'static Thread> {
+        // Acquire: pairs with the store in `sit`.
+        let thread = self.lines[rank].thread.load(Ordering::Acquire);
+        // SAFETY: null, or made of a `&'static Thread` (`sit`).
+        unsafe { thread.as_ref() }
+    }
+
+    /// Whether ranks outnumbered cores when the run began: the same answer on
+    /// every rank.
+    pub(crate) fn is_crowded(&self) -> bool {
+        // Relaxed: the dispatch of the run publishes it.
+        self.crowded.load(Ordering::Relaxed)
+    }
+
+    /// Begins the next run, of `ranks` ranks that are not in the crowd yet, and
+    /// returns its number. Only while no rank runs.
+    pub(crate) fn begin(&self, ranks: usize) -> u64 {
+        // Only if it is news: the ranks of the run before may still have the line.
+        let crowded = is_oversubscribed_by(ranks);
+        if crowded != self.is_crowded() {
+            self.crowded.store(crowded, Ordering::Relaxed);
+        }
+        // Relaxed: the dispatch of the run publishes it.
+        let run = self.run.load(Ordering::Relaxed) + 1;
+        self.run.store(run, Ordering::Relaxed);
+        run
+    }
+
+    /// The number of the current run.
+    #[inline(always)]
+    pub(crate) fn run(&self) -> u64 {
+        self.run.load(Ordering::Relaxed)
+    }
+
+    /// Ends run `run` for everybody, unless it is over already (a stashed
+    /// communicator is used): then the next one must not suffer. `by` is the
+    /// rank that says so. Of several causes that of the first such rank stays,
+    /// else the first that is given; one that does not stay is given back
+    /// (dropping it may run the user's code, that of a panic's payload).
+    pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
+        // The lock orders those who poison: a store for an old run cannot come
+        // after one for the present run.
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        if run != self.run() {
+            return cause;
+        }
+        let (rest, old) = Cause::offer(&mut slot, run, by, cause);
+        // Ordering: pairs with the load in `is_poisoned`, though nothing relies
+        // on it (`Site::Poison`). Several ranks may store here, all of them
+        // the same value.
+        self.poison.store(run, publish(Site::Poison));
+        // A rank that waits for nobody hears of it at its next call.
+        (0..self.ranks()).for_each(|rank| self.shut(rank, run));
+        drop(slot);
+        #[cfg(not(loom))]
+        (0..self.ranks()).filter_map(|it| self.thread(it)).for_each(|it| it.call_home(self));
+        // Nobody has asked for it. Whoever calls this may owe others its memory,
+        // and must not unwind here.
+        discard(old);
+        rest
+    }
+
+    /// Whether it was `by` who ended run `run`.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn is_ended_by(&self, run: u64, by: usize) -> bool {
+        Cause::is_by(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run, by)
+    }
+
+    /// The cause that `by` has given for the end of run `run` is a disagreement
+    /// on communicator `comm`: more may be known of it when all have ended.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn suspect(&self, run: u64, by: usize, comm: u64) {
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        Cause::suspect(&mut slot, run, by, comm);
+    }
+
+    pub(crate) fn is_poisoned(&self, run: u64) -> bool {
+        // Ordering: pairs with the store in `poison`.
+        self.poison.load(consume(Site::Poison)) == run
+    }
+
+    /// Ends run `run` because `rank` has waited for `peer` for as long as the
+    /// deadline allows. The report is made, and said, here and now: before the
+    /// rank quiesces, which a rank that is stuck in its own code may keep it
+    /// in, and while the others still are where they were.
+    #[cold]
+    pub(crate) fn give_up(&self, rank: usize, peer: usize, run: u64) {
+        let standings = (0..self.ranks()).map(|rank| self.standing(rank, run)).collect();
+        let limit = self.deadline.unwrap_or_default();
+        let error = Error::deadline(rank, peer, limit, standings);
+        let report = error.to_string();
+        if self.poison(run, rank, Some(error)).is_none() {
+            say(&report);
+        }
+    }
+
+    fn standing(&self, rank: usize, run: u64) -> RankReport {
+        let thread = self.thread(rank);
+        let doing = match thread.and_then(|thread| Some((thread.waits_in(), thread.wait()?.1))) {
+            Some((world, peer)) if world == self.id => Activity::WaitsFor(peer),
+            Some(_) => Activity::WaitsElsewhere,
+            None if self.has_left(rank, run) => Activity::Returned,
+            None if self.lines[rank].preparing.load(Ordering::Relaxed) => Activity::Prepares,
+            None => Activity::Computes,
+        };
+        let calls = self.records[rank].newest_first();
+        RankReport { rank, doing, calls: calls.iter().map(super::CallRecord::site).collect() }
+    }
+
+    /// `rank` begins, or ends, to prepare a call's plan.
+    pub(crate) fn set_preparing(&self, rank: usize, preparing: bool) {
+        // Relaxed: reports only.
+        self.lines[rank].preparing.store(preparing, Ordering::Relaxed);
+    }
+
+    /// What the cause of the poisoning of run `run` is so far.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn cause(&self, run: u64) -> Option<String> {
+        Cause::text(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
+    }
+
+    /// Takes the cause of the poisoning of run `run`, and the communicator whose
+    /// ranks disagree, if that is the cause.
+    pub(crate) fn take_cause(&self, run: u64) -> Option<(Error, Option<u64>)> {
+        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        Cause::take(&mut slot, run)
+    }
+
+    /// Declares that `rank` touches nobody's memory any more in run `run`.
+    pub(crate) fn leave(&self, rank: usize, run: u64) {
+        let line = &self.lines[rank];
+        if line.present() == ticket(run) {
+            // Relaxed: a poisoner's RMW in between would store the same.
+            line.present.store(ticket(run) + 1, Ordering::Relaxed);
+        }
+        // Ordering: pairs with the load in `has_left`; all reads and writes of
+        // foreign memory come before.
+        line.left.store(run, publish(Site::Left));
+    }
+
+    /// Whether `rank` is inside user code of a call.
+    pub(crate) fn is_inside(&self, rank: usize) -> bool {
+        self.lines[rank].depth.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
+        // Ordering: pairs with the store in `leave`.
+        self.lines[rank].left.load(consume(Site::Left)) == run
+    }
+
+    /// `rank` begins a long wait for `peer`; returns the wait's number.
+    pub(crate) fn begin_wait(&self, rank: usize, peer: usize) -> u32 {
+        self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer))
+    }
+
+    pub(crate) fn end_wait(&self, rank: usize) {
+        self.thread(rank).into_iter().for_each(Thread::end_wait);
+    }
+
+    /// The number of the current long wait of the thread that is `rank`, wherever that is.
+    pub(crate) fn wait_of(&self, rank: usize) -> Option<(u32, &'static Thread)> {
+        let thread = self.thread(rank)?;
+        Some((thread.wait()?.0, thread))
+    }
+
+    /// `rank`, in its wait `number`, saw its peer's thread in wait `peer_number` and
+    /// after that found nothing.
+    pub(crate) fn confirm(
+        &self,
+        rank: usize,
+        number: u32,
+        peer: &'static Thread,
+        peer_number: u32,
+    ) {
+        if let Some(thread) = self.thread(rank) {
+            thread.confirm(number, peer, peer_number);
+        }
+    }
+
+    /// The circle of threads waiting for each other that `rank`'s belongs to.
+    pub(crate) fn circle(&self, rank: usize) -> Option<Vec<Seen>> {
+        let site = || Some(self.records[rank].latest()?.site());
+        self.thread(rank)?.circle(self.id, site)
+    }
+
+    /// Another run that `rank`'s thread, the calling one, is in, and that has failed.
+    pub(crate) fn outer_over(&self, rank: usize) -> Option<(u64, u64)> {
+        self.thread(rank)?.outer_over(self)
+    }
+}

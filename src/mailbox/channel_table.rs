@@ -1,0 +1,159 @@
+//! Memory for the channels of a communicator, in rows: one row for each reader.
+//!
+//! Linux puts a page into the memory of the core that first *writes* to it. So where ranks sit in
+//! several memories, each row begins on a page of its own, and its reader writes to it before
+//! anybody sends ([`Channel::touch`]). That needs pages that nobody has touched: straight from the
+//! system, since an allocator fills over-aligned memory with zeros itself (the standard library's
+//! does), in the thread that asks for it. The same makes mailboxes that are never used cost no
+//! memory, in large communicators.
+
+use super::channel::{Channel, channels};
+use std::ops::Deref;
+use std::ptr::NonNull;
+
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use memmap2::{Advice, MmapMut as Pages, MmapOptions};
+
+/// There are no pages from the system elsewhere.
+#[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
+type Pages = std::convert::Infallible;
+
+/// Channels that began as zeros, in rows of [`pitch`](ChannelTable::pitch).
+pub(crate) struct ChannelTable {
+    channels: NonNull<[Channel]>,
+    pitch: usize,
+    /// Whether the rows are pages apart.
+    apart: bool,
+    /// The memory, if it came from the system; else the allocator gave it.
+    pages: Option<Pages>,
+}
+
+// SAFETY: a block owns its channels, as a box would, and they are `Send`.
+unsafe impl Send for ChannelTable {}
+// SAFETY: as above, and they are `Sync`.
+unsafe impl Sync for ChannelTable {}
+
+/// From this size on the memory comes from the system; below, page faults and system calls cost
+/// more than zeros do.
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+const LARGE: usize = 128 << 10;
+
+impl ChannelTable {
+    /// `rows` rows of `rows` channels, all empty; with `apart` no two rows share a page (as far as
+    /// the system has pages to give).
+    pub(crate) fn new(rows: usize, apart: bool) -> ChannelTable {
+        #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+        {
+            let pitch = if apart { rows.next_multiple_of(page() / 128) } else { rows };
+            let bytes = rows * pitch * size_of::<Channel>();
+            if (apart || bytes >= LARGE)
+                && let Some((at, pages)) = map(bytes)
+            {
+                let channels = NonNull::slice_from_raw_parts(at, rows * pitch);
+                return ChannelTable { channels, pitch, apart, pages: Some(pages) };
+            }
+        }
+        let _ = apart;
+        let boxed = NonNull::from(Box::leak(channels(rows * rows)));
+        ChannelTable { channels: boxed, pitch: rows, apart: false, pages: None }
+    }
+
+    /// From one row to the next.
+    #[inline(always)]
+    pub(crate) fn pitch(&self) -> usize {
+        self.pitch
+    }
+
+    /// Whether no two rows share a page.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.apart
+    }
+}
+
+impl Deref for ChannelTable {
+    type Target = [Channel];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Channel] {
+        // SAFETY: the block owns the slice, and only ever lends it out shared.
+        unsafe { self.channels.as_ref() }
+    }
+}
+
+impl Drop for ChannelTable {
+    fn drop(&mut self) {
+        // Pages go with their field: channels need no drop.
+        if self.pages.is_none() {
+            // SAFETY: made by `Box::leak`, and nobody borrows it any more.
+            drop(unsafe { Box::from_raw(self.channels.as_ptr()) });
+        }
+    }
+}
+
+/// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels
+/// are exactly five pages.
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+fn page() -> usize {
+    const { assert!(size_of::<Channel>() == 5 * 128) }
+    // SAFETY: asks for a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
+}
+
+/// Untouched pages of zeros. All-zero bytes are a valid `Channel` (see `channels`), and pages are
+/// aligned to more than 128.
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+fn map(bytes: usize) -> Option<(NonNull<Channel>, Pages)> {
+    let mut pages = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
+    // A huge page would belong to many readers. A hint: its answer does not matter.
+    drop(pages.advise(Advice::NoHugePage));
+    Some((NonNull::new(pages.as_mut_ptr().cast())?, pages))
+}
+
+#[cfg(all(test, target_os = "linux", not(miri), not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// Which pages of a row are in memory.
+    fn present(block: &ChannelTable, row: usize) -> Vec<bool> {
+        let first: *const Channel = &block[row * block.pitch()];
+        let bytes = block.pitch() * size_of::<Channel>();
+        let mut pages = vec![0_u8; bytes / page()];
+        // SAFETY: the range is part of one mapping, and there is a byte for each of its pages.
+        let status =
+            unsafe { libc::mincore(first.cast_mut().cast(), bytes, pages.as_mut_ptr().cast()) };
+        assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
+        pages.into_iter().map(|page| page & 1 == 1).collect()
+    }
+
+    #[test]
+    fn a_reader_touches_its_own_pages_and_no_others() {
+        for rows in [2, 11, 64] {
+            let block = ChannelTable::new(rows, true);
+            assert!(block.is_apart());
+            if (0..rows).any(|row| present(&block, row).contains(&true)) {
+                let what = "skipped: the system does not say which pages are in memory";
+                return writeln!(std::io::stderr(), "{what}").unwrap_or_default();
+            }
+            let mine = rows / 2;
+            block[mine * block.pitch()..][..rows].iter().for_each(Channel::touch);
+            let used = (rows * size_of::<Channel>()).div_ceil(page());
+            for row in 0..rows {
+                let wanted = if row == mine { used } else { 0 };
+                let count = present(&block, row).iter().filter(|is| **is).count();
+                assert_eq!(count, wanted, "row {row} of {rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn channels_are_empty_and_aligned_in_every_kind_of_block() {
+        for (rows, apart) in [(1, false), (3, false), (3, true), (40, false), (40, true)] {
+            let block = ChannelTable::new(rows, apart);
+            assert!(block.len() >= rows * rows && block.pitch() >= rows);
+            assert!(std::ptr::from_ref(&block[0]).addr().is_multiple_of(128));
+            assert!(block.iter().all(|channel| channel.untaken() == 0));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Schedules that are given message by message: another library's algorithm, or a tree from a
+//! paper. For paper only: checked, counted and simulated like the catalogue's, never executed.
+
+use super::{BlockRange, Contract, Mode, Rule, Schedule, Step};
+
+/// One round: who sends which blocks to whom, in this order.
+///
+/// # Examples
+/// ```
+/// use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule, check};
+/// // A barrier through rank 0: everybody reports, then is let go.
+/// let p = 5;
+/// let operation = Operation::Barrier;
+/// let contract = Contract { operation, ranks: p, root: 0, shift: 0, split: 1 };
+/// let report = (1..p).map(|r| (r, 0, vec![BlockRange::one(0)])).collect();
+/// let release = (1..p).map(|r| (0, r, vec![BlockRange::one(0)])).collect();
+/// let report = Round { combine: true, messages: report };
+/// let rounds = vec![report, Round { combine: false, messages: release }];
+/// let linear = Schedule::of_rounds("LINEAR", contract, rounds);
+/// assert!(check(&linear).is_ok());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Whether what arrives is combined with what is there, the lower rank's operand on the left;
+    /// else it is stored.
+    pub combine: bool,
+    /// Sender, receiver, blocks. A receiver takes its messages in this order.
+    pub messages: Vec<(usize, usize, Vec<BlockRange>)>,
+}
+
+/// The rounds, by rank.
+pub(super) struct ExplicitRounds(Vec<Vec<Step>>);
+
+impl ExplicitRounds {
+    pub(super) fn new(p: usize, rounds: Vec<Round>) -> Self {
+        let steps = rounds.into_iter().map(|round| {
+            let mut parts = vec![Step::default(); p];
+            for (from, to, blocks) in round.messages.into_iter().filter(|m| m.0 < p && m.1 < p) {
+                let mode = if round.combine { Mode::combine(from, to) } else { Mode::Store };
+                parts[to].recv(from, blocks.clone(), mode);
+                parts[from].send(to, blocks);
+            }
+            parts
+        });
+        ExplicitRounds(steps.collect())
+    }
+
+    pub(super) fn of_steps(steps: Vec<Vec<Step>>) -> Self {
+        ExplicitRounds(steps)
+    }
+
+    /// The most messages of a rank in one direction in a step; at least 1.
+    pub(super) fn ports(&self) -> usize {
+        let messages = |s: &Step| s.sends.len().max(s.recvs.len());
+        self.0.iter().flatten().map(messages).max().unwrap_or(0).max(1)
+    }
+}
+
+impl Rule for ExplicitRounds {
+    fn steps(&self) -> usize {
+        self.0.len()
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        self.0[step].get(rank).cloned().unwrap_or_default()
+    }
+}
+
+impl Schedule {
+    /// A schedule of given rounds (see [`Round`]). Whether it does what `contract` says is for
+    /// [`check`](super::check) to find out; messages of ranks that do not exist are left out.
+    pub fn of_rounds(id: &'static str, contract: Contract, rounds: Vec<Round>) -> Schedule {
+        let given = ExplicitRounds::new(contract.ranks, rounds);
+        let ports = given.ports();
+        Schedule::new(id, contract, false, given).with_ports(ports)
+    }
+    /// Declares that the senders of these steps go on only when their messages have been taken, as
+    /// with `MPI_Ssend`. For schedules that stand for another library's; what it costs is the
+    /// simulation's [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule};
+    /// // A token there and back; the second message is waited for.
+    /// let operation = Operation::Barrier;
+    /// let contract = Contract { operation, ranks: 2, root: 0, shift: 0, split: 1 };
+    /// let message = |from, to| vec![(from, to, vec![BlockRange::one(0)])];
+    /// let hop = |from, to| Round { combine: true, messages: message(from, to) };
+    /// let token = Schedule::of_rounds("TOKEN", contract, vec![hop(0, 1), hop(1, 0)]);
+    /// let token = token.acknowledged([1]);
+    /// assert!(token.is_acknowledged(1) && !token.is_acknowledged(0));
+    /// ```
+    #[must_use]
+    pub fn acknowledged(mut self, steps: impl IntoIterator<Item = usize>) -> Self {
+        self.acknowledged.extend(steps);
+        self
+    }
+}

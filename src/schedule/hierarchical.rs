@@ -1,0 +1,492 @@
+//! Hierarchical collectives: leaders of groups, leaders of leaders. Ordinary schedules over a
+//! [`Hierarchy`].
+//!
+//! Up: in each group a tree of the stage's degree to the leader; down: the same backwards. Trees
+//! split the members into intervals, so that partial results are of neighbouring ranks wherever
+//! groups are.
+
+use super::doubling::Doubling;
+use super::explicit::ExplicitRounds;
+use super::hierarchy::{Exchange, Hierarchy, LeaderGroup};
+use super::rule_parts::{BlockRanges, Boxed, ceil_log};
+use super::{BlockRange, Incoming, Mode, OFFSET, RESULT, Reversed, Round, Step, TOTAL};
+
+/// Rules of given messages, and the ports that they need.
+pub(super) struct Staged {
+    pub(super) rule: Boxed,
+    pub(super) ports: usize,
+}
+
+type Pairs = Vec<(usize, usize)>;
+
+const WHOLE: BlockRange = BlockRange::one(0);
+
+fn staged(p: usize, rounds: Vec<Round>) -> Staged {
+    let given = ExplicitRounds::new(p, rounds);
+    Staged { ports: given.ports(), rule: Box::new(given) }
+}
+
+fn whole(combine: bool, pairs: Pairs) -> Round {
+    let messages = pairs.into_iter().map(|(from, to)| (from, to, vec![WHOLE])).collect();
+    Round { combine, messages }
+}
+
+/// Broadcast from `root`.
+pub(super) fn broadcast(h: &Hierarchy, root: usize) -> Staged {
+    let down = (0..h.stages()).rev().flat_map(|stage| down(h, stage, root));
+    staged(h.ranks(), down.map(|pairs| whole(false, pairs)).collect())
+}
+
+/// Reduction to `root`.
+pub(super) fn reduction(h: &Hierarchy, root: usize) -> Staged {
+    let up = (0..h.stages()).flat_map(|stage| up(h, stage, root));
+    staged(h.ranks(), up.map(|pairs| whole(true, pairs)).collect())
+}
+
+/// All-reduce of the whole vector: up, between the outermost leaders, down.
+pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
+    up_and_down(h, |leaders| {
+        let fold = Doubling::of(leaders.len());
+        let round = |step| {
+            let mut store = false;
+            let mut pairs = Vec::new();
+            for (x, &rank) in leaders.iter().enumerate() {
+                if let Some((from, stores)) = fold.step(step, x).recv {
+                    store |= stores;
+                    pairs.push((leaders[from], rank));
+                }
+            }
+            whole(!store, pairs)
+        };
+        (0..fold.steps()).map(round).collect()
+    })
+}
+
+/// Barrier: the same, the leaders by dissemination.
+pub(super) fn barrier(h: &Hierarchy) -> Staged {
+    up_and_down(h, |leaders| {
+        let n = leaders.len();
+        let round = |k: usize| (0..n).map(|i| (leaders[i], leaders[(i + (1 << k)) % n])).collect();
+        (0..ceil_log(n)).map(|k| whole(true, round(k))).collect()
+    })
+}
+
+/// Up, an exchange of the outermost leaders, for which `doubling` is one way, down.
+fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Staged {
+    let top = h.stages() - 1;
+    let leaders = leaders(h);
+    // With a tree, the last stage is like the others.
+    let trees = if h.exchange(top) == Exchange::Tree { top + 1 } else { top };
+    let mut rounds: Vec<Round> =
+        (0..trees).flat_map(|stage| up(h, stage, 0)).map(|pairs| whole(true, pairs)).collect();
+    match h.exchange(top) {
+        Exchange::Doubling => rounds.extend(doubling(&leaders)),
+        Exchange::Direct => rounds.push(whole(true, everybody(&leaders))),
+        Exchange::Tree => {}
+    }
+    rounds.extend((0..trees).rev().flat_map(|stage| down(h, stage, 0)).map(|p| whole(false, p)));
+    rounds.retain(|round| !round.messages.is_empty());
+    staged(h.ranks(), rounds)
+}
+
+/// Each to all others; each takes them from its own position outwards, so that intervals stay
+/// adjacent.
+fn everybody(crew: &[usize]) -> Pairs {
+    let mut pairs = Vec::new();
+    for (i, &to) in crew.iter().enumerate() {
+        pairs.extend(crew[..i].iter().rev().chain(&crew[i + 1..]).map(|&from| (from, to)));
+    }
+    pairs
+}
+
+/// All-reduce of long vectors: member i of every outermost group combines part i of its group, the
+/// members i of all groups exchange their parts by recursive doubling, and everybody stores its
+/// part to its group. The groups are of one size, which is the number of parts.
+pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
+    let groups_by_index = groups_by_index(h).unwrap_or_else(|| vec![(0..h.ranks()).collect()]);
+    let (groups, size) = (groups_by_index.len(), groups_by_index[0].len());
+    let part = |i: usize| vec![BlockRange::one(i)];
+    let mut gather = Round { combine: true, messages: Vec::new() };
+    let mut spread = Round { combine: false, messages: Vec::new() };
+    for crew in &groups_by_index {
+        for (i, &to) in crew.iter().enumerate() {
+            // From the own position outwards, so that intervals stay adjacent.
+            let others = crew[..i].iter().rev().chain(&crew[i + 1..]);
+            gather.messages.extend(others.clone().map(|&from| (from, to, part(i))));
+            spread.messages.extend(others.map(|&other| (to, other, part(i))));
+        }
+    }
+    let mut rounds = vec![gather];
+    let fold = Doubling::of(groups);
+    for step in 0..fold.steps() {
+        let mut round = Round { combine: true, messages: Vec::new() };
+        for x in 0..groups {
+            if let Some((from, store)) = fold.step(step, x).recv {
+                round.combine &= !store;
+                let pair = |i: usize| (groups_by_index[from][i], groups_by_index[x][i], part(i));
+                round.messages.extend((0..size).map(pair));
+            }
+        }
+        rounds.push(round);
+    }
+    rounds.push(spread);
+    rounds.retain(|round| !round.messages.is_empty());
+    (staged(h.ranks(), rounds), size)
+}
+
+/// All-gather: blocks up to the leaders, whole groups between the outermost leaders (doubling:
+/// Bruck's rule), and down whatever a rank does not have.
+pub(super) fn all_gather(h: &Hierarchy) -> Staged {
+    let p = h.ranks();
+    let top = h.stages() - 1;
+    // What every rank has: its own block, later its subtree's.
+    let mut has: Vec<Vec<usize>> = (0..p).map(|rank| vec![rank]).collect();
+    let mut rounds = Vec::new();
+    // Before each stage's downward messages: who had what when it reported upwards.
+    let mut reported: Vec<Vec<(usize, usize, Vec<usize>)>> = Vec::new();
+    let trees = if h.exchange(top) == Exchange::Tree { top + 1 } else { top };
+    for stage in 0..trees {
+        for pairs in up(h, stage, 0) {
+            let said: Vec<_> = pairs.iter().map(|&(c, l)| (l, c, has[c].clone())).collect();
+            let message =
+                |&(to, from, ref blocks): &(usize, usize, Vec<usize>)| (from, to, runs(blocks));
+            rounds.push(Round { combine: false, messages: said.iter().map(message).collect() });
+            for (leader, _, blocks) in &said {
+                has[*leader].extend(blocks);
+                has[*leader].sort_unstable();
+            }
+            reported.push(said);
+        }
+    }
+    let leaders = leaders(h);
+    let n = leaders.len();
+    let own: Vec<Vec<usize>> = leaders.iter().map(|&l| has[l].clone()).collect();
+    if h.exchange(top) == Exchange::Direct && n > 1 {
+        let message = |(from, to): (usize, usize)| (from, to, runs(&has[from]));
+        let messages = everybody(&leaders).into_iter().map(message).collect();
+        rounds.push(Round { combine: false, messages });
+    }
+    let doubles = h.exchange(top) == Exchange::Doubling;
+    for k in 0..if doubles { ceil_log(n) } else { 0 } {
+        let hop = 1 << k;
+        let message = |i: usize| {
+            // Leader i sends the groups i, i+1, .. that it has, as many as are still missing there.
+            let count = hop.min(n - hop);
+            let mut blocks: Vec<usize> =
+                (0..count).flat_map(|j| own[(i + j) % n].iter().copied()).collect();
+            blocks.sort_unstable();
+            (leaders[i], leaders[(i + n - hop) % n], runs(&blocks))
+        };
+        rounds.push(Round { combine: false, messages: (0..n).map(message).collect() });
+    }
+    for said in reported.into_iter().rev() {
+        let message = |(leader, child, blocks): (usize, usize, Vec<usize>)| {
+            let missing: Vec<usize> = (0..p).filter(|b| blocks.binary_search(b).is_err()).collect();
+            (leader, child, runs(&missing))
+        };
+        rounds.push(Round { combine: false, messages: said.into_iter().map(message).collect() });
+    }
+    staged(p, rounds)
+}
+
+/// Reduce-scatter: the all-gather backwards.
+pub(super) fn reduce_scatter(h: &Hierarchy) -> Staged {
+    let Staged { rule, ports } = all_gather(h);
+    Staged { rule: Box::new(Reversed { rule, combine: true }), ports }
+}
+
+/// Prefix sums: in each group by doubling or all with all, then between leaders, and the total of
+/// all groups before to everybody in the group. For consecutive groups.
+pub(super) fn scan(h: &Hierarchy) -> Staged {
+    let p = h.ranks();
+    let mut steps: Vec<Vec<Step>> = Vec::new();
+    for stage in 0..h.stages() {
+        let groups = h.groups_of(stage, 0);
+        let last = stage + 1 == h.stages();
+        if h.exchange(stage) == Exchange::Direct {
+            steps.push(scan_directly(p, &groups, stage > 0, last));
+            continue;
+        }
+        let longest = groups.iter().map(|g| ceil_log(g.members.len())).max().unwrap_or(0);
+        for i in 0..longest {
+            let mut parts = vec![Step::default(); p];
+            for group in &groups {
+                for (x, &rank) in group.members.iter().enumerate() {
+                    let partner = x ^ (1 << i);
+                    let Some(&other) = group.members.get(partner) else { continue };
+                    let mut also = Vec::new();
+                    if partner < x {
+                        also.push((RESULT, Mode::Left));
+                        if stage > 0 {
+                            also.push((OFFSET, Mode::Left));
+                        }
+                    }
+                    parts[rank].send(other, vec![BlockRange::one(TOTAL)]);
+                    let mode = Mode::combine(other, rank);
+                    parts[rank].recvs.push(Incoming {
+                        from: other,
+                        blocks: vec![BlockRange::one(TOTAL)],
+                        mode,
+                        also,
+                    });
+                }
+            }
+            steps.push(parts);
+        }
+        // A leader must know its group's whole total before it goes on: with p no power of two the
+        // first position of the doubling may not, the last always does.
+        if !last {
+            steps.push(hand_totals(p, &groups));
+        }
+    }
+    // Downwards: from a leader to the other members, the offset that it has from outside.
+    for stage in (0..h.stages() - 1).rev() {
+        let mut parts = vec![Step::default(); p];
+        for group in h.groups_of(stage, 0) {
+            let leader = group.members[group.leader];
+            // Nothing lies before the group of rank 0.
+            if leader == 0 {
+                continue;
+            }
+            for &rank in group.members.iter().filter(|&&m| m != leader) {
+                parts[leader].send(rank, vec![BlockRange::one(OFFSET)]);
+                let also = vec![(RESULT, Mode::Left)];
+                parts[rank].recvs.push(Incoming {
+                    from: leader,
+                    blocks: vec![BlockRange::one(OFFSET)],
+                    mode: Mode::Left,
+                    also,
+                });
+            }
+        }
+        steps.push(parts);
+    }
+    steps.retain(|parts| parts.iter().any(|s| !s.sends.is_empty()));
+    let given = ExplicitRounds::of_steps(steps);
+    Staged { ports: given.ports(), rule: Box::new(given) }
+}
+
+/// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's
+/// sake to all before it, but at the last stage, where nobody needs the whole.
+fn scan_directly(p: usize, groups: &[LeaderGroup], outer: bool, last: bool) -> Vec<Step> {
+    let mut parts = vec![Step::default(); p];
+    for group in groups {
+        for (from, rank) in everybody(&group.members) {
+            let before = from < rank;
+            if last && !before {
+                continue;
+            }
+            parts[from].send(rank, vec![BlockRange::one(TOTAL)]);
+            let mut also = Vec::new();
+            if before {
+                also.push((RESULT, Mode::Left));
+                if outer {
+                    also.push((OFFSET, Mode::Left));
+                }
+            }
+            let mode = Mode::combine(from, rank);
+            parts[rank].recvs.push(Incoming {
+                from,
+                blocks: vec![BlockRange::one(TOTAL)],
+                mode,
+                also,
+            });
+        }
+    }
+    parts
+}
+
+/// The last member of every group, whose total is complete, gives it to the leader.
+fn hand_totals(p: usize, groups: &[LeaderGroup]) -> Vec<Step> {
+    let mut parts = vec![Step::default(); p];
+    for group in groups.iter().filter(|g| !g.members.len().is_power_of_two()) {
+        let (&last, leader) =
+            (group.members.last().expect("no group is empty"), group.members[group.leader]);
+        if last != leader {
+            parts[last].send(leader, vec![BlockRange::one(TOTAL)]);
+            parts[leader].recv(last, vec![BlockRange::one(TOTAL)], Mode::Store);
+        }
+    }
+    parts
+}
+
+/// The leaders of the outermost groups, ascending.
+fn leaders(h: &Hierarchy) -> Vec<usize> {
+    let top = h.stages() - 1;
+    h.groups_of(top, 0).into_iter().flat_map(|g| g.members).collect()
+}
+
+/// The ranks of each outermost group, if all are equally many.
+pub(super) fn groups_by_index(h: &Hierarchy) -> Option<Vec<Vec<usize>>> {
+    let mut groups_by_index: Vec<(usize, Vec<usize>)> = Vec::new();
+    for rank in 0..h.ranks() {
+        let number = match h.stages() {
+            1 => 0,
+            stages => h.group(stages - 2, rank)?,
+        };
+        match groups_by_index.iter_mut().find(|c| c.0 == number) {
+            Some(crew) => crew.1.push(rank),
+            None => groups_by_index.push((number, vec![rank])),
+        }
+    }
+    let size = groups_by_index.first()?.1.len();
+    groups_by_index
+        .iter()
+        .all(|c| c.1.len() == size)
+        .then(|| groups_by_index.into_iter().map(|c| c.1).collect())
+}
+
+fn runs(blocks: &[usize]) -> Vec<BlockRange> {
+    let mut out = BlockRanges::default();
+    blocks.iter().for_each(|&b| out.push(b, 1));
+    out.0
+}
+
+/// Child to parent, round by round, in the order in which a parent combines.
+fn up(h: &Hierarchy, stage: usize, root: usize) -> Vec<Pairs> {
+    let mut rounds: Vec<Pairs> = Vec::new();
+    for LeaderGroup { members, leader } in h.groups_of(stage, root) {
+        let degree = match h.degree(stage) {
+            0 => members.len(),
+            d => d,
+        };
+        climb(0, members.len(), leader, degree, &mut |height, child, parent| {
+            if rounds.len() < height {
+                rounds.resize(height, Vec::new());
+            }
+            rounds[height - 1].push((members[child], members[parent]));
+        });
+    }
+    rounds
+}
+
+/// Parent to child, the outermost first.
+fn down(h: &Hierarchy, stage: usize, root: usize) -> Vec<Pairs> {
+    let turn = |pairs: Pairs| pairs.into_iter().rev().map(|(c, p)| (p, c)).collect();
+    up(h, stage, root).into_iter().rev().map(turn).collect()
+}
+
+/// The tree over positions `low..high` with `at` on top: up to `degree` children, each the position
+/// of its interval that is nearest to `at`. Calls `edge(height of the parent, child, parent)` and
+/// returns the height of `at`.
+fn climb(
+    low: usize,
+    high: usize,
+    at: usize,
+    degree: usize,
+    edge: &mut dyn FnMut(usize, usize, usize),
+) -> usize {
+    let (left, right) = (at - low, high - at - 1);
+    if left + right == 0 {
+        return 0;
+    }
+    let degree = degree.max(1 + usize::from(left > 0 && right > 0));
+    let for_left = match (left, right) {
+        (0, _) => 0,
+        (_, 0) => degree,
+        _ => (degree * left / (left + right)).clamp(1, degree - 1),
+    };
+    let (for_left, for_right) = (for_left.min(left), (degree - for_left).min(right));
+    let mut children = Vec::new();
+    // Nearest first on both sides.
+    for i in 0..for_left {
+        let (near, far) = (at - left * i / for_left, at - left * (i + 1) / for_left);
+        children.push((far, near, near - 1));
+    }
+    for i in 0..for_right {
+        let (near, far) = (at + 1 + right * i / for_right, at + 1 + right * (i + 1) / for_right);
+        children.push((near, far, near));
+    }
+    let mut height = 0;
+    for &(low, high, child) in &children {
+        height = height.max(climb(low, high, child, degree, edge));
+    }
+    for &(_, _, child) in &children {
+        edge(height + 1, child, at);
+    }
+    height + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Algorithm, Operation, Request, check};
+
+    fn steps(algorithm: Algorithm, operation: Operation, levels: &Hierarchy) -> usize {
+        let call = Request::new(operation, levels.ranks()).levels(levels.clone());
+        let schedule = algorithm.schedule(&call).unwrap();
+        check(&schedule).unwrap();
+        schedule.steps()
+    }
+
+    /// Two packages of 8 caches of 8 cores: two steps up, one exchange, two down.
+    #[test]
+    fn three_levels_of_stars_take_five_steps() {
+        let machine = Hierarchy::even(128, &[8, 8]);
+        assert_eq!(steps(Algorithm::BAR_HIER, Operation::Barrier, &machine), 5);
+        assert_eq!(steps(Algorithm::AR_HIER, Operation::AllReduce, &machine), 5);
+        assert_eq!(steps(Algorithm::BC_HIER, Operation::Broadcast, &machine), 3);
+        assert_eq!(steps(Algorithm::AR_HIER_SPLIT, Operation::AllReduce, &machine), 3);
+        // Binary trees in the caches: 8 = 1 + 2 (1 + 2 (1)) + 1, three steps.
+        let trees = machine.clone().degrees(&[2]);
+        assert_eq!(steps(Algorithm::RED_HIER, Operation::Reduce, &trees), 5);
+        assert_eq!(steps(Algorithm::BAR_HIER, Operation::Barrier, &trees), 9);
+    }
+
+    /// Every way of exchanging at every stage, for groups of all sorts: right, in rank order,
+    /// without hazards.
+    #[test]
+    fn all_exchanges_are_right() {
+        use Algorithm as A;
+        let ways = [Exchange::Doubling, Exchange::Direct, Exchange::Tree];
+        let own = [
+            (A::BAR_HIER, Operation::Barrier),
+            (A::AR_HIER, Operation::AllReduce),
+            (A::AG_HIER, Operation::AllGather),
+            (A::RS_HIER, Operation::ReduceScatter),
+            (A::SCAN_HIER, Operation::Scan),
+            (A::SCAN_HIER, Operation::ExclusiveScan),
+        ];
+        for (p, sizes) in [(1, vec![2]), (2, vec![]), (7, vec![3]), (12, vec![2, 3]), (16, vec![4])]
+        {
+            for inner in ways {
+                for outer in ways {
+                    let exchanges: Vec<Exchange> = (0..=sizes.len())
+                        .map(|s| if s == sizes.len() { outer } else { inner })
+                        .collect();
+                    for degree in [0, 2] {
+                        let levels = Hierarchy::even(p, &sizes);
+                        let levels = levels.degrees(&[degree; 3]).exchanges(&exchanges);
+                        for (algorithm, operation) in own {
+                            let call = Request::new(operation, p).levels(levels.clone());
+                            let schedule = algorithm.schedule(&call).unwrap();
+                            check(&schedule).unwrap_or_else(|e| {
+                                panic!("{algorithm} {operation} {p}, {levels}: {e}")
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_of_any_degree_has_everybody_in_it_once() {
+        for n in 1..30 {
+            for at in 0..n {
+                for degree in 1..6 {
+                    let mut children = vec![0; n];
+                    let mut parents = vec![0; n];
+                    climb(0, n, at, degree, &mut |_, child, parent| {
+                        children[parent] += 1;
+                        parents[child] += 1;
+                    });
+                    let wide = degree.max(2);
+                    assert!(children.iter().all(|&c| c <= wide), "{n} {at} {degree}");
+                    let alone = |x: usize| usize::from(x != at);
+                    assert!((0..n).all(|x| parents[x] == alone(x)), "{n} {at} {degree}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,528 @@
+//! The team: its workers, and `run`.
+
+use super::builder::Builder;
+use super::dispatch::Dispatch;
+use super::per_rank::PerRank;
+
+use super::worker::{WorkerJob, WorkerShared};
+use crate::Comm;
+use crate::comm::{Roster, Tally};
+use crate::dist::chunk;
+use crate::error::Error;
+use crate::fabric::{TeamState, Thread};
+use crate::machine::{Machine, affinity};
+use crate::mailbox::MAX_RANKS;
+use crate::placement::assign;
+use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
+use crate::tuning::{
+    LevelModel, MachineCosts, MachineId, ProfileReport, Tuning, TuningSource, for_process,
+};
+use crate::wait::{Cores, RankCount, know_cores};
+use crossbeam_utils::CachePadded;
+use std::cell::Cell;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::sync::{OnceLock, TryLockError};
+use std::time::Duration;
+
+/// Where a rank runs.
+///
+/// # Examples
+/// ```
+/// let team = phalanx::Team::builder().ranks(2).build()?;
+/// for b in team.bindings() {
+///     match (&b.pu, &b.problem) {
+///         (Some(pu), None) => println!("rank {} on PU {pu}", b.rank),
+///         (_, Some(problem)) => println!("rank {} is not bound: {problem}", b.rank),
+///         (None, None) => println!("rank {} runs where the system likes", b.rank),
+///     }
+/// }
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The rank.
+    pub rank: usize,
+    /// The processing unit (by the system's number) that it is meant for.
+    pub pu: Option<usize>,
+    /// Why it is not bound to it: the binding was refused, or read back as
+    /// something else.
+    pub problem: Option<String>,
+}
+
+/// Ranks on pinned threads that run closures together.
+///
+/// The thread that calls [`run`](Team::run) takes part as rank 0; the other
+/// ranks are threads that live as long as the team, spin for a moment after a
+/// run, then park. Dropping the team ends them.
+///
+/// # Examples
+/// ```
+/// use phalanx::{Team, op};
+/// let team = Team::builder().ranks(4).build()?;
+/// let norms = team.run(|comm| {
+///     let mut x = [(comm.rank() + 1) as f64];
+///     comm.all_reduce(&mut x, op::Sum);
+///     x[0].sqrt()
+/// })?;
+/// assert_eq!(norms, vec![10f64.sqrt(); 4]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub struct Team {
+    shared: Arc<WorkerShared>,
+    /// Rank 0's communicator; the lock is what makes runs take turns.
+    caller: Mutex<Comm>,
+    workers: Vec<JoinHandle<()>>,
+    pin_caller: Option<usize>,
+}
+
+thread_local! {
+    /// The processing unit that this thread was last bound to as a caller.
+    static CALLER_ON: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+impl Team {
+    /// Settings for a new team.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Communicators for `ranks` threads that the caller already owns: one
+    /// communicator for each. They are [`Send`]; each belongs to the thread
+    /// that first uses it, and is given up when that ends
+    /// ([`Builder::external`]). Nothing is pinned.
+    ///
+    /// A failure makes the calls of all ranks panic with its message; wrap the
+    /// work in [`Comm::protect`] to get it as an [`Error`] instead. (What a thread that is
+    /// not protected has panicked of is on the standard error; the others' message is that
+    /// it has.)
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
+    /// `PHALANX_PROFILE` names a file that cannot be read.
+    ///
+    /// # Examples
+    /// ```
+    /// let comms = phalanx::Team::external(3)?;
+    /// let sums: Vec<usize> = std::thread::scope(|s| {
+    ///     let threads: Vec<_> = comms
+    ///         .into_iter()
+    ///         .map(|mut comm| s.spawn(move || {
+    ///             let mut x = [comm.rank()];
+    ///             comm.all_reduce(&mut x, phalanx::op::Sum);
+    ///             x[0]
+    ///         }))
+    ///         .collect();
+    ///     threads.into_iter().map(|t| t.join().unwrap()).collect()
+    /// });
+    /// assert_eq!(sums, [3, 3, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn external(ranks: usize) -> Result<Vec<Comm>, Error> {
+        Team::builder().ranks(ranks).external()
+    }
+
+    pub(super) fn start(builder: Builder) -> Result<Team, Error> {
+        let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
+        know_cores(machine.allowed_pus().len().max(1));
+        let ranks = match builder.ranks {
+            Some(ranks) => ranks,
+            None => {
+                let usable =
+                    |c: &&crate::machine::Core| c.pus.iter().any(|&pu| machine.is_allowed(pu));
+                machine.cores().iter().filter(usable).count().clamp(1, MAX_RANKS)
+            }
+        };
+        check_ranks(ranks)?;
+        let profile = match builder.profile {
+            Some(profile) => ProfileReport::given(profile, &machine),
+            None => for_process(|| Ok(MachineId::of(&machine))),
+        }
+        .map_err(Error::Profile)?;
+        let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
+        let pus = assignment.pus().to_vec();
+        let world = TeamState::new(ranks).counting_from(builder.start);
+        let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
+        let world = Arc::new(world);
+        let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::Idle);
+        let rules =
+            TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
+        let model = match &builder.model {
+            Some(model) if model.ranks() == ranks => Some(Arc::new(model.clone())),
+            Some(model) => {
+                return Err(Error::Model { model: model.ranks(), ranks });
+            }
+            // With ranks waiting for their turn on a core, near and far make no difference.
+            None if assignment.oversubscribed() => None,
+            None => {
+                // The profile's costs, if it knows every level; else a similar machine's.
+                let of = |costs: &MachineCosts| LevelModel::new(&machine, &assignment, costs).ok();
+                let measured = profile.profile.as_deref().and_then(MachineCosts::of_profile);
+                let model = measured.as_ref().and_then(of);
+                let similar = || {
+                    let (costs, same) = MachineCosts::nearest(&machine);
+                    let mut costs = costs.clone();
+                    if !same {
+                        // For whoever asks why.
+                        costs.id = format!("{}, the most similar machine known", costs.id).into();
+                    }
+                    of(&costs)
+                };
+                model.or_else(similar).flatten().map(Arc::new)
+            }
+        };
+        let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
+        let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
+        let shared = Arc::new(WorkerShared {
+            world,
+            dispatch,
+            roster: OnceLock::from(roster),
+            fabric: AtomicU64::new(0),
+            fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
+            harmed: AtomicU64::new(0),
+            tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
+            problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
+            wait: builder.wait,
+            profile,
+            rules: Arc::new(rules),
+        });
+        let caller = shared.renew();
+        let mut team = Team {
+            shared,
+            caller: Mutex::new(caller),
+            workers: Vec::with_capacity(ranks - 1),
+            pin_caller: pus[0].filter(|_| builder.pin_caller),
+        };
+        let (told, tell) = mpsc::channel();
+        for (worker, sleeper) in sleepers.into_iter().enumerate() {
+            let (shared, told, pu) = (team.shared.clone(), told.clone(), pus[worker + 1]);
+            let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
+            if let Some(bytes) = builder.stack_size {
+                thread = thread.stack_size(bytes);
+            }
+            let spawned = thread.spawn(move || {
+                if let Some(pu) = pu {
+                    shared.bind(worker + 1, pu);
+                }
+                drop(told);
+                shared.work(worker, &sleeper);
+            });
+            // On an error the team is dropped, and with it the workers.
+            team.workers.push(spawned.map_err(Error::Spawn)?);
+        }
+        drop(told);
+        // Every worker is bound (or knows why not) once it has dropped its
+        // end.
+        let _: Result<(), _> = tell.recv();
+        Ok(team)
+    }
+
+    /// The number of ranks.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::Team::builder().ranks(2).build()?.size(), 2);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn size(&self) -> usize {
+        self.shared.world.ranks()
+    }
+
+    /// How long a rank may wait in one call.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.shared.world.deadline()
+    }
+
+    /// Where each rank runs, and for a rank that could not be bound to its
+    /// core, why. Rank 0 is bound by its first run.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// team.run(|_| ())?;
+    /// assert_eq!(team.bindings()[1].rank, 1);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn bindings(&self) -> Vec<Binding> {
+        let pus = &self.shared.roster().pus;
+        let problem = |rank: usize| {
+            self.shared.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone()
+        };
+        (0..self.size())
+            .map(|rank| Binding { rank, pu: pus[rank], problem: problem(rank) })
+            .collect()
+    }
+
+    /// The machine as it was read when the team was built.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(1).build()?;
+    /// println!("{}", team.machine().source());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn machine(&self) -> &Machine {
+        &self.shared.roster().machine
+    }
+
+    /// The profile that the team's sizes come from, and where it was found;
+    /// where one was refused, why.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(1).build()?;
+    /// println!("choices by {}", team.profile());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn profile(&self) -> &ProfileReport {
+        &self.shared.profile
+    }
+
+    /// Runs `f` on every rank, on this thread as rank 0, and returns what each
+    /// rank returned, in rank order.
+    ///
+    /// # Errors
+    /// - [`Error::Busy`] if the team is running already.
+    /// - [`Error::Panicked`] if a rank panicked, [`Error::Left`] if one
+    ///   returned while another waited for it, [`Error::Mismatch`] or
+    ///   [`Error::Argument`] if a call was wrong, [`Error::Deadlock`] if ranks
+    ///   waited for each other in a circle, [`Error::Deadline`] if one waited
+    ///   longer than [`Builder::deadline`] allows, [`Error::Unreceived`] if a
+    ///   message was left over.
+    ///
+    /// The first cause ends the run for every rank: each leaves its next (or
+    /// current) call by unwinding, without a message of its own, on whichever
+    /// communicator that is, and whether or not the call has to wait.
+    /// Afterwards the team can be used again.
+    ///
+    /// # Examples
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let err = team.run(|comm| {
+    ///     if comm.rank() == 1 {
+    ///         return; // the others wait in vain
+    ///     }
+    ///     comm.barrier();
+    /// });
+    /// assert!(matches!(err, Err(phalanx::Error::Left { peer: 1, .. })));
+    /// assert!(team.run(|comm| comm.barrier()).is_ok());
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+        if std::mem::needs_drop::<R>() {
+            let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
+            let slots = PerRank::new(&mut results);
+            self.dispatch(&|rank, comm| {
+                let result = f(comm);
+                // SAFETY: each rank runs this once, with its own number.
+                *unsafe { slots.get(rank) } = Some(result);
+            })?;
+            return Ok(results.into_iter().flatten().collect());
+        }
+        // No marks: where the ranks return nothing, no line moves for it.
+        let mut results: Vec<MaybeUninit<R>> =
+            (0..self.size()).map(|_| MaybeUninit::uninit()).collect();
+        let slots = PerRank::new(&mut results);
+        self.dispatch(&|rank, comm| {
+            let result = f(comm);
+            // SAFETY: as above.
+            unsafe { slots.get(rank) }.write(result);
+        })?;
+        // SAFETY: the run went well, so every rank's closure has returned (one
+        // that unwinds poisons the run, see `take_part`).
+        Ok(results.into_iter().map(|result| unsafe { result.assume_init() }).collect())
+    }
+
+    /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.
+    ///
+    /// On a machine with several NUMA nodes a page of memory lies where it was
+    /// first written. To have a rank's data next to its core, make them *inside*
+    /// a run, and keep them in its item: `run_with(&mut items, |_, item|
+    /// item.data = vec![0.5; n])`. (Zeros are no exception: `vec![0.0; n]` of
+    /// more than a few pages is not written before its first use.)
+    ///
+    /// # Errors
+    /// [`Error::Parts`] if there are not exactly as many items as ranks; else
+    /// as [`run`](Team::run).
+    ///
+    /// # Examples
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let mut state = vec![String::new(); 3];
+    /// team.run_with(&mut state, |comm, mine| *mine += &format!("rank {}", comm.rank()))?;
+    /// assert_eq!(state[2], "rank 2");
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run_with<T: Send, R: Send>(
+        &self,
+        items: &mut [T],
+        f: impl Fn(&mut Comm, &mut T) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        if items.len() != self.size() {
+            let what = format!(
+                "{} items for {} ranks; run_with takes exactly one for each",
+                items.len(),
+                self.size()
+            );
+            return Err(Error::Parts { what });
+        }
+        let items = PerRank::new(items);
+        self.run(|comm| {
+            // SAFETY: each rank runs this once, and a communicator fresh from
+            // `run` has its rank's number.
+            let mine = unsafe { items.get(comm.rank()) };
+            f(comm, mine)
+        })
+    }
+
+    /// Runs `f` on every rank with its own part of `data`: the slice is cut
+    /// into consecutive parts whose lengths differ by at most one, rank `r`
+    /// getting elements `n*r/p .. n*(r+1)/p`. Parts are empty where there are
+    /// fewer elements than ranks.
+    ///
+    /// On a machine with several NUMA nodes a page of memory lies where it was
+    /// first written. A large `vec![0.0; n]` has not been written yet: filled by
+    /// `run_chunks`, each part lies next to the rank that has it in every later
+    /// `run_chunks` (but for the pages at the borders). Filled by the calling
+    /// thread, all of it lies next to rank 0. Or let each rank make its own
+    /// data: see [`run_with`](Team::run_with).
+    ///
+    /// # Errors
+    /// As [`run`](Team::run).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::op;
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let mut x: Vec<f64> = (0..10).map(f64::from).collect();
+    /// team.run_chunks(&mut x, |comm, mine| {
+    ///     let mut sum = [mine.iter().sum::<f64>()];
+    ///     comm.all_reduce(&mut sum, op::Sum);
+    ///     mine.iter_mut().for_each(|x| *x /= sum[0]);
+    /// })?;
+    /// assert_eq!(x[9], 9.0 / 45.0);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run_chunks<T: Send, R: Send>(
+        &self,
+        data: &mut [T],
+        f: impl Fn(&mut Comm, &mut [T]) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let p = self.size();
+        let n = data.len();
+        let mut rest = data;
+        let mut parts: Vec<&mut [T]> = (0..p)
+            .map(|r| {
+                let (part, tail) = std::mem::take(&mut rest).split_at_mut(chunk(n, r, p).len());
+                rest = tail;
+                part
+            })
+            .collect();
+        self.run_with(&mut parts, |comm, part| f(comm, part))
+    }
+
+    /// Binds the calling thread to rank 0's core. A rank of another team gets
+    /// its own binding back after the run.
+    fn bind_caller(&self, is_inner: bool) -> Option<OuterBinding> {
+        let pu = self.pin_caller?;
+        let outer = is_inner
+            .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
+        if outer.is_some() || CALLER_ON.get() != Some(pu) {
+            self.shared.bind(0, pu);
+            CALLER_ON.set(Some(pu));
+        }
+        outer
+    }
+
+    fn dispatch(&self, body: &(dyn Fn(usize, &mut Comm) + Sync)) -> Result<(), Error> {
+        let mut comm = match self.caller.try_lock() {
+            Ok(comm) => comm,
+            Err(TryLockError::Poisoned(e)) => e.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
+        };
+        let thread = Thread::here();
+        let is_inner = thread.is_in_a_run();
+        let _outer = self.bind_caller(is_inner);
+        let shared = &*self.shared;
+        // Nobody may send before every rank has put its inboxes into its memory.
+        if comm.first_touch() {
+            // SAFETY: as for the run below.
+            unsafe { shared.dispatch.start(WorkerJob::FirstTouch) };
+            shared.dispatch.await_done(shared.wait, false);
+        }
+        let run = shared.world.begin(self.size());
+        // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
+        shared.world.sit(0, thread);
+        // SAFETY: only the type changes, by a lifetime; no worker uses the
+        // pointer after `await_done`, which comes before this frame ends
+        // (nothing in between unwinds: `take_part` catches).
+        let body: &(dyn Fn(usize, &mut Comm) + Sync + 'static) =
+            unsafe { std::mem::transmute(body) };
+        // SAFETY: the lock makes this the only caller; `await_done` ended the
+        // job before.
+        unsafe { shared.dispatch.start(WorkerJob::Run(body, run)) };
+        // Not before: the workers are on their way meanwhile. Of two teams that start
+        // at once neither may see the other when it begins; waits look again.
+        let _crowd = RankCount::enter(self.size());
+        let inner = is_inner.then(|| thread.leads(&shared.world, run));
+        shared.take_part(thread, 0, run, &mut comm, body);
+        shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
+        drop(inner);
+        let result = shared.verdict(run, comm.fabric());
+        if result.is_err() || shared.harmed.load(Relaxed) == run {
+            *comm = shared.renew();
+        }
+        result
+    }
+}
+
+/// What a rank that starts a run of another team was bound to before.
+struct OuterBinding {
+    on: Option<usize>,
+    mask: Option<Vec<usize>>,
+}
+
+impl Drop for OuterBinding {
+    fn drop(&mut self) {
+        CALLER_ON.set(self.on);
+        // Not `restore`: the mask that the thread had before all bindings is
+        // still to be remembered.
+        drop(match self.mask.as_deref() {
+            Some(&[pu]) => affinity::pin_current_thread(pu),
+            _ => affinity::unpin(),
+        });
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: no run is under way, so all workers are done.
+        unsafe { self.shared.dispatch.start(WorkerJob::Stop) };
+        for worker in self.workers.drain(..) {
+            // A worker's closure cannot unwind out of `take_part`.
+            drop(worker.join());
+        }
+        // In a rank of another team the binding is that team's.
+        let bound = self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller;
+        if bound && !Thread::here().is_in_a_run() {
+            CALLER_ON.set(None);
+            drop(affinity::unpin());
+        }
+    }
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Team").field("bindings", &self.bindings()).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn check_ranks(ranks: usize) -> Result<(), Error> {
+    if (1..=MAX_RANKS).contains(&ranks) {
+        Ok(())
+    } else {
+        Err(Error::Ranks { asked: ranks, limit: MAX_RANKS })
+    }
+}

@@ -1,0 +1,37 @@
+//! One rank's part of a run: call the closure, catch what it throws, leave.
+
+use crate::Comm;
+use crate::error::thrown;
+use crate::fabric::{TeamState, Thread, discard};
+use crate::sync::catch_unwind;
+use crate::wait::give_back;
+use std::panic::AssertUnwindSafe;
+
+/// Calls `body` as rank `rank` on the calling thread, which is `thread`, and records the result.
+/// Returns whether the communicator is as good as new.
+#[inline(always)]
+pub(crate) fn take_part(
+    thread: &Thread,
+    world: &TeamState,
+    rank: usize,
+    run: u64,
+    comm: &mut Comm,
+    body: &(dyn Fn(usize, &mut Comm) + Sync),
+) -> bool {
+    let fabric = comm.fabric_id();
+    comm.join_run(run);
+    world.records(rank).begin_run();
+    let body = AssertUnwindSafe(|| body(rank, comm));
+    let result = thread.within(world, run, true, || catch_unwind(body));
+    if let Err(payload) = result {
+        // The cause first: `poison` keeps the first one that is given.
+        let cause = thrown((world.id(), run), rank, payload);
+        discard(world.poison(run, rank, cause));
+    }
+    // The closure may have put another communicator in this one's place, or
+    // have lost it in a panic that it caught.
+    let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
+    world.leave(rank, run);
+    give_back();
+    intact
+}

@@ -1,0 +1,146 @@
+//! The state that a team's workers share with its caller, and a worker's life.
+
+use super::dispatch::Dispatch;
+use super::run_rank::take_part;
+use crate::Comm;
+use crate::comm::Roster;
+use crate::comm::{Tally, compare, final_cause};
+use crate::error::Error;
+use crate::fabric::{CommState, Port, TeamState, Thread};
+use crate::machine::affinity;
+use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Arc, Mutex};
+use crate::tuning::{ProfileReport, TuningSource};
+use crate::wait::{Sleeper, Wait};
+use crossbeam_utils::CachePadded;
+use std::sync::OnceLock;
+
+/// What the ranks run: the closure, and the number of the run.
+#[derive(Clone, Copy)]
+pub(super) enum WorkerJob {
+    Idle,
+    /// Move into the new communicator ([`Port::first_touch`]).
+    FirstTouch,
+    Run(*const (dyn Fn(usize, &mut Comm) + Sync), u64),
+    Stop,
+}
+
+// SAFETY: the pointer is used only between `start` and `await_done` of one
+// run, while the closure is borrowed by `run`; the closure is `Sync`.
+unsafe impl Send for WorkerJob {}
+// SAFETY: as above.
+unsafe impl Sync for WorkerJob {}
+
+/// What the workers and the team share.
+pub(super) struct WorkerShared {
+    pub(super) world: Arc<TeamState>,
+    pub(super) dispatch: Dispatch<WorkerJob>,
+    pub(super) roster: OnceLock<Arc<Roster>>,
+    /// The id of the fabric in use; a worker whose communicator is of another
+    /// one takes its new one from `fresh`.
+    pub(super) fabric: AtomicU64,
+    pub(super) fresh: Box<[Mutex<Option<Comm>>]>,
+    /// The number of the latest run in which a rank lost its communicator.
+    pub(super) harmed: AtomicU64,
+    /// By rank: what it has done with the communicator.
+    pub(super) tallies: Box<[CachePadded<Tally>]>,
+    pub(super) problems: Box<[Mutex<Option<String>>]>,
+    pub(super) wait: Wait,
+    pub(super) profile: ProfileReport,
+    pub(super) rules: Arc<TuningSource>,
+}
+
+impl WorkerShared {
+    pub(super) fn roster(&self) -> &Arc<Roster> {
+        self.roster.get().expect("set when the team was built")
+    }
+
+    /// New words for everybody, rank 0's communicator returned, the others'
+    /// left for the workers. Only while no rank runs.
+    pub(super) fn renew(&self) -> Comm {
+        let ranks = self.world.ranks();
+        let members: Box<[usize]> = (0..ranks).collect();
+        let apart = self.roster().spans_numa_nodes(&members);
+        let fabric = Arc::new(CommState::new(self.world.clone(), members, apart));
+        self.fabric.store(fabric.id(), Relaxed);
+        let mut comms = (0..ranks).map(|rank| {
+            // SAFETY: one port for each rank of a fabric made just now.
+            let port = unsafe { Port::new(fabric.clone(), rank, 0, self.wait) };
+            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
+        });
+        let caller = comms.next().expect("a team has at least one rank");
+        for (slot, comm) in self.fresh[1..].iter().zip(comms) {
+            *slot.lock().unwrap_or_else(|e| e.into_inner()) = Some(comm);
+        }
+        caller
+    }
+
+    pub(super) fn bind(&self, rank: usize, pu: usize) {
+        let problem = affinity::pin_current_thread(pu).err().map(|e| e.to_string());
+        *self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()) = problem;
+    }
+
+    #[inline(always)]
+    pub(super) fn take_part(
+        &self,
+        thread: &Thread,
+        rank: usize,
+        run: u64,
+        comm: &mut Comm,
+        body: &(dyn Fn(usize, &mut Comm) + Sync),
+    ) {
+        // Relaxed: the end of the job publishes it.
+        if take_part(thread, &self.world, rank, run, comm, body) {
+            self.tallies[rank].take_from(comm);
+        } else {
+            self.harmed.store(run, Relaxed);
+        }
+    }
+
+    /// A worker's communicator, which may have been replaced by a new one.
+    pub(super) fn current<'a>(&self, rank: usize, comm: &'a mut Option<Comm>) -> &'a mut Comm {
+        if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
+            *comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
+        }
+        comm.as_mut().expect("`renew` leaves one for every worker")
+    }
+
+    /// A worker's life.
+    pub(super) fn work(&self, worker: usize, sleeper: &Sleeper) {
+        let rank = worker + 1;
+        let thread = Thread::here();
+        // In every run: no other is this rank.
+        self.world.sit(rank, thread);
+        let mut seen = 0;
+        let mut comm: Option<Comm> = None;
+        loop {
+            let (epoch, job) =
+                self.dispatch.next(worker, seen, sleeper, self.wait, self.world.is_crowded());
+            seen = epoch;
+            match job {
+                WorkerJob::Idle => {}
+                WorkerJob::FirstTouch => drop(self.current(rank, &mut comm).first_touch()),
+                WorkerJob::Stop => return,
+                WorkerJob::Run(body, run) => {
+                    let comm = self.current(rank, &mut comm);
+                    // SAFETY: `dispatch` keeps the closure until this worker
+                    // is done.
+                    let body = unsafe { &*body };
+                    self.take_part(thread, rank, run, comm, body);
+                }
+            }
+            self.dispatch.done(worker, epoch);
+        }
+    }
+
+    /// How run `run` went. Only while no rank runs.
+    pub(super) fn verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
+        if self.world.is_poisoned(run) {
+            return Err(final_cause(&self.world, run));
+        }
+        if self.harmed.load(Relaxed) == run {
+            return Ok(());
+        }
+        compare(fabric, |rank| &self.tallies[rank])
+    }
+}
