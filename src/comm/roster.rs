@@ -11,7 +11,8 @@ pub(crate) struct Roster {
     pub(crate) pus: Vec<Option<usize>>,
     /// What levels cost; none on a machine without.
     pub(crate) model: Option<Arc<LevelModel>>,
-    /// For tests: what [`spans_numa_nodes`](Roster::spans_numa_nodes) answers wherever the ranks are.
+    /// For tests: the answer of [`spans_numa_nodes`](Roster::spans_numa_nodes) wherever the ranks
+    /// are.
     pub(crate) always_apart: bool,
 }
 
