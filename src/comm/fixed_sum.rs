@@ -348,7 +348,7 @@ unsafe fn write<T: Element>(bounds: (usize, usize), parts: &[Partial<T>], body: 
     }
 }
 
-/// Reads what [`write`] has written, of `n` parts.
+/// Reads what [`write()`] has written, of `n` parts.
 ///
 /// # Safety
 /// `body` holds `bytes` bytes that were written so, with elements of type T.

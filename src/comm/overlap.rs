@@ -45,7 +45,7 @@ impl Comm {
 
     /// The sums over all ranks of a few values:
     /// [`all_reduce_values`](Comm::all_reduce_values) with
-    /// [`Sum`](crate::op::Sum).
+    /// [`Sum`].
     ///
     /// # Examples
     /// ```
@@ -73,7 +73,7 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
     /// operator's type.
     ///
-    /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always. (Through
+    /// **Order.** That of [`Order::Fixed`], always. (Through
     /// a view with a forced algorithm the work is done first, and then the
     /// all-reduce by that algorithm; on several nodes, too, in the fixed order.)
     ///

@@ -5,7 +5,7 @@
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
 //! | eager | the same with more ranks, and a broadcast of a few bytes |
-//! | board | by size ([`Tuning`](crate::tuning::Tuning)), by the model of the levels, or forced |
+//! | board | by size ([`Tuning`]), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //! | nodes | ranks on several nodes |
 //!
@@ -175,7 +175,7 @@ impl Comm {
     }
 
     /// [`enter`](Comm::enter), but for the record: the call is to
-    /// [`log_call`](Port::log_call) itself. None as false there.
+    /// [`log_call`](crate::fabric::Port::log_call) itself. None as false there.
     #[inline(always)]
     #[must_use]
     pub(super) fn begin(

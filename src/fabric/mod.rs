@@ -8,7 +8,7 @@
 //!   operation that may have to wait; with [`Port::branch`], by which a part of
 //!   the ranks come by a communicator of their own.
 //! - [`Signature`], [`CallParams`], [`Digest`]: the fingerprint by which two ranks notice
-//!   that they disagree; [`disagreement`]: about what, once one has noticed.
+//!   that they disagree; [`disagreement()`]: about what, once one has noticed.
 //!
 //! Protocols and their words are in `README.md` beside this file.
 

@@ -68,7 +68,7 @@ impl Rule for ExplicitRounds {
 
 impl Schedule {
     /// A schedule of given rounds (see [`Round`]). Whether it does what `contract` says is for
-    /// [`check`](super::check) to find out; messages of ranks that do not exist are left out.
+    /// [`check`](super::check()) to find out; messages of ranks that do not exist are left out.
     pub fn of_rounds(id: &'static str, contract: Contract, rounds: Vec<Round>) -> Schedule {
         let given = ExplicitRounds::new(contract.ranks, rounds);
         let ports = given.ports();

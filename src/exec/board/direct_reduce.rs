@@ -143,7 +143,7 @@ pub(super) unsafe fn exclusive_scan(
 }
 
 impl Work<'_> {
-    /// dst[i] = all[0][from + i] (+) .. (+) all[p-1][from + i] for `n` elements,
+    /// `dst[i] = all[0][from + i] (+) .. (+) all[p-1][from + i]` for `n` elements,
     /// at most a block unless there are few ranks.
     ///
     /// # Safety

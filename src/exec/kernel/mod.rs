@@ -26,15 +26,15 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 /// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
 
-/// dst[i] = left[i] (+) right[i] for `n` elements.
+/// `dst[i] = left[i] (+) right[i]` for `n` elements.
 type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize);
 /// Two vectors of `n` elements, both read and written.
 type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
-/// dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i] for `n` elements.
+/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
 type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
-/// dst[i] = value for `n` elements.
+/// `dst[i] = value` for `n` elements.
 type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
-/// (a[i], b[i]) = (b[i], a[i]) for `n` elements.
+/// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
 type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 
 /// What the engine knows of elements: how large they are and how they combine.
@@ -119,7 +119,7 @@ impl<'a> Kernel<'a> {
         unsafe { copy(dst, src, n * self.size) }
     }
 
-    /// dst[i] = value for `n` elements.
+    /// `dst[i] = value` for `n` elements.
     ///
     /// # Safety
     /// - `value` is valid for reads of an element of the kernel's type, `dst`
@@ -130,7 +130,7 @@ impl<'a> Kernel<'a> {
         unsafe { (self.fill)(dst, value, n) }
     }
 
-    /// (a[i], b[i]) = (b[i], a[i]) for `n` elements.
+    /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
     ///
     /// # Safety
     /// As for [`both`](Kernel::both).
@@ -140,7 +140,7 @@ impl<'a> Kernel<'a> {
         unsafe { (self.swap)(a, b, n) }
     }
 
-    /// dst[i] = left[i] (+) right[i] for `n` elements.
+    /// `dst[i] = left[i] (+) right[i]` for `n` elements.
     ///
     /// # Safety
     /// - `left` and `right` are valid for reads of `n` elements of the
@@ -153,7 +153,7 @@ impl<'a> Kernel<'a> {
         unsafe { (self.combine)(self.op, dst, left, right, n) }
     }
 
-    /// a[i] = b[i] = a[i] (+) b[i] for `n` elements.
+    /// `a[i] = b[i] = a[i] (+) b[i]` for `n` elements.
     ///
     /// # Safety
     /// - `a` and `b` are valid for reads and writes of `n` elements of the
@@ -165,7 +165,7 @@ impl<'a> Kernel<'a> {
         unsafe { (self.both)(self.op, a, b, n) }
     }
 
-    /// (total[i], x[i]) = (total[i] (+) x[i], total[i]) for `n` elements: a step
+    /// `(total[i], x[i]) = (total[i] (+) x[i], total[i])` for `n` elements: a step
     /// of an exclusive prefix.
     ///
     /// # Safety
@@ -176,7 +176,7 @@ impl<'a> Kernel<'a> {
         unsafe { (self.carry)(self.op, total, x, n) }
     }
 
-    /// dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i] for `n` elements, each
+    /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each
     /// read once; input `j` begins `at` bytes after `inputs[j]`.
     ///
     /// # Safety

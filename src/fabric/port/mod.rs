@@ -114,8 +114,7 @@ static NO_CALL: Signature = Signature::of::<()>("no call", "");
 
 impl Port {
     /// # Safety
-    /// This is the only port of `rank` on `fabric`, in the fabric's lifetime,
-    /// unless it is the continuation of one that [`Port::parts`] took apart.
+    /// This is the only port of `rank` on `fabric`, in the fabric's lifetime.
     pub(crate) unsafe fn new(fabric: Arc<CommState>, rank: usize, run: u64, wait: Wait) -> Self {
         let start = fabric.world().start();
         let peer = |peer| Peer {

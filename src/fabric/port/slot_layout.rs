@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct WordBytes {
-    /// The slice ([`PayloadKind::SLICE`]), or a list of [`Span`]s ([`PayloadKind::LIST`]).
+    /// The slice ([`SLICE`](super::PayloadKind::SLICE)), or a list of [`Span`]s
+    /// ([`LIST`](super::PayloadKind::LIST)).
     pub(crate) at: *const u8,
     /// The number of spans of a list.
     pub(crate) count: usize,
