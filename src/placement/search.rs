@@ -19,8 +19,8 @@
 
 use std::collections::BTreeSet;
 
-use super::network::{ChannelLoads, Score, Weights};
 use super::core_order;
+use super::network::{ChannelLoads, Score, Weights};
 use super::pattern::Pattern;
 use crate::machine::Machine;
 use crate::mix::SplitMix;

@@ -51,7 +51,7 @@ struct Attributes {
 
 /// Reads a synthetic string.
 pub(super) fn read(text: &str) -> Result<Facts, MachineError> {
-    let mut reader = reader::Reader::new(text);
+    let mut reader = reader::SpecReader::new(text);
     let (levels, root) = reader.levels()?;
     facts(&levels, &root)
 }

@@ -6,14 +6,14 @@ use crate::machine::MachineError;
 use crate::machine::level::Level;
 use crate::machine::mask::MAX_PU;
 
-pub(super) struct Reader<'a> {
+pub(super) struct SpecReader<'a> {
     text: &'a str,
     position: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Reader<'a> {
-        Reader { text, position: 0 }
+impl<'a> SpecReader<'a> {
+    pub(super) fn new(text: &'a str) -> SpecReader<'a> {
+        SpecReader { text, position: 0 }
     }
 
     fn rest(&self) -> &'a str {
