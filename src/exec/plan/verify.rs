@@ -236,19 +236,15 @@ fn expectation(
 }
 
 fn verify(schedule: &Schedule, m: usize, element: usize) -> Result<(), String> {
-    use Operation::*;
     let c = schedule.contract();
-    let cut = match c.operation {
-        AllGather | ReduceScatter | Scatter | Gather | AllToAll => Cut::Equal(m),
-        _ => Cut::Vector(m),
-    };
+    let cut = if c.operation.has_blocks() { Cut::Equal(m) } else { Cut::Vector(m) };
     let outputs = simulate(schedule, cut, element, |r| expectation(schedule, m, r).0)?;
     for (r, output) in outputs.into_iter().enumerate() {
         let wanted = expectation(schedule, m, r).1;
         for (i, (got, wanted)) in output.into_iter().zip(wanted).enumerate() {
             let Some(wanted) = wanted else { continue };
             let mut got = got.ok_or_else(|| format!("rank {r}: element {i} was never written"))?;
-            if c.operation == Barrier {
+            if c.operation == Operation::Barrier {
                 // Dissemination hears of some ranks twice.
                 got.sort_unstable();
                 got.dedup();

@@ -71,14 +71,7 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
 /// Whether the larger buffer has a block for each rank.
 fn has_blocks(kind: CallKind) -> bool {
     match kind {
-        CallKind::Collective(op) => matches!(
-            op,
-            Operation::AllGather
-                | Operation::Gather
-                | Operation::Scatter
-                | Operation::ReduceScatter
-                | Operation::AllToAll
-        ),
+        CallKind::Collective(op) => op.has_blocks(),
         CallKind::Varied(_) | CallKind::Peers | CallKind::Global | CallKind::Whole => true,
         _ => false,
     }
