@@ -36,6 +36,28 @@ fn every_algorithm_on_threads() {
     }
 }
 
+/// Blocks that travel by address, above all in place: where one leaves another arrives.
+#[test]
+fn total_exchanges_of_long_blocks() {
+    for p in (1..=9).chain([16]) {
+        let team = Team::builder().ranks(p).build().unwrap();
+        for operation in Operation::ALL.into_iter().filter(|operation| operation.has_pairs()) {
+            for algorithm in Algorithm::for_operation(operation) {
+                if algorithm.schedule(&Request::new(operation, p)).is_err() {
+                    continue;
+                }
+                let run = team.run(|comm| {
+                    for n in [129, 601, 0] {
+                        call(comm, operation, 0, n, 1);
+                        call(&mut comm.with(algorithm), operation, 0, n, 2);
+                    }
+                });
+                run.unwrap_or_else(|e| panic!("{operation} by {algorithm}, p={p}: {e}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_run_says_why() {
     let team = Team::builder().ranks(6).build().unwrap();

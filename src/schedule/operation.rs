@@ -38,6 +38,8 @@ pub enum Operation {
     Gather,
     /// Block `(r, j)` of rank `r`, at rank `j` (TX, total exchange).
     AllToAll,
+    /// The same in one buffer: block `j` of rank `r` and block `r` of rank `j` change places.
+    AllToAllInPlace,
     /// Rank `r`'s vector, at rank `r + q` (CS, circular shift).
     Shift,
 }
@@ -168,7 +170,7 @@ use Share::{Block, Blocks, Vector};
 #[rustfmt::skip]
 // A constant, so that questions about a known operation are answered by the compiler, in the
 // program's own crate, too.
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     Row {
         operation: Operation::Broadcast, name: "broadcast", base: Operation::Broadcast,
         rooted: true, combines: false, in_place: true,
@@ -320,6 +322,21 @@ const ROWS: [Row; 12] = [
         },
     },
     Row {
+        operation: Operation::AllToAllInPlace, name: "all-to-all-in-place",
+        base: Operation::AllToAll,
+        rooted: false, combines: false, in_place: true,
+        input: [Blocks, Blocks], output: [Blocks, Blocks],
+        units: Units::Pairs, starts: [Held::Row, Held::Row], ends: [Held::Column, Held::Column],
+        usual: Usual {
+            direct: Some(A::TX_FUSED), messages: one(A::TX_PAIRS), star: None,
+            at_once: Some(A::TX_AP_RING), few_bytes: Some(A::TX_BRUCK),
+            ring: one(A::TX_RING), linear: one(A::TX_RING),
+            mesh: [one(A::TX_MESH), one(A::TX_MESHD)],
+            cube: [one(A::TX_HCUBE), one(A::TX_PAIRS)],
+            tree: [one(A::TX_PAIRS), one(A::TX_PAIRS)],
+        },
+    },
+    Row {
         operation: Operation::Shift, name: "shift", base: Operation::Shift,
         rooted: false, combines: false, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
@@ -359,7 +376,7 @@ const SCAN: Usual = Usual {
 
 impl Operation {
     /// All operations, in the order of the catalogue.
-    pub const ALL: [Operation; 12] = [
+    pub const ALL: [Operation; 13] = [
         Operation::Broadcast,
         Operation::Reduce,
         Operation::AllGather,
@@ -371,6 +388,7 @@ impl Operation {
         Operation::Scatter,
         Operation::Gather,
         Operation::AllToAll,
+        Operation::AllToAllInPlace,
         Operation::Shift,
     ];
 
@@ -573,6 +591,7 @@ mod tests {
         assert_eq!(touched(Operation::AllGather), 6);
         assert_eq!(touched(Operation::ReduceScatter), 6);
         assert_eq!(touched(Operation::AllToAll), 10);
+        assert_eq!(touched(Operation::AllToAllInPlace), 5);
         for operation in [Operation::Broadcast, Operation::Reduce, Operation::AllReduce] {
             assert_eq!(touched(operation), 5);
         }

@@ -47,8 +47,8 @@ pub struct Tuning {
     pub scatter_fused: usize,
     /// From here on a gather is `GA-FUSED`; below, `GA-ANY`.
     pub gather_fused: usize,
-    /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY`, or for blocks
-    /// that fit a mailbox and 8 ranks or more `TX-BRUCK`.
+    /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY` (in place: `TX-PAIRS`), or for
+    /// blocks that fit a mailbox and 8 ranks or more `TX-BRUCK`.
     pub all_to_all_fused: usize,
     /// From here on a shift is `CS-FUSED`; below, `CS-ANY`.
     pub shift_fused: usize,

@@ -72,6 +72,12 @@ pub(crate) fn one_call(comm: &mut Comm, operation: Operation, v: usize, n: usize
             let wanted = (0..p).flat_map(|q| vector(q, n * p, salt)[block.clone()].to_vec());
             assert_eq!(out, wanted.collect::<Vec<_>>());
         }
+        Operation::AllToAllInPlace => {
+            let mut x = wide;
+            comm.all_to_all_in_place(&mut x);
+            let wanted = (0..p).flat_map(|q| vector(q, n * p, salt)[block.clone()].to_vec());
+            assert_eq!(x, wanted.collect::<Vec<_>>());
+        }
         Operation::Shift => {
             comm.shift(&mut x, v as isize);
             assert_eq!(x, vector((r + p - v) % p, n, salt));

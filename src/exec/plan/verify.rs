@@ -228,6 +228,7 @@ fn expectation(
         Scatter if r == c.root => ([own(p * m), none(m)], of(c.root, r * m)),
         Scatter => ([none(0), none(m)], of(c.root, r * m)),
         AllToAll => ([own(p * m), none(p * m)], (0..p).flat_map(|q| of(q, r * m)).collect()),
+        AllToAllInPlace => ([none(0), own(p * m)], (0..p).flat_map(|q| of(q, r * m)).collect()),
         Shift => ([none(0), own(m)], of((r + p - c.shift) % p, 0)),
         Scan => ([none(0), own(m)], sum(0..r + 1, 0)),
         ExclusiveScan if r == 0 => ([none(0), own(m)], own(m)),

@@ -199,7 +199,7 @@ impl<T: Sample> CallBuffers<T> {
             Operation::Scatter => of(root, mine),
             Operation::Gather if rank != root => vec![Expected::Poison],
             Operation::AllGather | Operation::Gather => of_all(0),
-            Operation::AllToAll => of_all(mine),
+            Operation::AllToAll | Operation::AllToAllInPlace => of_all(mine),
             _ => vec![],
         }
     }
@@ -242,6 +242,7 @@ fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
         Operation::Barrier => lanes.for_each(|_| comm.barrier()),
         Operation::Broadcast => lanes.for_each(|x| comm.broadcast(x, root)),
         Operation::Shift => lanes.for_each(|x| comm.shift(x, call.shift)),
+        Operation::AllToAllInPlace => lanes.for_each(|x| comm.all_to_all_in_place(x)),
         Operation::AllGather => {
             lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.all_gather_into(x, y));
         }
@@ -295,6 +296,8 @@ mod tests {
                 Operation::Scan => 2 * 6 * 2,
                 Operation::ExclusiveScan => 3 * 6 * 2,
                 Operation::AllGather | Operation::AllToAll => 3 * 6 * 2,
+                // But for the own blocks.
+                Operation::AllToAllInPlace => 3 * 4 * 2,
                 Operation::ReduceScatter | Operation::Scatter => 6 * 2,
                 Operation::Gather => 6 * 2,
                 _ => 0,

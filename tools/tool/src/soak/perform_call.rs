@@ -256,6 +256,11 @@ fn collective<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
             comm.all_to_all_into(&send, &mut recv);
             check(name, act, &recv, &concat(p, |q| input(salt, q, r * n, n)));
         }
+        Operation::AllToAllInPlace => {
+            let mut x = input::<T>(salt, r, 0, n * p);
+            comm.all_to_all_in_place(&mut x);
+            check(name, act, &x, &concat(p, |q| input(salt, q, r * n, n)));
+        }
         Operation::Shift => {
             let (mut x, distance) = (own(), distance(act, p));
             comm.shift(&mut x, distance);
