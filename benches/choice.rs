@@ -53,6 +53,7 @@ fn call(comm: &mut Comm, operation: Operation, b: &mut Buffers, n: usize) {
         Operation::AllToAll => {
             comm.all_to_all_into(&b.wide[..block * p], &mut b.out[..block * p]);
         }
+        Operation::AllToAllInPlace => comm.all_to_all_in_place(&mut b.x[..block * p]),
         _ => comm.barrier(),
     }
 }

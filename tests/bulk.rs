@@ -81,6 +81,9 @@ fn everything(comm: &mut Comm, n: usize) {
 
     comm.all_to_all_into(&wide, &mut out);
     assert!((0..n * p).all(|i| out[i] == value(i / n, r * n + i % n)));
+    let mut x = wide.clone();
+    comm.all_to_all_in_place(&mut x);
+    assert_eq!(x, out);
 
     let mut mine = vec![7; n];
     comm.scatter_into(if r == root { &wide } else { &[] }, &mut mine, root);

@@ -1,85 +1,11 @@
 //! Checks on real threads that every algorithm of the catalogue computes its operation. Every id, p
 //! = 1..=11 and 16, every root and shift, two lengths.
 
+mod common;
+
+use common::one_call as call;
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Team, op};
-
-fn value(rank: usize, i: usize, salt: usize) -> u64 {
-    ((rank as u64) << 32 | (i as u64) << 8 | salt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn vector(rank: usize, n: usize, salt: usize) -> Vec<u64> {
-    (0..n).map(|i| value(rank, i, salt)).collect()
-}
-
-fn sum(ranks: std::ops::Range<usize>, n: usize, salt: usize) -> Vec<u64> {
-    let add = |i| ranks.clone().fold(0u64, |s, r| s.wrapping_add(value(r, i, salt)));
-    (0..n).map(add).collect()
-}
-
-/// One call of `operation` on blocks (or vectors) of `n` elements; `v` is the
-/// root or the distance.
-fn call(comm: &mut Comm, operation: Operation, v: usize, n: usize, salt: usize) {
-    let (r, p) = (comm.rank(), comm.size());
-    let own = vector(r, n, salt);
-    let all: Vec<u64> = (0..p).flat_map(|q| vector(q, n, salt)).collect();
-    let wide = vector(r, n * p, salt);
-    let mut x = own.clone();
-    let mut mine = vec![9; n];
-    let mut out = vec![9; n * p];
-    let block = r * n..(r + 1) * n;
-    let only = |rank: usize, data: &[u64]| if r == rank { data.to_vec() } else { vec![] };
-    match operation {
-        Operation::Broadcast => {
-            comm.broadcast(&mut x, v);
-            assert_eq!(x, vector(v, n, salt));
-        }
-        Operation::Reduce => {
-            comm.reduce(&mut x, op::Sum, v);
-            assert_eq!(x, if r == v { sum(0..p, n, salt) } else { own });
-        }
-        Operation::AllGather => {
-            comm.all_gather_into(&own, &mut out);
-            assert_eq!(out, all);
-        }
-        Operation::ReduceScatter => {
-            comm.reduce_scatter_into(&wide, &mut mine, op::Sum);
-            assert_eq!(mine, sum(0..p, n * p, salt)[block]);
-        }
-        Operation::AllReduce => {
-            comm.all_reduce(&mut x, op::Sum);
-            assert_eq!(x, sum(0..p, n, salt));
-        }
-        Operation::Barrier => comm.barrier(),
-        Operation::Scan => {
-            comm.scan(&mut x, op::Sum);
-            assert_eq!(x, sum(0..r + 1, n, salt));
-        }
-        Operation::ExclusiveScan => {
-            comm.exclusive_scan(&mut x, op::Sum);
-            assert_eq!(x, sum(0..r, n, salt));
-        }
-        Operation::Scatter => {
-            comm.scatter_into(&only(v, &wide), &mut mine, v);
-            assert_eq!(mine, vector(v, n * p, salt)[block]);
-        }
-        Operation::Gather => {
-            let mut out = only(v, &out);
-            comm.gather_into(&own, &mut out, v);
-            assert_eq!(out, only(v, &all));
-        }
-        Operation::AllToAll => {
-            comm.all_to_all_into(&wide, &mut out);
-            let wanted = (0..p).flat_map(|q| vector(q, n * p, salt)[block.clone()].to_vec());
-            assert_eq!(out, wanted.collect::<Vec<_>>());
-        }
-        Operation::Shift => {
-            comm.shift(&mut x, v as isize);
-            assert_eq!(x, vector((r + p - v) % p, n, salt));
-        }
-        other => panic!("no test for {other}"),
-    }
-}
+use phalanx::{Algorithm, Team, op};
 
 #[test]
 fn every_algorithm_on_threads() {
@@ -107,6 +33,28 @@ fn every_algorithm_on_threads() {
     }
     for algorithm in Algorithm::ALL {
         assert!(ran.contains(algorithm), "{algorithm} was never run");
+    }
+}
+
+/// Blocks that travel by address, above all in place: where one leaves another arrives.
+#[test]
+fn total_exchanges_of_long_blocks() {
+    for p in (1..=9).chain([16]) {
+        let team = Team::builder().ranks(p).build().unwrap();
+        for operation in Operation::ALL.into_iter().filter(|operation| operation.has_pairs()) {
+            for algorithm in Algorithm::for_operation(operation) {
+                if algorithm.schedule(&Request::new(operation, p)).is_err() {
+                    continue;
+                }
+                let run = team.run(|comm| {
+                    for n in [129, 601, 0] {
+                        call(comm, operation, 0, n, 1);
+                        call(&mut comm.with(algorithm), operation, 0, n, 2);
+                    }
+                });
+                run.unwrap_or_else(|e| panic!("{operation} by {algorithm}, p={p}: {e}"));
+            }
+        }
     }
 }
 

@@ -174,6 +174,10 @@ fn every_operation<T: Make>(comm: &mut Comm, n: usize) {
         (0..p).flat_map(|q| data::<T>(q, n * p)[r * n..(r + 1) * n].to_vec()).collect();
     assert_eq!(got, wanted);
 
+    let mut x = data::<T>(r, n * p);
+    comm.all_to_all_in_place(&mut x);
+    assert_eq!(x, wanted);
+
     let mut x = mine.clone();
     comm.shift(&mut x, -1);
     assert_eq!(x, data((r + 1) % p, n));

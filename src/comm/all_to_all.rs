@@ -50,6 +50,44 @@ impl Comm {
         self.carry_out(call.moving(Buffers::Apart(send, recv)));
     }
 
+    /// [`all_to_all_into`](Comm::all_to_all_into) in one buffer: block `j` of `data` goes to rank
+    /// `j`, and rank `j`'s block for this rank takes its place. `MPI_Alltoall` with
+    /// `MPI_IN_PLACE`.
+    ///
+    /// **Must agree on all ranks:** the element type, `data.len()` (a multiple of p).
+    ///
+    /// **Cost** small blocks: one step among a few ranks (gates), else `(p-1)(t_s + t_w m)` for
+    /// blocks of `m` elements, p steps if p is odd (`TX-PAIRS`); others: each pair of ranks swaps
+    /// its two blocks, half of them each (`TX-FUSED`). No second buffer.
+    ///
+    /// # Errors
+    /// A length that is no multiple of p ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// // The rows of a matrix, a rank each, become its columns.
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut row = [0, 1, 2].map(|j| comm.rank() * 10 + j);
+    ///     comm.all_to_all_in_place(&mut row);
+    ///     row
+    /// })?;
+    /// assert_eq!(out, [[0, 10, 20], [1, 11, 21], [2, 12, 22]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_in_place<T: Element>(&mut self, data: &mut [T]) {
+        let sig = const { &Signature::of::<T>("all_to_all_in_place", "") };
+        let at = Location::caller();
+        let p = self.size();
+        let len = data.len() / p;
+        if !data.len().is_multiple_of(p) {
+            let what = format!("the data have {} elements, no multiple of {p} ranks", data.len());
+            return self.wrong(sig, at, len, what);
+        }
+        let call = Call::new(Operation::AllToAllInPlace, sig, at, Partition::Equal(len));
+        self.carry_out(call.moving(Buffers::InPlace(data)));
+    }
+
     /// [`all_to_all_into`](Comm::all_to_all_into) with blocks of different
     /// lengths: `send_counts[j]` elements go to rank `j`, `recv_counts[j]`
     /// come from it; blocks lie one after the other.

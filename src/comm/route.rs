@@ -84,14 +84,14 @@ const KEPT: usize = 64;
 impl Decisions {
     pub(super) fn new(tuning: &Tuning, ranks: usize) -> Self {
         let short = Operation::ALL.map(|operation| {
-            let limit = match operation {
+            let limit = match operation.base() {
                 Operation::Barrier => return usize::MAX,
                 Operation::AllReduce => tuning.all_reduce_fused,
                 Operation::Broadcast => tuning.broadcast_fused,
                 Operation::AllGather => tuning.all_gather_fused,
                 // The sizes are those of a block.
                 Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
-                Operation::Scan | Operation::ExclusiveScan => tuning.scan_fused,
+                Operation::Scan => tuning.scan_fused,
                 _ => 0,
             };
             limit.min(EAGER + 1)
@@ -101,19 +101,6 @@ impl Decisions {
             direct.unwrap_or((usize::MAX, operation.usual().messages.of(false)))
         });
         Decisions { short, direct, modelled: Vec::new(), by_levels: Vec::new(), levels: None }
-    }
-}
-
-/// The algorithm that a short route carries out.
-#[inline(always)]
-fn short_algorithm(operation: Operation) -> Algorithm {
-    match operation {
-        Operation::Barrier => Algorithm::BAR_ANY,
-        Operation::AllReduce => Algorithm::AR_ANY,
-        Operation::Broadcast => Algorithm::BC_ANY,
-        Operation::AllGather => Algorithm::AG_ANY,
-        Operation::AllToAll => Algorithm::TX_ANY,
-        _ => Algorithm::SCAN_HCUBE,
     }
 }
 
@@ -135,7 +122,8 @@ impl Comm {
             return self.carry_on(&call.on_bytes(rank, size));
         };
         // The fingerprint is made in each arm, where most of it is known to the compiler.
-        let (sig, at, algorithm) = (call.sig(), call.at(), short_algorithm(call.operation()));
+        let (sig, at) = (call.sig(), call.at());
+        let algorithm = call.operation().usual().messages.of(call.is_commutative());
         let result = match route {
             Short::Alone => {
                 let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };

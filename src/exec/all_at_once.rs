@@ -29,11 +29,15 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     match (operation, buffers) {
         (Operation::Barrier, _) => disseminate(port, begun),
         (Operation::AllGather, Buffers::Apart(mine, to)) => {
-            exchange(port, begun, mine, 0..mine.len(), to)
+            exchange(port, begun, Some(mine), 0..mine.len(), to)
         }
         (Operation::AllToAll, Buffers::Apart(from, to)) => {
             let (rank, n) = (port.rank(), from.len() / port.size());
-            exchange(port, begun, from, rank * n..(rank + 1) * n, to)
+            exchange(port, begun, Some(from), rank * n..(rank + 1) * n, to)
+        }
+        (Operation::AllToAllInPlace, Buffers::InPlace(buf)) => {
+            let (rank, n) = (port.rank(), buf.len() / port.size());
+            exchange(port, begun, None, rank * n..(rank + 1) * n, buf)
         }
         (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce(port, begun, all, buf, op),
         (Operation::Scan, Buffers::InPlace(buf)) => scan(port, begun, all, buf, op, true, identity),
@@ -109,19 +113,21 @@ fn all_reduce<T: Element, O: Operator<T>>(
     Ok(())
 }
 
-/// Every rank shows `shown`; elements `part` of each rank's go into `to`, in rank order. An
-/// all-gather takes the whole vectors, an all-to-all the own block of each.
+/// Every rank shows `from`, or in place `to`; elements `part` of each rank's go into `to`, in rank
+/// order. An all-gather takes the whole vectors, an all-to-all the own block of each.
 #[inline(always)]
 fn exchange<T: Element>(
     port: &mut Port,
     begun: StartedCall,
-    shown: &[T],
+    from: Option<&[T]>,
     part: Range<usize>,
     to: &mut [T],
 ) -> Result<(), Stop> {
     let (rank, p, n) = (port.rank(), port.size(), part.len());
     let guard = Guard::new(port);
-    guard.port.show_all(shown.len(), size_of::<T>(), |body| {
+    let shown = from.unwrap_or(to);
+    let len = shown.len();
+    guard.port.show_all(len, size_of::<T>(), |body| {
         // SAFETY: there is room for `shown`.
         unsafe { put(shown, body) }
     });
@@ -130,8 +136,10 @@ fn exchange<T: Element>(
         let start = part.start * size_of::<T>();
         let (first, second) = to.split_at_mut(n);
         let (mine, other) = if rank == 0 { (first, second) } else { (second, first) };
-        copy(&shown[part], mine);
-        guard.port.look(1 - rank, shown.len(), size_of::<T>(), |body| {
+        if let Some(from) = from {
+            copy(&from[part], mine);
+        }
+        guard.port.look(1 - rank, len, size_of::<T>(), |body| {
             // SAFETY: as below.
             unsafe { get(body.add(start), other) }
         })?;
@@ -140,10 +148,12 @@ fn exchange<T: Element>(
     }
     for (peer, block) in to.chunks_exact_mut(n.max(1)).enumerate() {
         if peer == rank {
-            copy(&shown[part.clone()], block);
+            if let Some(from) = from {
+                copy(&from[part.clone()], block);
+            }
             continue;
         }
-        guard.port.look(peer, shown.len(), size_of::<T>(), |body| {
+        guard.port.look(peer, len, size_of::<T>(), |body| {
             // SAFETY: the peer shows as many elements of the same type as we do
             // (fingerprint and length agree) until we show something again.
             unsafe { get(body.add(part.start * size_of::<T>()), block) }

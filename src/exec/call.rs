@@ -63,7 +63,7 @@ pub(crate) struct Slices<'a, T, O> {
 /// operation and its cut say of input and output is there, of elements of the
 /// kernel's type: initialised for reads, exclusive for writes, until it is over.
 /// The input of an exclusive scan is the identity, or null; of other operations in
-/// place it is not looked at.
+/// place it is the output, or not looked at.
 pub(crate) struct RawBuffers<'a> {
     pub(super) kernel: Kernel<'a>,
     pub(super) input: *const u8,
@@ -370,12 +370,13 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
         let Slices { buffers, op, identity, kernel } = self.data;
         let (from, to, has) = match buffers {
             Buffers::InPlace(buf) => {
+                let (to, len) = (buf.as_mut_ptr(), buf.len());
                 let from = match (call.operation, identity) {
                     (Operation::ExclusiveScan, Some(identity)) => std::ptr::from_ref(identity),
                     (Operation::ExclusiveScan, None) => std::ptr::null(),
-                    _ => buf.as_ptr(),
+                    _ => to.cast_const(),
                 };
-                (from, buf.as_mut_ptr(), (buf.len(), buf.len()))
+                (from, to, (len, len))
             }
             Buffers::Apart(from, to) => (from.as_ptr(), to.as_mut_ptr(), (from.len(), to.len())),
         };

@@ -62,17 +62,18 @@ mod tests {
     use crate::schedule::{Algorithm, Operation, Request};
 
     fn page(operation: Operation) -> &'static str {
-        match operation {
+        match operation.base() {
             Operation::Broadcast => include_str!("broadcast.md"),
             Operation::Reduce => include_str!("reduce.md"),
             Operation::AllGather => include_str!("all_gather.md"),
             Operation::ReduceScatter => include_str!("reduce_scatter.md"),
             Operation::AllReduce => include_str!("all_reduce.md"),
             Operation::Barrier => include_str!("barrier.md"),
-            Operation::Scan | Operation::ExclusiveScan => include_str!("scan.md"),
+            Operation::Scan => include_str!("scan.md"),
             Operation::Scatter | Operation::Gather => include_str!("scatter_gather.md"),
             Operation::AllToAll => include_str!("all_to_all.md"),
             Operation::Shift => include_str!("shift.md"),
+            other => panic!("no page for {other}"),
         }
     }
 

@@ -95,6 +95,41 @@ pub(crate) fn shifted(p: usize) -> Boxed {
     })
 }
 
+/// TX-PAIRS: in each step ranks pair up, and the two exchange their blocks, so that in place a
+/// block goes where the other comes from. p-1 steps, p if p is odd; no forwarding.
+pub(crate) fn paired(p: usize) -> Boxed {
+    let peers = move |s: usize, rank: usize, out: &mut StepTraffic| {
+        if let Some(partner) = partner(p, s, rank) {
+            out.send(partner, 1);
+            out.recv(partner, 1);
+        }
+    };
+    let steps = if p == 1 { 0 } else { round(p) };
+    counted(steps, peers, move |s, rank| match partner(p, s, rank) {
+        Some(partner) => direct(p, rank, partner, partner),
+        None => Step::default(),
+    })
+}
+
+/// The ranks that go round: all of an odd number, else all but the last.
+fn round(p: usize) -> usize {
+    p - 1 + p % 2
+}
+
+/// The schedule of a tournament: in step s rank r of n, an odd number, meets s - r mod n. The one
+/// for which that is r itself has no partner, or the last rank of an even number.
+fn partner(p: usize, s: usize, rank: usize) -> Option<usize> {
+    let n = round(p);
+    if rank == n {
+        // 2 r = s mod n, and 2 (n + 1)/2 = 1.
+        return Some(s * n.div_ceil(2) % n);
+    }
+    match (s + n - rank) % n {
+        other if other != rank => Some(other),
+        _ => (n < p).then_some(n),
+    }
+}
+
 fn direct(p: usize, rank: usize, to: usize, from: usize) -> Step {
     let mut step = Step::default();
     step.send(to, vec![BlockRange::one(rank * p + to)]);

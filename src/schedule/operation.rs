@@ -38,6 +38,8 @@ pub enum Operation {
     Gather,
     /// Block `(r, j)` of rank `r`, at rank `j` (TX, total exchange).
     AllToAll,
+    /// The same in one buffer: block `j` of rank `r` and block `r` of rank `j` change places.
+    AllToAllInPlace,
     /// Rank `r`'s vector, at rank `r + q` (CS, circular shift).
     Shift,
 }
@@ -65,7 +67,7 @@ pub enum Share {
 }
 
 /// Into which blocks the data are numbered: see `contract.rs`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Units {
     /// The vector is one.
     One,
@@ -129,6 +131,10 @@ pub(crate) struct Usual {
     pub(crate) messages: AlgorithmPair,
     /// By messages between the root and each rank, in place of a tree.
     pub(crate) star: Option<Algorithm>,
+    /// Equal blocks between all ranks: to all at once, where a step costs a turn on a core; and
+    /// a few bytes each, in the fewest steps.
+    pub(crate) at_once: Option<Algorithm>,
+    pub(crate) few_bytes: Option<Algorithm>,
     /// Those of the views.
     pub(super) ring: AlgorithmPair,
     pub(super) linear: AlgorithmPair,
@@ -144,6 +150,7 @@ pub(crate) struct Usual {
 struct OperationRow {
     operation: Operation,
     name: &'static str,
+    base: Operation,
     rooted: bool,
     combines: bool,
     /// Whether input and output are one buffer, where a rank has both.
@@ -163,14 +170,15 @@ use Share::{Block, Blocks, Vector};
 #[rustfmt::skip]
 // A constant, so that questions about a known operation are answered by the compiler, in the
 // program's own crate, too.
-const ROWS: [OperationRow; 12] = [
+const ROWS: [OperationRow; 13] = [
     OperationRow {
-        operation: Operation::Broadcast, name: "broadcast",
+        operation: Operation::Broadcast, name: "broadcast", base: Operation::Broadcast,
         rooted: true, combines: false, in_place: true,
         input: [Vector, Share::Nothing], output: [Vector, Vector],
         units: Units::One, starts: [Held::All, Held::Nothing], ends: [Held::All, Held::All],
         usual: Usual {
             direct: Some(A::BC_FUSED), messages: one(A::BC_ANY), star: Some(A::BC_NAIVE),
+            at_once: None, few_bytes: None,
             ring: one(A::BC_RING), linear: one(A::BC_LINEAR),
             mesh: [one(A::BC_MESH), one(A::BC_MESHD)],
             cube: [one(A::BC_HCUBE_SRC), one(A::BC_ANY)],
@@ -178,12 +186,13 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::Reduce, name: "reduce",
+        operation: Operation::Reduce, name: "reduce", base: Operation::Reduce,
         rooted: true, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Share::Nothing],
         units: Units::One, starts: [Held::All, Held::All], ends: [Held::All, Held::Nothing],
         usual: Usual {
             direct: Some(A::RED_FUSED), messages: one(A::RED_ANY), star: Some(A::RED_NAIVE),
+            at_once: None, few_bytes: None,
             ring: one(A::RED_RING), linear: one(A::RED_LINEAR),
             mesh: [
                 two(A::RED_MESH, A::RED_MESH_ROWS),
@@ -194,12 +203,13 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::AllGather, name: "all-gather",
+        operation: Operation::AllGather, name: "all-gather", base: Operation::AllGather,
         rooted: false, combines: false, in_place: false,
         input: [Block, Block], output: [Blocks, Blocks],
         units: Units::Ranks, starts: [Held::Own, Held::Own], ends: [Held::All, Held::All],
         usual: Usual {
             direct: Some(A::AG_FUSED), messages: one(A::AG_ANY), star: None,
+            at_once: None, few_bytes: None,
             ring: one(A::AG_RING), linear: one(A::AG_LINEAR),
             mesh: [one(A::AG_MESH), one(A::AG_MESHD)],
             cube: [one(A::AG_HCUBE), one(A::AG_ANY)],
@@ -207,13 +217,14 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::ReduceScatter, name: "reduce-scatter",
+        operation: Operation::ReduceScatter, name: "reduce-scatter", base: Operation::ReduceScatter,
         rooted: false, combines: true, in_place: false,
         input: [Blocks, Blocks], output: [Block, Block],
         units: Units::Ranks, starts: [Held::All, Held::All], ends: [Held::Own, Held::Own],
         usual: Usual {
             // RS-ANY mixes the order of the operands.
             direct: Some(A::RS_FUSED), messages: two(A::RS_ANY, A::RS_FUSED), star: None,
+            at_once: None, few_bytes: None,
             ring: two(A::RS_RING, A::RS_LINEAR_NN),
             linear: two(A::RS_LINEAR, A::RS_LINEAR_NN),
             mesh: [
@@ -225,12 +236,13 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::AllReduce, name: "all-reduce",
+        operation: Operation::AllReduce, name: "all-reduce", base: Operation::AllReduce,
         rooted: false, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
         units: Units::One, starts: [Held::All, Held::All], ends: [Held::All, Held::All],
         usual: Usual {
             direct: Some(A::AR_FUSED), messages: one(A::AR_ANY), star: None,
+            at_once: None, few_bytes: None,
             ring: one(A::AR_RING), linear: one(A::AR_NAIVE),
             mesh: [one(A::AR_MESH), one(A::AR_MESH)],
             cube: [one(A::AR_HCUBE), one(A::AR_ANY)],
@@ -238,12 +250,13 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::Barrier, name: "barrier",
+        operation: Operation::Barrier, name: "barrier", base: Operation::Barrier,
         rooted: false, combines: false, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
         units: Units::One, starts: [Held::All, Held::All], ends: [Held::All, Held::All],
         usual: Usual {
             direct: None, messages: one(A::BAR_ANY), star: None,
+            at_once: None, few_bytes: None,
             ring: one(A::BAR_ANY), linear: one(A::BAR_ANY),
             mesh: [one(A::BAR_ANY), one(A::BAR_ANY)],
             cube: [one(A::BAR_AR), one(A::BAR_ANY)],
@@ -251,7 +264,7 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::Scan, name: "scan",
+        operation: Operation::Scan, name: "scan", base: Operation::Scan,
         rooted: false, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
         units: Units::Prefixes,
@@ -259,7 +272,7 @@ const ROWS: [OperationRow; 12] = [
         usual: SCAN,
     },
     OperationRow {
-        operation: Operation::ExclusiveScan, name: "exclusive-scan",
+        operation: Operation::ExclusiveScan, name: "exclusive-scan", base: Operation::Scan,
         rooted: false, combines: true, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
         units: Units::Prefixes,
@@ -267,12 +280,13 @@ const ROWS: [OperationRow; 12] = [
         usual: SCAN,
     },
     OperationRow {
-        operation: Operation::Scatter, name: "scatter",
+        operation: Operation::Scatter, name: "scatter", base: Operation::Scatter,
         rooted: true, combines: false, in_place: false,
         input: [Blocks, Share::Nothing], output: [Block, Block],
         units: Units::Ranks, starts: [Held::All, Held::Nothing], ends: [Held::Own, Held::Own],
         usual: Usual {
             direct: Some(A::SC_FUSED), messages: one(A::SC_ANY), star: Some(A::SC_NAIVE),
+            at_once: None, few_bytes: None,
             ring: one(A::SC_RING), linear: one(A::SC_LINEAR),
             mesh: [one(A::SC_MESH), one(A::SC_MESH)],
             cube: [one(A::SC_HCUBE), one(A::SC_ANY)],
@@ -280,12 +294,13 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::Gather, name: "gather",
+        operation: Operation::Gather, name: "gather", base: Operation::Gather,
         rooted: true, combines: false, in_place: false,
         input: [Block, Block], output: [Blocks, Share::Nothing],
         units: Units::Ranks, starts: [Held::Own, Held::Own], ends: [Held::All, Held::Nothing],
         usual: Usual {
             direct: Some(A::GA_FUSED), messages: one(A::GA_ANY), star: Some(A::GA_NAIVE),
+            at_once: None, few_bytes: None,
             ring: one(A::GA_RING), linear: one(A::GA_LINEAR),
             mesh: [one(A::GA_MESH), one(A::GA_MESH)],
             cube: [one(A::GA_HCUBE), one(A::GA_ANY)],
@@ -293,12 +308,13 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::AllToAll, name: "all-to-all",
+        operation: Operation::AllToAll, name: "all-to-all", base: Operation::AllToAll,
         rooted: false, combines: false, in_place: false,
         input: [Blocks, Blocks], output: [Blocks, Blocks],
         units: Units::Pairs, starts: [Held::Row, Held::Row], ends: [Held::Column, Held::Column],
         usual: Usual {
             direct: Some(A::TX_FUSED), messages: one(A::TX_ANY), star: None,
+            at_once: Some(A::TX_AP_RING), few_bytes: Some(A::TX_BRUCK),
             ring: one(A::TX_RING), linear: one(A::TX_RING),
             mesh: [one(A::TX_MESH), one(A::TX_MESHD)],
             cube: [one(A::TX_HCUBE), one(A::TX_ANY)],
@@ -306,12 +322,28 @@ const ROWS: [OperationRow; 12] = [
         },
     },
     OperationRow {
-        operation: Operation::Shift, name: "shift",
+        operation: Operation::AllToAllInPlace, name: "all-to-all-in-place",
+        base: Operation::AllToAll,
+        rooted: false, combines: false, in_place: true,
+        input: [Blocks, Blocks], output: [Blocks, Blocks],
+        units: Units::Pairs, starts: [Held::Row, Held::Row], ends: [Held::Column, Held::Column],
+        usual: Usual {
+            direct: Some(A::TX_FUSED), messages: one(A::TX_PAIRS), star: None,
+            at_once: Some(A::TX_AP_RING), few_bytes: Some(A::TX_BRUCK),
+            ring: one(A::TX_RING), linear: one(A::TX_RING),
+            mesh: [one(A::TX_MESH), one(A::TX_MESHD)],
+            cube: [one(A::TX_HCUBE), one(A::TX_PAIRS)],
+            tree: [one(A::TX_PAIRS), one(A::TX_PAIRS)],
+        },
+    },
+    OperationRow {
+        operation: Operation::Shift, name: "shift", base: Operation::Shift,
         rooted: false, combines: false, in_place: true,
         input: [Vector, Vector], output: [Vector, Vector],
         units: Units::Ranks, starts: [Held::Own, Held::Own], ends: [Held::Shifted, Held::Shifted],
         usual: Usual {
             direct: Some(A::CS_FUSED), messages: one(A::CS_ANY), star: None,
+            at_once: None, few_bytes: None,
             ring: one(A::CS_RING), linear: one(A::CS_RING),
             mesh: [one(A::CS_MESH_MIN), one(A::CS_MESH_MIN)],
             cube: [one(A::CS_HC_ECUBE), one(A::CS_ANY)],
@@ -333,6 +365,8 @@ const SCAN: Usual = Usual {
     direct: Some(A::SCAN_FUSED),
     messages: one(A::SCAN_HCUBE),
     star: None,
+    at_once: None,
+    few_bytes: None,
     ring: one(A::SCAN_CHAIN),
     linear: one(A::SCAN_CHAIN),
     mesh: [one(A::SCAN_MESH), one(A::SCAN_MESH)],
@@ -342,7 +376,7 @@ const SCAN: Usual = Usual {
 
 impl Operation {
     /// All operations, in the order of the catalogue.
-    pub const ALL: [Operation; 12] = [
+    pub const ALL: [Operation; 13] = [
         Operation::Broadcast,
         Operation::Reduce,
         Operation::AllGather,
@@ -354,6 +388,7 @@ impl Operation {
         Operation::Scatter,
         Operation::Gather,
         Operation::AllToAll,
+        Operation::AllToAllInPlace,
         Operation::Shift,
     ];
 
@@ -365,6 +400,19 @@ impl Operation {
     /// The name used by the `phalanx` tool: lower case, words joined by hyphens.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// The operation of which this is a form: their sizes in
+    /// [`Tuning`](crate::tuning::Tuning), their pages and their costs are the same.
+    ///
+    /// ```
+    /// use phalanx::schedule::Operation;
+    /// assert_eq!(Operation::ExclusiveScan.base(), Operation::Scan);
+    /// assert_eq!(Operation::Scan.base(), Operation::Scan);
+    /// ```
+    #[inline(always)]
+    pub fn base(self) -> Operation {
+        self.row().base
     }
 
     /// Whether the operation has a root rank.
@@ -383,7 +431,7 @@ impl Operation {
     /// not of prefixes.
     #[inline(always)]
     pub(crate) fn has_order(self) -> bool {
-        self.combines() && !matches!(self.units(), Units::Prefixes)
+        self.combines() && self.units() != Units::Prefixes
     }
 
     /// Whether input and output are one buffer, where a rank has both.
@@ -421,6 +469,29 @@ impl Operation {
     #[inline(always)]
     pub fn has_blocks(self) -> bool {
         [self.input(true), self.output(true)].contains(&Share::Blocks)
+    }
+
+    /// Whether there is a block for each pair of ranks: `origin * p + destination`.
+    ///
+    /// ```
+    /// use phalanx::schedule::Operation;
+    /// assert!(Operation::AllToAll.has_pairs());
+    /// assert!(!Operation::AllGather.has_pairs());
+    /// ```
+    #[inline(always)]
+    pub fn has_pairs(self) -> bool {
+        self.units() == Units::Pairs
+    }
+
+    /// Whether each block ends at one rank: a rank that has sent a block needs it no more.
+    ///
+    /// ```
+    /// use phalanx::schedule::Operation;
+    /// assert!(Operation::Scatter.gives_away());
+    /// assert!(!Operation::AllGather.gives_away());
+    /// ```
+    pub fn gives_away(self) -> bool {
+        matches!(self.ends(false), Held::Nothing | Held::Own | Held::Column | Held::Shifted)
     }
 
     /// How often the larger buffer's bytes are read or written, on all `p` ranks
@@ -503,7 +574,8 @@ mod tests {
             let of_view = [usual.ring, usual.linear, usual.messages].into_iter();
             let of_view = of_view.chain(usual.mesh).chain(usual.cube).chain(usual.tree);
             let all = of_view.flat_map(|pick| [pick.commutative, pick.ordered]);
-            for algorithm in all.chain(usual.direct).chain(usual.star) {
+            let optional = [usual.direct, usual.star, usual.at_once, usual.few_bytes];
+            for algorithm in all.chain(optional.into_iter().flatten()) {
                 assert!(algorithm.operations().contains(&operation), "{operation}: {algorithm}");
             }
             let is_direct = |a: Algorithm| a.is_direct() == (usual.direct == Some(a));
@@ -519,6 +591,7 @@ mod tests {
         assert_eq!(touched(Operation::AllGather), 6);
         assert_eq!(touched(Operation::ReduceScatter), 6);
         assert_eq!(touched(Operation::AllToAll), 10);
+        assert_eq!(touched(Operation::AllToAllInPlace), 5);
         for operation in [Operation::Broadcast, Operation::Reduce, Operation::AllReduce] {
             assert_eq!(touched(operation), 5);
         }

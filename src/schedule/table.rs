@@ -476,39 +476,42 @@ catalogue! {
         |c| Built::ordered(ga(all_port::scatter(&c.dims, c.root))).split(c.d()).ports(c.d());
 
     // Total exchange, section 1.8.
-    TX_RING "TX-RING" [AllToAll] Any,
+    TX_RING "TX-RING" [AllToAll, AllToAllInPlace] Any,
         "ring: what still travels goes to the next rank", "Fig. 4.18, Eq. 4.7",
         |c| Built::ordered(all_to_all::by_dimension(&c.dims, &[0]));
-    TX_MESH "TX-MESH" [AllToAll] Mesh(Algorithm::TX_MESHD),
+    TX_MESH "TX-MESH" [AllToAll, AllToAllInPlace] Mesh(Algorithm::TX_MESHD),
         "mesh: by destination column along the rows, then by row along the columns",
         "Fig. 4.19, Eq. 4.8",
         |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
-    TX_MESHD "TX-MESHD" [AllToAll] Grid,
+    TX_MESHD "TX-MESHD" [AllToAll, AllToAllInPlace] Grid,
         "mesh of any dimensions: one phase per dimension", "section 1.8",
         |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
-    TX_HCUBE "TX-HCUBE" [AllToAll] Cube(Algorithm::TX_BRUCK),
+    TX_HCUBE "TX-HCUBE" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_BRUCK),
         "hypercube: half of everything crosses every dimension", "Fig. 4.20, Eq. 4.9",
         |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
-    TX_HCUBE_XOR "TX-HCUBE-XOR" [AllToAll] Cube(Algorithm::TX_ANY),
+    TX_HCUBE_XOR "TX-HCUBE-XOR" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_ANY),
         "hypercube: pairwise exchange with rank XOR i, no forwarding",
         "Alg. 4.10, Fig. 4.21, Eq. 4.10",
         |c| Built::ordered(all_to_all::pairwise(c.p));
-    TX_ANY "TX-ANY" [AllToAll] Any,
+    TX_ANY "TX-ANY" [AllToAll, AllToAllInPlace] Any,
         "to rank + k, from rank - k, no forwarding, any p", "rule G5",
         |c| Built::ordered(all_to_all::shifted(c.p));
-    TX_BRUCK "TX-BRUCK" [AllToAll] Any,
+    TX_PAIRS "TX-PAIRS" [AllToAll, AllToAllInPlace] Any,
+        "ranks pair up, a step for each partner, no forwarding, any p", "ours",
+        |c| Built::ordered(all_to_all::paired(c.p));
+    TX_BRUCK "TX-BRUCK" [AllToAll, AllToAllInPlace] Any,
         "Bruck's exchange by the bits of the distance, any p", "rule G6",
         |c| Built::ordered(all_to_all::bruck(c.p));
-    TX_FUSED "TX-FUSED" [AllToAll] Any,
+    TX_FUSED "TX-FUSED" [AllToAll, AllToAllInPlace] Any,
         "shared memory: everybody reads the blocks for it from everybody", "ours",
         |c| fused(c.p, fused::exchange(c.p));
-    TX_AP_HCUBE "TX-AP-HCUBE" [AllToAll] Cube(Algorithm::TX_ANY),
+    TX_AP_HCUBE "TX-AP-HCUBE" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_ANY),
         "all ports: every part of a block takes the dimensions in another order", "section 1.10",
         |c| Built::ordered(all_port::total_exchange(&c.dims)).split(c.d()).ports(c.d());
-    TX_AP_RING "TX-AP-RING" [AllToAll] Any,
+    TX_AP_RING "TX-AP-RING" [AllToAll, AllToAllInPlace] Any,
         "every block goes the shorter way round the ring", "section 1.10",
         |c| Built::ordered(all_to_all::both_ways(c.p)).ports(2);
-    TX_AP_MESH "TX-AP-MESH" [AllToAll] Mesh(Algorithm::TX_MESHD),
+    TX_AP_MESH "TX-AP-MESH" [AllToAll, AllToAllInPlace] Mesh(Algorithm::TX_MESHD),
         "half of every block rows first, half columns first", "section 1.10",
         |c| Built::ordered(all_port::total_exchange_mesh(&c.dims)).split(2).ports(2);
 

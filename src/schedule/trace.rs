@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{BlockRange, Contract, Operation, Schedule};
+use super::operation::Units;
+use super::{BlockRange, Contract, Schedule};
 
 /// An amount of words as a multiple of m, in lowest terms.
 ///
@@ -77,22 +78,14 @@ impl Message {
     /// a block cut up in the all-port algorithms is written `block.s`.
     pub fn label(&self) -> String {
         let Contract { operation, ranks: p, split, .. } = self.contract;
-        let whole = |b: usize| match operation {
-            Operation::AllToAll => format!("{}>{}", b / p, b % p),
+        let units = operation.units();
+        let whole = |b: usize| match units {
+            Units::Pairs => format!("{}>{}", b / p, b % p),
             _ => b.to_string(),
         };
-        let name = |b: usize| match operation {
-            Operation::Broadcast
-            | Operation::Reduce
-            | Operation::AllReduce
-            | Operation::Barrier => {
-                if split == 1 {
-                    "*".to_string()
-                } else {
-                    b.to_string()
-                }
-            }
-            Operation::Scan | Operation::ExclusiveScan => "*".to_string(),
+        let name = |b: usize| match units {
+            Units::One if split > 1 => b.to_string(),
+            Units::One | Units::Prefixes => "*".to_string(),
             _ if split == 1 => whole(b),
             _ => format!("{}.{}", whole(b / split), b % split),
         };

@@ -47,8 +47,8 @@ pub struct Tuning {
     pub scatter_fused: usize,
     /// From here on a gather is `GA-FUSED`; below, `GA-ANY`.
     pub gather_fused: usize,
-    /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY`, or for blocks
-    /// that fit a mailbox and 8 ranks or more `TX-BRUCK`.
+    /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY` (in place: `TX-PAIRS`), or for
+    /// blocks that fit a mailbox and 8 ranks or more `TX-BRUCK`.
     pub all_to_all_fused: usize,
     /// From here on a shift is `CS-FUSED`; below, `CS-ANY`.
     pub shift_fused: usize,
@@ -134,18 +134,19 @@ impl Tuning {
     /// The bytes from which `operation` goes by a fused path; none for the
     /// barrier.
     pub(crate) fn fused_from(&self, operation: Operation, ranks: usize) -> Option<usize> {
-        let from = match operation {
+        let from = match operation.base() {
             Operation::Broadcast => self.broadcast_fused,
             Operation::Reduce => self.reduce_fused,
             Operation::AllGather => self.all_gather_fused,
             Operation::ReduceScatter => self.reduce_scatter_fused,
             Operation::AllReduce => self.all_reduce_fused,
-            Operation::Scan | Operation::ExclusiveScan => self.scan_fused,
+            Operation::Scan => self.scan_fused,
             Operation::Scatter => self.scatter_fused,
             Operation::Gather => self.gather_fused,
             Operation::AllToAll => self.all_to_all_fused,
             Operation::Shift => self.shift_fused,
-            Operation::Barrier => return None,
+            // A barrier; a test asks for all others.
+            _ => return None,
         };
         Some(if ranks >= self.many_ranks { from.max(self.many_ranks_fused) } else { from })
     }
@@ -173,13 +174,18 @@ pub(crate) fn auto(tuning: &Tuning, case: &Case) -> Algorithm {
     let usual = operation.usual();
     let is_direct = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
     let is_star = bytes < tuning.star_below;
+    let is_few = bytes <= crate::mailbox::INLINE;
     match (usual.direct, usual.star) {
         (Some(direct), _) if is_direct && !idle => direct,
         (_, Some(star)) if is_star => star,
-        _ if operation != Operation::AllToAll || varied => usual.messages.of(commutative),
-        _ if is_star && ranks < 8 => Algorithm::TX_AP_RING,
-        _ if bytes <= crate::mailbox::INLINE && ranks >= 8 => Algorithm::TX_BRUCK,
-        _ => usual.messages.of(commutative),
+        _ => {
+            // Both forward, which blocks of different lengths cannot.
+            let special = match ranks < 8 {
+                true => usual.at_once.filter(|_| is_star && !varied),
+                false => usual.few_bytes.filter(|_| is_few && !varied),
+            };
+            special.unwrap_or_else(|| usual.messages.of(commutative))
+        }
     }
 }
 
@@ -197,6 +203,8 @@ mod tests {
             let tuning =
                 Tuning { many_ranks, many_ranks_fused: never, star_below, ..Tuning::default() };
             for operation in Operation::ALL {
+                let from = tuning.fused_from(operation, 2);
+                assert_eq!(from.is_some(), operation.usual().direct.is_some(), "{operation}");
                 for (ranks, bytes) in [(2, 0), (2, 41), (8, 8), (16, 100), (3, 1 << 20)] {
                     for commutative in [true, false] {
                         let (varied, idle) = (bytes == 41, bytes == 100);

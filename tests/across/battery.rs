@@ -127,7 +127,10 @@ fn moves(comm: &mut Comm, n: usize) {
         let mut recv = vec![0; n * p];
         comm.all_to_all_into(&send, &mut recv);
         let want = (0..p).flat_map(|from| (0..n).map(move |i| x(from, i, r)));
-        assert!(recv.into_iter().eq(want), "all-to-all of {n}");
+        assert!(recv.iter().copied().eq(want), "all-to-all of {n}");
+        let mut x = send;
+        comm.all_to_all_in_place(&mut x);
+        assert_eq!(x, recv, "all-to-all of {n} in place");
         varied(comm, n);
     }
     for by in [0isize, 1, -1, p as isize / 2 + 3] {

@@ -2,10 +2,12 @@
 #![allow(dead_code, unused_imports)] // Each test file uses a part of it.
 
 mod dice;
+mod one;
 mod truth;
 mod watch;
 
 pub(crate) use dice::Dice;
+pub(crate) use one::one_call;
 pub(crate) use truth::{compose, every_operation};
 pub(crate) use watch::{Watch, watched, watched_cases};
 

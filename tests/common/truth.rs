@@ -107,6 +107,10 @@ pub(crate) fn every_operation(comm: &mut Comm, n: usize, k: usize) {
         (0..p).flat_map(|q| data(q, n * p, k)[r * n..(r + 1) * n].to_vec()).collect();
     assert_eq!(recv, wanted, "all-to-all");
 
+    let mut x = data(r, n * p, k);
+    comm.all_to_all_in_place(&mut x);
+    assert_eq!(x, wanted, "all-to-all in place");
+
     for q in [0, 1, -1, (k % 13) as isize, p as isize + 2] {
         let mut x = data(r, n, k);
         comm.shift(&mut x, q);

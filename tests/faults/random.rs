@@ -30,6 +30,7 @@ enum Call {
     ReduceScatter,
     AllToAll,
     AllToAllVaried,
+    AllToAllInPlace,
     Shift,
     Exchange,
     WithPeers,
@@ -39,7 +40,7 @@ enum Call {
 
 use Call::*;
 
-const CALLS: [Call; 18] = [
+const CALLS: [Call; 19] = [
     Barrier,
     Broadcast,
     Reduce,
@@ -53,6 +54,7 @@ const CALLS: [Call; 18] = [
     ReduceScatter,
     AllToAll,
     AllToAllVaried,
+    AllToAllInPlace,
     Shift,
     Exchange,
     WithPeers,
@@ -74,6 +76,7 @@ impl Call {
             Scatter => Operation::Scatter,
             ReduceScatter => Operation::ReduceScatter,
             AllToAll => Operation::AllToAll,
+            AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
             AllToAllVaried | Exchange | WithPeers | WithRoot | Split => return None,
         })
@@ -242,6 +245,12 @@ fn call(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
             comm.all_to_all_varied_into(&send.0, &to, &mut out.0, &from);
             let got = |q: usize| (0..len(q, r)).map(move |i| value(q * 10 + r, i));
             expect(it, &out.0, (0..p).flat_map(got));
+        }
+        AllToAllInPlace => {
+            let mut x = wide;
+            comm.all_to_all_in_place(&mut x.0);
+            let wanted = (0..p).flat_map(|q| block.clone().map(move |i| value(q, i)));
+            expect(it, &x.0, wanted);
         }
         Shift => {
             comm.shift(&mut one.0, root as isize);

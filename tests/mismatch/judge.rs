@@ -108,6 +108,7 @@ fn method(call: Call) -> &'static str {
         ReduceScatterVaried => "reduce_scatter_varied_into",
         AllToAll => "all_to_all_into",
         AllToAllVaried => "all_to_all_varied_into",
+        AllToAllInPlace => "all_to_all_in_place",
         Shift => "shift",
         WithPeers => "with_peers",
         WithGlobal => "with_global",

@@ -43,6 +43,7 @@ listed! {
     ReduceScatterVaried,
     AllToAll,
     AllToAllVaried,
+    AllToAllInPlace,
     Shift,
     WithPeers,
     WithGlobal,
@@ -111,6 +112,7 @@ impl Call {
             Scatter | ScatterVaried => Operation::Scatter,
             ReduceScatter | ReduceScatterVaried => Operation::ReduceScatter,
             AllToAll | AllToAllVaried => Operation::AllToAll,
+            AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
             BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithGlobal | WithRoot
             | FixedReduce | Split | Exchange | ExchangeHalo | SendRecv => return None,
@@ -290,6 +292,7 @@ macro_rules! mouth {
                     AllToAllVaried => {
                         comm.all_to_all_varied_into(&all.clone(), &counts, &mut all, &counts)
                     }
+                    AllToAllInPlace => comm.all_to_all_in_place(&mut all),
                     Shift => comm.shift(&mut one, root as isize),
                     WithPeers => {
                         comm.with_peers(&one, |all| assert!(all.iter().all(|x| x.len() < 9999)))

@@ -1,11 +1,11 @@
 //! Every algorithm with every tunable: extents of meshes, segments of pipelines,
 //! ways of waiting, from one table.
 
-use super::common::{every_operation, watched_cases};
+use super::common::{every_operation, one_call, watched_cases};
 use phalanx::schedule::{Operation, Request};
 use phalanx::topology::Extents;
 use phalanx::tuning::Rates;
-use phalanx::{Algorithm, Comm, Team, Wait, op};
+use phalanx::{Algorithm, Team, Wait};
 
 /// All ordered factorisations of `p`, in up to four factors (1 among them).
 fn meshes(p: usize) -> Vec<Vec<usize>> {
@@ -23,68 +23,6 @@ fn meshes(p: usize) -> Vec<Vec<usize>> {
         all
     }
     go(p, 4)
-}
-
-/// One call of the operation, checked.
-fn call(comm: &mut Comm, operation: Operation, root: usize, n: usize) {
-    let (r, p) = (comm.rank(), comm.size());
-    let data = |q: usize, n: usize| (0..n).map(move |i| (q * 1000 + i) as u64);
-    let own: Vec<u64> = data(r, n).collect();
-    let wide: Vec<u64> = data(r, n * p).collect();
-    let all: Vec<u64> = (0..p).flat_map(|q| data(q, n)).collect();
-    let sum =
-        |ranks: std::ops::Range<usize>, i: usize| ranks.map(|q| (q * 1000 + i) as u64).sum::<u64>();
-    let block = || r * n..(r + 1) * n;
-    let (mut x, mut out) = (own.clone(), vec![9; n * p]);
-    match operation {
-        Operation::Broadcast => {
-            comm.broadcast(&mut x, root);
-            assert!(x.into_iter().eq(data(root, n)));
-        }
-        Operation::Reduce => {
-            comm.reduce(&mut x, op::Sum, root);
-            assert!(r != root || x == (0..n).map(|i| sum(0..p, i)).collect::<Vec<_>>());
-        }
-        Operation::AllReduce => {
-            comm.all_reduce(&mut x, op::Sum);
-            assert_eq!(x, (0..n).map(|i| sum(0..p, i)).collect::<Vec<_>>());
-        }
-        Operation::Scan => {
-            comm.scan(&mut x, op::Sum);
-            assert_eq!(x, (0..n).map(|i| sum(0..r + 1, i)).collect::<Vec<_>>());
-        }
-        Operation::ExclusiveScan => {
-            comm.exclusive_scan(&mut x, op::Sum);
-            assert_eq!(x, (0..n).map(|i| sum(0..r, i)).collect::<Vec<_>>());
-        }
-        Operation::AllGather => {
-            comm.all_gather_into(&own, &mut out);
-            assert_eq!(out, all);
-        }
-        Operation::Gather => {
-            comm.gather_into(&own, &mut out, root);
-            assert!(r != root || out == all);
-        }
-        Operation::Scatter => {
-            comm.scatter_into(&wide, &mut x, root);
-            assert!(x.into_iter().eq(block().map(|i| (root * 1000 + i) as u64)));
-        }
-        Operation::ReduceScatter => {
-            comm.reduce_scatter_into(&wide, &mut x, op::Sum);
-            assert!(x.into_iter().eq(block().map(|i| sum(0..p, i))));
-        }
-        Operation::AllToAll => {
-            comm.all_to_all_into(&wide, &mut out);
-            let wanted = (0..p).flat_map(|q| block().map(move |i| (q * 1000 + i) as u64));
-            assert!(out.into_iter().eq(wanted));
-        }
-        Operation::Shift => {
-            comm.shift(&mut x, root as isize);
-            assert!(x.into_iter().eq(data((r + p - root) % p, n)));
-        }
-        Operation::Barrier => comm.barrier(),
-        other => panic!("no test for {other}"),
-    }
 }
 
 #[test]
@@ -105,7 +43,8 @@ fn every_algorithm_with_every_tunable() {
                         watch.case(format!("{algorithm} on {dims}: {operation}"));
                         let run = team.run(|comm| {
                             for n in [1, 20] {
-                                call(&mut comm.with_mesh(algorithm, &dims), operation, root, n);
+                                let comm = &mut comm.with_mesh(algorithm, &dims);
+                                one_call(comm, operation, root, n, 0);
                             }
                         });
                         run.unwrap_or_else(|e| panic!("{algorithm} on {dims}: {operation}: {e}"));
@@ -134,8 +73,8 @@ fn pipelines_of_every_length() {
                     watch.case(format!("p={p}, t_s={t_s}, n={n}"));
                     let run = team.run(|comm| {
                         for root in [0, p - 1] {
-                            call(&mut comm.cheapest(rates), Operation::Broadcast, root, n);
-                            call(&mut comm.cheapest(rates), Operation::Reduce, root, n);
+                            one_call(&mut comm.cheapest(rates), Operation::Broadcast, root, n, 0);
+                            one_call(&mut comm.cheapest(rates), Operation::Reduce, root, n, 0);
                         }
                     });
                     run.unwrap_or_else(|e| panic!("p={p}, {rates:?}, n={n}: {e}"));

@@ -222,7 +222,7 @@ impl LocalStep<'_> {
     }
 
     /// # Safety
-    /// As `Call::on_memory`.
+    /// As `Call::on_memory`. Both may be one buffer: all is gathered before anything is scattered.
     pub(super) unsafe fn all_to_all(
         &mut self,
         kernel: &Kernel<'_>,

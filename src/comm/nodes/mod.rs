@@ -258,7 +258,7 @@ impl Comm {
         let mut node = self.local_step(&bare);
         // SAFETY: the call's promise.
         unsafe {
-            match bare.operation() {
+            match bare.operation().base() {
                 Barrier => node.barrier(),
                 Broadcast => node.broadcast(kernel, output),
                 AllGather => node.all_gather(kernel, input, output),
@@ -268,8 +268,9 @@ impl Comm {
                 Reduce => node.reduce(kernel, input, output, by_tree),
                 AllReduce => node.all_reduce(kernel, output, by_tree),
                 ReduceScatter => node.reduce_scatter(kernel, input, output, by_tree),
-                Scan | ExclusiveScan => node.scan(kernel, input, output),
+                Scan => node.scan(kernel, input, output),
                 Shift => node.shift(kernel, output),
+                other => unreachable!("{other} is the form of another"),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Operations by direct access that only move data.
 
-use super::{Access, DirectParts, Work};
+use super::{Access, DirectParts, Work, share};
 use crate::fabric::{Guard, Port, Stop};
 
 /// Broadcast of `len` elements at `root`'s `buf` to everybody's.
@@ -105,6 +105,29 @@ pub(super) unsafe fn all_to_all(
         // SAFETY: as in `all_gather`.
         unsafe { work.deliver(work.at(output, to), from, block) };
         Ok(())
+    })
+}
+
+/// All-to-all in place of blocks of `block` elements: each pair of ranks swaps its two blocks, the
+/// lower rank the first half of them, the higher one the second.
+///
+/// # Safety
+/// `buf` is valid for reads and writes of a block per rank of the kernel's type, and nobody but
+/// this call and the peers' same call accesses it.
+pub(super) unsafe fn swap_pairs(call: Access<'_>, buf: *mut u8, block: usize) -> Result<(), Stop> {
+    let len = block.wrapping_mul(call.port.size());
+    call.together(buf, len, |work, all| {
+        let (rank, p) = (work.rank, work.p);
+        // In turn k with k - rank: the two of a pair meet in one turn.
+        for peer in (0..p).map(|k| (k + p - rank) % p).filter(|&peer| peer != rank) {
+            let half = share(block, usize::from(rank > peer), 2, work.kernel.line());
+            let at = |of: usize, to: usize| {
+                work.at(all[of], block.wrapping_mul(to).wrapping_add(half.start))
+            };
+            // SAFETY: these halves of the two blocks are touched by us alone; the blocks are in
+            // the buffers of two ranks, which keep them until we finish.
+            unsafe { work.kernel.swap(at(rank, peer), at(peer, rank), half.len()) };
+        }
     })
 }
 

@@ -9,6 +9,7 @@
 //! | scans | turns part `i` of all vectors into their prefixes | combine |
 //! | broadcast | copies part `i` of the root's vector to all others | moves |
 //! | all-gather, all-to-all | copies every rank's block for `i` | moves |
+//! | all-to-all in place | swaps half of its block with every rank's for it | moves |
 //! | scatter | copies its block from the root | moves |
 //! | gather | copies its block to the root | moves |
 //! | shift | moves part `i` of all vectors on | moves |
@@ -186,6 +187,7 @@ pub(crate) fn run(
             Operation::Scatter => direct_move::scatter(access, root, input, parts, output),
             Operation::Gather => direct_move::gather(access, root, input, output, parts),
             Operation::AllToAll => direct_move::all_to_all(access, input, output, len),
+            Operation::AllToAllInPlace => direct_move::swap_pairs(access, output, len),
             Operation::Shift => direct_move::shift(access, call.distance(), output, len),
             Operation::Barrier => unreachable!("a barrier has no memory to access"),
         }

@@ -23,7 +23,7 @@ use super::actions::{Action, Destination, Location, Memory, Plan, PlanPiece};
 use super::regions::{Free, Regions};
 use crate::exec::Partition;
 use crate::mailbox::EAGER;
-use crate::schedule::{BlockRange, Contract, Mode, Operation, RESULT, Schedule, Share, Step};
+use crate::schedule::{BlockRange, Contract, Mode, RESULT, Schedule, Share, Step};
 use std::collections::HashMap;
 
 /// A post that its receiver may still be reading from.
@@ -252,8 +252,8 @@ impl Binder<'_> {
         let p = self.contract.ranks;
         let op = self.contract.operation;
         // The number of the block within a buffer of all blocks.
-        let (index, len) = match (op, self.cut) {
-            (Operation::AllToAll, cut) => {
+        let (index, len) = match (op.has_pairs(), self.cut) {
+            (true, cut) => {
                 let (origin, destination) = (b / p, b % p);
                 let index = if home { origin } else { destination };
                 match cut {
@@ -262,13 +262,13 @@ impl Binder<'_> {
                         let counts = if home { recv } else { send };
                         return (self.starts[usize::from(home)][index], counts[index]);
                     }
-                    _ => unreachable!("an all-to-all is cut into pairs"),
+                    _ => unreachable!("a total exchange is cut into pairs"),
                 }
             }
             (_, Partition::Vector(m)) => return (0, m),
             (_, Partition::Equal(m)) => (b, m),
             (_, Partition::Varied(counts)) => (b, counts[b]),
-            (_, Partition::Pairs { .. }) => unreachable!("pairs are for the all-to-all"),
+            (_, Partition::Pairs { .. }) => unreachable!("pairs are for total exchanges"),
         };
         let share = if home { op.output(true) } else { op.input(true) };
         let whole = share == Share::Blocks;
@@ -283,8 +283,8 @@ impl Binder<'_> {
     fn len(&self, b: usize) -> usize {
         // A forwarded all-to-all block has one length everywhere; for the
         // others both views agree.
-        match (self.contract.operation, self.cut) {
-            (Operation::AllToAll, Partition::Pairs { .. }) => {
+        match self.cut {
+            Partition::Pairs { .. } => {
                 let home = b % self.contract.ranks == self.rank;
                 self.extent(b, home).1
             }
@@ -640,7 +640,7 @@ const _: () = assert!(RESULT == 1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Algorithm, Request};
+    use crate::schedule::{Algorithm, Operation, Request};
 
     /// Blocks that `rank` sends and receives, and what binding them took.
     fn counted(
@@ -674,13 +674,9 @@ mod tests {
                     if algorithm.schedule(&request).is_err() {
                         continue;
                     }
-                    let cut = match operation {
-                        Operation::AllGather
-                        | Operation::ReduceScatter
-                        | Operation::Scatter
-                        | Operation::Gather
-                        | Operation::AllToAll => Partition::Equal(2),
-                        _ => Partition::Vector(3 * p),
+                    let cut = match operation.has_blocks() {
+                        true => Partition::Equal(2),
+                        false => Partition::Vector(3 * p),
                     };
                     for rank in [0, p / 3, p - 1] {
                         let (n, work) = counted(algorithm, &request, rank, cut);

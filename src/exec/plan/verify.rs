@@ -229,6 +229,7 @@ fn expectation(
         Scatter if r == c.root => ([own(p * m), none(m)], of(c.root, r * m)),
         Scatter => ([none(0), none(m)], of(c.root, r * m)),
         AllToAll => ([own(p * m), none(p * m)], (0..p).flat_map(|q| of(q, r * m)).collect()),
+        AllToAllInPlace => ([none(0), own(p * m)], (0..p).flat_map(|q| of(q, r * m)).collect()),
         Shift => ([none(0), own(m)], of((r + p - c.shift) % p, 0)),
         Scan => ([none(0), own(m)], sum(0..r + 1, 0)),
         ExclusiveScan if r == 0 => ([none(0), own(m)], own(m)),
@@ -237,19 +238,15 @@ fn expectation(
 }
 
 fn verify(schedule: &Schedule, m: usize, element: usize) -> Result<(), String> {
-    use Operation::*;
     let c = schedule.contract();
-    let cut = match c.operation {
-        AllGather | ReduceScatter | Scatter | Gather | AllToAll => Partition::Equal(m),
-        _ => Partition::Vector(m),
-    };
+    let cut = if c.operation.has_blocks() { Partition::Equal(m) } else { Partition::Vector(m) };
     let outputs = simulate(schedule, cut, element, |r| expectation(schedule, m, r).0)?;
     for (r, output) in outputs.into_iter().enumerate() {
         let wanted = expectation(schedule, m, r).1;
         for (i, (got, wanted)) in output.into_iter().zip(wanted).enumerate() {
             let Some(wanted) = wanted else { continue };
             let mut got = got.ok_or_else(|| format!("rank {r}: element {i} was never written"))?;
-            if c.operation == Barrier {
+            if c.operation == Operation::Barrier {
                 // Dissemination hears of some ranks twice.
                 got.sort_unstable();
                 got.dedup();

@@ -121,6 +121,7 @@ fn exchanges_and_shifts() {
     expect("TX-HCUBE", 1..=32, |c| (ceil_log(c.ranks), c.ranks / 2 * ceil_log(c.ranks)));
     expect("TX-HCUBE-XOR", 1..=32, |c| (c.ranks - 1, c.ranks - 1));
     expect("TX-ANY", 1..=19, |c| (c.ranks - 1, c.ranks - 1));
+    expect("TX-PAIRS", 2..=19, |c| (c.ranks - 1 + c.ranks % 2, c.ranks - 1 + c.ranks % 2));
     expect("TX-BRUCK", 1..=19, |c| {
         let words = (0..c.ranks).map(|x| x.count_ones() as usize).sum();
         (ceil_log(c.ranks), words)

@@ -100,7 +100,7 @@ impl Across {
         let (n, t) = (nodes as f64, ranks as f64);
         let leaders = Leaders { n, rates: network };
         let agree = leaders.agree();
-        let (node, network) = match operation {
+        let (node, network) = match operation.base() {
             Barrier => (2.0 * on_node(Barrier, m), agree),
             Broadcast => (2.0 * on_node(Broadcast, m), agree.max(leaders.whole_or_parts(m))),
             AllReduce => {
@@ -121,7 +121,7 @@ impl Across {
                 let steps = on_node(Gather, n * t * m) + on_node(Scatter, n * t * m);
                 (steps, agree.max(leaders.each(t * t * m)))
             }
-            Scan | ExclusiveScan => {
+            Scan => {
                 let steps = on_node(Scan, m) + on_node(Broadcast, m);
                 (steps, agree.max(leaders.each(m / n)) + leaders.each(m / n))
             }

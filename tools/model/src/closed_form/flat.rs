@@ -207,6 +207,7 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
         }
         A::TX_HCUBE => (c.log(), Ratio::of(p * c.log(), 2), "(t_s + t_w m p/2) log p"),
         A::TX_HCUBE_XOR | A::TX_ANY => whole(p - 1, "(t_s + t_w m)(p - 1)"),
+        A::TX_PAIRS => whole((p - 1 + p % 2) * busy, "(t_s + t_w m)(p - 1 + p mod 2)"),
         A::TX_BRUCK => {
             let words = (0..p).map(|x| x.count_ones() as usize).sum::<usize>();
             (c.log(), Ratio::from(words), "t_s log p + t_w m sum over x < p of the ones of x")

@@ -1,7 +1,7 @@
 //! The messages of every algorithm on a few ranks, for the animation.
 
 use super::layout::Network;
-use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, trace};
+use phalanx::schedule::{Algorithm, Hierarchy, Request, trace};
 use serde_json::{Map, Value, json};
 
 /// Numbers of ranks that are drawn; more messages than those of the last one are no picture any
@@ -30,7 +30,8 @@ pub(crate) fn traces(ranks: &[usize]) -> Value {
         for &algorithm in Algorithm::ALL {
             for &operation in algorithm.operations() {
                 // One rule serves both scans; one of them shows it.
-                if operation == Operation::ExclusiveScan && algorithm.operations().len() > 1 {
+                let base = operation.base();
+                if base != operation && algorithm.operations().contains(&base) {
                     continue;
                 }
                 let groups = Hierarchy::even(p, &[4]);

@@ -166,50 +166,50 @@ impl<T: Sample> CallBuffers<T> {
 
     /// The number of wrong elements after sample number `sample`.
     pub(crate) fn count_wrong(&self, sample: u64, root: usize) -> u64 {
+        let operation = self.shape.operation;
+        let sends = operation.input(self.rank == root) != Share::Nothing;
+        let own = Expected::Input { rank: self.rank, from: 0 };
+        let sent = [if sends { own } else { Expected::Poison }];
+        let result = self.result(root);
+        if operation.is_in_place() && !self.shape.apart {
+            return self.count(sample, &self.input, &result);
+        }
+        self.count(sample, &self.input, &sent) + self.count(sample, &self.output, &result)
+    }
+
+    /// What the result holds, in parts of one length.
+    fn result(&self, root: usize) -> Vec<Expected> {
         let (rank, p) = (self.rank, self.ranks);
-        let own = || Expected::Input { rank, from: 0 };
-        let of = |rank: usize| Expected::Input { rank, from: 0 };
-        let fold = |ranks: std::ops::Range<usize>| Expected::Fold { ranks, from: 0 };
+        let of = |rank: usize, from: usize| vec![Expected::Input { rank, from }];
+        let of_all = |from: usize| (0..p).map(|rank| Expected::Input { rank, from }).collect();
+        let fold = |ranks: std::ops::Range<usize>, from| vec![Expected::Fold { ranks, from }];
         let mine = rank * self.block;
-        let mut input = match self.shape.operation {
-            Operation::Broadcast => of(root),
-            Operation::Reduce if rank == root => fold(0..p),
-            Operation::AllReduce => fold(0..p),
-            Operation::Scan => fold(0..rank + 1),
-            Operation::ExclusiveScan if rank == 0 => Expected::Identity,
-            Operation::ExclusiveScan => fold(0..rank),
+        match self.shape.operation {
+            Operation::Broadcast => of(root, 0),
+            Operation::Reduce if rank != root => of(rank, 0),
+            Operation::Reduce | Operation::AllReduce => fold(0..p, 0),
+            Operation::Scan => fold(0..rank + 1, 0),
+            Operation::ExclusiveScan if rank == 0 => vec![Expected::Identity],
+            Operation::ExclusiveScan => fold(0..rank, 0),
             Operation::Shift => {
                 let distance = self.shape.shift.rem_euclid(p as isize) as usize;
-                of((rank + p - distance) % p)
+                of((rank + p - distance) % p, 0)
             }
-            Operation::Scatter if rank != root => Expected::Poison,
-            _ => own(),
-        };
+            Operation::ReduceScatter => fold(0..p, mine),
+            Operation::Scatter => of(root, mine),
+            Operation::Gather if rank != root => vec![Expected::Poison],
+            Operation::AllGather | Operation::Gather => of_all(0),
+            Operation::AllToAll | Operation::AllToAllInPlace => of_all(mine),
+            _ => vec![],
+        }
+    }
+
+    fn count(&self, sample: u64, lanes: &Lanes<T>, expected: &[Expected]) -> u64 {
         let mut wrong = 0;
-        let first = self.round(sample, 0);
-        if self.shape.apart {
-            for (round, lane) in (first..).zip(self.output.iter()) {
-                wrong += self.oracle.count_wrong(round, &input, lane);
-            }
-            let sends = self.shape.operation.input(rank == root) != Share::Nothing;
-            input = if sends { own() } else { Expected::Poison };
-        }
-        for (round, lane) in (first..).zip(self.input.iter()) {
-            wrong += self.oracle.count_wrong(round, &input, lane);
-        }
-        for (round, lane) in (first..).zip(self.output.iter()) {
-            let count = |expected, got| self.oracle.count_wrong(round, &expected, got);
-            wrong += match self.shape.operation {
-                Operation::ReduceScatter => count(Expected::Fold { ranks: 0..p, from: mine }, lane),
-                Operation::Scatter => count(Expected::Input { rank: root, from: mine }, lane),
-                Operation::Gather if rank != root => count(Expected::Poison, lane),
-                Operation::AllGather | Operation::Gather | Operation::AllToAll => {
-                    let from = if self.shape.operation == Operation::AllToAll { mine } else { 0 };
-                    let blocks = lane.chunks_exact(self.block).enumerate();
-                    blocks.map(|(rank, got)| count(Expected::Input { rank, from }, got)).sum()
-                }
-                _ => 0,
-            };
+        for (round, lane) in (self.round(sample, 0)..).zip(lanes.iter()) {
+            let part = lane.len() / expected.len().max(1);
+            let parts = lane.chunks_exact(part.max(1)).zip(expected);
+            wrong += parts.map(|(got, e)| self.oracle.count_wrong(round, e, got)).sum::<u64>();
         }
         wrong
     }
@@ -242,6 +242,7 @@ fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
         Operation::Barrier => lanes.for_each(|_| comm.barrier()),
         Operation::Broadcast => lanes.for_each(|x| comm.broadcast(x, root)),
         Operation::Shift => lanes.for_each(|x| comm.shift(x, call.shift)),
+        Operation::AllToAllInPlace => lanes.for_each(|x| comm.all_to_all_in_place(x)),
         Operation::AllGather => {
             lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.all_gather_into(x, y));
         }
@@ -295,6 +296,8 @@ mod tests {
                 Operation::Scan => 2 * 6 * 2,
                 Operation::ExclusiveScan => 3 * 6 * 2,
                 Operation::AllGather | Operation::AllToAll => 3 * 6 * 2,
+                // But for the own blocks.
+                Operation::AllToAllInPlace => 3 * 4 * 2,
                 Operation::ReduceScatter | Operation::Scatter => 6 * 2,
                 Operation::Gather => 6 * 2,
                 _ => 0,

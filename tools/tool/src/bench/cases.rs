@@ -215,7 +215,7 @@ impl BenchRequest {
             }
             let auto = || if self.effort.crowded { 1 } else { lanes_for(count * self.ty.size()) };
             let lanes = self.effort.calls.unwrap_or_else(auto);
-            let can_be_apart = operation != Operation::Barrier && !has_blocks(operation);
+            let can_be_apart = operation != Operation::Barrier && operation.is_in_place();
             let apart: &[bool] = match self.apart {
                 Apart::Yes if can_be_apart => &[true],
                 Apart::Both if can_be_apart => &[true, false],

@@ -119,6 +119,7 @@ fn osu_name(op: Operation) -> &'static str {
         Operation::Scan => "Scan",
         Operation::ExclusiveScan => "Exscan",
         Operation::Shift => "Shift",
+        form if form.base() != form => osu_name(form.base()),
         _ => "Collective",
     }
 }
@@ -169,7 +170,7 @@ fn imb_name(op: Operation) -> &'static str {
     match op {
         Operation::Broadcast => "Bcast",
         Operation::ReduceScatter => "Reduce_scatter",
-        Operation::AllToAll => "Alltoall",
+        op if op.base() == Operation::AllToAll => "Alltoall",
         other => osu_name(other),
     }
 }
@@ -216,7 +217,7 @@ fn nccl_rows(rows: &[BenchRow]) -> String {
         });
         rest = if other.is_some() { &tail[1..] } else { tail };
         let both = || std::iter::once(row).chain(other);
-        let is_apart = |row: &&BenchRow| row.apart || has_blocks(row.op);
+        let is_apart = |row: &&BenchRow| row.apart || !row.op.is_in_place();
         write!(
             out,
             "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}",

@@ -6,7 +6,6 @@
 //! its sum apart, and a fused path is two exchanges of notices (showing, and being done), of which
 //! a schedule has one. Nothing is fitted to collectives.
 
-use super::call_buffers::has_blocks;
 use crate::matrix::unit_axis::name;
 use phalanx::machine::Machine;
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
@@ -62,8 +61,8 @@ impl<'a> CallModel<'a> {
 
     fn copies(&self, schedule: &Schedule, m: f64) -> f64 {
         let operation = schedule.contract().operation;
-        let scans = matches!(operation, Operation::Scan | Operation::ExclusiveScan);
-        let copies = has_blocks(operation) || (scans && !is_fused(schedule));
+        let scans = operation.base() == Operation::Scan;
+        let copies = !operation.is_in_place() || (scans && !is_fused(schedule));
         if copies { self.profile.copy_ns(m) } else { 0.0 }
     }
 }

@@ -28,14 +28,26 @@ use phalanx::topology::Extents;
 use phalanx::{MAX_RANKS, Team, Wait};
 use std::time::{Duration, Instant};
 
-const ABOUT: &str = "\
-OPERATIONS: broadcast, reduce, all-gather, reduce-scatter, all-reduce, barrier, scan,
-  exclusive-scan, scatter, gather, all-to-all, shift.
+/// The long help: the operations, then the rest.
+fn about() -> String {
+    let mut lines = String::from("OPERATIONS:");
+    let mut room = 89;
+    for (i, operation) in Operation::ALL.iter().enumerate() {
+        let name = format!(" {operation}{}", if i + 1 < Operation::ALL.len() { "," } else { "." });
+        if name.len() > room {
+            lines += "\n ";
+            room = 98;
+        }
+        room -= name.len();
+        lines += &name;
+    }
+    lines + "\n\n" + ABOUT
+}
 
-SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of the vector for
-  broadcast, reduce, all-reduce, scan and shift; of all blocks together for all-gather,
-  reduce-scatter, scatter, gather and all-to-all, whose blocks have size/ranks bytes (at least
-  one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
+const ABOUT: &str = "\
+SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of the vector, or, for
+  operations with a block for each rank, of all blocks together, which then have size/ranks bytes
+  (at least one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
 
 TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed
   (--dirty, which is always on: inputs that the peers have in their caches already flatter); all
@@ -100,7 +112,7 @@ Example:
 /// Measures collectives on this machine's cores, with data that vary, and
 /// checks every result. Without OP: all operations.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = about())]
 #[command(after_help = "Example:\n  phalanx bench all-reduce -p 2\n\nMore with --help.")]
 pub struct Bench {
     /// Operations, such as all-reduce [default: all]

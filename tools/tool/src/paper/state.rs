@@ -26,34 +26,19 @@ impl State {
     pub(crate) fn is_drawable(schedule: &Schedule) -> bool {
         let contract = schedule.contract();
         let p = contract.ranks;
-        let blocks = match contract.operation {
-            Operation::AllToAll => p.saturating_mul(p).saturating_mul(contract.split),
-            _ => p.saturating_mul(contract.blocks()),
-        };
+        // A block of a pair is at one rank, others are at all.
+        let places = if contract.operation.has_pairs() { 1 } else { p };
+        let blocks = contract.blocks().saturating_mul(places);
         let operands = if contract.operation.combines() { p } else { 1 };
         let drawn = blocks.saturating_mul(operands);
         p <= 1024 && drawn <= 1 << 22 && drawn.saturating_mul(schedule.steps()) <= 1 << 26
-    }
-
-    /// Whether what is sent is given away: a block of these operations is
-    /// forwarded, not copied.
-    fn gives_away(&self) -> bool {
-        matches!(
-            self.contract.operation,
-            Operation::Reduce
-                | Operation::ReduceScatter
-                | Operation::Scatter
-                | Operation::Gather
-                | Operation::AllToAll
-                | Operation::Shift
-        )
     }
 
     /// Carries out a step.
     pub(crate) fn step(&mut self, schedule: &Schedule, step: usize) {
         let parts: Vec<_> = (0..self.contract.ranks).map(|r| schedule.step(step, r)).collect();
         let mut next = self.held.clone();
-        if self.gives_away() {
+        if self.contract.operation.gives_away() {
             for (mine, part) in next.iter_mut().zip(&parts) {
                 for block in blocks(part.sends.iter().flat_map(|s| &s.blocks)) {
                     mine.remove(&block);
@@ -82,7 +67,7 @@ impl State {
         let held = &self.held[rank];
         let text = match self.contract.operation {
             Operation::Scan | Operation::ExclusiveScan => self.scan(held),
-            Operation::AllToAll => self.exchange(held),
+            op if op.has_pairs() => self.exchange(held),
             Operation::Broadcast if self.contract.split == 1 && !held.is_empty() => "*".into(),
             Operation::Reduce | Operation::AllReduce | Operation::Barrier
                 if self.contract.split == 1 =>

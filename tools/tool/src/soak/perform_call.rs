@@ -71,14 +71,7 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
 /// Whether the larger buffer has a block for each rank.
 fn has_blocks(kind: CallKind) -> bool {
     match kind {
-        CallKind::Collective(op) => matches!(
-            op,
-            Operation::AllGather
-                | Operation::Gather
-                | Operation::Scatter
-                | Operation::ReduceScatter
-                | Operation::AllToAll
-        ),
+        CallKind::Collective(op) => op.has_blocks(),
         CallKind::Varied(_) | CallKind::Peers | CallKind::Global | CallKind::Whole => true,
         _ => false,
     }
@@ -262,6 +255,11 @@ fn collective<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
             let (send, mut recv) = (input::<T>(salt, r, 0, n * p), nothing(n * p));
             comm.all_to_all_into(&send, &mut recv);
             check(name, act, &recv, &concat(p, |q| input(salt, q, r * n, n)));
+        }
+        Operation::AllToAllInPlace => {
+            let mut x = input::<T>(salt, r, 0, n * p);
+            comm.all_to_all_in_place(&mut x);
+            check(name, act, &x, &concat(p, |q| input(salt, q, r * n, n)));
         }
         Operation::Shift => {
             let (mut x, distance) = (own(), distance(act, p));
