@@ -26,6 +26,34 @@ fn numbers_of_ranks_that_cannot_be() {
     });
 }
 
+/// A thread-local's destructor may run when the library's own thread-locals are gone.
+#[test]
+fn a_team_in_the_destructor_of_a_thread_local() {
+    static SUMS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    fn sums() -> Vec<usize> {
+        phalanx::run(2, |comm| comm.sum([comm.rank() + 1])[0]).unwrap()
+    }
+    struct Last;
+    impl Drop for Last {
+        fn drop(&mut self) {
+            // A panic here would end the process.
+            let sums = std::panic::catch_unwind(sums).unwrap_or_default();
+            SUMS.lock().unwrap().extend(sums);
+        }
+    }
+    thread_local! { static LAST: Last = const { Last } }
+    watched(|| {
+        std::thread::spawn(|| {
+            // Destructors run in the reverse order of first uses.
+            LAST.with(|_| ());
+            assert_eq!(sums(), [3, 3]);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(*SUMS.lock().unwrap(), [3, 3]);
+    });
+}
+
 #[test]
 fn many_ranks() {
     watched(|| {

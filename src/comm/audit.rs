@@ -106,7 +106,11 @@ pub(crate) fn final_cause(world: &TeamState, run: u64) -> Error {
     match world.take_cause(run) {
         Some((error, Some(comm))) => disagree(world, comm, NOBODY).unwrap_or(error),
         Some((error, None)) => error,
-        None => Error::Dead,
+        // A panic of the user's code in a call, which never reached the closure's end.
+        None => world.ended_by(run).map_or(Error::Dead, |rank| {
+            let what = "its closure has caught what a call of its own threw, and kept the cause";
+            Error::panicked(rank, Box::new(what))
+        }),
     }
 }
 

@@ -315,7 +315,7 @@ impl Drop for Comm {
             self.end_job(Some(what));
             let (fabric, run) = (self.port.fabric(), self.port.run());
             let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
-            let is_its = !world.is_poisoned(run) || world.is_ended_by(run, member);
+            let is_its = !world.is_poisoned(run) || world.ended_by(run) == Some(member);
             let protected = Thread::here().catches(world, run);
             let its = "its thread has panicked (the standard error has what it said)";
             let cause = (is_its && !protected).then(|| Error::panicked(member, Box::new(its)));

@@ -70,10 +70,10 @@ impl Cause {
         it.told.as_ref().map(|(_, reason)| reason.to_string()).or_else(|| it.taken.clone())
     }
 
-    /// Whether run `run` was ended by `rank`.
+    /// The rank that ended run `run`.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn is_by(slot: &Option<Cause>, run: u64, rank: usize) -> bool {
-        slot.as_ref().is_some_and(|it| it.run == run && it.first == rank)
+    pub(crate) fn first(slot: &Option<Cause>, run: u64) -> Option<usize> {
+        slot.as_ref().filter(|it| it.run == run).map(|it| it.first)
     }
 
     /// Takes the reason of run `run`, and the communicator whose ranks disagree.

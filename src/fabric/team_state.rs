@@ -222,10 +222,10 @@ impl TeamState {
         rest
     }
 
-    /// Whether it was `by` who ended run `run`.
+    /// The rank that ended run `run`, if it has failed.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn is_ended_by(&self, run: u64, by: usize) -> bool {
-        Cause::is_by(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run, by)
+    pub(crate) fn ended_by(&self, run: u64) -> Option<usize> {
+        Cause::first(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
     }
 
     /// The cause that `by` has given for the end of run `run` is a disagreement

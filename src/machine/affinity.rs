@@ -72,6 +72,12 @@ impl fmt::Display for PinError {
 
 impl std::error::Error for PinError {}
 
+/// The mask that this thread had before Phalanx first bound it; none in a destructor of a
+/// thread-local that comes after the one here: it may build teams all the same.
+fn inherited() -> Option<Vec<usize>> {
+    INHERITED.try_with(|mask| mask.borrow().clone()).ok().flatten()
+}
+
 /// The processing units that Phalanx may use from this thread, sorted.
 ///
 /// This is the thread's affinity mask, which already honours cpusets and `taskset`; in a thread
@@ -91,7 +97,7 @@ impl std::error::Error for PinError {}
 /// }
 /// ```
 pub fn allowed_pus() -> Result<Vec<usize>, PinError> {
-    match INHERITED.with_borrow(Clone::clone) {
+    match inherited() {
         Some(mask) => Ok(mask),
         None => current_mask(),
     }
@@ -134,9 +140,10 @@ pub fn pin_current_thread(pu: usize) -> Result<(), PinError> {
     let before = current_mask()?;
     let result = bind_one(pu).and_then(|()| read_back(&[pu]));
     match result {
-        Ok(()) => INHERITED.with_borrow_mut(|mask| {
-            mask.get_or_insert(before);
-        }),
+        // Not in a thread that is ending: nobody would ask for it.
+        Ok(()) => drop(INHERITED.try_with(|mask| {
+            mask.borrow_mut().get_or_insert(before);
+        })),
         // The binding may have been changed half-way; the first error is the one to report.
         Err(_) => drop(platform::set(&before)),
     }
@@ -154,7 +161,7 @@ pub fn restore(pus: &[usize]) -> Result<(), PinError> {
     wanted.dedup();
     platform::set(&wanted)?;
     read_back(&wanted)?;
-    INHERITED.set(None);
+    drop(INHERITED.try_with(|mask| mask.replace(None)));
     Ok(())
 }
 
@@ -165,7 +172,7 @@ pub fn restore(pus: &[usize]) -> Result<(), PinError> {
 ///
 /// As for [`restore`].
 pub fn unpin() -> Result<(), PinError> {
-    match INHERITED.with_borrow(Clone::clone) {
+    match inherited() {
         Some(mask) => restore(&mask),
         None => Ok(()),
     }

@@ -46,12 +46,13 @@ impl Extents {
         Ok(Extents { extents, strides })
     }
 
+    /// Of extents that are at least 1.
     fn known(extents: Vec<usize>) -> Self {
-        let mut strides = vec![1];
-        for &n in &extents {
-            strides.push(strides[strides.len() - 1] * n);
+        match Extents::new(extents) {
+            Ok(known) => known,
+            // A product that wraps would pass for a mesh of few ranks.
+            Err(e) => panic!("{e}"),
         }
-        Extents { extents, strides }
     }
 
     /// A ring (or linear array) of `ranks` ranks; of one if `ranks` is 0.
@@ -227,5 +228,12 @@ mod tests {
         }
         assert_eq!("0x4".parse::<Extents>(), Err(BadExtents::Empty));
         assert_eq!(Extents::new([usize::MAX, 2]), Err(BadExtents::TooLarge));
+    }
+
+    /// In a build without overflow checks, too: `2^63 + 2` rows of two are no four ranks.
+    #[test]
+    #[should_panic = "the mesh has too many ranks"]
+    fn a_product_that_wraps_is_no_mesh() {
+        Extents::mesh((1 << (usize::BITS - 1)) + 2, 2);
     }
 }
