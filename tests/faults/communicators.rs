@@ -255,10 +255,8 @@ fn a_call_after_a_caught_failure() {
             }
         }));
         // The bomb was caught: what it said is not known, but where it was.
-        assert!(
-            matches!(&error, Error::Panicked { rank: 1, message, .. } if message.contains("caught")),
-            "{error}"
-        );
+        let Error::Panicked { rank: 1, message, .. } = error else { panic!("{error}") };
+        assert!(message.contains("caught"), "{message}");
         check_usable(&team, 1);
     });
 }
