@@ -1,6 +1,7 @@
 //! `phalanx soak` finds the faults that it looks for: a run that leaves nothing behind passes, a
-//! run that loses two hundred bytes in every script fails, and so does a slow one. Its load runs in
-//! the scheduler group that was asked for, and never outlives it.
+//! run that loses two hundred bytes in every script fails, and so does a slow one. A failure tells
+//! the command that repeats it. Its load runs in the scheduler group that was asked for, and never
+//! outlives it.
 //!
 //! Programs of their own: the count is the process's, and other tests allocate, too.
 #![cfg(target_os = "linux")]
@@ -38,15 +39,51 @@ fn a_small_leak_is_found() {
     assert!(text.contains("the heap has grown from") && text.contains("seed 5"), "{text}");
 }
 
-#[test]
-fn a_crawl_is_found() {
-    // Every run is made again five times and sleeps for 800 ms or more; that is more than 100 ms
-    // and forty times the vectors of four calls.
-    let output = soak(&["--crawl", "200000"]);
+/// The command that a failure tells, as arguments.
+fn told(text: &str) -> Vec<String> {
+    let command = text.rsplit_once("again with: phalanx ").expect(text).1;
+    command.lines().next().unwrap().split_whitespace().map(str::to_string).collect()
+}
+
+/// Its last line: what failed.
+fn last_line(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("a run crawls") && text.contains("5 times in a row"), "{text}");
-    assert!(text.contains("again with: phalanx soak -p 2 --seed"), "{text}");
+    text.lines().last().unwrap().to_string()
+}
+
+#[test]
+fn a_crawl_is_found() {
+    // 10 ms a call, where the old waiting took 2 to 7 beside busy threads: 640 ms or more for the
+    // calls of a script of short ones, which take 1 to 30 at a `std::sync::Barrier`.
+    let line = last_line(&soak(&["--crawl", "10000"]));
+    assert!(
+        line.contains("a run crawls") && line.contains("the fastest of 10 took longer"),
+        "{line}"
+    );
+    let again = Command::new(env!("CARGO_BIN_EXE_phalanx"))
+        .args(told(&line))
+        .args(["--crawl", "10000"])
+        .output()
+        .unwrap();
+    assert!(last_line(&again).contains("a run crawls"), "{line}");
+}
+
+#[test]
+fn a_failure_tells_the_command_that_makes_it_again() {
+    // The first team's 4th and 40th run, the one on own threads, and runs of further teams.
+    for seed in ["8", "44", "45", "50", "127"] {
+        let line = last_line(&soak(&["--wrong", seed]));
+        assert!(line.contains(&format!("taken for wrong; seed {seed}, run ")), "{line}");
+        assert_eq!(line.contains("on own threads"), seed == "45", "{line}");
+        let again = Command::new(env!("CARGO_BIN_EXE_phalanx"))
+            .args(told(&line))
+            .args(["--wrong", seed])
+            .output()
+            .unwrap();
+        // The same run of the same team, which waits and counts in the same way.
+        assert_eq!(last_line(&again), line);
+    }
 }
 
 #[test]

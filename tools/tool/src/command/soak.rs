@@ -8,10 +8,10 @@ use crate::progress::Progress;
 use crate::soak::Script;
 use crate::soak::load::{self, Group, Load};
 use crate::soak::memory::Memory;
-use crate::soak::pace::{self, Pace, Slowest};
+use crate::soak::pace::{self, Bound, Pace, Slowest, Twin};
 use crate::soak::resources::Holdings;
 use crate::soak::run_script::{judge, play};
-use phalanx::{Builder, Error, MAX_RANKS, Team, Wait};
+use phalanx::{Builder, Comm, Error, MAX_RANKS, Team, Wait};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -19,20 +19,25 @@ use std::time::{Duration, Instant};
 
 /// Runs of a team before it is dropped and another one built.
 const RUNS_OF_A_TEAM: u64 = 40;
+/// And of a team that yields, which is slow beside busy threads and would have the turn for itself.
+const RUNS_OF_A_TEAM_THAT_YIELDS: u64 = 4;
 /// A rank that waits for so long is a hang, on any machine.
 const DEADLINE: Duration = Duration::from_secs(120);
+const MOST_SECONDS: u64 = 1_000_000;
 /// Busy processes at once.
 const MOST_BUSY: usize = 64;
 const ABOUT: &str = "\
-RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 63 calls: all
+RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 127 calls: all
   collectives with even and uneven blocks, views, overlap, halos, messages, splits; on the team or
   on one of up to 4 communicators split off; by an algorithm, a mesh, groups or a fixed order forced
-  at random; on 10 element types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a struct with
+  at random; on 6 element types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a struct with
   padding), the library's operators and closures, commutative or not; 0 bytes to 1 MiB, in a third
-  of the scripts (the longer ones) to 256 bytes. In a quarter of the runs ranks are late at random.
-  In one of 12 something goes wrong on one rank: a panic between calls or in an operator, an early
-  return, another length, element type or call; the run must then end with an error that fits, and
-  the next one be right. After 40 runs there is a new team, and one run on threads of the tool's
+  of the scripts (longer ones) to 256 bytes. A sixth are short calls: 64 to 127 barriers and small
+  collectives of the whole team. In a quarter of the runs ranks are late at random. In one of 12,
+  never of short calls, something goes wrong on one rank: a panic between calls or in an operator,
+  an early return, another length, element type or call; the run must then end with an error that
+  fits, and the next one be right. Five teams of eight wait as they choose, two park, one yields.
+  After 40 runs (4 of a team that yields) there is a new team, and one run on threads of the tool's
   own.
 
 LOAD: with --load the same beside so many processes that do nothing but turn: of the scheduler group
@@ -41,21 +46,25 @@ LOAD: with --load the same beside so many processes that do nothing but turn: of
   with this one, however it ends.
 
 CHECKS: every element of every result against a sequential oracle. No rank waits for longer than 120
-  s. No run takes longer than its bound: beside each run its twin is timed, threads that make the
-  same vectors, are late in the same places, and meet at a std::sync::Barrier where the run has a
-  call. A run may take 40 times as long as its twin, and 100 ms. One that took longer is made again,
-  with its twin; after the fifth time in a row it counts as a crawl. After each team the process has
-  as many threads and file descriptors as before it, and, counted to the byte, no more memory
-  allocated than after the first two (and 4 KiB). In the last third of the time no more of it is in
-  use, with mailboxes and stacks, than in the first third (and 16 MiB). A failed check ends the
-  command with exit code 1, and says how to see it again.
+  s. No run takes longer than its bound: beside each run its twin is timed, the same ranks that make
+  the same vectors, are late in the same places, and meet at a std::sync::Barrier where the run has
+  a call (in a team that yields, at one that yields). A run of short calls may take 4 times as long
+  as its twin, and 20 ms; any other 40 times, and 100 ms. One that took longer is made again, with
+  its twin. It crawls if the fastest of 10 runs takes longer than the slowest of their twins allows.
+  After each team the process has as many threads and file descriptors as before it, and, counted to
+  the byte, no more memory allocated than after the first two (and 4 KiB). In the last third of the
+  time no more of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB). A
+  failed check ends the command with exit code 1 and tells the command that makes the run again: all
+  runs of its team, from the first one on, since the seed of that says how the team waits and
+  counts.
 
 COLUMNS (tsv, json): ranks load load_group seconds teams runs operations operations_per_s faults
   failed_runs slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed heap_first heap_last
   rss_kib_first rss_kib_last descriptors threads seed. An operation is one call by all ranks of a
-  communicator; slow_runs were made again; the slowest run is the one that took most of its bound: 1
-  is all of it; heap_first is in bytes, the most after the first two teams, heap_last after the last
-  one; rss_kib_first is the most in the first third, rss_kib_last the least in the last third.
+  communicator; slow_runs were made again; the slowest run is the one that took most of its bound,
+  at its best: 1 is all of it; heap_first is in bytes, the most after the first two teams, heap_last
+  after the last one; rss_kib_first is the most in the first third, rss_kib_last the least in the
+  last third.
 
 Examples:
   phalanx soak --seconds 60 -p 2,16 --seed 7
@@ -69,9 +78,10 @@ Examples:
 #[command(after_long_help = ABOUT)]
 #[command(after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
 pub struct Soak {
-    /// How long, for all numbers of ranks and all loads together
-    #[arg(long, allow_negative_numbers = true, default_value = "60", value_parser = parse_seconds)]
-    seconds: u64,
+    /// How long, for all numbers of ranks and all loads together [default: 60; with --runs, as long
+    /// as those take]
+    #[arg(long, allow_negative_numbers = true, value_parser = parse_seconds)]
+    seconds: Option<u64>,
     /// Numbers of ranks, 1 to 1024
     #[arg(short = 'p', long, value_name = "RANKS[,RANKS..]", allow_negative_numbers = true)]
     #[arg(default_value = "2,16", value_parser = parse_ranks, value_delimiter = ',')]
@@ -91,15 +101,18 @@ pub struct Soak {
     #[arg(long, value_name = "GROUP[,GROUP..]", default_value = "same", value_delimiter = ',')]
     load_group: Vec<Group>,
     /// Let every rank sleep for so many us before every call: to see that the check finds it
-    #[arg(
-        long,
-        hide = true,
-        allow_negative_numbers = true,
-        value_name = "US",
-        default_value = "0"
-    )]
-    #[arg(value_parser = parse_number)]
+    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "US")]
+    #[arg(default_value = "0", value_parser = parse_number)]
     crawl: u64,
+    /// Divide the bounds of all runs by so much: to see how far from them the runs are
+    #[arg(long, hide = true, value_name = "N", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    margin: u32,
+    /// Take the run with this seed for wrong, and judge no time: to see that the command that is
+    /// told makes it again
+    #[arg(long, hide = true, allow_negative_numbers = true, value_name = "SEED")]
+    #[arg(value_parser = parse_number)]
+    wrong: Option<u64>,
     /// Lose so many bytes in every run: to see that the check finds it
     #[arg(long, hide = true, allow_negative_numbers = true, value_name = "BYTES")]
     #[arg(default_value = "0", value_parser = parse_number)]
@@ -113,6 +126,11 @@ impl Soak {
     fn loads(&self) -> Vec<(usize, Group)> {
         let groups = |busy| &self.load_group[..if busy == 0 { 1 } else { self.load_group.len() }];
         self.load.iter().flat_map(|&n| groups(n).iter().map(move |&group| (n, group))).collect()
+    }
+
+    fn seconds(&self) -> u64 {
+        let default = if self.runs.is_some() { MOST_SECONDS } else { 60 };
+        self.seconds.unwrap_or(default)
     }
 
     /// Runs the command.
@@ -131,7 +149,7 @@ impl Soak {
             load::no_groups().into_iter().for_each(say);
         }
         let turns = loads.len() * self.ranks.len();
-        let share = Duration::from_secs(self.seconds) / turns as u32;
+        let share = Duration::from_secs(self.seconds()) / turns as u32;
         let mut table = Table { format: self.output.format, rows: Vec::new() };
         sink.write(&table.head())?;
         let mut progress = Progress::new(turns);
@@ -146,6 +164,8 @@ impl Soak {
                     runs: self.runs.unwrap_or(u64::MAX),
                     leak: self.leak as usize,
                     crawl: Duration::from_micros(self.crawl),
+                    margin: f64::from(self.margin),
+                    wrong: self.wrong,
                 };
                 progress.step(&format!("{}, {} s", plan.what(), share.as_secs()));
                 let row = plan.soak();
@@ -175,6 +195,18 @@ struct SoakPlan {
     /// Bytes lost in every run.
     leak: usize,
     crawl: Duration,
+    /// What the bounds are divided by.
+    margin: f64,
+    /// The run that is taken for wrong.
+    wrong: Option<u64>,
+}
+
+/// A team, and which runs it has.
+#[derive(Clone, Copy, Debug)]
+struct Lot {
+    ranks: usize,
+    /// The seed of its first run, which says everything about it.
+    first: u64,
 }
 
 /// What came of it.
@@ -202,13 +234,14 @@ impl SoakPlan {
         }
     }
 
-    /// The command that makes the run with `seed` again.
-    fn command(&self, seed: u64) -> String {
+    /// The command that makes the run with `seed` again: the team's, from its first one on.
+    fn command(&self, lot: Lot, seed: u64) -> String {
         let load = match self.busy {
             0 => String::new(),
             n => format!(" --load {n} --load-group {}", self.group.name()),
         };
-        format!("phalanx soak -p {}{load} --seed {seed} --runs 1", self.ranks)
+        let runs = seed.wrapping_sub(lot.first).wrapping_add(1);
+        format!("phalanx soak -p {}{load} --seed {} --runs {runs}", self.ranks, lot.first)
     }
 
     /// Soaks teams.
@@ -247,17 +280,22 @@ impl SoakPlan {
             holdings: before,
         };
         while !is_over(row.runs) {
-            let team = builder(ranks, seed.wrapping_add(row.runs)).build()?;
-            for _ in 0..RUNS_OF_A_TEAM {
-                if is_over(row.runs) {
+            let lot = Lot { ranks, first: seed.wrapping_add(row.runs) };
+            let team = lot.builder().build()?;
+            // A run that is made again moves the team's counters: it is the team's last one, so
+            // that a command that begins with the team's first run meets the same counters.
+            let mut is_last = false;
+            for _ in 0..lot.runs() {
+                if is_last || is_over(row.runs) {
                     break;
                 }
                 std::mem::forget(vec![1u8; leak]);
-                row.one_run(|script, seed| team.run(|comm| play(comm, script, seed)).map(drop))?;
+                is_last =
+                    row.one_run(lot, |part| timed(|| team.run(|comm| part(comm)).map(drop)))?;
             }
             drop(team);
-            if !is_over(row.runs) {
-                row.one_run(|script, seed| on_own_threads(ranks, script, seed))?;
+            if !is_last && !is_over(row.runs) {
+                row.one_run(lot, |part| lot.on_own_threads(part))?;
             }
             row.teams += 1;
             row.holdings = settled(before);
@@ -270,7 +308,8 @@ impl SoakPlan {
                         row.teams, now.descriptors, now.threads, before.descriptors, before.threads
                     )));
                 }
-                let share = begun.elapsed().as_secs_f64() / time.as_secs_f64();
+                let of_time = begun.elapsed().as_secs_f64() / time.as_secs_f64();
+                let share = of_time.max(row.runs as f64 / runs as f64);
                 row.memory.note(share, now);
             }
         }
@@ -291,10 +330,17 @@ impl SoakPlan {
     }
 }
 
+/// What a rank does in a run.
+type Part<'a> = dyn Fn(&mut Comm) + Sync + 'a;
+
 impl SoakRow {
     /// One run of the script with the next seed, by `run`; and more of them while they are too
-    /// slow.
-    fn one_run(&mut self, run: impl Fn(&Script, u64) -> Result<(), Error>) -> Result<(), Failure> {
+    /// slow. Says whether there were more.
+    fn one_run(
+        &mut self,
+        lot: Lot,
+        run: impl Fn(&Part<'_>) -> (Duration, Result<(), Error>),
+    ) -> Result<bool, Failure> {
         let plan = self.plan;
         let seed = plan.seed.wrapping_add(self.runs);
         let script = Script { crawl: plan.crawl, ..Script::draw(seed, plan.ranks) };
@@ -302,52 +348,113 @@ impl SoakRow {
         self.faults += u64::from(script.fault.is_some());
         self.operations += script.acts.len() as u64;
         let failure = |what: String| {
+            let (lot_text, command) = (lot.of_run(seed), plan.command(lot, seed));
             let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {script}");
-            Failure::Checks(format!("{what}; again with: {}", plan.command(seed)))
+            Failure::Checks(format!("{what}; seed {seed}, {lot_text}; again with: {command}"))
         };
-        let mut paces = Vec::with_capacity(pace::TRIALS);
-        for trial in 0..pace::TRIALS {
-            let begun = Instant::now();
-            let result = run(&script, seed);
-            let took = begun.elapsed();
-            self.failed += u64::from(trial == 0 && result.is_err());
-            judge(&script, &result).map_err(failure)?;
-            let pace = Pace { run: took, twin: pace::twin(&script, seed, plan.ranks) };
-            paces.push(pace);
-            if !pace.crawls() {
-                break;
-            }
+        if plan.wrong == Some(seed) {
+            return Err(failure("a run was to be taken for wrong".to_string()));
         }
-        self.again += u64::from(paces.len() > 1);
-        let slowest = |a: &Slowest, b: &Slowest| a.pace.share().total_cmp(&b.pace.share());
-        let seen = paces.iter().map(|&pace| Slowest { pace, seed });
-        self.slowest = self.slowest.into_iter().chain(seen).max_by(slowest);
-        match paces.iter().min_by(|a, b| a.share().total_cmp(&b.share())) {
-            Some(best) if best.crawls() => Err(failure(format!(
-                "a run crawls ({}): {} times in a row it was over its bound, at best {best}",
-                plan.what(),
-                pace::TRIALS
-            ))),
-            _ => Ok(()),
+        let trial = |number: usize| {
+            pace::pause(number);
+            let (took, result) = run(&|comm| play(comm, &script, seed));
+            judge(&script, &result).map_err(failure)?;
+            let twin = Twin::new(&script, seed, plan.ranks, lot.wait());
+            let (twin_took, twin) = run(&|comm| twin.play(comm.rank()));
+            twin.map_err(|e| failure(format!("its twin: {e}")))?;
+            let bound = Bound::of(&script, plan.margin);
+            let pace = Pace { run: took, twin: twin_took, bound };
+            Ok::<_, Failure>((pace, result.is_err()))
+        };
+        let (mut pace, has_failed) = trial(0)?;
+        self.failed += u64::from(has_failed);
+        let mut trials = 1;
+        while pace.crawls() && plan.wrong.is_none() {
+            if trials == pace::TRIALS {
+                return Err(failure(format!(
+                    "a run crawls ({}): the fastest of {trials} took longer than the slowest twin \
+                     allows: {pace}",
+                    plan.what()
+                )));
+            }
+            pace = pace.and(trial(trials)?.0);
+            trials += 1;
+        }
+        let is_again = trials > 1;
+        self.again += u64::from(is_again);
+        if self.slowest.as_ref().is_none_or(|slowest| slowest.pace.share() < pace.share()) {
+            self.slowest = Some(Slowest { pace, seed, command: plan.command(lot, seed) });
+        }
+        Ok(is_again)
+    }
+}
+
+impl Lot {
+    /// Of three ways of waiting.
+    fn wait(self) -> Wait {
+        match (self.first >> 1) % 8 {
+            0..=4 => Wait::Auto,
+            5 | 6 => Wait::Park,
+            _ => Wait::Yield,
+        }
+    }
+
+    /// Runs before it is dropped.
+    fn runs(self) -> u64 {
+        match self.wait() {
+            Wait::Yield => RUNS_OF_A_TEAM_THAT_YIELDS,
+            _ => RUNS_OF_A_TEAM,
+        }
+    }
+
+    /// What its counters count from: they go across 2^32 in one of its runs.
+    fn start(self) -> u32 {
+        u32::MAX - (self.first % 300) as u32
+    }
+
+    /// What the run with `seed` meets.
+    fn of_run(self, seed: u64) -> String {
+        let before = seed.wrapping_sub(self.first);
+        let place = if before < self.runs() { "of a team" } else { "on own threads after a team" };
+        let calls = (0..before)
+            .map(|k| Script::draw(self.first.wrapping_add(k), self.ranks).acts.len())
+            .sum::<usize>();
+        format!(
+            "run {} {place} that waits by {:?} and counts from {}, {calls} calls before",
+            before + 1,
+            self.wait(),
+            self.start()
+        )
+    }
+
+    fn builder(self) -> Builder {
+        Team::builder()
+            .ranks(self.ranks)
+            .deadline(DEADLINE)
+            .wait(self.wait())
+            .counting_from(self.start())
+    }
+
+    /// A part on threads that are not the library's.
+    fn on_own_threads(self, part: &Part<'_>) -> (Duration, Result<(), Error>) {
+        match self.builder().external() {
+            Ok(comms) => timed(|| protected(comms, part)),
+            Err(error) => (Duration::ZERO, Err(error)),
         }
     }
 }
 
-/// A team whose first run has this seed: of three ways of waiting, and with counters that go across
-/// 2^32 in one of its runs.
-fn builder(ranks: usize, seed: u64) -> Builder {
-    let wait = [Wait::Auto, Wait::Auto, Wait::Yield, Wait::Park][(seed >> 1) as usize % 4];
-    let before_the_end = u32::MAX - (seed % 300) as u32;
-    Team::builder().ranks(ranks).deadline(DEADLINE).wait(wait).counting_from(before_the_end)
+fn timed(run: impl FnOnce() -> Result<(), Error>) -> (Duration, Result<(), Error>) {
+    let begun = Instant::now();
+    let result = run();
+    (begun.elapsed(), result)
 }
 
-/// A script on threads that are not the library's.
-fn on_own_threads(ranks: usize, script: &Script, seed: u64) -> Result<(), Error> {
-    let comms = builder(ranks, seed).external()?;
+fn protected(comms: Vec<Comm>, part: &Part<'_>) -> Result<(), Error> {
     let results: Vec<Result<(), Error>> = std::thread::scope(|s| {
         let threads: Vec<_> = comms
             .into_iter()
-            .map(|mut comm| s.spawn(move || comm.protect(|comm| play(comm, script, seed))))
+            .map(|mut comm| s.spawn(move || comm.protect(|comm| part(comm))))
             .collect();
         threads.into_iter().map(|t| t.join().unwrap_or(Err(Error::Dead))).collect()
     });
@@ -416,7 +523,8 @@ impl Table {
         let seconds = row.time.as_secs_f64();
         let per_second = row.operations as f64 / seconds.max(1e-9);
         let ms = |time: Duration| (time.as_secs_f64() * 1e5).round() / 100.0;
-        let slowest = |value: &dyn Fn(Slowest) -> Value| row.slowest.map_or(Value::Null, value);
+        let slowest =
+            |value: &dyn Fn(&Slowest) -> Value| row.slowest.as_ref().map_or(Value::Null, value);
         let object = json!({
             "ranks": row.plan.ranks,
             "load": row.plan.busy,
@@ -470,8 +578,7 @@ impl Table {
                 let bytes = |n: Option<usize>| n.map(|n| n as u64);
                 pair("bytes allocated", bytes(memory.heap_first), bytes(memory.heap_last));
                 pair("KiB in use", memory.rss_first, memory.rss_last);
-                if let Some(Slowest { pace, seed }) = row.slowest {
-                    let command = row.plan.command(seed);
+                if let Some(Slowest { pace, command, .. }) = &row.slowest {
                     let _: Result<_, _> = write!(
                         text,
                         "; slowest run: {pace}, {} runs were made again; it was: {command}",
@@ -513,8 +620,10 @@ fn parse_load(text: &str) -> Result<usize, String> {
 }
 
 fn parse_seconds(text: &str) -> Result<u64, String> {
-    let seconds = text.parse().ok().filter(|s| (1..=1_000_000).contains(s));
-    seconds.ok_or_else(|| format!("'{text}' is no time; accepted are 1 to 1000000 whole seconds"))
+    let seconds = text.parse().ok().filter(|s| (1..=MOST_SECONDS).contains(s));
+    seconds.ok_or_else(|| {
+        format!("'{text}' is no time; accepted are 1 to {MOST_SECONDS} whole seconds")
+    })
 }
 
 fn parse_number(text: &str) -> Result<u64, String> {

@@ -37,14 +37,7 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
                 Fault::Panic => resume_unwind(Box::new(BOMB)),
                 Fault::PanicInside(calls) => fuse.set(calls),
                 Fault::Return => return,
-                // Views may differ in length, and so may parts of a vector; a halo has its own.
-                Fault::OtherLength => {
-                    let may = matches!(
-                        act.kind,
-                        CallKind::Peers | CallKind::Root | CallKind::Whole | CallKind::Halo
-                    );
-                    longer = usize::from(!may)
-                }
+                Fault::OtherLength => longer = usize::from(!may_differ(act.kind)),
                 Fault::OtherElement => act.element += 1,
                 Fault::OtherCall => of(comm, &mut children, &act).barrier(),
             }
@@ -61,6 +54,15 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
             _ => carry_out(of(comm, &mut children, &act), &act, longer, &tick),
         }
     }
+}
+
+/// Whether ranks may call it with different lengths: views may, global ones, too, and parts of a
+/// vector; a halo has its own length.
+fn may_differ(kind: CallKind) -> bool {
+    matches!(
+        kind,
+        CallKind::Peers | CallKind::Root | CallKind::Global | CallKind::Whole | CallKind::Halo
+    )
 }
 
 /// The communicator that an act is for: the team's, or a child's.
@@ -127,6 +129,27 @@ mod tests {
             }
             assert!(failed <= faults);
             assert!(p == 1 || failed > 0, "{p} ranks: no fault was felt");
+        }
+    }
+
+    #[test]
+    fn another_length_is_a_fault_only_where_it_is_one() {
+        let drawn = Script::draw(1, 3);
+        let kinds = [
+            CallKind::Global,
+            CallKind::Peers,
+            CallKind::Root,
+            CallKind::Whole,
+            CallKind::Halo,
+            CallKind::Exchange,
+        ];
+        for kind in kinds {
+            let act = Act { kind, comm: 0, element: 1, bytes: 100, ..drawn.acts[0] };
+            let fault = Some((1, 0, Fault::OtherLength));
+            let script = Script { acts: vec![act], fault, jitter: false, ..drawn.clone() };
+            let result = phalanx::run(3, |comm| play(comm, &script, 1)).map(drop);
+            judge(&script, &result).unwrap_or_else(|e| panic!("{kind:?}: {e}"));
+            assert_eq!(result.is_ok(), may_differ(kind), "{kind:?}: {result:?}");
         }
     }
 

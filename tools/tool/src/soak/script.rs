@@ -9,6 +9,8 @@ use std::time::Duration;
 const MOST_BYTES: usize = 1 << 20;
 /// And in a script of small calls, which shows what the calls themselves cost.
 const MOST_BYTES_OF_SMALL: usize = 1 << 8;
+/// And in one of short calls.
+const MOST_BYTES_OF_SHORT: usize = 1 << 6;
 /// Communicators that a rank holds at once.
 const MOST_COMMS: usize = 5;
 /// One run in so many has a fault.
@@ -98,9 +100,22 @@ pub(crate) enum Fault {
     OtherCall,
 }
 
+/// What a script's calls are like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scale {
+    /// Many barriers and small collectives of the whole team, as the library chooses, without a
+    /// fault: what they take is known, so their time is bounded tightly (`pace.rs`).
+    Short,
+    /// Anything with few bytes.
+    Small,
+    /// Anything.
+    Large,
+}
+
 /// A run.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
+    pub(crate) scale: Scale,
     pub(crate) acts: Vec<Act>,
     /// Rank, act, and what happens there.
     pub(crate) fault: Option<(usize, usize, Fault)>,
@@ -115,11 +130,27 @@ impl Script {
     pub(crate) fn draw(seed: u64, ranks: usize) -> Self {
         let mut dice = Dice::new(seed ^ (ranks as u64) << 40);
         let mut comms = 1;
-        let small = dice.once_in(3);
-        let most_bytes = if small { MOST_BYTES_OF_SMALL } else { MOST_BYTES };
-        let length = if small { 16 + dice.roll(48) } else { 4 + dice.roll(24) };
-        let acts: Vec<Act> = (0..length).map(|_| act(&mut dice, &mut comms, most_bytes)).collect();
-        let fault = dice.once_in(FAULTS).then(|| {
+        let scale = *dice.pick(&[
+            Scale::Short,
+            Scale::Small,
+            Scale::Small,
+            Scale::Large,
+            Scale::Large,
+            Scale::Large,
+        ]);
+        let (most_bytes, length) = match scale {
+            Scale::Short => (MOST_BYTES_OF_SHORT, 64 + dice.roll(64)),
+            Scale::Small => (MOST_BYTES_OF_SMALL, 16 + dice.roll(48)),
+            Scale::Large => (MOST_BYTES, 4 + dice.roll(24)),
+        };
+        let acts: Vec<Act> = (0..length)
+            .map(|_| match scale {
+                Scale::Short => short_call(&mut dice),
+                _ => act(&mut dice, &mut comms, most_bytes),
+            })
+            .collect();
+        let may_fail = scale != Scale::Short;
+        let fault = (may_fail && dice.once_in(FAULTS)).then(|| {
             let (who, at) = (dice.roll(ranks), dice.roll(length));
             let inside = 1 + dice.next() % 100;
             let faults = [
@@ -132,7 +163,16 @@ impl Script {
             ];
             (who, at, *dice.pick(&faults))
         });
-        Script { acts, fault, jitter: dice.once_in(4), crawl: Duration::ZERO }
+        Script { scale, acts, fault, jitter: dice.once_in(4), crawl: Duration::ZERO }
+    }
+}
+
+fn short_call(dice: &mut Dice) -> Act {
+    let operations = [Operation::Barrier, Operation::AllReduce, Operation::Broadcast];
+    Act {
+        kind: CallKind::Collective(*dice.pick(&operations)),
+        way: Way::Auto,
+        ..act(dice, &mut 1, MOST_BYTES_OF_SHORT)
     }
 }
 
@@ -192,6 +232,7 @@ impl fmt::Display for Script {
             Some((who, at, fault)) => write!(f, "{fault:?} on rank {who} at act {at}")?,
             None => f.write_str("no fault")?,
         }
+        write!(f, ", {:?}", self.scale)?;
         self.acts.iter().enumerate().try_for_each(|(i, act)| write!(f, "\n  {i}: {act:?}"))
     }
 }
@@ -208,6 +249,10 @@ mod tests {
         let scripts: Vec<Script> = (0..500).map(|seed| Script::draw(seed, 4)).collect();
         let faults = scripts.iter().filter(|s| s.fault.is_some()).count();
         assert!((10..100).contains(&faults), "{faults}");
+        for scale in [Scale::Short, Scale::Small, Scale::Large] {
+            let of = scripts.iter().filter(|s| s.scale == scale).count();
+            assert!((50..350).contains(&of), "{scale:?}: {of}");
+        }
         for kind in [
             CallKind::Split,
             CallKind::Drop,
