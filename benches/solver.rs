@@ -77,7 +77,7 @@ fn dot_plain(comm: &mut Comm, data: &mut Data, n: usize, calls: u64) -> f64 {
 /// All-reduce of `n` elements, which are rewritten before each call (not timed).
 fn reduce(comm: &mut Comm, data: &mut Data, n: usize, order: Order) -> f64 {
     let x = &mut data.x[..n];
-    let mut times: Vec<f64> = (0..9)
+    let times: Vec<f64> = (0..9)
         .map(|k| {
             x.iter_mut().for_each(|x| *x = f64::from(k));
             black_box(&mut *x);
@@ -88,7 +88,7 @@ fn reduce(comm: &mut Comm, data: &mut Data, n: usize, order: Order) -> f64 {
         })
         .collect();
     x.fill(0.5);
-    median(&mut times)
+    median(&times)
 }
 
 fn small(comm: &mut Comm, order: Order) -> f64 {
@@ -297,7 +297,7 @@ fn crowded(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
         ours.push(times[0].0);
         boards.push(times[0].1);
     }
-    Ok((median(&mut ours), median(&mut boards)))
+    Ok((median(&ours), median(&boards)))
 }
 
 fn main() -> Result<(), phalanx::Error> {
@@ -321,7 +321,7 @@ fn main() -> Result<(), phalanx::Error> {
     for row in &mut rows {
         print!("{:52}", row.name);
         for place in 0..2 {
-            let (r, ns) = (median(&mut row.ratios[place]), median(&mut row.ns[place]));
+            let (r, ns) = (median(&row.ratios[place]), median(&row.ns[place]));
             print!(" {:>24}", format!("{r:.2} ({ns:.0}, {})", row.ns[place].len()));
         }
         println!();

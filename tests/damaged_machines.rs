@@ -237,20 +237,25 @@ fn damaged_xml() {
 const VERSION_3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="3.0">
-  <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" allowed_cpuset="0x0000000d" nodeset="0x00000003" gp_index="1" id="obj1">
+  <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f"
+      allowed_cpuset="0x0000000d" nodeset="0x00000003" gp_index="1" id="obj1">
     <info name="DMISysVendor" value="A &amp; B &lt;&#x43;&gt;"/>
     <object type="Package" os_index="0" cpuset="0x0000000f" gp_index="2" id="obj2" subtype="none">
       <object type="Die" os_index="0" cpuset="0x00000003" gp_index="3" id="obj3">
-        <object type="MemCache" cpuset="0x00000003" cache_size="1048576" depth="1" cache_linesize="64" cache_associativity="1" cache_type="0" gp_index="4" id="obj4">
-          <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001" id="obj5" subtype="DRAM" local_memory="1073741824"/>
+        <object type="MemCache" cpuset="0x00000003" cache_size="1048576" depth="1"
+            cache_linesize="64" cache_associativity="1" cache_type="0" gp_index="4" id="obj4">
+          <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001" id="obj5"
+              subtype="DRAM" local_memory="1073741824"/>
         </object>
         <object type="Core" os_index="0" cpuset="0x00000003" gp_index="6" id="obj6">
           <object type="PU" os_index="0" cpuset="0x00000001" gp_index="7" id="obj7"/>
           <object type="PU" os_index="1" cpuset="0x00000002" gp_index="8" id="obj8"/>
         </object>
       </object>
-      <object type="Group" cpuset="0x0000000c" kind="1001" subkind="0" dont_merge="1" gp_index="9" id="obj9">
-        <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002" gp_index="10" id="obj10" local_memory="2147483648"/>
+      <object type="Group" cpuset="0x0000000c" kind="1001" subkind="0" dont_merge="1" gp_index="9"
+          id="obj9">
+        <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002"
+            gp_index="10" id="obj10" local_memory="2147483648"/>
         <object type="Core" os_index="1" cpuset="0x0000000c" gp_index="11" id="obj11">
           <object type="PU" os_index="2" cpuset="0x00000004" gp_index="12" id="obj12"/>
           <object type="PU" os_index="3" cpuset="0x00000008" gp_index="13" id="obj13"/>

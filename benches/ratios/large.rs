@@ -79,7 +79,7 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, fused: &Fused, time: Dur
                 ours.push(t.elapsed().as_nanos() as f64);
             }
             let after = raw.exchanged(CALLS);
-            rows[i].keep(before, after, median(&mut ours), Some(median(&mut hand)));
+            rows[i].keep(before, after, median(&ours), Some(median(&hand)));
         }
     }
 }

@@ -108,7 +108,7 @@ impl Row {
     pub(crate) fn print(&mut self) {
         print!("{:40}", self.name);
         for place in 0..3 {
-            let (r, ns) = (median(&mut self.ratios[place]), median(&mut self.ns[place]));
+            let (r, ns) = (median(&self.ratios[place]), median(&self.ns[place]));
             let what = match self.ns[place].len() {
                 0 => "-".to_string(),
                 n => format!("{r:.2} ({ns:.0}, {n})"),

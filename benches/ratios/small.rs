@@ -125,7 +125,7 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
                 call();
                 start.elapsed().as_nanos() as f64
             });
-            median(&mut times.collect::<Vec<_>>())
+            median(&times.collect::<Vec<_>>())
         };
         let theirs = one(&mut || raw.exchange());
         let ours = one(&mut || comm.barrier());

@@ -54,7 +54,7 @@ pub(crate) fn asleep(team: &Team, runs: usize) -> Result<f64, Error> {
         team.run(|_| ())?;
         times.push(start.elapsed().as_nanos() as f64 / 1e3);
     }
-    Ok(median(&mut times))
+    Ok(median(&times))
 }
 
 /// A collective of one rank, in ns.
@@ -96,7 +96,7 @@ pub(crate) fn alone(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
     let mut out = team.run(|comm| {
         let x = &mut [1.0; 512][..];
         let timed = |&(name, call): &Single| {
-            let mut ns: Vec<f64> = (0..15)
+            let ns: Vec<f64> = (0..15)
                 .map(|_| {
                     batch(calls, || {
                         call(comm, x);
@@ -104,7 +104,7 @@ pub(crate) fn alone(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
                     })
                 })
                 .collect();
-            (name, median(&mut ns))
+            (name, median(&ns))
         };
         SINGLES.iter().map(timed).collect::<Vec<_>>()
     })?;

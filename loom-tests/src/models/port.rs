@@ -43,7 +43,8 @@ macro_rules! worlds {
             use crate::wait::Wait;
             use loom::thread;
             use std::panic::Location;
-            use $($fabric)::+::{CommState, CallParams, Port, Signature, Stop, Thread, TeamState, ticket};
+            use $($fabric)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
+            use $($fabric)::+::ticket;
 
             static SIG: Signature = Signature::of::<u64>("model", "");
 

@@ -108,11 +108,11 @@ pub(crate) struct Twin<'a> {
     script: &'a Script,
     seed: u64,
     ranks: usize,
-    meeting: Meeting,
+    meeting: TwinMeeting,
 }
 
 /// Where the ranks of a twin meet.
-enum Meeting {
+enum TwinMeeting {
     Sleeping(Barrier),
     /// Arrivals so far.
     Yielding(AtomicUsize),
@@ -121,8 +121,8 @@ enum Meeting {
 impl<'a> Twin<'a> {
     pub(crate) fn new(script: &'a Script, seed: u64, ranks: usize, wait: Wait) -> Self {
         let meeting = match wait {
-            Wait::Yield => Meeting::Yielding(AtomicUsize::new(0)),
-            _ => Meeting::Sleeping(Barrier::new(ranks)),
+            Wait::Yield => TwinMeeting::Yielding(AtomicUsize::new(0)),
+            _ => TwinMeeting::Sleeping(Barrier::new(ranks)),
         };
         Twin { script, seed, ranks, meeting }
     }
@@ -141,8 +141,8 @@ impl<'a> Twin<'a> {
 
     fn meet(&self) {
         match &self.meeting {
-            Meeting::Sleeping(barrier) => drop(barrier.wait()),
-            Meeting::Yielding(arrivals) => {
+            TwinMeeting::Sleeping(barrier) => drop(barrier.wait()),
+            TwinMeeting::Yielding(arrivals) => {
                 // Acquire and release: everything before the meeting is seen after it, as at the
                 // other barrier.
                 let full = (arrivals.fetch_add(1, Ordering::AcqRel) / self.ranks + 1) * self.ranks;

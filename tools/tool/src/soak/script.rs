@@ -171,7 +171,7 @@ fn short_call(dice: &mut Dice) -> Act {
     let operations = [Operation::Barrier, Operation::AllReduce, Operation::Broadcast];
     Act {
         kind: CallKind::Collective(*dice.pick(&operations)),
-        way: Way::Auto,
+        way: CallWay::Auto,
         ..act(dice, &mut 1, MOST_BYTES_OF_SHORT)
     }
 }
