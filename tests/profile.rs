@@ -67,7 +67,8 @@ fn find(variable: Option<&Path>, cache: &Path, wanted: &str) {
 /// that forces another one there would be a mismatch.
 fn takes(team: &Team, algorithm: Algorithm) -> bool {
     let result = team.run(|comm| {
-        let (mine, mut all) = ([comm.rank(); 2], [0; 2]);
+        // Longer than what is shown at the gates, shorter than what is read directly.
+        let (mine, mut all) = ([comm.rank(); 200], [0; 200]);
         match comm.rank() {
             0 => comm.all_to_all_into(&mine, &mut all),
             _ => comm.with(algorithm).all_to_all_into(&mine, &mut all),
