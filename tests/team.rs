@@ -30,6 +30,7 @@ fn numbers_of_ranks_that_cannot_be() {
 #[test]
 fn a_team_in_the_destructor_of_a_thread_local() {
     static SUMS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    static CAUSES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     fn sums() -> Vec<usize> {
         phalanx::run(2, |comm| comm.sum([comm.rank() + 1])[0]).unwrap()
     }
@@ -39,6 +40,15 @@ fn a_team_in_the_destructor_of_a_thread_local() {
             // A panic here would end the process.
             let sums = std::panic::catch_unwind(sums).unwrap_or_default();
             SUMS.lock().unwrap().extend(sums);
+            // The run is still known to be one: who leaves a communicator in a panic is no cause.
+            let failed = phalanx::run(2, |comm| {
+                let mut half = comm.split(0, 0);
+                if comm.rank() == 0 {
+                    panic!("bomb");
+                }
+                half.barrier();
+            });
+            CAUSES.lock().unwrap().push(failed.unwrap_err().to_string());
         }
     }
     thread_local! { static LAST: Last = const { Last } }
@@ -51,6 +61,8 @@ fn a_team_in_the_destructor_of_a_thread_local() {
         .join()
         .unwrap();
         assert_eq!(*SUMS.lock().unwrap(), [3, 3]);
+        let causes = CAUSES.lock().unwrap();
+        assert!(causes.len() == 1 && causes[0].contains("bomb"), "{causes:?}");
     });
 }
 

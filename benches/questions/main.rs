@@ -15,7 +15,7 @@
 //! collective, untimed.
 //!
 //! Cores of a virtual machine move while these run, so that two groups do not
-//! compare; for that see `benches/ratios.rs`, `phalanx bench` and `phalanx
+//! compare; for that see `benches/ratios`, `phalanx bench` and `phalanx
 //! peers`, which know where the cores are.
 
 mod barrier;

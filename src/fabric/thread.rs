@@ -272,6 +272,7 @@ mod here {
     use super::{Hat, TeamState, Thread};
     use crate::error::Error;
     use crate::sync::diagnostic::Mutex;
+    use std::cell::Cell;
     use std::sync::Arc;
 
     /// Those whose thread has ended.
@@ -296,6 +297,17 @@ mod here {
 
     crate::sync::thread_local! {
         static HERE: Here = Here::new();
+        /// For the destructors after `HERE`'s. It has none of its own, so it stays.
+        static LATE: Cell<Option<&'static Thread>> = const { Cell::new(None) };
+    }
+
+    #[cold]
+    fn late() -> &'static Thread {
+        LATE.with(|late| {
+            let thread = late.get().unwrap_or_else(Thread::leak);
+            late.set(Some(thread));
+            thread
+        })
     }
 
     impl Here {
@@ -322,8 +334,7 @@ mod here {
         /// The calling thread's.
         #[inline]
         pub(crate) fn here() -> &'static Thread {
-            // In a destructor after the last: of nobody, for ever.
-            HERE.try_with(|here| here.0).unwrap_or_else(|_| Thread::leak())
+            HERE.try_with(|here| here.0).unwrap_or_else(|_| late())
         }
 
         /// The thread, which is the calling one, is rank `rank` in run `run` of `world`

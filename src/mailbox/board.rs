@@ -95,7 +95,7 @@ impl Board {
         // Ordering: everything the owner read or wrote elsewhere comes before;
         // pairs with the load in `has_finished`. Streaming stores are not
         // ordered by this one: whoever makes some ends them with a fence
-        // (`engine/stream.rs`).
+        // (`exec/kernel/stream.rs`).
         self.finished.store(call, publish(Site::Finished));
     }
 

@@ -16,7 +16,7 @@
 //! Each box begins at a multiple of 128 bytes: CPUs prefetch lines in pairs, and
 //! a slot that its consumer polls would drag along the one that the producer
 //! is about to write (a reply between distant cores then costs 1.3 instead of
-//! 1.2 ping-pongs; `benches/ratios.rs`). The second line of the pair is there for
+//! 1.2 ping-pongs; `benches/ratios`). The second line of the pair is there for
 //! payloads that do not fit the first.
 //!
 //! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up to [`INLINE`] bytes,

@@ -10,7 +10,7 @@ use crate::sync::UnsafeCell;
 use std::mem::MaybeUninit;
 
 /// Bytes up to which a payload is copied by its sender. Beyond, two flags cost
-/// less than the second copy. Measured at p = 2 (`benches/ratios.rs`).
+/// less than the second copy. Measured at p = 2 (`benches/ratios`).
 pub(crate) const EAGER: usize = 1024;
 
 type Bytes = [MaybeUninit<u8>; EAGER];

@@ -48,7 +48,8 @@ pub struct Tuning {
     /// From here on a gather is `GA-FUSED`; below, `GA-ANY`.
     pub gather_fused: usize,
     /// From here on an all-to-all is `TX-FUSED`; below, `TX-ANY` (in place: `TX-PAIRS`), or for
-    /// blocks that fit a mailbox and 8 ranks or more `TX-BRUCK`.
+    /// blocks of at most 104 bytes and 8 ranks or more `TX-BRUCK`. Up to 1024 bytes in all go
+    /// through the gates where small calls do.
     pub all_to_all_fused: usize,
     /// From here on a shift is `CS-FUSED`; below, `CS-ANY`.
     pub shift_fused: usize,

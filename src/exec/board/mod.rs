@@ -1,18 +1,18 @@
 //! Direct access: every rank shows its buffers on its board. Then each rank reads the others'
 //! memory directly, and writes to it where that spreads the work.
 //!
-//! | operation | rank `i` | `combine.rs` / `moves.rs` |
+//! | operation | rank `i` | `direct_reduce.rs` / `direct_move.rs` |
 //! |---|---|---|
-//! | all-reduce | combines part `i` of all vectors and stores it to all | combine |
-//! | reduce | combines part `i` of all vectors and stores it to the root | combine |
-//! | reduce-scatter | combines block `i` of all vectors | combine |
-//! | scans | turns part `i` of all vectors into their prefixes | combine |
-//! | broadcast | copies part `i` of the root's vector to all others | moves |
-//! | all-gather, all-to-all | copies every rank's block for `i` | moves |
-//! | all-to-all in place | swaps half of its block with every rank's for it | moves |
-//! | scatter | copies its block from the root | moves |
-//! | gather | copies its block to the root | moves |
-//! | shift | moves part `i` of all vectors on | moves |
+//! | all-reduce | combines part `i` of all vectors and stores it to all | reduce |
+//! | reduce | combines part `i` of all vectors and stores it to the root | reduce |
+//! | reduce-scatter | combines block `i` of all vectors | reduce |
+//! | scans | turns part `i` of all vectors into their prefixes | reduce |
+//! | broadcast | copies part `i` of the root's vector to all others | move |
+//! | all-gather, all-to-all | copies every rank's block for `i` | move |
+//! | all-to-all in place | swaps half of its block with every rank's for it | move |
+//! | scatter | copies its block from the root | move |
+//! | gather | copies its block to the root | move |
+//! | shift | moves part `i` of all vectors on | move |
 //!
 //! A schedule's all-reduce moves `2 m (p-1)/p` words into every rank and then
 //! combines what it has copied; here each input word is read once and each

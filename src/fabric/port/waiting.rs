@@ -266,7 +266,7 @@ impl Port {
         let me = self.rank;
         if !fabric.world().is_inside(member) {
             // No call of this rank is under way on another communicator
-            // either: it touches nobody's memory any more, and `Comm::admit`
+            // either: it touches nobody's memory any more, and `Comm::check_usable`
             // keeps it so. A peer that quiesces another communicator, where
             // it waits for this rank, must hear of it now: this rank may wait
             // for that very peer below.
