@@ -3,7 +3,7 @@
 
 use super::common::{bomb, watched};
 use phalanx::{Error, Team};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Rank 0's thread ends, by a panic or not, after `calls` barriers; what rank 1's next
 /// one says.
@@ -11,11 +11,9 @@ fn ends(calls: usize, panics: bool, protected: bool) -> Result<(), Error> {
     let mut comms = Team::external(2).unwrap();
     let [a, b] = &mut comms[..] else { unreachable!() };
     let mut result = Ok(());
-    let (out, at) = (&mut result, AssertUnwindSafe(()));
     let whole = catch_unwind(AssertUnwindSafe(|| {
-        let _ = &at;
         std::thread::scope(|s| {
-            s.spawn(move || {
+            let first = s.spawn(move || {
                 let work = |a: &mut phalanx::Comm| {
                     (0..calls).for_each(|_| a.barrier());
                     if panics {
@@ -24,7 +22,12 @@ fn ends(calls: usize, panics: bool, protected: bool) -> Result<(), Error> {
                 };
                 if protected { drop(a.protect(work)) } else { work(a) }
             });
-            s.spawn(move || *out = b.protect(|b| (0..=calls).for_each(|_| b.barrier())));
+            let second = s.spawn(move || b.protect(|b| (0..=calls).for_each(|_| b.barrier())));
+            // Joined one by one: ThreadSanitizer does not know what the end of a scope orders.
+            result = second.join().unwrap();
+            if let Err(payload) = first.join() {
+                resume_unwind(payload);
+            }
         });
     }));
     assert_eq!(whole.is_err(), panics && !protected);
