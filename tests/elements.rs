@@ -90,11 +90,10 @@ macro_rules! alignments {
     };
 }
 
-// Each limit of the library has one on either side of it; all powers of two between them would
-// take the compiler 7 GB.
 alignments! {
-    1 E1 F1; 8 E8 F8; 32 E32 F32; 64 E64 F64; 128 E128 F128; 256 E256 F256; 1024 E1024 F1024;
-    4096 E4096 F4096; 8192 E8192 F8192; 16384 E16384 F16384; 65536 E65536 F65536;
+    1 E1 F1; 2 E2 F2; 4 E4 F4; 8 E8 F8; 16 E16 F16; 32 E32 F32; 64 E64 F64; 128 E128 F128;
+    256 E256 F256; 512 E512 F512; 1024 E1024 F1024; 2048 E2048 F2048; 4096 E4096 F4096;
+    8192 E8192 F8192; 16384 E16384 F16384; 32768 E32768 F32768; 65536 E65536 F65536;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

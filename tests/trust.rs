@@ -66,8 +66,10 @@ fn everything_named_exists() {
     const OTHERS: [&str; 4] = ["catch_unwind", "pthread_exit", "incompatible_msrv", "is_outvoted"];
     // The properties that are checked, and by what.
     let properties = read("tests/properties/main.rs");
-    let rows = properties.lines().take_while(|line| line.starts_with("//!")).skip(4);
-    let properties = rows.collect::<Vec<_>>().join("\n").replace("`wrap::`", "");
+    let header = properties.lines().take_while(|line| line.starts_with("//!"));
+    let list = header.skip_while(|line| !line.starts_with("//! - "));
+    let properties = list.collect::<Vec<_>>().join("\n").replace("`wrap::`", "");
+    assert!(marked(&properties, '`').len() > 27, "the list of properties: {properties}");
     for span in [marked(&trust, '`'), marked(&properties, '`')].concat() {
         for word in span.split([' ', ',', ';']).filter(|w| !w.is_empty()) {
             let name = word.rsplit("::").next().unwrap_or(word);

@@ -56,7 +56,8 @@ CHECKS: every element of every result against a sequential oracle. No rank waits
   time no more of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB). A
   failed check ends the command with exit code 1 and tells the command that makes the run again: all
   runs of its team, from the first one on, since the seed of that says how the team waits and
-  counts.
+  counts. (A slow run that is made again is its team's last: where the repetition says that one was,
+  it has made other runs, and is to be started anew.)
 
 COLUMNS (tsv, json): ranks load load_group seconds teams runs operations operations_per_s faults
   failed_runs slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed heap_first heap_last

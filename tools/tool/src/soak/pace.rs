@@ -22,9 +22,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// So often a run is made before it crawls. Two ranks that park, bound to a core each beside eight
-/// busy threads, and their twin, which does the same, take from 1 to 400 ms by chance: one trial in
-/// four is over the bound; of 360 000 draws of ten measured ones all ten were in none.
+/// So often a run is made before it crawls. Two ranks that park, bound to a core each beside busy
+/// threads, and their twin, which does the same, wait for a slice or for none by chance: a single
+/// trial says little. (`phalanx soak --margin N` divides the bounds, and shows what is left.)
 pub(crate) const TRIALS: usize = 10;
 /// Before the second trial; before each further one so much longer.
 const PAUSE: Duration = Duration::from_millis(10);
