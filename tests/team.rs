@@ -34,6 +34,12 @@ fn a_team_in_the_destructor_of_a_thread_local() {
     fn sums() -> Vec<usize> {
         phalanx::run(2, |comm| comm.sum([comm.rank() + 1])[0]).unwrap()
     }
+    struct Slow;
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
     struct Last;
     impl Drop for Last {
         fn drop(&mut self) {
@@ -42,6 +48,8 @@ fn a_team_in_the_destructor_of_a_thread_local() {
             SUMS.lock().unwrap().extend(sums);
             // The run is still known to be one: who leaves a communicator in a panic is no cause.
             let failed = phalanx::run(2, |comm| {
+                // Dropped after the communicator: its peer has time to take that for the cause.
+                let _slow = Slow;
                 let mut half = comm.split(0, 0);
                 if comm.rank() == 0 {
                     panic!("bomb");
