@@ -53,7 +53,8 @@ CHECKS: every element of every result against a sequential oracle. No rank waits
   its twin. It crawls if the fastest of 10 runs takes longer than the slowest of their twins allows.
   After each team the process has as many threads and file descriptors as before it, and, counted to
   the byte, no more memory allocated than after the first two (and 4 KiB). In the last third of the
-  time no more of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB). A
+  time no more of it is in use, with mailboxes and stacks, than in the first third (and 16 MiB),
+  where both had 8 teams. A
   failed check ends the command with exit code 1 and tells the command that makes the run again: all
   runs of its team, from the first one on, since the seed of that says how the team waits and
   counts. (A slow run that is made again is its team's last: where the repetition says that one was,
