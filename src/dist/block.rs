@@ -155,8 +155,11 @@ impl Block {
 
 /// The part of `len` elements that rank `rank` of `p` has.
 pub(crate) fn chunk(len: usize, rank: usize, p: usize) -> Range<usize> {
-    // In two factors, so that len * p cannot overflow.
-    let cut = |r: usize| len / p * r + len % p * r / p;
+    // In two factors, so that the product stays small; among more than 2^32 ranks it may not.
+    let cut = |r: usize| match (len % p).checked_mul(r) {
+        Some(rest) => len / p * r + rest / p,
+        None => (len as u128 * r as u128 / p as u128) as usize,
+    };
     cut(rank)..cut(rank + 1)
 }
 
@@ -290,6 +293,14 @@ impl fmt::Debug for BlockCyclic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_ranks_than_any_machine_has() {
+        let (len, p) = (usize::MAX - 5, usize::MAX / 2);
+        assert_eq!(chunk(len, 0, p), 0..1);
+        assert_eq!(chunk(len, p - 1, p).end, len);
+        assert!((p / 2..p / 2 + 9).all(|r| (1..=2).contains(&chunk(len, r, p).len())));
+    }
 
     /// Every element has one owner and one place; counts and runs agree.
     fn is_sound(d: &(impl Distribution + fmt::Debug)) {

@@ -152,20 +152,28 @@ impl Halo {
     ///
     /// # Panics
     /// If it is outside of the array, or there is not one coordinate for each
-    /// dimension.
+    /// dimension, or `usize` does not count the cells up to it.
     pub fn index(&self, at: &[isize]) -> usize {
         assert_eq!(at.len(), self.dims, "one coordinate for each dimension");
-        (0..self.dims).fold(0, |index, d| {
+        (0..self.dims).fold(0, |index: usize, d| {
             let c = at[d].checked_add_unsigned(self.widths[d]).map(usize::try_from);
-            match c {
-                Some(Ok(c)) if c < self.total(d) => index * self.total(d) + c,
-                _ => panic!("coordinate {} along dimension {d} of {self:?}", at[d]),
-            }
+            let Some(Ok(c)) = c.filter(|c| c.is_ok_and(|c| c < self.total(d))) else {
+                panic!("coordinate {} along dimension {d} of {self:?}", at[d]);
+            };
+            let next = index.checked_mul(self.total(d)).and_then(|at| at.checked_add(c));
+            // The largest number stands for those that are not counted.
+            let Some(next) = next.filter(|&next| next < usize::MAX) else {
+                panic!("cell {at:?} of {self:?}, which has more cells than can be counted");
+            };
+            next
         })
     }
 
     /// The own cells as ranges of the array, one for each row along the last
     /// dimension, in order.
+    ///
+    /// # Panics
+    /// If there are own cells, and `usize` does not count the cells of the array.
     pub fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let halo = *self;
         let last = halo.dims - 1;
@@ -174,6 +182,8 @@ impl Halo {
             true => 0,
             false => halo.extents[..last].iter().fold(1, |n: usize, &e| n.saturating_mul(e)),
         };
+        let is_countable = halo.len() < usize::MAX;
+        assert!(rows == 0 || is_countable, "{halo:?} has more cells than can be counted");
         (0..rows).map(move |mut row| {
             let mut at = halo.widths[last];
             let mut stride = halo.total(last);
@@ -288,6 +298,22 @@ mod tests {
             index
         };
         (0..count).map(cell).collect()
+    }
+
+    #[test]
+    fn cells_beyond_counting_have_no_index() {
+        let fails = |f: &dyn Fn()| {
+            let text = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+            let text = text.downcast::<String>().unwrap();
+            assert!(text.contains("more cells than can be counted"), "{text}");
+        };
+        let halo = Halo::new(&[1 << 40, 1 << 40], 1);
+        fails(&|| drop(halo.index(&[1 << 39, 0])));
+        fails(&|| drop(halo.rows()));
+        fails(&|| drop(Halo::new(&[2, usize::MAX], 1).index(&[0, -1])));
+        // Where the numbers suffice, and where there is nothing to count.
+        assert_eq!(halo.index(&[0, 0]), (1 << 40) + 3);
+        assert_eq!(Halo::new(&[0, usize::MAX], 1).rows().count(), 0);
     }
 
     /// Own cells, ghosts of all sides and (with corners) nothing else: every

@@ -198,22 +198,47 @@ pub fn balanced(ranks: usize, dims: &[usize]) -> Result<Vec<usize>, BadGrid> {
     let given = given.filter(|&g| ranks.is_multiple_of(g)).ok_or_else(no)?;
     let open = dims.iter().filter(|&&n| n == 0).count();
     let rest = ranks / given;
-    let chosen = split(rest, open, rest).ok_or_else(no)?;
+    let chosen = split(rest, open, &divisors(rest)).ok_or_else(no)?;
     let mut chosen = chosen.into_iter();
     Ok(dims.iter().map(|&n| if n > 0 { n } else { chosen.next().unwrap_or(1) }).collect())
 }
 
-/// `n` as `parts` factors in descending order, none above `most`: the
-/// lexicographically smallest.
-fn split(n: usize, parts: usize, most: usize) -> Option<Vec<usize>> {
+/// All divisors of `n`, in ascending order, in at most sqrt(n) trials.
+fn divisors(n: usize) -> Vec<usize> {
+    let mut all = vec![1];
+    let (mut rest, mut prime) = (n, 2);
+    while rest > 1 {
+        if prime > rest / prime {
+            prime = rest;
+        }
+        let without = all.len();
+        let mut power = 1;
+        while rest.is_multiple_of(prime) {
+            rest /= prime;
+            power *= prime;
+            all.extend_from_within(..without);
+            let new = all.len() - without;
+            all[new..].iter_mut().for_each(|it| *it *= power);
+        }
+        prime += 1;
+    }
+    all.sort_unstable();
+    all
+}
+
+/// `n` as `parts` factors in descending order, each of `divisors`, which has all of `n` up to its
+/// largest: the lexicographically smallest.
+fn split(n: usize, parts: usize, divisors: &[usize]) -> Option<Vec<usize>> {
     if parts == 0 {
         return (n == 1).then(Vec::new);
     }
-    let divisors = (1..=most.min(n)).filter(|&a| n.is_multiple_of(a));
     // A largest factor a leaves room for a^parts at most.
-    let mut large_enough = divisors.filter(|a| a.checked_pow(parts as u32).is_none_or(|x| x >= n));
-    large_enough.find_map(|a| {
-        let mut all = split(n / a, parts - 1, a)?;
+    let is_large_enough = |a: usize| a.checked_pow(parts as u32).is_none_or(|x| x >= n);
+    divisors.iter().enumerate().find_map(|(i, &a)| {
+        if !n.is_multiple_of(a) || !is_large_enough(a) {
+            return None;
+        }
+        let mut all = split(n / a, parts - 1, &divisors[..=i])?;
         all.insert(0, a);
         Some(all)
     })
@@ -308,6 +333,12 @@ mod tests {
         for (n, dims) in table {
             assert_eq!(balanced(n, &[0, 0, 0]).unwrap(), dims);
         }
+        // More ranks than any machine has: not every number below them is tried.
+        let (large, two) = (10_000_000_000, 1 << 62);
+        assert_eq!(balanced(large, &[0, 0]).unwrap(), [100_000, 100_000]);
+        assert_eq!(balanced(large, &[1, 0]).unwrap(), [1, large]);
+        assert_eq!(balanced(two, &[0, 0, 0]).unwrap(), [1 << 21, 1 << 21, 1 << 20]);
+        assert_eq!(divisors(360).len(), 24);
     }
 
     #[test]
