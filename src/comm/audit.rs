@@ -106,12 +106,15 @@ pub(crate) fn final_cause(world: &TeamState, run: u64) -> Error {
     match world.take_cause(run) {
         Some((error, Some(comm))) => disagree(world, comm, NOBODY).unwrap_or(error),
         Some((error, None)) => error,
-        // A panic of the user's code in a call, which never reached the closure's end.
-        None => world.ended_by(run).map_or(Error::Dead, |rank| {
-            let what = "its closure has caught what a call of its own threw, and kept the cause";
-            Error::panicked(rank, Box::new(what))
-        }),
+        None => world.ended_by(run).map_or(Error::Dead, caught),
     }
+}
+
+/// The cause that rank `rank` never gives: a panic of the user's code in one of its calls, which
+/// has not reached the closure's end.
+pub(super) fn caught(rank: usize) -> Error {
+    let what = "its closure has caught what a call of its own threw, and kept the cause";
+    Error::panicked(rank, Box::new(what))
 }
 
 /// No rank: of two opinions with equally many votes, that of the lowest rank is

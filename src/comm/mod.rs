@@ -263,7 +263,12 @@ impl Comm {
         let f = std::panic::AssertUnwindSafe(|| f(self));
         let result = here.within(world, run, false, || catch_unwind(f));
         result.map_err(|payload| {
-            let Some(cause) = thrown((world.id(), run), member, payload) else {
+            let untold = || {
+                let is_its = !of_a_team && world.ended_untold_by(run) == Some(member);
+                is_its.then(|| audit::caught(member))
+            };
+            let cause = thrown((world.id(), run), member, payload).or_else(untold);
+            let Some(cause) = cause else {
                 // In a team the cause is for `run` to report.
                 let cause = if of_a_team { None } else { world.take_cause(run) };
                 return cause.map_or(Error::Dead, |(error, _)| error);

@@ -76,6 +76,13 @@ impl Cause {
         slot.as_ref().filter(|it| it.run == run).map(|it| it.first)
     }
 
+    /// The rank that ended run `run`, if no reason has been given yet.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn first_untold(slot: &Option<Cause>, run: u64) -> Option<usize> {
+        let it = slot.as_ref().filter(|it| it.run == run)?;
+        (it.told.is_none() && it.taken.is_none()).then_some(it.first)
+    }
+
     /// Takes the reason of run `run`, and the communicator whose ranks disagree.
     pub(crate) fn take(slot: &mut Option<Cause>, run: u64) -> Option<(Error, Option<u64>)> {
         let it = slot.as_mut().filter(|it| it.run == run)?;

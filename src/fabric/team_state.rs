@@ -228,6 +228,12 @@ impl TeamState {
         Cause::first(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
     }
 
+    /// The rank that ended run `run`, if no rank has said why.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn ended_untold_by(&self, run: u64) -> Option<usize> {
+        Cause::first_untold(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
+    }
+
     /// The cause that `by` has given for the end of run `run` is a disagreement
     /// on communicator `comm`: more may be known of it when all have ended.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.

@@ -443,3 +443,35 @@ fn a_panic_that_takes_its_time() {
         }
     });
 }
+
+/// A rank catches the panic of its own operator, keeps the cause, and goes on.
+#[test]
+fn a_caught_panic_of_a_call_is_said() {
+    let keep = |comm: &mut Comm| {
+        let (mut x, rank) = ([7], comm.rank());
+        let operator = |a: u64, b: u64| if rank == 0 { bomb() } else { a + b };
+        let reduce = || comm.all_reduce(&mut x, op::commutative(operator));
+        let caught = catch_unwind(AssertUnwindSafe(reduce));
+        assert!(rank != 0 || caught.is_err());
+        comm.barrier();
+    };
+    let is_kept = |error: &Error| {
+        assert!(matches!(error, Error::Panicked { rank: 0, .. }), "{error}");
+        assert!(error.to_string().contains("has caught what a call of its own threw"), "{error}");
+    };
+    watched(|| {
+        is_kept(&failure(team(2).run(keep)));
+        // On threads of one's own, and once only.
+        let mut comms = Team::external(2).unwrap();
+        let mut errors: Vec<Error> = std::thread::scope(|s| {
+            let of = |comm| s.spawn(|| Comm::protect(comm, keep).unwrap_err());
+            let threads: Vec<_> = comms.iter_mut().map(of).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        errors.retain(|error| !matches!(error, Error::Dead));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        is_kept(&errors[0]);
+        let again = comms[0].protect(|comm| comm.barrier());
+        assert!(again.is_err_and(|error| !matches!(error, Error::Panicked { .. })));
+    });
+}
