@@ -242,8 +242,17 @@ impl SoakPlan {
             0 => String::new(),
             n => format!(" --load {n} --load-group {}", self.group.name()),
         };
+        let margin = match self.margin {
+            1.0 => String::new(),
+            margin => format!(" --margin {margin}"),
+        };
+        let crawl = match self.crawl.as_micros() {
+            0 => String::new(),
+            us => format!(" --crawl {us}"),
+        };
         let runs = seed.wrapping_sub(lot.first).wrapping_add(1);
-        format!("phalanx soak -p {}{load} --seed {} --runs {runs}", self.ranks, lot.first)
+        let (p, first) = (self.ranks, lot.first);
+        format!("phalanx soak -p {p}{load}{margin}{crawl} --seed {first} --runs {runs}")
     }
 
     /// Soaks teams.

@@ -53,10 +53,16 @@ pub(crate) fn work(act: &Act, rank: usize, p: usize) {
 fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
     let combines = match act.kind {
         CallKind::Collective(op) | CallKind::Varied(op) => op.combines(),
+        CallKind::While => !is_barrier_while(act),
+        CallKind::Whole => true,
         CallKind::Split | CallKind::Drop => return,
         _ => false,
     };
     let (n, which) = (length::<T>(act, p), act.operator % T::OPERATORS);
+    if let CallKind::Varied(Operation::AllToAll) = act.kind {
+        // As often as the call and its oracle count.
+        (0..3 * p).for_each(|k| drop(black_box(pair_counts(act, n, k % p, p))));
+    }
     let blocks = if has_blocks(act.kind) { p } else { 1 };
     let own = input::<T>(act.salt, rank, 0, n * blocks);
     let mut result = vec![T::make(0); own.len()];
@@ -279,15 +285,24 @@ fn concat<T>(p: usize, block: impl FnMut(usize) -> Vec<T>) -> Vec<T> {
 
 /// Blocks of 0 to 2n elements; `longer` is in `n` of the odd rank only, so the
 /// counts are made from the act.
-fn counts(call: &SoakCall<'_>, salt: u64) -> Vec<usize> {
-    let mut dice = Dice::new(call.act.salt ^ salt);
-    (0..call.p).map(|_| dice.roll(2 * call.n + 1)).collect()
+fn counts(call: &SoakCall<'_>) -> Vec<usize> {
+    draw_counts(call.act.salt, call.n, call.p)
+}
+
+fn draw_counts(seed: u64, n: usize, p: usize) -> Vec<usize> {
+    let mut dice = Dice::new(seed);
+    (0..p).map(|_| dice.roll(2 * n + 1)).collect()
+}
+
+/// What rank `from` of `p` sends to each in an uneven all-to-all.
+fn pair_counts(act: &Act, n: usize, from: usize, p: usize) -> Vec<usize> {
+    draw_counts(act.salt ^ (1 + from as u64), n, p)
 }
 
 fn varied<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
     let &SoakCall { act, which, rank: r, p, root, tick, .. } = call;
     let salt = act.salt;
-    let counts = counts(call, 0);
+    let counts = counts(call);
     let total: usize = counts.iter().sum();
     let start: usize = counts[..r].iter().sum();
     let n = counts[r];
@@ -323,8 +338,8 @@ fn varied<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
 
 /// An all-to-all in which every pair of ranks has a length of its own.
 fn pairs<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, rank: r, p, .. } = call;
-    let from = |q: usize| counts(call, 1 + q as u64);
+    let &SoakCall { act, n, rank: r, p, .. } = call;
+    let from = |q: usize| pair_counts(act, n, q, p);
     let send_counts = from(r);
     let recv_counts: Vec<usize> = (0..p).map(|q| from(q)[r]).collect();
     let send = input::<T>(act.salt, r, 0, send_counts.iter().sum());
@@ -339,7 +354,7 @@ fn pairs<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
 
 fn peers<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let &SoakCall { act, rank, tick, .. } = call;
-    let counts = counts(call, 0);
+    let counts = counts(call);
     let mine = input::<T>(act.salt, rank, 0, counts[rank]);
     comm.with_peers(&mine, |all| {
         tick();
@@ -369,10 +384,14 @@ fn global<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     });
 }
 
+fn is_barrier_while(act: &Act) -> bool {
+    act.number.is_multiple_of(4)
+}
+
 /// A reduction, or a barrier, beside other work.
 fn overlap<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let &SoakCall { act, n, which, rank, p, tick, .. } = call;
-    if act.number % 4 == 0 {
+    if is_barrier_while(act) {
         let done = comm.barrier_while(|| act.salt);
         check("barrier_while", act, &[done], &[act.salt]);
         return;
@@ -385,7 +404,7 @@ fn overlap<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
 /// All elements of a vector that is spread over the ranks, combined.
 fn whole<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let &SoakCall { act, which, rank, p, tick, .. } = call;
-    let counts = counts(call, 0);
+    let counts = counts(call);
     let mine = input::<T>(act.salt, rank, 0, counts[rank]);
     let mut result = None;
     let offset = counts[..rank].iter().sum();
