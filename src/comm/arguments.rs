@@ -17,12 +17,27 @@ impl Comm {
         at: &'static Location<'static>,
         len: usize,
     ) -> bool {
-        if rank < self.size() {
-            return true;
+        // There are at least as many ranks on all nodes as on this one.
+        let is_rank = rank < self.port.size() || rank < self.size();
+        if !is_rank {
+            self.refuse_rank(what, rank, sig, at, len);
         }
+        is_rank
+    }
+
+    /// Apart from the check, so that what the text needs is not written to the stack in each call.
+    #[cold]
+    #[inline(never)]
+    fn refuse_rank(
+        &mut self,
+        what: &str,
+        rank: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        len: usize,
+    ) {
         let p = self.size();
         self.wrong(sig, at, len, format!("{what} {rank} is no rank of a communicator of {p}"));
-        false
     }
 
     /// Checks that a buffer has the length that it must have.

@@ -60,14 +60,16 @@ impl Comm {
             self.port.log_call(begun);
             return self.exchange_between_nodes(SendCall { sig, wire, at }, Some((data, to)), None);
         }
-        let result = if size_of_val(data) <= EAGER && self.port.has_room(to) {
-            let result = post(&mut self.port, data, to);
+        if size_of_val(data) <= EAGER && self.port.has_room(to) {
+            self.port.post_copy_in_room(to, data.len(), size_of::<T>(), |body| {
+                // SAFETY: there is room for `data`, which are not ours.
+                unsafe { put(data, body) }
+            });
             self.port.log_call(begun);
-            result
-        } else {
-            self.port.log_call(begun);
-            post(&mut self.port, data, to).and_then(|()| self.port.wait_all_acked())
-        };
+            return;
+        }
+        self.port.log_call(begun);
+        let result = post(&mut self.port, data, to).and_then(|()| self.port.wait_all_acked());
         self.conclude(result);
     }
 

@@ -442,10 +442,11 @@ struct Expected {
 }
 
 impl Expected {
+    /// By value, in registers: a reference would put what is expected on the stack in each call.
     #[cold]
     #[inline(never)]
-    fn mismatch(&self, peer: usize, got: Header, lens: Option<(usize, usize)>) -> Stop {
-        Stop::Mismatch { peer, expected: self.header, got, lens }
+    fn mismatch(expected: Header, peer: usize, got: Header, lens: Option<(usize, usize)>) -> Stop {
+        Stop::Mismatch { peer, expected, got, lens }
     }
 
     /// Gives `take` the payload of a message of `bytes` bytes if its header and
@@ -466,13 +467,13 @@ impl Expected {
         if !Fingerprint(self.header.check).agrees(Fingerprint(got.check))
             || !self.sig.agrees(got.sig)
         {
-            return Err(self.mismatch(peer, got, None));
+            return Err(Self::mismatch(self.header, peer, got, None));
         }
         if bytes > PayloadKind::BRIEF {
             // SAFETY: what is longer begins with its length.
             let len = unsafe { body.cast::<usize>().read() };
             if len != self.len {
-                return Err(self.mismatch(peer, got, Some((self.len, len))));
+                return Err(Self::mismatch(self.header, peer, got, Some((self.len, len))));
             }
         }
         if bytes <= LONG {

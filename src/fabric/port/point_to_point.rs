@@ -10,7 +10,8 @@ use crate::mailbox::Header;
 use crate::mailbox::{FIRST, LONG, offset, pack};
 
 impl Port {
-    /// Whether a message to `peer` can be posted without waiting, as far as is known.
+    /// Whether a message to `peer` can be posted without waiting, as far as is known:
+    /// [`post_copy_in_room`](Port::post_copy_in_room) relies on it.
     #[inline(always)]
     pub(crate) fn has_room(&mut self, peer: usize) -> bool {
         self.peers[peer].endpoint().has_room()
@@ -24,12 +25,18 @@ impl Port {
         kind: PayloadKind,
         fill: impl FnOnce(*mut u8),
     ) -> Result<u32, Stop> {
-        let header = self.header(kind);
         self.await_room(peer)?;
+        Ok(self.post_in_room(peer, kind, fill))
+    }
+
+    /// The same where there is room.
+    #[inline(always)]
+    fn post_in_room(&mut self, peer: usize, kind: PayloadKind, fill: impl FnOnce(*mut u8)) -> u32 {
+        let header = self.header(kind);
         let peer = &mut self.peers[peer];
         let n = peer.endpoint().post(header, fill);
         peer.wake();
-        Ok(n)
+        n
     }
 
     /// Posts `len` elements of `size` bytes, [`EAGER`] bytes at most, written by
@@ -42,6 +49,20 @@ impl Port {
         size: usize,
         fill: impl FnOnce(*mut u8),
     ) -> Result<(), Stop> {
+        self.await_room(peer)?;
+        self.post_copy_in_room(peer, len, size, fill);
+        Ok(())
+    }
+
+    /// The same where there is room ([`has_room`](Port::has_room)).
+    #[inline(always)]
+    pub(crate) fn post_copy_in_room(
+        &mut self,
+        peer: usize,
+        len: usize,
+        size: usize,
+        fill: impl FnOnce(*mut u8),
+    ) {
         let bytes = len * size;
         let kind = PayloadKind::copied(bytes);
         if bytes <= LONG {
@@ -49,9 +70,9 @@ impl Port {
             let fill = |body| unsafe {
                 pack(body, (bytes > PayloadKind::BRIEF).then_some(len), bytes, fill)
             };
-            return self.post(peer, kind, fill).map(drop);
+            self.post_in_room(peer, kind, fill);
+            return;
         }
-        self.await_room(peer)?;
         let header = self.header(kind);
         let Port { peers, fabric, .. } = self;
         let peer = &mut peers[peer];
@@ -66,7 +87,6 @@ impl Port {
             body.cast::<EagerAddress>().write(EagerAddress { len, place })
         });
         peer.wake();
-        Ok(())
     }
 
     /// Posts words that describe memory of this rank (as [`PayloadKind::SLICE`] or
