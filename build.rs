@@ -8,8 +8,11 @@
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(phalanx_hwloc)");
     println!("cargo::rerun-if-changed=build.rs");
+    // `hwloc2` is a dependency on Linux only: Cargo.toml.
     #[cfg(feature = "hwloc")]
-    probe();
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        probe();
+    }
 }
 
 /// Where distributions put `hwloc.pc`: installing or removing it there is a reason to look again.

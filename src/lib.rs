@@ -50,8 +50,9 @@
 //! `panic = "abort"` a failure ends the process, as everywhere.
 //!
 //! # Crate features
-//! - **hwloc** (default): reads the machine through libhwloc if it is installed
-//!   when the crate is built; otherwise, and without the feature, from sysfs.
+//! - **hwloc** (default): reads the machine through libhwloc, on Linux, if its
+//!   headers are there when the crate is built and the library when the program
+//!   runs; otherwise, and without the feature, from sysfs.
 //! - **profile** (default): reads the profile that `phalanx calibrate` writes
 //!   ([`tuning::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.

@@ -262,7 +262,8 @@ impl Halo {
             return Some(format!("dimensions: expected {}, got {}", self.dims, peer.dims));
         }
         let shape = |h: &Halo| h.face(dim, false).shape[..h.dims].to_vec();
-        let (own, got) = (DisplayExtents(&shape(self)), DisplayExtents(&shape(peer)));
+        let (own, got) = (shape(self), shape(peer));
+        let (own, got) = (DisplayExtents(&own), DisplayExtents(&got));
         (own.0 != got.0 || self.widths != peer.widths || self.corners != peer.corners).then(|| {
             let what = |h: &Halo, s: &DisplayExtents<'_>| {
                 let corners = if h.corners { " with corners" } else { "" };

@@ -139,7 +139,7 @@ impl CallRecord {
         let numbers = (self.call, len, self.parameter, self.algorithm, self.digest.0);
         let numbers = (numbers, self.transport as u8);
         let sig = self.sig;
-        (numbers, sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut hasher);
+        (numbers, sig.call, sig.element(), sig.operator, sig.operator_type).hash(&mut hasher);
         hasher.finish()
     }
 }

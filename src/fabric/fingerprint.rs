@@ -12,8 +12,9 @@ use typeid::ConstTypeId;
 pub(crate) struct Signature {
     /// The public method's name.
     pub(crate) call: &'static str,
-    /// The element type, exactly: what a payload is read as depends on it.
-    pub(crate) element: TypeId,
+    /// The element type, exactly: what a payload is read as depends on it. A function, as
+    /// `TypeId::of` is no constant before Rust 1.91.
+    pub(crate) element: fn() -> TypeId,
     /// For people.
     pub(crate) element_name: fn() -> &'static str,
     /// The operator's kind, empty where there is none: for people.
@@ -42,13 +43,18 @@ impl Signature {
     ) -> Self {
         Signature {
             call,
-            element: TypeId::of::<T>(),
+            element: TypeId::of::<T>,
             element_name: std::any::type_name::<T>,
             operator,
             operator_type: ConstTypeId::of::<O>(),
             operator_name: std::any::type_name::<O>,
             parameter,
         }
+    }
+
+    /// The element type.
+    pub(crate) fn element(&self) -> TypeId {
+        (self.element)()
     }
 
     /// Whether both describe the same call on the same element type, by an operator
@@ -64,7 +70,7 @@ impl Signature {
         // `&'static Signature` (by `Port`), and a null one is never looked at: a
         // message has a header.
         let other: &'static Signature = unsafe { &*other.cast::<Signature>() };
-        self.element == other.element
+        self.element() == other.element()
             && self.call == other.call
             && self.operator == other.operator
             && self.operator_type == other.operator_type
@@ -91,7 +97,7 @@ impl Signature {
 
     /// What differs, if no name does that is compared first.
     fn types_of_one_name(&self, other: &Signature) -> String {
-        if self.element != other.element {
+        if self.element() != other.element() {
             return "element type: two types of one name".to_string();
         }
         let (a, b) = ((self.operator_name)(), (other.operator_name)());

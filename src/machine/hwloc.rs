@@ -7,8 +7,10 @@
 //! corrupt or leak memory), NUMA and I/O objects (wrong depths), `flags`, `support`,
 //! `cache_attributes`, `singlify`.
 //!
-//! `ObjectType` is made straight from a C number, which is sound for hwloc 2 only; `build.rs`
-//! refuses hwloc 3.
+//! `ObjectType` is made straight from a C number, which is sound for hwloc 2 only; `build.rs` and
+//! the loader refuse hwloc 3.
+
+mod loader;
 
 use std::collections::BTreeSet;
 
@@ -63,6 +65,7 @@ pub(super) fn read(system: &Facts) -> Result<Found, String> {
 
 /// Loads whatever hwloc is told to load.
 fn load() -> Result<Found, String> {
+    loader::open()?;
     // Disallowed processing units are part of the machine too; what is allowed we know better.
     let topology = Topology::with_flags(vec![TopologyFlag::IncludeDisallowed])
         .ok_or_else(|| "it cannot load the topology".to_owned())?;

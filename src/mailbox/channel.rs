@@ -179,10 +179,13 @@ unsafe impl Send for Channel {}
 /// `n` channels, empty.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn channels(n: usize) -> Box<[Channel]> {
-    let zeroed = Box::<[Channel]>::new_zeroed_slice(n);
-    // SAFETY: all-zero bytes are a valid `Channel`: atomics of zero, a null
-    // `sig`, a zero `check`, and bytes that are `MaybeUninit`.
-    unsafe { zeroed.assume_init() }
+    let mut zeroed = Box::<[Channel]>::new_uninit_slice(n);
+    // SAFETY: the box holds `n` channels. All-zero bytes are a valid `Channel`: atomics of zero, a
+    // null `sig`, a zero `check`, and bytes that are `MaybeUninit`.
+    unsafe {
+        zeroed.as_mut_ptr().write_bytes(0, n);
+        zeroed.assume_init()
+    }
 }
 
 #[cfg(any(loom, shuttle))]

@@ -21,7 +21,7 @@ impl LocalStep<'_> {
             let mut h = DefaultHasher::new();
             seed.hash(&mut h);
             let sig = call.sig();
-            (sig.call, sig.element, sig.operator, sig.operator_type).hash(&mut h);
+            (sig.call, sig.element(), sig.operator, sig.operator_type).hash(&mut h);
             (call.parameter(), call.len(), call.is_commutative()).hash(&mut h);
             (self.comm.order, self.node_group().calls).hash(&mut h);
             match call.cut() {

@@ -90,7 +90,7 @@ impl LocalStep<'_> {
         // An operator is anybody's to write, and what it says of itself no ground to
         // write on: the elements must be such numbers.
         if let Some((number, fold)) = self.call.built_in()
-            && number.is(self.call.sig().element)
+            && number.is(self.call.sig().element())
         {
             return self.go(lane, Transfer::AllReduce { at, count: n, number, fold });
         }
