@@ -8,7 +8,7 @@
 //!
 //! | back end | reads | when |
 //! |---|---|---|
-//! | hwloc | this computer | feature `hwloc` on Linux, and libhwloc was found when Phalanx was built and runs |
+//! | hwloc | this computer | Linux, feature `hwloc`, libhwloc found by the build and the program |
 //! | sysfs | this computer, or a saved `/sys` | always |
 //! | synthetic | a line of text in hwloc's syntax | always |
 //! | XML | a file that hwloc 2 or 3 wrote | always |
