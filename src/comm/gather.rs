@@ -181,9 +181,9 @@ impl Comm {
         self.carry_out(call.moving(Buffers::Apart(mine, all)));
     }
 
-    /// [`gather_into`](Comm::gather_into) with one buffer a rank: on the root `data` has a block for
-    /// every rank, the root's own in its place already; elsewhere `data` is the block, and stays as
-    /// it is. `MPI_Gather` with `MPI_IN_PLACE` at the root.
+    /// [`gather_into`](Comm::gather_into) with one buffer a rank: on the root `data` has a block
+    /// for every rank, the root's own in its place already; elsewhere `data` is the block, and
+    /// stays as it is. `MPI_Gather` with `MPI_IN_PLACE` at the root.
     ///
     /// **Must agree on all ranks:** the element type, the length of a block, `root`; and all gather
     /// in place, or none.

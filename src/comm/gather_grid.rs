@@ -16,8 +16,9 @@ struct FieldPart {
 }
 
 impl Cart<'_> {
-    /// The own cells of all ranks as one array on rank `root`, the last index the fastest; the other
-    /// ranks get `None`. Halos are left out: with `Halo::new(extents, 0)` the parts have none.
+    /// The own cells of all ranks as one array on rank `root`, the last index the fastest; the
+    /// other ranks get `None`. Halos are left out: with `Halo::new(extents, 0)` the parts have
+    /// none.
     ///
     /// Parts lie as their ranks do in the grid. Along each dimension ranks of one coordinate have
     /// equally many own cells; [`Block::range`](crate::dist::Block::range) of the coordinate is the
@@ -26,13 +27,13 @@ impl Cart<'_> {
     ///
     /// **Must agree on all ranks:** the element type, `root`, the grid.
     ///
-    /// **Cost** two views ([`with_peers`](crate::Comm::with_peers)); the root copies each cell once,
-    /// out of the owner's array, while the others wait. On several nodes each node gets a copy of
-    /// all parts.
+    /// **Cost** two views ([`with_peers`](crate::Comm::with_peers)); the root copies each cell
+    /// once, out of the owner's array, while the others wait. On several nodes each node gets a
+    /// copy of all parts.
     ///
     /// # Errors
-    /// These end the run: a `root` that is no rank, a field that is not of the halo's length, a halo
-    /// of another number of dimensions than the grid, parts that do not fit together.
+    /// These end the run: a `root` that is no rank, a field that is not of the halo's length, a
+    /// halo of another number of dimensions than the grid, parts that do not fit together.
     ///
     /// # Examples
     /// A field of 3 x 5 cells, each with its number, on a grid of 2 x 2 ranks:

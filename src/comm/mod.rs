@@ -50,29 +50,8 @@ use route::Decisions;
 use std::fmt;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
-///
-/// | to .. | call |
-/// |---|---|
-/// | know who one is | [`rank`](Comm::rank), [`size`](Comm::size) |
-/// | wait for all | [`barrier`](Comm::barrier), [`barrier_while`](Comm::barrier_while) |
-/// | add up (or compare) a few values | [`sum`](Comm::sum), [`all_reduce_values`](Comm::all_reduce_values) |
-/// | combine vectors | [`all_reduce`](Comm::all_reduce), [`reduce`](Comm::reduce), [`reduce_scatter_into`](Comm::reduce_scatter_into) |
-/// | combine, and work meanwhile | [`all_reduce_while`](Comm::all_reduce_while) |
-/// | get the same bits on any number of ranks | [`fixed_sum`](Comm::fixed_sum), [`fixed_dot`](Comm::fixed_dot), [`fixed_reduce`](Comm::fixed_reduce); by topology: [`with_order`](Comm::with_order) |
-/// | number things through, know what comes before | [`exclusive_scan`](Comm::exclusive_scan), [`scan`](Comm::scan) |
-/// | give all what one has | [`broadcast`](Comm::broadcast); to read it in place [`with_root`](Comm::with_root) |
-/// | give each its part, collect the parts at one | [`scatter_into`](Comm::scatter_into), [`gather_into`](Comm::gather_into), [`gather_in_place`](Comm::gather_in_place) |
-/// | give all everything | [`all_gather_into`](Comm::all_gather_into), [`all_gather_in_place`](Comm::all_gather_in_place); to read it in place [`with_peers`](Comm::with_peers) |
-/// | give each something else | [`all_to_all_into`](Comm::all_to_all_into), [`all_to_all_in_place`](Comm::all_to_all_in_place) |
-/// | the same with parts of different lengths | `.._varied_into` of each |
-/// | read a distributed vector by global index | [`with_global`](Comm::with_global), [`with_distributed`](Comm::with_distributed) |
-/// | talk to one rank | [`send`](Comm::send), [`recv`](Comm::recv), [`exchange`](Comm::exchange); to the next one [`shift`](Comm::shift) |
-/// | arrange ranks in a grid, fill halos, assemble a field | [`cart`](Comm::cart), [`exchange_halo`](Cart::exchange_halo), [`gather_grid`](Cart::gather_grid) |
-/// | divide the ranks | [`split`](Comm::split), [`split_by`](Comm::split_by), [`Cart::sub`] |
-/// | force an algorithm or a topology | [`with`](Comm::with), [`ring`](Comm::ring), [`mesh`](Comm::mesh), [`hypercube`](Comm::hypercube), [`tree`](Comm::tree), [`cheapest`](Comm::cheapest) |
-/// | use threads of one's own | [`Team::external`](crate::Team::external), [`protect`](Comm::protect) |
-///
-/// For tasks beyond single calls (errors, Ctrl-C, servers, matrices) see the [`guide`](crate::guide).
+#[doc = include_str!("by_task.md")]
+/// For tasks beyond single calls (errors, Ctrl-C, servers, matrices): the [`guide`](crate::guide).
 ///
 /// Collectives must be called by all ranks of the communicator, in the same
 /// order, with arguments that agree as each method says. A disagreement is

@@ -1,6 +1,6 @@
-//! Pages by task, pages for those who come from elsewhere, and the textbook: one page per operation,
-//! with the figures of its algorithms, their preconditions, their costs, and the fastest for each
-//! case.
+//! Pages by task, pages for those who come from elsewhere, and the textbook: one page per
+//! operation, with the figures of its algorithms, their preconditions, their costs, and the fastest
+//! for each case.
 //!
 //! | page | task |
 //! |---|---|

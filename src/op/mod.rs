@@ -9,9 +9,9 @@
 //!
 //! Of an array `[T; N]` every operator of `T` but `MinLoc` and `MaxLoc` combines each element by
 //! itself, as in the slice that [`as_flattened`](slice::as_flattened) makes of the arrays; that
-//! holds for `Min` and `Max`, too, although Rust compares arrays as words in a dictionary. `Sum` and
-//! `Prod` combine tuples of up to four values field by field; the others do not, since the smaller
-//! of two tuples can be meant in several ways (say which one by [`commutative`]).
+//! holds for `Min` and `Max`, too, although Rust compares arrays as words in a dictionary. `Sum`
+//! and `Prod` combine tuples of up to four values field by field; the others do not, since the
+//! smaller of two tuples can be meant in several ways (say which one by [`commutative`]).
 //!
 //! ```
 //! use phalanx::op;

@@ -16,7 +16,9 @@ fn main() {
         #[cfg(not(fixed))]
         comm.all_reduce(&mut atoms, op::Sum); //~ E0277
         #[cfg(fixed)]
-        comm.all_reduce(&mut atoms, op::commutative(|a: Atom, b: Atom| Atom { mass: a.mass + b.mass }));
+        comm.all_reduce(&mut atoms, {
+            op::commutative(|a: Atom, b: Atom| Atom { mass: a.mass + b.mass })
+        });
     })
     .unwrap();
 }

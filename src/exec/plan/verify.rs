@@ -288,8 +288,8 @@ fn plans_of_every_algorithm() {
     assert!(plans > 50_000, "only {plans} plans were looked at");
 }
 
-/// What gathers in place rest on (`Buffers::Within`): of the input a plan copies only the own block to
-/// its home in the output, and it writes nothing else there.
+/// What gathers in place rest on (`Buffers::Within`): of the input a plan copies only the own
+/// block to its home in the output, and it writes nothing else there.
 #[test]
 fn gathers_leave_the_own_block_at_home() {
     let mut plans = 0;
