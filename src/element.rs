@@ -18,6 +18,31 @@
 /// assert_eq!(got[0], Particle { mass: 1.0, charge: -1 });
 /// # Ok::<(), phalanx::Error>(())
 /// ```
+///
+/// What owns memory does not qualify, and the compiler says what to do instead: move the plain
+/// values (the bytes of a `String`, the numbers of a `Vec`); share atomics by a captured reference.
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+/// let hits: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
+/// let names = phalanx::run(3, |comm| {
+///     hits[comm.rank()].fetch_add(1, Relaxed); // all ranks write the captured `hits`
+///     let mut name = *b"phalanx";
+///     comm.broadcast(&mut name, 0);
+///     String::from_utf8_lossy(&name).into_owned() // a result may own anything
+/// })?;
+/// assert_eq!((names[2].as_str(), hits[2].load(Relaxed)), ("phalanx", 1));
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel between ranks: an element is `Copy + Send + Sync + 'static`",
+    label = "`{Self}` is no element",
+    note = "move the plain values in it: the bytes of a `String`, the numbers of a `Vec`; a struct \
+            of plain values derives `Clone` and `Copy`",
+    note = "ranks share atomics and locks by reference: the closure of `run` captures \
+            `&[AtomicU64]`; what a rank returns from it may own anything"
+)]
 pub trait Element: Copy + Send + Sync + 'static {}
 
+// Else the compiler would say that `Copy` is missing, and nothing of elements.
+#[diagnostic::do_not_recommend]
 impl<T: Copy + Send + Sync + 'static> Element for T {}

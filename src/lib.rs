@@ -27,8 +27,10 @@
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
-//! - What goes wrong: [`Error`].
-//! - The textbook, a page per operation (figures, costs, which one wins): [`guide`].
+//! - What goes wrong: [`Error`], [`guide::errors`].
+//! - By task: the table at the head of [`Comm`]; pages on errors, arrays, Ctrl-C, servers, Rayon
+//!   and BLAS, and for users of MPI, OpenMP and Rayon, in [`guide`]; there, too, the textbook, a
+//!   page per operation (figures, costs, which one wins).
 //! - Algorithms as data, for looking at: [`schedule`], [`topology`]; the
 //!   hardware: [`machine`], [`placement`].
 //!

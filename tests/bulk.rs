@@ -92,6 +92,19 @@ fn everything(comm: &mut Comm, n: usize) {
     let mut out = vec![7; if r == root { n * p } else { 0 }];
     comm.gather_into(&data(r, n), &mut out, root);
     assert!(r != root || (0..p).all(|q| out[q * n..(q + 1) * n] == data(q, n)));
+    let mut mine = data(r, n);
+    if r == root {
+        out.fill(7);
+        out[r * n..][..n].copy_from_slice(&mine);
+        comm.gather_in_place(&mut out, root);
+    } else {
+        comm.gather_in_place(&mut mine, root);
+    }
+    assert!(r != root || (0..p).all(|q| out[q * n..(q + 1) * n] == data(q, n)));
+    let mut all = vec![7; n * p];
+    all[r * n..][..n].copy_from_slice(&mine);
+    comm.all_gather_in_place(&mut all);
+    assert!((0..p).all(|q| all[q * n..(q + 1) * n] == data(q, n)));
     varied(comm, n, root);
 }
 

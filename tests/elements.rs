@@ -160,8 +160,21 @@ fn every_operation<T: Make>(comm: &mut Comm, n: usize) {
     assert_eq!(got, all);
 
     let mut got = others();
+    got[r * n..][..n].copy_from_slice(&mine);
+    comm.all_gather_in_place(&mut got);
+    assert_eq!(got, all);
+
+    let mut got = others();
     comm.gather_into(&mine, &mut got, root);
     assert_eq!(got, if r == root { all.clone() } else { others() });
+
+    let mut got = mine.clone();
+    if r == root {
+        got = others();
+        got[r * n..][..n].copy_from_slice(&mine);
+    }
+    comm.gather_in_place(&mut got, root);
+    assert_eq!(got, if r == root { all.clone() } else { mine.clone() });
 
     let mut got = other();
     comm.scatter_into(&all, &mut got, root);

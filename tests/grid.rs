@@ -187,6 +187,86 @@ fn rows_and_columns() {
     }
 }
 
+/// Every cell at its place, whatever the halo, the parts (some without cells) and the root.
+#[test]
+fn assembled_fields() {
+    for p in 1..=8 {
+        let team = team(p);
+        for dims in 1..=4usize {
+            let grid = Cartesian::new(p, &vec![0; dims], &vec![false; dims]).unwrap();
+            let run = team.run(|comm| {
+                let (rank, extents) = (comm.rank(), grid.dims().to_vec());
+                for (width, least) in [(0, 1), (2, 2), (1, 0)] {
+                    let at = grid.coordinates(rank);
+                    let own: Vec<usize> = at.iter().map(|&c| part(c, least)).collect();
+                    let halo = Halo::with_widths(&own, &vec![width; dims]);
+                    let first = |c: usize| (0..c).map(|q| part(q, least)).sum::<usize>();
+                    let mut field = vec![UNTOUCHED; halo.len()];
+                    each_cell(&halo, |i, cell| {
+                        if cell.iter().zip(&own).all(|(&c, &n)| (0..n as isize).contains(&c)) {
+                            let global = (0..dims).map(|d| first(at[d]) + cell[d] as usize);
+                            field[i] = value(&global.collect::<Vec<_>>(), 7);
+                        }
+                    });
+                    let whole: Vec<usize> = (0..dims).map(|d| first(extents[d])).collect();
+                    let cells = whole.iter().product();
+                    let wanted: Vec<u64> = (0..cells)
+                        .map(|mut i: usize| {
+                            let mut cell = vec![0; dims];
+                            for d in (0..dims).rev() {
+                                (cell[d], i) = (i % whole[d], i / whole[d]);
+                            }
+                            value(&cell, 7)
+                        })
+                        .collect();
+                    for root in 0..p {
+                        let got = comm.cart_of(&grid).gather_grid(&field, &halo, root);
+                        assert_eq!(got, (rank == root).then(|| wanted.clone()), "{grid} {halo:?}");
+                    }
+                }
+            });
+            run.unwrap_or_else(|e| panic!("{grid}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn parts_of_no_one_field_are_refused() {
+    let says = |text: &str, f: &(dyn Fn(&mut Comm) + Sync)| {
+        let error = refused(4, f);
+        let said = error.to_string();
+        assert!(matches!(error, Error::Argument { .. } | Error::Mismatch { .. }), "{said}");
+        assert!(said.contains(text) && said.contains("grid.rs"), "{said}");
+    };
+    let halo = Halo::new(&[2, 2], 0);
+    says("root 4 is no rank", &|c| {
+        drop(c.cart(&[2, 2], &[true; 2]).gather_grid(&[0; 4], &halo, 4))
+    });
+    says("a halo of 2 dimensions on a grid of 1", &|c| {
+        drop(c.cart(&[4], &[true]).gather_grid(&[0; 4], &halo, 0))
+    });
+    says("the field has 5 elements, must have 4", &|c| {
+        drop(c.cart(&[2, 2], &[true; 2]).gather_grid(&[0; 5], &halo, 0))
+    });
+    says("the root is", &|c| {
+        let root = c.rank() / 3;
+        drop(c.cart(&[2, 2], &[true; 2]).gather_grid(&[0; 4], &halo, root))
+    });
+    says("the grid is", &|c| {
+        let dims = if c.rank() == 2 { [4, 1] } else { [2, 2] };
+        drop(c.cart(&dims, &[true; 2]).gather_grid(&[0; 4], &halo, 0))
+    });
+    says("own cells along dimension 1", &|c| {
+        let halo = Halo::new(&[1, 2 + c.rank() % 3], 0);
+        let field = vec![0; halo.len()];
+        drop(c.cart(&[2, 2], &[true; 2]).gather_grid(&field, &halo, 0))
+    });
+    says("element type: expected", &|c| match c.rank() {
+        3 => drop(c.cart(&[2, 2], &[true; 2]).gather_grid(&[0u8; 4], &halo, 0)),
+        _ => drop(c.cart(&[2, 2], &[true; 2]).gather_grid(&[0i8; 4], &halo, 0)),
+    });
+}
+
 fn refused(p: usize, f: impl Fn(&mut Comm) + Sync) -> Error {
     let team = team(p);
     let error = watched(|| failure(team.run(&f)));
@@ -245,7 +325,7 @@ fn neighbours_that_disagree_are_named() {
         comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
     });
     // Faces that travel in the message.
-    mismatch("bytes of the message", &|comm| {
+    mismatch("message length", &|comm| {
         let halo = Halo::new(&[4], 1 + comm.rank() / 2);
         comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
     });

@@ -200,20 +200,23 @@ fn explained() {
     .unwrap();
 }
 
+/// What the ignored test `name` prints with `PHALANX_EXPLAIN` set so.
+fn explanation(name: &str, wanted: &str) -> String {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", name, "--ignored", "--nocapture"]);
+    let out = child.env("PHALANX_EXPLAIN", wanted).output().unwrap();
+    assert!(out.status.success());
+    String::from_utf8(out.stderr).unwrap()
+}
+
 /// Once per operation and length class: what, why, and over what.
 #[test]
 fn choices_are_explained_on_request() {
-    let run = |wanted: &str| {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "explained", "--ignored", "--nocapture"]);
-        let out = child.env("PHALANX_EXPLAIN", wanted).output().unwrap();
-        assert!(out.status.success());
-        String::from_utf8(out.stderr).unwrap()
-    };
-    let text = run("1");
+    let text = explanation("explained", "1");
     let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("phalanx: ")).collect();
-    assert_eq!(lines.len(), 3, "{text}");
-    let broadcast = lines[0];
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[0].starts_with("phalanx: 16 ranks on 3 levels of epyc-7742-2s-nps4"), "{text}");
+    let broadcast = lines[1];
     assert!(
         broadcast.starts_with("phalanx: broadcast of 8 to 15 bytes on 16 ranks: BC-"),
         "{text}"
@@ -223,9 +226,25 @@ fn choices_are_explained_on_request() {
         broadcast.ends_with("(the cheapest by estimates; levels of epyc-7742-2s-nps4)"),
         "{text}"
     );
-    assert!(lines[1].starts_with("phalanx: all-reduce of 8 to 15 bytes"), "{text}");
-    assert!(lines[2].contains("by rules, no hierarchical algorithm"), "{text}");
-    assert!(!run("0").contains("phalanx: "));
+    assert!(lines[2].starts_with("phalanx: all-reduce of 8 to 15 bytes"), "{text}");
+    assert!(lines[3].contains("by rules, no hierarchical algorithm"), "{text}");
+    assert!(!explanation("explained", "0").contains("phalanx: "));
+}
+
+#[test]
+#[ignore = "for the test below"]
+fn explained_where_there_is_no_choice() {
+    Team::builder().ranks(1).build().unwrap().run(|comm| comm.barrier()).unwrap();
+    Team::external(2).unwrap();
+}
+
+/// On any machine something is said.
+#[test]
+fn where_there_is_no_choice_that_is_explained() {
+    let text = explanation("explained_where_there_is_no_choice", "1");
+    for words in ["1 ranks: algorithms by operation and length", "2 ranks: algorithms by"] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
 }
 
 /// Every way of exchanging, over real threads.

@@ -405,7 +405,7 @@ fn messages_that_nobody_receives() {
 fn arguments_that_cannot_be() {
     watched(|| {
         let team = team(4);
-        let calls: [(&str, Call); 13] = [
+        let calls: [(&str, Call); 16] = [
             ("root 4", |c| c.broadcast(&mut [1], 4)),
             ("root 9", |c| c.reduce(&mut [1], op::Sum, 9)),
             ("root 4", |c| c.with_root(&[1], 4, |_| ())),
@@ -415,6 +415,9 @@ fn arguments_that_cannot_be() {
             ("has 5 elements", |c| c.reduce_scatter_into(&[1; 5], &mut [1], op::Sum)),
             ("no multiple", |c| c.all_to_all_into(&[1; 5], &mut [1; 5])),
             ("no multiple", |c| c.all_to_all_in_place(&mut [1; 6])),
+            ("no multiple", |c| c.all_gather_in_place(&mut [1; 6])),
+            ("no multiple", |c| c.gather_in_place(&mut [1; 6][..5 + c.rank() % 2], 1)),
+            ("root 4", |c| c.gather_in_place(&mut [1], 4)),
             ("has 3 elements", |c| c.all_to_all_into(&[1; 4], &mut [1; 3])),
             ("2 counts", |c| c.all_gather_varied_into(&[1], &mut [1; 2], &[1, 1])),
             ("more than memory", |c| {

@@ -130,6 +130,17 @@ impl Cart<'_> {
         &self.grid
     }
 
+    /// Ranks along each dimension.
+    ///
+    /// ```
+    /// let dims = phalanx::run(6, |comm| comm.cart(&[0, 2], &[false; 2]).dims().to_vec())?;
+    /// assert_eq!(dims[0], [3, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn dims(&self) -> &[usize] {
+        self.grid.dims()
+    }
+
     /// This rank's coordinates.
     ///
     /// ```

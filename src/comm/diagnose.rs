@@ -255,7 +255,7 @@ impl Comm {
                     (None, _, Some((here, there))) => {
                         format!("message length: expected {here}, got {there}")
                     }
-                    _ => expected.difference(got, algorithm_name),
+                    _ => expected.difference(got, here.sig.element_size, algorithm_name),
                 };
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }

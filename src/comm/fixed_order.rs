@@ -127,6 +127,7 @@ impl Comm {
             }
             (Buffers::InPlace(buf), op) => self.all_reduce_moved(&bare, buf, op),
             (Buffers::Apart(all, mine), op) => self.reduce_scatter_moved(&bare, all, mine, op),
+            (Buffers::Within(..), _) => unreachable!("no reduction has its input in its output"),
         }
     }
 

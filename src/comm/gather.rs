@@ -5,6 +5,7 @@ use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
 use crate::fabric::Signature;
 use crate::schedule::Operation;
+use std::ops::Range;
 use std::panic::Location;
 
 impl Comm {
@@ -50,6 +51,58 @@ impl Comm {
         }
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(len));
         self.carry_out(call.moving(Buffers::Apart(mine, all)));
+    }
+
+    /// [`all_gather_into`](Comm::all_gather_into) in one buffer, in which the own block is in its
+    /// place already: block `rank` of `all`. `MPI_Allgather` with `MPI_IN_PLACE`.
+    ///
+    /// **Must agree on all ranks:** the element type, `all.len()` (a multiple of p); and all gather
+    /// in place, or none.
+    ///
+    /// **Cost** as there, but for the copy of the own block; every algorithm serves it.
+    ///
+    /// # Errors
+    /// A length that is no multiple of p ends the run.
+    ///
+    /// # Examples
+    /// Each rank computes its part of a table where it belongs:
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut squares = [0; 6];
+    ///     for i in 2 * comm.rank()..2 * comm.rank() + 2 {
+    ///         squares[i] = i * i;
+    ///     }
+    ///     comm.all_gather_in_place(&mut squares);
+    ///     squares
+    /// })?;
+    /// assert_eq!(out, [[0, 1, 4, 9, 16, 25]; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_in_place<T: Element>(&mut self, all: &mut [T]) {
+        let sig = const { &Signature::of::<T>("all_gather_in_place", "") };
+        let at = Location::caller();
+        let Some(own) = self.own_block(all, sig, at) else { return };
+        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(own.len()));
+        self.carry_out(call.moving(Buffers::Within(all, own)));
+    }
+
+    /// Where the own block is among equal ones; none, and the run ends, if they are not equal.
+    #[inline(always)]
+    fn own_block<T>(
+        &mut self,
+        all: &[T],
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> Option<Range<usize>> {
+        let (rank, p) = (self.rank(), self.size());
+        let len = all.len() / p;
+        if all.len().is_multiple_of(p) {
+            return Some(rank * len..(rank + 1) * len);
+        }
+        let what = format!("the buffer has {} elements, no multiple of {p} ranks", all.len());
+        self.wrong(sig, at, len, what);
+        None
     }
 
     /// [`all_gather_into`](Comm::all_gather_into) with blocks of different
@@ -126,6 +179,44 @@ impl Comm {
         }
         let call = Call::new(Operation::Gather, sig, at, Partition::Equal(len)).root(root);
         self.carry_out(call.moving(Buffers::Apart(mine, all)));
+    }
+
+    /// [`gather_into`](Comm::gather_into) with one buffer a rank: on the root `data` has a block
+    /// for every rank, the root's own in its place already; elsewhere `data` is the block, and
+    /// stays as it is. `MPI_Gather` with `MPI_IN_PLACE` at the root.
+    ///
+    /// **Must agree on all ranks:** the element type, the length of a block, `root`; and all gather
+    /// in place, or none.
+    ///
+    /// **Cost** as there, but for the copy of the root's own block; every algorithm serves it.
+    ///
+    /// # Errors
+    /// A `root` that is no rank, or on the root a length that is no multiple of p, ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut data = if comm.rank() == 1 { vec![0, 10, 0] } else { vec![comm.rank()] };
+    ///     comm.gather_in_place(&mut data, 1);
+    ///     data
+    /// })?;
+    /// assert_eq!(out, [vec![0], vec![0, 10, 2], vec![2]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_in_place<T: Element>(&mut self, data: &mut [T], root: usize) {
+        let sig = const { &Signature::of::<T>("gather_in_place", "to root") };
+        let at = Location::caller();
+        if !self.check_rank("root", root, sig, at, data.len()) {
+            return;
+        }
+        let own = match self.rank() == root {
+            true => self.own_block(data, sig, at),
+            false => Some(0..data.len()),
+        };
+        let Some(own) = own else { return };
+        let call = Call::new(Operation::Gather, sig, at, Partition::Equal(own.len())).root(root);
+        self.carry_out(call.moving(Buffers::Within(data, own)));
     }
 
     /// [`gather_into`](Comm::gather_into) with blocks of different lengths:

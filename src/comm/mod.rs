@@ -12,6 +12,7 @@ mod fixed_order;
 mod fixed_sum;
 mod forced;
 mod gather;
+mod gather_grid;
 mod global;
 mod halo_exchange;
 mod message;
@@ -34,6 +35,7 @@ pub use views::Peers;
 pub(crate) use audit::{Tally, compare, final_cause};
 pub(crate) use nodes::{LANES_FROM, NodeJob};
 pub(crate) use roster::Roster;
+pub(crate) use route::explain_team;
 
 use crate::error::{Error, thrown};
 use crate::exec::Workspace;
@@ -48,6 +50,8 @@ use route::Decisions;
 use std::fmt;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
+#[doc = include_str!("by_task.md")]
+/// For tasks beyond single calls (errors, Ctrl-C, servers, matrices): the [`guide`](crate::guide).
 ///
 /// Collectives must be called by all ranks of the communicator, in the same
 /// order, with arguments that agree as each method says. A disagreement is

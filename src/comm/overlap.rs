@@ -45,7 +45,7 @@ impl Comm {
 
     /// The sums over all ranks of a few values:
     /// [`all_reduce_values`](Comm::all_reduce_values) with
-    /// [`Sum`].
+    /// [`Sum`]. Of one value: `let [total] = comm.sum([x]);`.
     ///
     /// # Examples
     /// ```
@@ -94,6 +94,25 @@ impl Comm {
     ///     (rr[0], z[2])
     /// })?;
     /// assert_eq!(out, [(42.0, 0.75); 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// This communicator is busy while `work` runs, another one is not: with one made by
+    /// [`split`](Comm::split), the work may send, or exchange halos, or reduce, as pipelined
+    /// conjugate gradients do (the matrix's product, whose halo is exchanged, beside the dots):
+    /// ```
+    /// use phalanx::{dist::Halo, op};
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut other = comm.split(0, comm.rank()); // the same ranks; made once
+    ///     let halo = Halo::new(&[2], 1);
+    ///     let mut w = [0.0, 1.0, 1.0, 0.0];
+    ///     let mut dots = [2.0];
+    ///     let n = comm.all_reduce_while(&mut dots, op::Sum, || {
+    ///         other.cart(&[0], &[true]).exchange_halo(&mut w, &halo);
+    ///         [1, 2].map(|i| 4.0 * w[i] - w[i - 1] - w[i + 1]) // A w
+    ///     });
+    ///     (dots[0], n)
+    /// })?;
+    /// assert_eq!(out, [(6.0, [2.0, 2.0]); 3]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     /// The buffer is not there for the work:

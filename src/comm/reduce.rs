@@ -74,6 +74,20 @@ impl Comm {
     /// assert_eq!(out, [[1.5, 1.0]; 4]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    /// `buf` is a slice (for a number the compiler says "expected `&mut [_]`"). Of one value, or a
+    /// few, by value: [`sum`](Comm::sum), [`all_reduce_values`](Comm::all_reduce_values); of a
+    /// variable where it is: `std::slice::from_mut`.
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx::run(4, |comm| {
+    ///     let mut x = comm.rank();
+    ///     let [total] = comm.sum([x]);
+    ///     comm.all_reduce(std::slice::from_mut(&mut x), op::Max);
+    ///     (total, x)
+    /// })?;
+    /// assert_eq!(out, [(6, 3); 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {

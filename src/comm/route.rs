@@ -631,6 +631,25 @@ fn explains() -> bool {
     *EXPLAINS
 }
 
+/// Says, if choices are to be printed, by what they are made in a team of `ranks`: by the machine's
+/// levels, or `Err(why)` not.
+pub(crate) fn explain_team(ranks: usize, levels: Result<&LevelModel, &str>) {
+    if !explains() {
+        return;
+    }
+    match levels {
+        Ok(model) => eprintln!(
+            "phalanx: {ranks} ranks on {} levels of {}: each choice is printed when it is made",
+            model.hierarchy().stages(),
+            model.costs()
+        ),
+        Err(why) => eprintln!(
+            "phalanx: {ranks} ranks: algorithms by operation and length alone \
+             (`tuning::Tuning`), as {why}"
+        ),
+    }
+}
+
 #[cold]
 fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Option<&Decision>) {
     let (p, costs) = (model.ranks(), model.costs());

@@ -196,13 +196,17 @@ impl Comm {
     /// A `root` that is no rank ends the run.
     ///
     /// # Examples
+    /// Each rank adds up its part of rank 0's table, where that is:
     /// ```
+    /// use phalanx::dist::Block;
     /// let sums = phalanx::run(3, |comm| {
     ///     let table: Vec<u64> = if comm.rank() == 0 { (0..1000).collect() } else { vec![] };
-    ///     comm.with_root(&table, 0, |table| table[comm_rank_of(table)])
-    /// });
-    /// fn comm_rank_of(t: &[u64]) -> usize { t.len() - 1 }
-    /// assert_eq!(sums?, [999, 999, 999]);
+    ///     let (rank, size) = (comm.rank(), comm.size());
+    ///     comm.with_root(&table, 0, |table| {
+    ///         table[Block::new(table.len(), size).range(rank)].iter().sum::<u64>()
+    ///     })
+    /// })?;
+    /// assert_eq!(sums.iter().sum::<u64>(), 499_500);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]

@@ -29,15 +29,20 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     match (operation, buffers) {
         (Operation::Barrier, _) => disseminate(port, begun),
         (Operation::AllGather, Buffers::Apart(mine, to)) => {
-            exchange(port, begun, Some(mine), 0..mine.len(), to)
+            exchange(port, begun, ExchangeInput::Other(mine), 0..mine.len(), to)
+        }
+        (Operation::AllGather, Buffers::Within(buf, own)) => {
+            let n = own.len();
+            exchange(port, begun, ExchangeInput::Within(own), 0..n, buf)
         }
         (Operation::AllToAll, Buffers::Apart(from, to)) => {
             let (rank, n) = (port.rank(), from.len() / port.size());
-            exchange(port, begun, Some(from), rank * n..(rank + 1) * n, to)
+            exchange(port, begun, ExchangeInput::Other(from), rank * n..(rank + 1) * n, to)
         }
         (Operation::AllToAllInPlace, Buffers::InPlace(buf)) => {
-            let (rank, n) = (port.rank(), buf.len() / port.size());
-            exchange(port, begun, None, rank * n..(rank + 1) * n, buf)
+            let (rank, p) = (port.rank(), port.size());
+            let n = buf.len() / p;
+            exchange(port, begun, ExchangeInput::Within(0..p * n), rank * n..(rank + 1) * n, buf)
         }
         (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce(port, begun, all, buf, op),
         (Operation::Scan, Buffers::InPlace(buf)) => scan(port, begun, all, buf, op, true, identity),
@@ -113,19 +118,30 @@ fn all_reduce<T: Element, O: Operator<T>>(
     Ok(())
 }
 
-/// Every rank shows `from`, or in place `to`; elements `part` of each rank's go into `to`, in rank
-/// order. An all-gather takes the whole vectors, an all-to-all the own block of each.
+/// What a rank shows in an [`exchange`].
+enum ExchangeInput<'a, T> {
+    /// A slice that is not the output.
+    Other(&'a [T]),
+    /// These elements of the output, where the own block already is.
+    Within(Range<usize>),
+}
+
+/// Every rank shows a slice; elements `part` of each rank's go into `to`, in rank order. An
+/// all-gather takes the whole slices, an all-to-all the own block of each.
 #[inline(always)]
 fn exchange<T: Element>(
     port: &mut Port,
     begun: StartedCall,
-    from: Option<&[T]>,
+    from: ExchangeInput<'_, T>,
     part: Range<usize>,
     to: &mut [T],
 ) -> Result<(), Stop> {
     let (rank, p, n) = (port.rank(), port.size(), part.len());
     let guard = Guard::new(port);
-    let shown = from.unwrap_or(to);
+    let shown = match &from {
+        ExchangeInput::Other(from) => from,
+        ExchangeInput::Within(range) => &to[range.clone()],
+    };
     let len = shown.len();
     guard.port.show_all(len, size_of::<T>(), |body| {
         // SAFETY: there is room for `shown`.
@@ -136,7 +152,7 @@ fn exchange<T: Element>(
         let start = part.start * size_of::<T>();
         let (first, second) = to.split_at_mut(n);
         let (mine, other) = if rank == 0 { (first, second) } else { (second, first) };
-        if let Some(from) = from {
+        if let ExchangeInput::Other(from) = from {
             copy(&from[part], mine);
         }
         guard.port.look(1 - rank, len, size_of::<T>(), |body| {
@@ -148,7 +164,7 @@ fn exchange<T: Element>(
     }
     for (peer, block) in to.chunks_exact_mut(n.max(1)).enumerate() {
         if peer == rank {
-            if let Some(from) = from {
+            if let ExchangeInput::Other(from) = from {
                 copy(&from[part.clone()], block);
             }
             continue;

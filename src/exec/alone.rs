@@ -20,7 +20,7 @@ pub(crate) fn run_on_slices<'a, T: Element, O>(
     match (buffers, identity) {
         (Buffers::Apart(from, to), _) => copy(from, to),
         (Buffers::InPlace(buf), Some(x)) if operation == Operation::ExclusiveScan => buf.fill(*x),
-        (Buffers::InPlace(_), _) => {}
+        (Buffers::InPlace(_) | Buffers::Within(..), _) => {}
     }
     Ok(())
 }
@@ -33,7 +33,12 @@ pub(crate) fn run(
 ) -> Result<(), Stop> {
     port.log_call(begun);
     let (memory, kernel) = (call.memory(), &call.memory().kernel);
-    if !call.operation().is_in_place() {
+    if call.operation().is_in_place() {
+        if call.operation() == Operation::ExclusiveScan && !memory.input.is_null() {
+            // SAFETY: the identity, and the vector (`RawBuffers`).
+            unsafe { kernel.fill(memory.output, memory.input, call.len()) };
+        }
+    } else if !std::ptr::eq(memory.input, memory.output) {
         let len = match call.cut() {
             Partition::Vector(len) | Partition::Equal(len) => len,
             Partition::Varied(counts) => counts[0],
@@ -41,9 +46,6 @@ pub(crate) fn run(
         };
         // SAFETY: both hold the only block, and do not overlap (`RawBuffers`).
         unsafe { kernel.copy(memory.output, memory.input, len) };
-    } else if call.operation() == Operation::ExclusiveScan && !memory.input.is_null() {
-        // SAFETY: the identity, and the vector (`RawBuffers`).
-        unsafe { kernel.fill(memory.output, memory.input, call.len()) };
     }
     Ok(())
 }

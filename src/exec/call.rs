@@ -7,6 +7,7 @@ use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Operation, Share};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::Location;
 
 /// How the data of a call are cut into the contract's blocks.
@@ -29,6 +30,8 @@ pub(crate) enum Buffers<'a, T> {
     InPlace(&'a mut [T]),
     /// Two that cannot overlap.
     Apart(&'a [T], &'a mut [T]),
+    /// An output, of which the elements in this range are the input, and stay where they are.
+    Within(&'a mut [T], Range<usize>),
 }
 
 /// A collective call. `D` is the data: none, where a call is only told of; slices
@@ -61,7 +64,8 @@ pub(crate) struct Slices<'a, T, O> {
 
 /// Data behind a kernel: see [`Call`]. A call with memory promises that what its
 /// operation and its cut say of input and output is there, of elements of the
-/// kernel's type: initialised for reads, exclusive for writes, until it is over.
+/// kernel's type: initialised for reads, exclusive for writes, until it is over. Input and output
+/// do not overlap, but a gather's input may be where it belongs in the output.
 /// The input of an exclusive scan is the identity, or null; of other operations in
 /// place it is the output, or not looked at.
 pub(crate) struct RawBuffers<'a> {
@@ -337,6 +341,7 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
         match &self.data.buffers {
             Buffers::InPlace(buf) => size_of_val(*buf),
             Buffers::Apart(from, _) => size_of_val(*from),
+            Buffers::Within(_, own) => own.len() * size_of::<T>(),
         }
     }
 
@@ -379,6 +384,11 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
                 (from, to, (len, len))
             }
             Buffers::Apart(from, to) => (from.as_ptr(), to.as_mut_ptr(), (from.len(), to.len())),
+            Buffers::Within(buf, own) => {
+                assert!(own.start <= own.end && own.end <= buf.len(), "the own block is within");
+                let (len, to) = (buf.len(), buf.as_mut_ptr());
+                (to.wrapping_add(own.start).cast_const(), to, (own.len(), len))
+            }
         };
         let fits = |needs: Option<usize>, has| needs.is_some_and(|needs| needs <= has);
         assert!(fits(input, has.0) && fits(output, has.1), "{}: short slices", call.operation);

@@ -1,6 +1,7 @@
 //! Fingerprints: every message identifies the call that it belongs to.
 
 use super::digest::{Digest, NUMBER, NUMBERS_AT};
+use crate::mailbox::EAGER;
 use crate::mix::mix;
 use std::any::TypeId;
 use typeid::ConstTypeId;
@@ -17,6 +18,8 @@ pub(crate) struct Signature {
     pub(crate) element: fn() -> TypeId,
     /// For people.
     pub(crate) element_name: fn() -> &'static str,
+    /// Bytes of an element: for people.
+    pub(crate) element_size: usize,
     /// The operator's kind, empty where there is none: for people.
     pub(crate) operator: &'static str,
     /// The operator's type, exactly but for lifetimes: two closures are of two types, even if they
@@ -45,6 +48,7 @@ impl Signature {
             call,
             element: TypeId::of::<T>,
             element_name: std::any::type_name::<T>,
+            element_size: size_of::<T>(),
             operator,
             operator_type: ConstTypeId::of::<O>(),
             operator_name: std::any::type_name::<O>,
@@ -149,9 +153,19 @@ impl PayloadKind {
 
     /// The bytes in the slot, if that is where the payload is.
     #[inline(always)]
-    #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
     pub(crate) const fn bytes(self) -> Option<usize> {
         if self.0 as usize <= PayloadKind::BRIEF { Some(self.0 as usize) } else { None }
+    }
+
+    /// How many elements of `size` bytes the payload has, as far as the kind says it.
+    fn elements(self, size: usize) -> String {
+        let (brief, eager) = (PayloadKind::BRIEF / size.max(1), EAGER / size.max(1));
+        match self.bytes() {
+            Some(bytes) if bytes.is_multiple_of(size.max(1)) => (bytes / size.max(1)).to_string(),
+            Some(bytes) => format!("{bytes} bytes"),
+            None if self == PayloadKind::COPIED => format!("{} to {eager}", brief + 1),
+            None => format!("more than {eager}"),
+        }
     }
 }
 
@@ -268,7 +282,6 @@ impl Fingerprint {
 
     /// How the payload travels.
     #[inline(always)]
-    #[cfg_attr(loom, allow(dead_code))] // Used by what is beyond the models.
     pub(crate) const fn kind(self) -> PayloadKind {
         PayloadKind((self.0 >> 38) as u8 & 0x3f)
     }
@@ -289,8 +302,13 @@ impl Fingerprint {
     }
 
     /// In words, which fields differ: "what was expected, what came". `name`
-    /// names an algorithm.
-    pub(crate) fn difference(self, other: Fingerprint, name: impl Fn(u16) -> String) -> String {
+    /// names an algorithm; an element has `size` bytes.
+    pub(crate) fn difference(
+        self,
+        other: Fingerprint,
+        size: usize,
+        name: impl Fn(u16) -> String,
+    ) -> String {
         let field = |shift: u32, bits: u32| {
             let get = |c: Fingerprint| (c.0 >> shift) & ((1 << bits) - 1);
             (get(self), get(other))
@@ -304,7 +322,7 @@ impl Fingerprint {
             ("root or distance", numbers(field(14, 11))),
             ("algorithm", [name(algorithm.0 as u16), name(algorithm.1 as u16)]),
             ("length, extents of the mesh, or counts (a digest)", numbers(digest)),
-            ("bytes of the message (61 to 63: large)", numbers(field(38, 6))),
+            ("message length", [self, other].map(|it| it.kind().elements(size))),
         ];
         let said = |(name, [a, b]): &(&str, [String; 2])| {
             (a != b).then(|| format!("{name}: expected {a}, got {b}"))

@@ -1,5 +1,19 @@
-//! The textbook: one page per operation, with the figures of its algorithms, their preconditions,
-//! their costs, and the fastest for each case.
+//! Pages by task, pages for those who come from elsewhere, and the textbook: one page per
+//! operation, with the figures of its algorithms, their preconditions, their costs, and the fastest
+//! for each case.
+//!
+//! | page | task |
+//! |---|---|
+//! | [`errors`] | what the compiler and a run say, and what to do; a rank's own error |
+//! | [`arrays`] | arrays of other crates, column-major ones, a distributed field on one rank |
+//! | [`progress`] | how far a run is; Ctrl-C, time limits |
+//! | [`servers`] | a team in a server or an async program |
+//! | [`beside`] | Rayon, BLAS and other pools in one program |
+//! | [`from_mpi`], [`from_openmp`], [`from_rayon`] | equivalents, and programs side by side |
+//!
+//! The table at the head of [`Comm`](crate::Comm) lists the calls by task.
+//!
+//! # The textbook
 //!
 //! | page | operation | ids |
 //! |---|---|---|
@@ -16,9 +30,6 @@
 //! | [`all_to_all`] | total exchange | `TX-..` |
 //! | [`shift`] | circular q-shift | `CS-..` |
 //!
-//! And how to get here: [`from_mpi`], [`from_openmp`], [`from_rayon`], with tables
-//! of equivalents and programs side by side.
-//!
 //! These pages hold no code. The figures are drawn from the schedules that the
 //! engine runs, and the examples under them compare the two. Figures ("Fig."),
 //! equations ("Eq.") and algorithms ("Alg.") are numbered as in Grama, Gupta,
@@ -32,20 +43,28 @@ pub mod all_gather {}
 pub mod all_reduce {}
 #[doc = include_str!("all_to_all.md")]
 pub mod all_to_all {}
+#[doc = include_str!("arrays.md")]
+pub mod arrays {}
 #[doc = include_str!("barrier.md")]
 pub mod barrier {}
+#[doc = include_str!("beside.md")]
+pub mod beside {}
 #[doc = include_str!("broadcast.md")]
 pub mod broadcast {}
 #[doc = include_str!("cost_model.md")]
 pub mod cost_model {}
 #[doc = include_str!("embeddings.md")]
 pub mod embeddings {}
+#[doc = include_str!("errors.md")]
+pub mod errors {}
 #[doc = include_str!("from_mpi.md")]
 pub mod from_mpi {}
 #[doc = include_str!("from_openmp.md")]
 pub mod from_openmp {}
 #[doc = include_str!("from_rayon.md")]
 pub mod from_rayon {}
+#[doc = include_str!("progress.md")]
+pub mod progress {}
 #[doc = include_str!("reduce.md")]
 pub mod reduce {}
 #[doc = include_str!("reduce_scatter.md")]
@@ -54,6 +73,8 @@ pub mod reduce_scatter {}
 pub mod scan {}
 #[doc = include_str!("scatter_gather.md")]
 pub mod scatter_gather {}
+#[doc = include_str!("servers.md")]
+pub mod servers {}
 #[doc = include_str!("shift.md")]
 pub mod shift {}
 

@@ -6,6 +6,24 @@
 //!
 //! Integers wrap on overflow, as in MPI. `Min` and `Max` of floats ignore NaN
 //! where the other operand is a number; of 0 and -0 they take the left one.
+//!
+//! Of an array `[T; N]` every operator of `T` but `MinLoc` and `MaxLoc` combines each element by
+//! itself, as in the slice that [`as_flattened`](slice::as_flattened) makes of the arrays; that
+//! holds for `Min` and `Max`, too, although Rust compares arrays as words in a dictionary. `Sum`
+//! and `Prod` combine tuples of up to four values field by field; the others do not, since the
+//! smaller of two tuples can be meant in several ways (say which one by [`commutative`]).
+//!
+//! ```
+//! use phalanx::op;
+//! let boxes = phalanx::run(3, |comm| {
+//!     let r = comm.rank() as f64;
+//!     let [low] = comm.all_reduce_values([[r, -r, 1.0]], op::Min); // the corner of all boxes
+//!     let [(energy, cells)] = comm.sum([(0.5 * r, 10u64)]);
+//!     (low, energy, cells)
+//! })?;
+//! assert_eq!(boxes[0], ([0.0, -2.0, 1.0], 1.5, 30));
+//! # Ok::<(), phalanx::Error>(())
+//! ```
 
 pub(crate) mod built_in;
 
@@ -49,6 +67,14 @@ use built_in::{NetFold, NetNumber, built_in};
 /// assert_eq!(gcds, [6, 6, 6]);
 /// # Ok::<(), phalanx::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no operator on elements of type `{T}`",
+    label = "does not combine two `{T}`",
+    note = "a closure combines any elements: `op::commutative(|a, b| ..)`, or `op::ordered(|a, b| \
+            ..)` if the order of the operands matters",
+    note = "operators on `num_complex::Complex` and on `half::f16`, `half::bf16` come with the \
+            features `complex` and `half` of phalanx"
+)]
 pub trait Operator<T: Element> {
     /// The operator's kind, shown in errors. (Compared between ranks is its type.)
     const NAME: &'static str;
@@ -69,6 +95,7 @@ pub trait Operator<T: Element> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element, O: Operator<T>> Operator<T> for &O {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
@@ -253,6 +280,60 @@ implement!(Xor "xor": bool => |a, b| a ^ b, false);
 implement!(BitAnd "bit-and": bool => |a, b| a & b, true);
 implement!(BitOr "bit-or": bool => |a, b| a | b, false);
 implement!(BitXor "bit-xor": bool => |a, b| a ^ b, false);
+
+macro_rules! on_arrays {
+    ($($op:ident)*) => {$(
+        impl<T: Element, const N: usize> Operator<[T; N]> for $op
+        where
+            $op: Operator<T>,
+        {
+            const NAME: &'static str = <$op as Operator<T>>::NAME;
+            const COMMUTATIVE: bool = <$op as Operator<T>>::COMMUTATIVE;
+
+            #[inline(always)]
+            fn combine(&self, left: [T; N], right: [T; N]) -> [T; N] {
+                std::array::from_fn(
+                    #[inline(always)]
+                    |i| self.combine(left[i], right[i]),
+                )
+            }
+
+            fn identity(&self) -> Option<[T; N]> {
+                Operator::<T>::identity(self).map(|of_one| [of_one; N])
+            }
+        }
+    )*};
+}
+
+on_arrays! { Sum Prod Min Max BitAnd BitOr BitXor And Or Xor }
+
+macro_rules! on_tuples {
+    ($op:ident $text:literal: $($t:ident $i:tt)*) => {
+        impl<$($t: Element),*> Operator<($($t,)*)> for $op
+        where
+            $($op: Operator<$t>),*
+        {
+            const NAME: &'static str = $text;
+            const COMMUTATIVE: bool = $(<$op as Operator<$t>>::COMMUTATIVE)&&*;
+
+            #[inline(always)]
+            fn combine(&self, left: ($($t,)*), right: ($($t,)*)) -> ($($t,)*) {
+                ($(self.combine(left.$i, right.$i),)*)
+            }
+
+            fn identity(&self) -> Option<($($t,)*)> {
+                Some(($(Operator::<$t>::identity(self)?,)*))
+            }
+        }
+    };
+}
+
+on_tuples!(Sum "sum": A 0 B 1);
+on_tuples!(Sum "sum": A 0 B 1 C 2);
+on_tuples!(Sum "sum": A 0 B 1 C 2 D 3);
+on_tuples!(Prod "prod": A 0 B 1);
+on_tuples!(Prod "prod": A 0 B 1 C 2);
+on_tuples!(Prod "prod": A 0 B 1 C 2 D 3);
 
 impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MinLoc {
     const NAME: &'static str = "min-loc";

@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use super::handle::check_ranks;
 use crate::Comm;
+use crate::comm::explain_team;
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState};
 use crate::machine::Machine;
@@ -20,6 +21,7 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     know_cores(cores);
     // Read once, for all of them: they must agree.
     let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
+    explain_team(ranks, Err("where the program's own threads run is not known"));
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));
     let world = Arc::new(TeamState::new(ranks).with_deadline(builder.deadline));
     let run = world.begin(ranks);

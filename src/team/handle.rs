@@ -6,7 +6,7 @@ use super::per_rank::PerRank;
 
 use super::worker::{WorkerJob, WorkerShared};
 use crate::Comm;
-use crate::comm::{Roster, Tally};
+use crate::comm::{Roster, Tally, explain_team};
 use crate::dist::chunk;
 use crate::error::Error;
 use crate::fabric::{TeamState, Thread};
@@ -177,6 +177,12 @@ impl Team {
                 model.or_else(similar).flatten().map(Arc::new)
             }
         };
+        let flat = match assignment.oversubscribed() {
+            _ if ranks == 1 => "one rank has nobody to talk to",
+            true => "ranks outnumber cores",
+            false => "all ranks are equally near",
+        };
+        explain_team(ranks, model.as_deref().ok_or(flat));
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
         let shared = Arc::new(WorkerShared {

@@ -115,6 +115,12 @@ fn moves(comm: &mut Comm, n: usize) {
         let mut all = vec![0; if r == root { n * p } else { 0 }];
         comm.gather_into(&mine, &mut all, root);
         assert!(r != root || all == everything, "gather of {n} to {root}");
+        let mut data = if r == root { vec![0; n * p] } else { mine.clone() };
+        if r == root {
+            data[r * n..][..n].copy_from_slice(&mine);
+        }
+        comm.gather_in_place(&mut data, root);
+        assert_eq!(data, if r == root { &all } else { &mine }[..], "gather of {n} in place");
         let mut back = vec![0; n];
         comm.scatter_into(&all, &mut back, root);
         assert_eq!(back, mine, "scatter of {n} from {root}");
@@ -122,6 +128,10 @@ fn moves(comm: &mut Comm, n: usize) {
     let mut all = vec![0; n * p];
     comm.all_gather_into(&mine, &mut all);
     assert_eq!(all, everything, "all-gather of {n}");
+    all.fill(0);
+    all[r * n..][..n].copy_from_slice(&mine);
+    comm.all_gather_in_place(&mut all);
+    assert_eq!(all, everything, "all-gather of {n} in place");
     if n <= 300 {
         let send: Vec<u64> = (0..p).flat_map(|to| (0..n).map(move |i| x(r, i, to))).collect();
         let mut recv = vec![0; n * p];

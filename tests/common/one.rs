@@ -40,6 +40,10 @@ pub(crate) fn one_call(comm: &mut Comm, operation: Operation, v: usize, n: usize
         Operation::AllGather => {
             comm.all_gather_into(&own, &mut out);
             assert_eq!(out, all);
+            let mut out = vec![9; n * p];
+            out[block].copy_from_slice(&own);
+            comm.all_gather_in_place(&mut out);
+            assert_eq!(out, all);
         }
         Operation::ReduceScatter => {
             comm.reduce_scatter_into(&wide, &mut mine, op::Sum);
@@ -66,6 +70,13 @@ pub(crate) fn one_call(comm: &mut Comm, operation: Operation, v: usize, n: usize
             let mut out = only(v, &out);
             comm.gather_into(&own, &mut out, v);
             assert_eq!(out, only(v, &all));
+            let mut data = own.clone();
+            if r == v {
+                data = vec![9; n * p];
+                data[block].copy_from_slice(&own);
+            }
+            comm.gather_in_place(&mut data, v);
+            assert_eq!(data, if r == v { all } else { own });
         }
         Operation::AllToAll => {
             comm.all_to_all_into(&wide, &mut out);

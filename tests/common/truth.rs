@@ -64,6 +64,12 @@ pub(crate) fn every_operation(comm: &mut Comm, n: usize, k: usize) {
         if r == root {
             let wanted: Vec<u64> = (0..p).flat_map(|q| data(q, n, k)).collect();
             assert_eq!(all, wanted, "gather to {root}");
+            all.fill(77);
+            all[r * n..][..n].copy_from_slice(&data(r, n, k));
+            comm.gather_in_place(&mut all, root);
+            assert_eq!(all, wanted, "gather in place at {root}");
+        } else {
+            comm.gather_in_place(&mut data(r, n, k), root);
         }
     }
 
@@ -71,6 +77,10 @@ pub(crate) fn every_operation(comm: &mut Comm, n: usize, k: usize) {
     comm.all_gather_into(&data(r, n, k), &mut all);
     let wanted: Vec<u64> = (0..p).flat_map(|q| data(q, n, k)).collect();
     assert_eq!(all, wanted, "all-gather");
+    all.fill(77);
+    all[r * n..][..n].copy_from_slice(&data(r, n, k));
+    comm.all_gather_in_place(&mut all);
+    assert_eq!(all, wanted, "all-gather in place");
 
     let mut mine = vec![77; n];
     comm.reduce_scatter_into(&data(r, n * p, k), &mut mine, op::Sum);

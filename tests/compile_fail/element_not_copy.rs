@@ -1,4 +1,6 @@
 //! Elements are copied bit by bit, so they may not own anything.
+// says: `String` cannot travel between ranks
+// says: move the plain values in it: the bytes of a `String`
 fn main() {
     phalanx::run(2, |comm| {
         #[cfg(not(fixed))]

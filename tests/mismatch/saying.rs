@@ -35,8 +35,10 @@ listed! {
     ExclusiveScan,
     AllGather,
     AllGatherVaried,
+    AllGatherInPlace,
     Gather,
     GatherVaried,
+    GatherInPlace,
     Scatter,
     ScatterVaried,
     ReduceScatter,
@@ -89,8 +91,9 @@ impl Call {
     }
 
     pub(crate) fn has_root(self) -> bool {
-        let rooted = [Broadcast, Reduce, Gather, GatherVaried, Scatter, ScatterVaried, WithRoot];
-        rooted.contains(&self)
+        let gathers = [Gather, GatherVaried, GatherInPlace];
+        let others = [Broadcast, Reduce, Scatter, ScatterVaried, WithRoot];
+        gathers.contains(&self) || others.contains(&self)
     }
 
     /// One count per rank, the same on all.
@@ -107,8 +110,8 @@ impl Call {
             AllReduce => Operation::AllReduce,
             Scan => Operation::Scan,
             ExclusiveScan => Operation::ExclusiveScan,
-            AllGather | AllGatherVaried => Operation::AllGather,
-            Gather | GatherVaried => Operation::Gather,
+            AllGather | AllGatherVaried | AllGatherInPlace => Operation::AllGather,
+            Gather | GatherVaried | GatherInPlace => Operation::Gather,
             Scatter | ScatterVaried => Operation::Scatter,
             ReduceScatter | ReduceScatterVaried => Operation::ReduceScatter,
             AllToAll | AllToAllVaried => Operation::AllToAll,
@@ -280,8 +283,11 @@ macro_rules! mouth {
                     ExclusiveScan => comm.exclusive_scan(&mut one, op),
                     AllGather => comm.all_gather_into(&one, &mut all),
                     AllGatherVaried => comm.all_gather_varied_into(&one, &mut all, &counts),
+                    AllGatherInPlace => comm.all_gather_in_place(&mut all),
                     Gather => comm.gather_into(&one, &mut all, root),
                     GatherVaried => comm.gather_varied_into(&one, &mut all, &counts, root),
+                    GatherInPlace if r == root => comm.gather_in_place(&mut all, root),
+                    GatherInPlace => comm.gather_in_place(&mut one, root),
                     Scatter => comm.scatter_into(&all, &mut one, root),
                     ScatterVaried => comm.scatter_varied_into(&all, &mut one, &counts, root),
                     ReduceScatter => comm.reduce_scatter_into(&all, &mut one, op),

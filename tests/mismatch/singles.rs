@@ -68,6 +68,49 @@ fn calls_that_send_nothing_are_compared() {
 
 // ---- Counts ----
 
+/// Whatever way a message takes, its length is said in elements, as far as its header tells it.
+#[test]
+fn lengths_of_messages_are_in_elements() {
+    watched(|| {
+        let team = team(2);
+        for (sent, wanted, words) in [
+            (1, 2, "message length: expected 2, got 1"),
+            (20, 2, "message length: expected 2, got 16 to 256"),
+            (2, 400, "message length: expected more than 256, got 2"),
+            (30, 20, "message length: expected 20, got 30"),
+        ] {
+            told(&team, [1, 0], &[words], |comm| match comm.rank() {
+                0 => {
+                    let (send, mut recv) = (vec![0u32; 1 + sent], [0; 2]);
+                    comm.all_to_all_varied_into(&send, &[1, sent], &mut recv, &[1, 1]);
+                }
+                _ => {
+                    let mut recv = vec![0; wanted + 1];
+                    comm.all_to_all_varied_into(&[0u32; 2], &[1, 1], &mut recv, &[wanted, 1]);
+                }
+            });
+        }
+    });
+}
+
+/// The own block in its place beside one that is not: two calls.
+#[test]
+fn in_place_beside_not_in_place() {
+    watched(|| {
+        let team = team(3);
+        let names = "operation: expected all_gather_in_place, got all_gather_into";
+        told(&team, [0, 2], &[names], |comm| match comm.rank() {
+            2 => comm.all_gather_into(&[1], &mut [0; 3]),
+            _ => comm.all_gather_in_place(&mut [0; 3]),
+        });
+        let names = "operation: expected gather_into, got gather_in_place";
+        told(&team, [0, 1], &[names], |comm| match comm.rank() {
+            1 => comm.gather_in_place(&mut [0; 3], 1),
+            _ => comm.gather_into(&[1], &mut [], 1),
+        });
+    });
+}
+
 #[test]
 fn counts_that_differ_with_the_same_sum() {
     watched(|| {

@@ -63,7 +63,7 @@ fn from_everybody(
 /// # Safety
 /// - `input` is valid for reads of the own part's elements of the kernel's
 ///   type, `output` for writes of all parts.
-/// - They do not overlap.
+/// - They do not overlap, or `input` is the own part of `output`.
 pub(super) unsafe fn all_gather(
     call: Access<'_>,
     input: *const u8,
@@ -77,9 +77,13 @@ pub(super) unsafe fn all_gather(
         if len != to.len() {
             return Err(port.unequal(peer, to.len(), len));
         }
+        let to = work.at(output, to.start);
+        if std::ptr::eq(from, to) {
+            return Ok(()); // The own part, which is there.
+        }
         // SAFETY: inputs are only read, by everybody, and kept until all have
-        // finished; the output is ours.
-        unsafe { work.deliver(work.at(output, to.start), from, len) };
+        // finished; the output is ours, and its own part, if that is the input, is not written.
+        unsafe { work.deliver(to, from, len) };
         Ok(())
     })
 }
@@ -229,7 +233,7 @@ pub(super) unsafe fn scatter(
 /// - `input` is valid for reads of the own part, elements of the kernel's type;
 ///   on the root `output` is valid for writes of all parts, and nobody but this
 ///   call and the peers' same call accesses it.
-/// - They do not overlap.
+/// - They do not overlap, or on the root `input` is the own part of `output`.
 pub(super) unsafe fn gather(
     call: Access<'_>,
     root: usize,
@@ -238,6 +242,9 @@ pub(super) unsafe fn gather(
     parts: DirectParts<'_>,
 ) -> Result<(), Stop> {
     with_root(call, root, output, parts, |work, to, len| {
+        if std::ptr::eq(to, input) {
+            return; // The root's own part, which is there.
+        }
         // SAFETY: this block of the root's buffer is written by us alone, since
         // all go by the root's counts; the root keeps it until we finish.
         unsafe { work.deliver(to, input, len) };

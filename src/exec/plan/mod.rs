@@ -108,6 +108,9 @@ unsafe fn walk(
         match action {
             Action::Copy { from, to, len } => {
                 let (from, to) = (buffers.at(*from, size), buffers.at(*to, size));
+                if std::ptr::eq(from, to) {
+                    continue; // A gather's own block, which is where it belongs.
+                }
                 // SAFETY: both are within their buffers (the plan's reach),
                 // and the binder copies between disjoint places only.
                 unsafe { kernel.copy(to, from, *len) };

@@ -288,6 +288,46 @@ fn plans_of_every_algorithm() {
     assert!(plans > 50_000, "only {plans} plans were looked at");
 }
 
+/// What gathers in place rest on (`Buffers::Within`): of the input a plan copies only the own
+/// block to its home in the output, and it writes nothing else there.
+#[test]
+fn gathers_leave_the_own_block_at_home() {
+    let mut plans = 0;
+    let m = 7;
+    for (operation, p) in [Operation::AllGather, Operation::Gather]
+        .into_iter()
+        .flat_map(|operation| (2..=9).map(move |p| (operation, p)))
+    {
+        for algorithm in Algorithm::for_operation(operation).filter(|a| !a.is_direct()) {
+            for root in 0..if operation.is_rooted() { p } else { 1 } {
+                let request = Request::new(operation, p).root(root);
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                // (A gather's other ranks have no output.)
+                for r in (0..p).filter(|&r| !operation.is_rooted() || r == root) {
+                    let plan = bind(&schedule, r, Partition::Equal(m), 640);
+                    let home = Location { memory: Memory::Output, offset: r * m };
+                    let is_apart = |at, len| {
+                        let own = PlanPiece { at: home, len: m };
+                        assert!(!own.overlaps(&PlanPiece { at, len }), "{algorithm} p={p} r={r}");
+                    };
+                    for action in &plan.actions {
+                        match *action {
+                            Action::Copy { from, to, .. } if from.memory == Memory::Input => {
+                                assert_eq!(to, home.plus(from.offset), "{algorithm} p={p} r={r}");
+                            }
+                            Action::Copy { to, len, .. } => is_apart(to, len),
+                            _ => {}
+                        }
+                    }
+                    plan.targets.iter().for_each(|t| is_apart(t.to, t.len));
+                    plans += 1;
+                }
+            }
+        }
+    }
+    assert!(plans > 500, "only {plans} plans were looked at");
+}
+
 /// The checker itself: a plan without its settles, or with a post moved after
 /// the write that it must come before, is refused.
 #[test]
