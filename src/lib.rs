@@ -27,7 +27,7 @@
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
-//! - What goes wrong: [`Error`].
+//! - What goes wrong: [`Error`]; errors of one's own: [`try_run`]; ending a run: [`Canceller`].
 //! - The textbook, a page per operation (figures, costs, which one wins): [`guide`].
 //! - Algorithms as data, for looking at: [`schedule`], [`topology`]; the
 //!   hardware: [`machine`], [`placement`].
@@ -80,14 +80,14 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
-pub use comm::{Cart, Choice, Comm, Forced, Global, Peers, Spread};
+pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Spread};
 pub use element::Element;
-pub use error::{Activity, CallSite, Error, Payload, RankReport, Waiting};
+pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};
 pub use exec::{Hazard, check_hazards};
 pub use mailbox::MAX_RANKS;
 pub use order::Order;
 pub use schedule::Algorithm;
-pub use team::{Binding, Builder, Team, run};
+pub use team::{Binding, Builder, Team, run, try_run};
 pub use wait::Wait;
 
 /// Runs the program of the README.
