@@ -194,7 +194,7 @@ const ENDLESS: [Call; 6] = [
         let (p, r) = (c.size(), c.rank());
         c.exchange(&[1u8; 100], (r + 1) % p, &mut [0; 100], (r + p - 1) % p);
     },
-    |c| c.with_peers(&Canary(vec![1; 100]).0, |all| all.iter().for_each(|x| look_alive(x))),
+    |c| c.with_peers(&Canary(vec![1; 100]).0, |all| all.iter().for_each(look_alive)),
 ];
 
 #[test]
@@ -240,6 +240,19 @@ fn a_cancel_without_another_call_ends_the_run_all_the_same() {
             right(comm, 1);
         })
         .unwrap();
+        // Nor does it reach what its thread is in now: runs of other teams, one in the other.
+        team.run_with(&mut kept, |comm, kept| *kept = Some(comm.split(comm.rank(), 0))).unwrap();
+        let old = Mutex::new(kept);
+        phalanx::run(1, |_| {
+            phalanx::run(2, |inner| {
+                old.lock().unwrap()[0].as_ref().unwrap().cancel();
+                right(inner, 1);
+            })
+        })
+        .unwrap()
+        .remove(0)
+        .unwrap();
+        check_usable(&team, 1);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::Comm;
 use crate::error::Error;
-use crate::fabric::{TeamState, discard};
+use crate::fabric::{TeamState, Thread, discard};
 use crate::sync::Arc;
 use std::fmt;
 
@@ -100,7 +100,8 @@ impl Comm {
     ///
     /// It returns: this rank, as all others, leaves its closure by unwinding in its next call, on
     /// whichever communicator, or returns. (On a sub-communicator it is the whole run that ends.)
-    /// If the run that the communicator belongs to is over, nothing happens. To end a run *with an
+    /// If the run that the communicator belongs to is over, nothing happens, nor on another thread
+    /// than its rank's (for that there is [`canceller`](Comm::canceller)). To end a run *with an
     /// error of one's own*, return that from [`Team::try_run`](crate::Team::try_run).
     ///
     /// # Examples
@@ -116,12 +117,16 @@ impl Comm {
     /// assert_eq!(error.unwrap_err().to_string(), "rank 1 cancelled the run");
     /// ```
     pub fn cancel(&self) {
-        let fabric = self.port.fabric();
+        let (fabric, run) = (self.port.fabric(), self.port.run());
         let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+        // Poison is for a run under way: what fails with it would be hit too late.
+        if self.roster.is_some() && !Thread::here().is_in(world, run) {
+            return;
+        }
         let rank = if self.spans_nodes() { self.rank() } else { member };
         let error = Error::Cancelled { rank: Some(rank) };
         self.end_job(Some(&error.to_string()));
-        discard(world.poison(self.port.run(), member, Some(error)));
+        discard(world.poison(run, member, Some(error)));
     }
 
     /// Ends this run from elsewhere: for a time limit, or a rank's own helper threads.

@@ -329,7 +329,7 @@ fn cancelled_at_the_start() {
         name: "world: a run begins while it is cancelled",
         ranks: 2,
         bound: None,
-        floor: 10,
+        floor: 51,
         reaches: &["met by the caller", "heard in a call", "the next call"],
         catches: &[],
         silent: &[],
