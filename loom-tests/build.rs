@@ -188,6 +188,22 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "fabric_cancelling_unordered",
+        "../src/fabric",
+        &[(
+            "self.cancel.fetch_max(last, Ordering::AcqRel);",
+            "self.cancel.fetch_max(last, Ordering::Relaxed);",
+        )],
+    ),
+    (
+        "fabric_reopening_unordered",
+        "../src/fabric",
+        &[(
+            "present.swap(ticket(run), Ordering::Acquire);",
+            "present.swap(ticket(run), Ordering::Relaxed);",
+        )],
+    ),
+    (
         "fabric_with_old_edges",
         "../src/fabric",
         &[(

@@ -27,7 +27,8 @@
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
-//! - What goes wrong: [`Error`], [`guide::errors`].
+//! - What goes wrong: [`Error`], [`guide::errors`]; errors of one's own: [`try_run`]; ending a run:
+//!   [`Canceller`].
 //! - By task: the table at the head of [`Comm`]; pages on errors, arrays, Ctrl-C, servers, Rayon
 //!   and BLAS, and for users of MPI, OpenMP and Rayon, in [`guide`]; there, too, the textbook, a
 //!   page per operation (figures, costs, which one wins).
@@ -83,14 +84,14 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
-pub use comm::{Cart, Choice, Comm, Forced, Global, Peers, Spread};
+pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Spread};
 pub use element::Element;
-pub use error::{Activity, CallSite, Error, Payload, RankReport, Waiting};
+pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};
 pub use exec::{Hazard, check_hazards};
 pub use mailbox::MAX_RANKS;
 pub use order::Order;
 pub use schedule::Algorithm;
-pub use team::{Binding, Builder, Team, run};
+pub use team::{Binding, Builder, Team, run, try_run};
 pub use wait::Wait;
 
 /// Runs the program of the README.

@@ -583,6 +583,23 @@ fn every_way_of_waiting() {
     });
 }
 
+/// Rank 0's naps for the others grow; their length once did without end, and overflowed.
+#[test]
+fn workers_that_go_on_for_a_second() {
+    watched(|| {
+        let team = team(2);
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let result = team.run(|comm| {
+            if comm.rank() == 1 {
+                std::thread::sleep(std::time::Duration::from_millis(1500));
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+        assert!(result.is_ok() && done.into_inner());
+        check_usable(&team, 1);
+    });
+}
+
 #[test]
 fn late_ranks_are_waited_for() {
     watched(|| {

@@ -177,6 +177,12 @@ mod mutants {
     pub(crate) mod fabric_joining_blindly {
         include!(concat!(env!("OUT_DIR"), "/fabric_joining_blindly/mod.rs"));
     }
+    pub(crate) mod fabric_cancelling_unordered {
+        include!(concat!(env!("OUT_DIR"), "/fabric_cancelling_unordered/mod.rs"));
+    }
+    pub(crate) mod fabric_reopening_unordered {
+        include!(concat!(env!("OUT_DIR"), "/fabric_reopening_unordered/mod.rs"));
+    }
     #[allow(unused_variables)]
     pub(crate) mod fabric_with_old_edges {
         include!(concat!(env!("OUT_DIR"), "/fabric_with_old_edges/mod.rs"));

@@ -49,7 +49,7 @@ impl Comm {
             return false;
         }
         loop {
-            if world.is_poisoned(run) {
+            if world.is_poisoned(run) || world.hear_cancel(member, run) {
                 // For the rank's other communicators, if this has opened them.
                 world.shut(member, run);
                 if let Some(params) = params {

@@ -6,6 +6,7 @@ mod arguments;
 mod audit;
 mod barrier;
 mod broadcast;
+mod canceller;
 mod cart;
 mod diagnose;
 mod fixed_order;
@@ -27,6 +28,7 @@ mod shift;
 mod split;
 mod views;
 
+pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};

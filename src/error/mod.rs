@@ -2,8 +2,10 @@
 
 mod quit;
 mod rank_report;
+mod try_error;
 
 pub use rank_report::{Activity, RankReport};
+pub use try_error::TryError;
 
 pub(crate) use quit::{Quit, thrown};
 
@@ -186,6 +188,19 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// The run was ended on purpose: by [`Comm::cancel`](crate::Comm::cancel), or through a
+    /// [`Canceller`](crate::Canceller).
+    Cancelled {
+        /// The rank that called `cancel`; none if it was a `Canceller`.
+        rank: Option<usize>,
+    },
+    /// The closure of a rank returned an error
+    /// ([`Team::try_run`](crate::Team::try_run), which gives that error itself as
+    /// [`TryError::Rank`]).
+    Returned {
+        /// The rank.
+        rank: usize,
+    },
     /// A communicator was used outside the run, or off the thread, that it
     /// belongs to.
     Stale {
@@ -336,6 +351,11 @@ impl fmt::Display for Error {
             Error::Network { rank, site: None, what } => {
                 write!(f, "rank {rank}: between nodes: {what}")
             }
+            Error::Cancelled { rank: Some(rank) } => write!(f, "rank {rank} cancelled the run"),
+            Error::Cancelled { rank: None } => {
+                f.write_str("the run was cancelled from outside, by a Canceller of its team")
+            }
+            Error::Returned { rank } => write!(f, "rank {rank} returned an error"),
             Error::Stale { what } => write!(f, "communicator refused: {what}"),
             Error::Dead => f.write_str("the communicator's team has failed before"),
         }

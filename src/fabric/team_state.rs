@@ -28,6 +28,9 @@ pub(crate) struct TeamState {
     run: CachePadded<AtomicU64>,
     /// The number of the latest run that was poisoned.
     poison: AtomicU64,
+    /// Runs up to this number are to end. Changed by RMWs only. In a line of its own: whoever
+    /// begins a run writes to it.
+    cancel: CachePadded<AtomicU64>,
     /// Whether ranks outnumbered cores when the run began; written between
     /// runs, so that all ranks of a run see the same.
     crowded: AtomicBool,
@@ -42,6 +45,9 @@ pub(crate) struct TeamState {
     /// Which ranks share a core.
     cores: Cores,
 }
+
+/// In [`TeamState::cancel`]: all runs, also those to come.
+pub(crate) const EVERY_RUN: u64 = u64::MAX;
 
 static NEXT_ID: PlainU64 = PlainU64::new(1);
 
@@ -64,6 +70,7 @@ impl TeamState {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             run: CachePadded::new(AtomicU64::new(0)),
             poison: AtomicU64::new(0),
+            cancel: CachePadded::new(AtomicU64::new(0)),
             crowded: AtomicBool::new(false),
             cause: Mutex::new(None),
             lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
@@ -127,7 +134,8 @@ impl TeamState {
         // then shuts it, or after that, and then sees it. Relaxed: see `present`.
         let before = present.swap(ticket(run), Ordering::Relaxed);
         if before > ticket(run) {
-            present.store(before, Ordering::Relaxed);
+            // An RMW, too: what `shut` has released is then still acquired by `reopen`.
+            present.fetch_max(before, Ordering::Relaxed);
         }
     }
 
@@ -138,7 +146,6 @@ impl TeamState {
     }
 
     /// Takes back what `shut` did, for `rank` itself, which then looks again.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn reopen(&self, rank: usize, run: u64) {
         // Acquire: pairs with `shut`, whose reason is seen after this, or comes later.
         self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
@@ -245,6 +252,50 @@ impl TeamState {
     pub(crate) fn is_poisoned(&self, run: u64) -> bool {
         // Ordering: pairs with the store in `poison`.
         self.poison.load(consume(Site::Poison)) == run
+    }
+
+    /// Asks the ranks to end every run up to number `last`; [`EVERY_RUN`] for all, also those to
+    /// come. Each rank looks in its next call, or in its wait; the first that finds this poisons
+    /// its run (`hear_cancel`). Takes no lock: it may be called by a signal handler.
+    pub(crate) fn cancel(&self, last: u64) {
+        // An RMW, as in `meets_cancel`, by whoever begins a run: of the two one is first. If it is
+        // this one, the other finds `last`. Else this one reads what that has written, synchronises
+        // with it, and sees the number of the run that has begun.
+        self.cancel.fetch_max(last, Ordering::AcqRel);
+        let run = if last == EVERY_RUN { self.run() } else { last };
+        (0..self.ranks()).for_each(|rank| self.shut(rank, run));
+    }
+
+    /// Whether run `run` is cancelled, for its caller, who has begun it: who cancels later sees
+    /// that it has begun.
+    pub(crate) fn meets_cancel(&self, run: u64) -> bool {
+        // See `cancel`.
+        self.cancel.fetch_max(0, Ordering::AcqRel) >= run
+    }
+
+    /// Whether run `run` is to end.
+    pub(crate) fn is_cancelled(&self, run: u64) -> bool {
+        // Relaxed: a rank that has found its `present` raised sees why once it has reopened it;
+        // one that waits looks again and again.
+        self.cancel.load(Ordering::Relaxed) >= run
+    }
+
+    /// Ends run `run` as `rank`, which is in it, if it is to end; returns whether it is.
+    #[cfg(not(loom))]
+    #[inline]
+    pub(crate) fn hear_cancel(&self, rank: usize, run: u64) -> bool {
+        let is_cancelled = self.is_cancelled(run);
+        if is_cancelled {
+            discard(self.poison(run, rank, Some(Error::Cancelled { rank: None })));
+        }
+        is_cancelled
+    }
+
+    /// From now on runs may begin again.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn clear_cancel(&self) {
+        // An RMW: see `cancel`.
+        self.cancel.swap(0, Ordering::AcqRel);
     }
 
     /// Ends run `run` because `rank` has waited for `peer` for as long as the

@@ -10,6 +10,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use super::mask::{MAX_PU, format_list};
 
@@ -175,6 +176,32 @@ pub fn unpin() -> Result<(), PinError> {
     match inherited() {
         Some(mask) => restore(&mask),
         None => Ok(()),
+    }
+}
+
+/// A binding of the calling thread that ends when this is dropped: the thread then has the mask
+/// that it had before, and remembers what it remembered before.
+pub(crate) struct BoundForNow {
+    mask: Vec<usize>,
+    inherited: Option<Vec<usize>>,
+    /// For the thread that made it.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl BoundForNow {
+    /// Binds the calling thread as [`pin_current_thread`].
+    pub(crate) fn to(pu: usize) -> Result<Self, PinError> {
+        let (mask, inherited) = (current_mask()?, inherited());
+        pin_current_thread(pu)?;
+        Ok(BoundForNow { mask, inherited, _not_send: PhantomData })
+    }
+}
+
+impl Drop for BoundForNow {
+    fn drop(&mut self) {
+        drop(platform::set(&self.mask));
+        let inherited = self.inherited.take();
+        drop(INHERITED.try_with(|mask| mask.replace(inherited)));
     }
 }
 

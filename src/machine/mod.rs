@@ -205,6 +205,13 @@ impl Machine {
         &self.allowed
     }
 
+    /// The same machine, of which only `units` may be used: some of its allowed ones.
+    pub(crate) fn narrowed_to(&self, mut units: Vec<usize>) -> Machine {
+        units.sort_unstable();
+        debug_assert!(!units.is_empty() && units.iter().all(|&unit| self.is_allowed(unit)));
+        Machine { allowed: units, ..self.clone() }
+    }
+
     /// Whether a processing unit exists and may be used.
     #[must_use]
     pub fn is_allowed(&self, pu: usize) -> bool {

@@ -28,7 +28,7 @@ pub struct Builder {
     pub(super) placement: Placement,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Duration>,
-    pub(super) pin_caller: bool,
+    pub(super) pin_caller: Option<bool>,
     pub(super) stack_size: Option<usize>,
     pub(super) profile: Option<Profile>,
     pub(super) tuning: Option<Tuning>,
@@ -46,7 +46,7 @@ impl Builder {
             placement: Placement::default(),
             wait: Wait::Auto,
             deadline: None,
-            pin_caller: true,
+            pin_caller: None,
             stack_size: None,
             profile: None,
             tuning: None,
@@ -71,6 +71,10 @@ impl Builder {
     /// Which rank runs on which core. Default: [`Placement::Auto`], within the
     /// affinity mask that the calling thread has, one rank per physical core
     /// before SMT siblings are used.
+    ///
+    /// Teams of one process that live at the same time take different cores, as long as there are
+    /// free ones, then those with the fewest ranks; within them each is placed as asked for. Only
+    /// [`Placement::List`] is followed whatever the others have.
     ///
     /// Ranks are only ever placed on [`Machine::this`](crate::machine::Machine::this),
     /// as it is when the team is built. Machines from files and synthetic strings are
@@ -139,18 +143,39 @@ impl Builder {
         self
     }
 
-    /// Whether the thread that calls `run`, which takes part as rank 0, is
-    /// bound to rank 0's core. Default: yes, from its first `run` until the
-    /// team is dropped on that thread; threads that it spawns meanwhile
-    /// inherit the binding.
+    /// Whether the thread that calls `run`, which takes part as rank 0, is bound to rank 0's core
+    /// for good, or never. (The other ranks' threads are the team's own, and always bound.)
+    ///
+    /// - **Not called**: it is bound in the first run that it makes of this team. After each run it
+    ///   has the affinity mask that it had before. In later runs it stays on its core, as a rule,
+    ///   but the system may move it. Costs four system calls in that first run, and none later.
+    /// - **`true`**: it is bound from its first run until the team is dropped on it, or another
+    ///   such team runs on it. Costs three system calls in its first run.
+    /// - **`false`**: it runs where the system likes. Costs nothing.
+    ///
+    /// Threads inherit the binding of the thread that spawns them: after `pin_caller(true)` a pool
+    /// that is started between two runs (Rayon's, tokio's, a BLAS's) has one core, for ever. Ask
+    /// for it in programs that make many short runs and start no such pool. What is started *in* a
+    /// rank's closure may inherit the rank's binding in any case.
     ///
     /// ```
-    /// let team = phalanx::Team::builder().ranks(2).pin_caller(false).build()?;
+    /// # #[cfg(target_os = "linux")] {
+    /// use phalanx::machine::affinity::current_mask;
+    /// let before = current_mask()?;
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
     /// team.run(|comm| comm.barrier())?;
-    /// # Ok::<(), phalanx::Error>(())
+    /// assert_eq!(current_mask()?, before);
+    ///
+    /// let team = phalanx::Team::builder().ranks(2).pin_caller(true).build()?;
+    /// team.run(|comm| comm.barrier())?;
+    /// assert_eq!(current_mask()?.len(), 1);
+    /// drop(team);
+    /// assert_eq!(current_mask()?, before);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pin_caller(mut self, pin: bool) -> Self {
-        self.pin_caller = pin;
+        self.pin_caller = Some(pin);
         self
     }
 

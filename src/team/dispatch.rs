@@ -161,7 +161,8 @@ impl<J: Copy> Dispatch<J> {
             while !(0..patience.looks()).any(|_| done()) {
                 if let Pause::Nap(nap) = patience.pause() {
                     nap_for(nap.min(longest));
-                    longest *= 2;
+                    // A run may last for years; and nothing may unwind here, while workers run.
+                    longest = longest.saturating_mul(2);
                 }
             }
         }

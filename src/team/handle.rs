@@ -3,22 +3,22 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
-
+use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
-use crate::Comm;
 use crate::comm::{Roster, Tally, explain_team};
 use crate::dist::chunk;
 use crate::error::Error;
-use crate::fabric::{TeamState, Thread};
-use crate::machine::{Machine, affinity};
+use crate::fabric::{EVERY_RUN, TeamState, Thread};
+use crate::machine::Machine;
+use crate::machine::affinity::{self, BoundForNow};
 use crate::mailbox::MAX_RANKS;
-use crate::placement::assign;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::tuning::{
     LevelModel, MachineCosts, MachineId, ProfileReport, Tuning, TuningSource, for_process,
 };
 use crate::wait::{Cores, RankCount, know_cores};
+use crate::{Canceller, Comm};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
@@ -74,12 +74,16 @@ pub struct Team {
     /// Rank 0's communicator; the lock is what makes runs take turns.
     caller: Mutex<Comm>,
     workers: Vec<JoinHandle<()>>,
-    pin_caller: Option<usize>,
+    /// Where rank 0 is to be, if its thread may be bound.
+    caller_pu: Option<usize>,
+    /// Whether the calling thread stays bound between runs.
+    pins_caller: bool,
+    _units: TakenUnits,
 }
 
 thread_local! {
-    /// The processing unit that this thread was last bound to as a caller.
-    static CALLER_ON: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The id of the team that this thread is bound for between runs.
+    static CALLER_OF: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 impl Team {
@@ -145,7 +149,8 @@ impl Team {
             None => for_process(|| Ok(MachineId::of(&machine))),
         }
         .map_err(Error::Profile)?;
-        let assignment = assign(&builder.placement, &machine, ranks).map_err(Error::Placement)?;
+        let placed = take_units(&builder.placement, &machine, ranks);
+        let (assignment, units) = placed.map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
         let world = TeamState::new(ranks).counting_from(builder.start);
         let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
@@ -203,7 +208,9 @@ impl Team {
             shared,
             caller: Mutex::new(caller),
             workers: Vec::with_capacity(ranks - 1),
-            pin_caller: pus[0].filter(|_| builder.pin_caller),
+            caller_pu: pus[0].filter(|_| builder.pin_caller != Some(false)),
+            pins_caller: builder.pin_caller == Some(true),
+            _units: units,
         };
         let (told, tell) = mpsc::channel();
         for (worker, sleeper) in sleepers.into_iter().enumerate() {
@@ -245,7 +252,8 @@ impl Team {
     }
 
     /// Where each rank runs, and for a rank that could not be bound to its
-    /// core, why. Rank 0 is bound by its first run.
+    /// core, why. Rank 0 is bound in its first run: see
+    /// [`Builder::pin_caller`].
     ///
     /// ```
     /// let team = phalanx::Team::builder().ranks(2).build()?;
@@ -290,13 +298,14 @@ impl Team {
     /// rank returned, in rank order.
     ///
     /// # Errors
-    /// - [`Error::Busy`] if the team is running already.
+    /// - [`Error::Busy`] if the team is running already ([`run_queued`](Team::run_queued) waits).
     /// - [`Error::Panicked`] if a rank panicked, [`Error::Left`] if one
     ///   returned while another waited for it, [`Error::Mismatch`] or
     ///   [`Error::Argument`] if a call was wrong, [`Error::Deadlock`] if ranks
     ///   waited for each other in a circle, [`Error::Deadline`] if one waited
     ///   longer than [`Builder::deadline`] allows, [`Error::Unreceived`] if a
-    ///   message was left over.
+    ///   message was left over, [`Error::Cancelled`] if the run was ended on purpose
+    ///   ([`Comm::cancel`], [`Team::canceller`]).
     ///
     /// The first cause ends the run for every rank: each leaves its next (or
     /// current) call by unwinding, without a message of its own, on whichever
@@ -317,10 +326,48 @@ impl Team {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+        self.run_when(IfBusy::Refuse, f)
+    }
+
+    /// As [`run`](Team::run), but while another thread runs this team it waits for the end of that
+    /// run, in no particular order if several threads wait: for servers, whose requests come on
+    /// several threads.
+    ///
+    /// A thread that is in a rank's closure, of this team or of another, never waits: it would wait
+    /// for itself, or two ranks for each other's teams. It gets [`Error::Busy`], as from `run`.
+    ///
+    /// # Errors
+    /// As [`run`](Team::run).
+    ///
+    /// # Examples
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// std::thread::scope(|s| {
+    ///     for request in 0..4 {
+    ///         let team = &team;
+    ///         s.spawn(move || {
+    ///             let sums = team.run_queued(|comm| comm.sum([request])[0]).unwrap();
+    ///             assert_eq!(sums, [2 * request; 2]);
+    ///         });
+    ///     }
+    /// });
+    /// let nested = team.run(|_| team.run_queued(|_| ()).is_err())?;
+    /// assert_eq!(nested, [true; 2]); // it would wait for itself
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run_queued<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+        self.run_when(IfBusy::Wait, f)
+    }
+
+    fn run_when<R: Send>(
+        &self,
+        busy: IfBusy,
+        f: impl Fn(&mut Comm) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
         if std::mem::needs_drop::<R>() {
             let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
             let slots = PerRank::new(&mut results);
-            self.dispatch(&|rank, comm| {
+            self.dispatch(busy, &|rank, comm| {
                 let result = f(comm);
                 // SAFETY: each rank runs this once, with its own number.
                 *unsafe { slots.get(rank) } = Some(result);
@@ -331,7 +378,7 @@ impl Team {
         let mut results: Vec<MaybeUninit<R>> =
             (0..self.size()).map(|_| MaybeUninit::uninit()).collect();
         let slots = PerRank::new(&mut results);
-        self.dispatch(&|rank, comm| {
+        self.dispatch(busy, &|rank, comm| {
             let result = f(comm);
             // SAFETY: as above.
             unsafe { slots.get(rank) }.write(result);
@@ -429,28 +476,82 @@ impl Team {
         self.run_with(&mut parts, |comm, part| f(comm, part))
     }
 
-    /// Binds the calling thread to rank 0's core. A rank of another team gets
-    /// its own binding back after the run.
-    fn bind_caller(&self, is_inner: bool) -> Option<OuterBinding> {
-        let pu = self.pin_caller?;
-        let outer = is_inner
-            .then(|| OuterBinding { on: CALLER_ON.get(), mask: affinity::current_mask().ok() });
-        if outer.is_some() || CALLER_ON.get() != Some(pu) {
-            self.shared.bind(0, pu);
-            CALLER_ON.set(Some(pu));
-        }
-        outer
+    /// Ends the runs of this team from outside, the one under way and those to come: see
+    /// [`Canceller`].
+    ///
+    /// **Cost** none in calls, and nothing to be seen in a run.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// team.canceller().cancel(); // between two runs: the next does not begin
+    /// assert!(matches!(team.run(|_| ()), Err(phalanx::Error::Cancelled { rank: None })));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn canceller(&self) -> Canceller {
+        Canceller::new(self.shared.world.clone(), EVERY_RUN)
     }
 
-    fn dispatch(&self, body: &(dyn Fn(usize, &mut Comm) + Sync)) -> Result<(), Error> {
+    /// Takes back every cancel of this team that came so far: runs may begin again.
+    ///
+    /// A run under way whose ranks have not heard of it yet goes on.
+    ///
+    /// ```
+    /// let team = phalanx::Team::builder().ranks(2).build()?;
+    /// let stop = team.canceller();
+    /// for cancelled in [false, true] {
+    ///     if cancelled {
+    ///         stop.cancel();
+    ///     }
+    ///     assert_eq!(team.run(|comm| comm.barrier()).is_err(), cancelled);
+    ///     team.clear_cancel(); // such a program asks for the next command
+    /// }
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn clear_cancel(&self) {
+        self.shared.world.clear_cancel();
+    }
+
+    /// Binds the calling thread to rank 0's core; what is returned ends that, unless it is to last.
+    fn bind_caller(&self, thread: &'static Thread, is_inner: bool) -> Option<BoundForNow> {
+        let pu = self.caller_pu?;
+        let world = &self.shared.world;
+        if self.pins_caller && !is_inner {
+            if CALLER_OF.get() != Some(world.id()) {
+                self.shared.bind(0, pu);
+                CALLER_OF.set(Some(world.id()));
+            }
+            return None;
+        }
+        // A thread that was put on its core stays there, as a rule: binding it again would cost
+        // more than the run does.
+        let is_known = world.thread(0).is_some_and(|last| std::ptr::eq(last, thread));
+        if is_known && !self.pins_caller {
+            return None;
+        }
+        let bound = BoundForNow::to(pu);
+        self.shared.note(0, &bound);
+        bound.ok()
+    }
+
+    fn dispatch(
+        &self,
+        busy: IfBusy,
+        body: &(dyn Fn(usize, &mut Comm) + Sync),
+    ) -> Result<(), Error> {
+        let thread = Thread::here();
+        let is_inner = thread.is_in_a_run();
         let mut comm = match self.caller.try_lock() {
             Ok(comm) => comm,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy),
+            Err(TryLockError::WouldBlock) if busy == IfBusy::Refuse || is_inner => {
+                return Err(Error::Busy);
+            }
+            Err(TryLockError::WouldBlock) => self.caller.lock().unwrap_or_else(|e| e.into_inner()),
         };
-        let thread = Thread::here();
-        let is_inner = thread.is_in_a_run();
-        let _outer = self.bind_caller(is_inner);
+        if self.shared.world.is_cancelled(EVERY_RUN) {
+            return Err(Error::Cancelled { rank: None });
+        }
+        let _bound = self.bind_caller(thread, is_inner);
         let shared = &*self.shared;
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.first_touch() {
@@ -472,6 +573,11 @@ impl Team {
         // Not before: the workers are on their way meanwhile. Of two teams that start
         // at once neither may see the other when it begins; waits look again.
         let _crowd = RankCount::enter(self.size());
+        // While the workers are on their way, too. A cancel that has not seen this run begin is
+        // met here.
+        if shared.world.meets_cancel(run) {
+            shared.world.hear_cancel(0, run);
+        }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
         shared.take_part(thread, 0, run, &mut comm, body);
         shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
@@ -484,22 +590,11 @@ impl Team {
     }
 }
 
-/// What a rank that starts a run of another team was bound to before.
-struct OuterBinding {
-    on: Option<usize>,
-    mask: Option<Vec<usize>>,
-}
-
-impl Drop for OuterBinding {
-    fn drop(&mut self) {
-        CALLER_ON.set(self.on);
-        // Not `restore`: the mask that the thread had before all bindings is
-        // still to be remembered.
-        drop(match self.mask.as_deref() {
-            Some(&[pu]) => affinity::pin_current_thread(pu),
-            _ => affinity::unpin(),
-        });
-    }
+/// What a run does while its team runs for another thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfBusy {
+    Refuse,
+    Wait,
 }
 
 impl Drop for Team {
@@ -510,10 +605,11 @@ impl Drop for Team {
             // A worker's closure cannot unwind out of `take_part`.
             drop(worker.join());
         }
-        // In a rank of another team the binding is that team's.
-        let bound = self.pin_caller.is_some() && CALLER_ON.get() == self.pin_caller;
-        if bound && !Thread::here().is_in_a_run() {
-            CALLER_ON.set(None);
+        // Another team's binding is none of this one's business. In a rank of another team the
+        // thread has that one's.
+        let is_bound = CALLER_OF.get() == Some(self.shared.world.id());
+        if is_bound && !Thread::here().is_in_a_run() {
+            CALLER_OF.set(None);
             drop(affinity::unpin());
         }
     }

@@ -1,5 +1,6 @@
 //! Teams: persistent pinned workers that run one closure on every rank.
 
+mod attempt;
 mod builder;
 mod dispatch;
 mod external;
@@ -7,6 +8,7 @@ mod handle;
 mod nodes;
 mod per_rank;
 mod run_rank;
+mod taken_units;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -15,7 +17,7 @@ pub use builder::Builder;
 pub use handle::{Binding, Team};
 
 use crate::Comm;
-use crate::error::Error;
+use crate::error::{Error, TryError};
 
 /// Runs `f` on `ranks` ranks of a team that lives for this one call, and
 /// returns what each rank returned, in rank order.
@@ -36,4 +38,28 @@ use crate::error::Error;
 /// ```
 pub fn run<R: Send>(ranks: usize, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
     Team::builder().ranks(ranks).build()?.run(f)
+}
+
+/// As [`run`], of closures that return a `Result`: the first rank's error ends the run for all, and
+/// is what the caller gets. See [`Team::try_run`].
+///
+/// # Errors
+/// [`TryError::Rank`] with a rank's own error, [`TryError::Run`] with what [`run`] gives.
+///
+/// # Examples
+/// ```
+/// let rows = phalanx::try_run(3, |comm| {
+///     let text = if comm.rank() == 0 { "12" } else { "7" };
+///     let mut rows = [text.parse::<u64>()?];
+///     comm.broadcast(&mut rows, 0);
+///     Ok::<_, std::num::ParseIntError>(rows[0])
+/// })?;
+/// assert_eq!(rows, [12; 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn try_run<T: Send, E: Send>(
+    ranks: usize,
+    f: impl Fn(&mut Comm) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, TryError<E>> {
+    Team::builder().ranks(ranks).build()?.try_run(f)
 }

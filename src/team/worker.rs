@@ -7,7 +7,7 @@ use crate::comm::Roster;
 use crate::comm::{Tally, compare, final_cause};
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState, Thread};
-use crate::machine::affinity;
+use crate::machine::affinity::{self, PinError};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
@@ -76,7 +76,12 @@ impl WorkerShared {
     }
 
     pub(super) fn bind(&self, rank: usize, pu: usize) {
-        let problem = affinity::pin_current_thread(pu).err().map(|e| e.to_string());
+        self.note(rank, &affinity::pin_current_thread(pu));
+    }
+
+    /// Keeps what came of a binding of `rank`.
+    pub(super) fn note<T>(&self, rank: usize, result: &Result<T, PinError>) {
+        let problem = result.as_ref().err().map(ToString::to_string);
         *self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()) = problem;
     }
 

@@ -44,7 +44,7 @@ macro_rules! worlds {
             use loom::thread;
             use std::panic::Location;
             use $($fabric)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
-            use $($fabric)::+::ticket;
+            use $($fabric)::+::{EVERY_RUN, ticket};
 
             static SIG: Signature = Signature::of::<u64>("model", "");
 
@@ -55,6 +55,8 @@ macro_rules! worlds {
 
 worlds!(worlds, crate::fabric);
 worlds!(joining_blindly, crate::mutants::fabric_joining_blindly);
+worlds!(cancelling_unordered, crate::mutants::fabric_cancelling_unordered);
+worlds!(reopening_unordered, crate::mutants::fabric_reopening_unordered);
 worlds!(with_old_edges, crate::mutants::fabric_with_old_edges);
 worlds!(of_separate_worlds, crate::mutants::fabric_of_separate_worlds);
 
@@ -318,6 +320,27 @@ fn late_join() {
     .check();
     must_fail("world: a rank joins by a plain store", None, "never hears", || {
         joining_blindly::late_join();
+    });
+}
+
+#[test]
+fn cancelled_at_the_start() {
+    Model {
+        name: "world: a run begins while it is cancelled",
+        ranks: 2,
+        bound: None,
+        floor: 51,
+        reaches: &["met by the caller", "heard in a call", "the next call"],
+        catches: &[],
+        silent: &[],
+        body: worlds::cancelled_at_the_start,
+    }
+    .check();
+    must_fail("world: a cancel that is not ordered", None, "a cancel is lost", || {
+        cancelling_unordered::cancelled_at_the_start();
+    });
+    must_fail("world: reopened without the reason", None, "a cancel is lost", || {
+        reopening_unordered::cancelled_at_the_start();
     });
 }
 

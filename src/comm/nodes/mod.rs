@@ -421,7 +421,7 @@ fn loop_until(
 ) {
     let port = &node.comm.port;
     let (fabric, run, wait) = (port.fabric().clone(), port.run(), port.wait_policy());
-    let world = fabric.world();
+    let (world, me) = (fabric.world(), fabric.member(port.rank()));
     let mut patience = Backoff::new(wait, None);
     loop {
         let looks = if world.is_crowded() { 1 } else { patience.looks() };
@@ -432,7 +432,7 @@ fn loop_until(
                 Err(e) => node.failed(&e),
             }
         }
-        if world.is_poisoned(run) {
+        if world.is_poisoned(run) || world.hear_cancel(me, run) {
             node.comm.stop(Stop::Poisoned);
             node.comm.nothing_to_return();
         }

@@ -102,11 +102,11 @@ impl Comm {
 
     fn make_groups(&mut self, net: &dyn Net, groups: &[Vec<usize>]) -> Vec<Option<Arc<dyn Net>>> {
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
-        let world = fabric.world();
+        let (world, me) = (fabric.world(), fabric.member(self.port.rank()));
         let since = std::time::Instant::now();
         let limit = world.deadline();
         let mut pause = || {
-            if world.is_poisoned(run) {
+            if world.is_poisoned(run) || world.hear_cancel(me, run) {
                 return Err(NetError::new("another rank has failed"));
             }
             if limit.is_some_and(|limit| since.elapsed() > limit) {

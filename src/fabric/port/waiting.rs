@@ -199,6 +199,11 @@ impl Port {
             if let Some(outer) = world.outer_over(me) {
                 break Err(Stop::Outer(outer));
             }
+            // The models leave this out: it is looked at until it is seen, and publishes nothing.
+            #[cfg(not(loom))]
+            if world.hear_cancel(me, *run) {
+                break Err(Stop::Poisoned);
+            }
             if let Some((peer_number, thread)) = peer_wait {
                 world.confirm(me, number, thread, peer_number);
                 if patience.is_long()
@@ -212,7 +217,14 @@ impl Port {
                 break Err(Stop::Poisoned);
             }
             if let Pause::Nap(longest) = patience.pause() {
-                let mut over = || ready(at) || world.is_poisoned(*run);
+                let is_over = || {
+                    #[cfg(not(loom))]
+                    if world.is_cancelled(*run) {
+                        return true;
+                    }
+                    world.is_poisoned(*run)
+                };
+                let mut over = || ready(at) || is_over();
                 sleeper.sleep(&mut patience, longest, &mut over);
             }
         };
@@ -232,6 +244,10 @@ impl Port {
         let since = world.deadline().map(|limit| (Instant::now(), limit));
         world.set_preparing(me, true);
         let result = work(&mut || {
+            #[cfg(not(loom))]
+            if world.hear_cancel(me, self.run) {
+                return false;
+            }
             if world.is_poisoned(self.run) {
                 return false;
             }

@@ -18,6 +18,42 @@ pub(super) fn late_join() {
     assert_ne!(world.line(0).present(), ticket(run), "a rank that waits for nobody never hears");
 }
 
+/// A run begins while somebody cancels all runs: its caller finds that, or a rank's call does.
+pub(super) fn cancelled_at_the_start() {
+    let world = Arc::new(TeamState::new(1));
+    let canceller = thread::spawn({
+        let world = world.clone();
+        move || world.cancel(EVERY_RUN)
+    });
+    let run = world.begin(0);
+    if world.meets_cancel(run) {
+        reached("met by the caller");
+        return canceller.join().unwrap();
+    }
+    world.join(0, run);
+    // A call, as `Comm::refuse` looks.
+    let is_open = || world.line(0).present() == ticket(run);
+    let mut heard = false;
+    if !is_open() {
+        loop {
+            if world.is_cancelled(run) {
+                reached("heard in a call");
+                heard = true;
+                break;
+            }
+            if is_open() {
+                break;
+            }
+            world.reopen(0, run);
+        }
+    }
+    canceller.join().unwrap();
+    if !heard {
+        assert!(!is_open(), "a cancel is lost");
+        reached("the next call");
+    }
+}
+
 /// Runs `rank(port in one world, port in the other)` on two threads.
 fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
     let threads = [Thread::leak(), Thread::leak()];
