@@ -1,10 +1,11 @@
 //! `phalanx soak`: random calls for any length of time, with every result and all resources
 //! checked.
 
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Format, OutputArgs};
 use crate::progress::Progress;
+use crate::prose::{self, say};
 use crate::soak::Script;
 use crate::soak::load::{self, Group, Load};
 use crate::soak::memory::Memory;
@@ -77,7 +78,7 @@ Examples:
 /// Calls everything at random for a while, with mistakes, and checks every
 /// result, and that nothing is left behind.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
 pub struct Soak {
     /// How long, for all numbers of ranks and all loads together [default: 60; with --runs, as long
@@ -559,21 +560,19 @@ impl Table {
         let text = match self.format {
             Format::Text => {
                 let mut text = format!(
-                    "{}: {} operations in {} runs of {} teams, {} s: {} operations/s; \
-                     {} runs were to fail, {} did, all others right",
+                    "{}: all right: {} operations in {} runs of {} teams, {} s: {} operations/s\n",
                     row.plan.what(),
                     row.operations,
                     row.runs,
                     row.teams,
                     cell("seconds"),
                     cell("operations_per_s"),
-                    row.faults,
-                    row.failed
                 );
+                text += &mistakes(row.faults, row.failed);
                 let mut pair = |what: &str, first: Option<u64>, last: Option<u64>| {
                     if let (Some(first), Some(last)) = (first, last) {
                         let _: Result<_, _> =
-                            write!(text, "; {what}, at first {first}, at last {last}");
+                            writeln!(text, "  {what}: at first {first}, at last {last}");
                     }
                 };
                 let memory = &row.memory;
@@ -581,13 +580,14 @@ impl Table {
                 pair("bytes allocated", bytes(memory.heap_first), bytes(memory.heap_last));
                 pair("KiB in use", memory.rss_first, memory.rss_last);
                 if let Some(Slowest { pace, command, .. }) = &row.slowest {
-                    let _: Result<_, _> = write!(
+                    let _: Result<_, _> = writeln!(
                         text,
-                        "; slowest run: {pace}, {} runs were made again; it was: {command}",
+                        "  slowest run: {pace}\n  it was: {command}\n  runs made again, as they \
+                         were slow: {}",
                         row.again
                     );
                 }
-                text + &format!("; seed {}\n", row.plan.seed)
+                text + &format!("  seed {}\n", row.plan.seed)
             }
             Format::Tsv => COLUMNS.map(cell).join("\t") + "\n",
             Format::Json => String::new(),
@@ -604,9 +604,15 @@ impl Table {
     }
 }
 
-/// A line on the standard error.
-fn say(what: &str) {
-    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {}", one_line(what));
+/// What came of the mistakes that runs were given: of `faults` runs `failed` ended by theirs. In the
+/// others it was none, and they were judged as all runs are.
+fn mistakes(faults: u64, failed: u64) -> String {
+    let none = faults.saturating_sub(failed);
+    format!(
+        "  mistakes put into {faults} runs: {failed} ended with the error that fits; in {none} the \
+         mistake was none\n  (another length of a barrier, an operator that was not called so \
+         often), and the results were right\n"
+    )
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {
