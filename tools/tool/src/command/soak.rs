@@ -12,6 +12,7 @@ use crate::soak::memory::Memory;
 use crate::soak::pace::{self, Bound, Pace, Slowest, Twin};
 use crate::soak::resources::Holdings;
 use crate::soak::run_script::{judge, play};
+use crate::source::count;
 use phalanx::{Builder, Comm, Error, MAX_RANKS, Team, Wait};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -560,11 +561,11 @@ impl Table {
         let text = match self.format {
             Format::Text => {
                 let mut text = format!(
-                    "{}: all right: {} operations in {} runs of {} teams, {} s: {} operations/s\n",
+                    "{}: all right: {} operations in {} of {}, {} s: {} operations/s\n",
                     row.plan.what(),
                     row.operations,
-                    row.runs,
-                    row.teams,
+                    count(row.runs as usize, "run"),
+                    count(row.teams as usize, "team"),
                     cell("seconds"),
                     cell("operations_per_s"),
                 );
@@ -608,11 +609,15 @@ impl Table {
 /// others it was none, and they were judged as all runs are.
 fn mistakes(faults: u64, failed: u64) -> String {
     let none = faults.saturating_sub(failed);
-    format!(
-        "  mistakes put into {faults} runs: {failed} ended with the error that fits; in {none} the \
-         mistake was none\n  (another length of a barrier, an operator that was not called so \
-         often), and the results were right\n"
-    )
+    let rest = match none {
+        0 => String::new(),
+        n => format!(
+            "; {n} went well, as the mistake was none there\n  (another length of a barrier, an \
+             operator that was not called so often)"
+        ),
+    };
+    let runs = count(faults as usize, "run");
+    format!("  mistakes put into {runs}: {failed} ended with the error that fits{rest}\n")
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {
@@ -636,4 +641,18 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
 
 fn parse_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_that_is_none_is_no_failure() {
+        let all = "  mistakes put into 1 run: 1 ended with the error that fits\n";
+        assert_eq!(mistakes(1, 1), all);
+        let some = mistakes(16, 12);
+        assert!(some.contains("12 ended with the error that fits; 4 went well"), "{some}");
+        assert!(some.lines().all(|line| line.len() <= 100), "{some}");
+    }
 }
