@@ -333,42 +333,60 @@ impl fmt::Debug for Algorithm {
     }
 }
 
-/// The text is no algorithm's id.
+/// The text is no algorithm's id. The message names the nearest one if at most a third of the
+/// letters differ.
 ///
 /// # Examples
 /// ```
 /// use phalanx::schedule::Algorithm;
 /// let error = "AG-RNG".parse::<Algorithm>().unwrap_err();
 /// assert_eq!(error.to_string(), "unknown algorithm 'AG-RNG'; did you mean AG-RING?");
+/// let error = "FOO".parse::<Algorithm>().unwrap_err();
+/// assert_eq!(error.to_string(), "unknown algorithm 'FOO'");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm {
     /// The text.
     pub text: String,
-    /// The id nearest to it.
+    /// The id nearest to it, however far that is.
     pub nearest: Algorithm,
 }
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown algorithm '{}'; did you mean {}?", self.text, self.nearest)
+        write!(f, "unknown algorithm '{}'", self.text)?;
+        let id = self.nearest.id();
+        let most = self.text.chars().count().max(id.len()).div_ceil(3);
+        match edits(&self.text, id) <= most {
+            true => write!(f, "; did you mean {id}?"),
+            false => Ok(()),
+        }
     }
 }
 
 impl std::error::Error for UnknownAlgorithm {}
+
+/// Letters to insert, delete, replace or swap with a neighbour. A long text is far from every id
+/// anyway.
+fn edits(text: &str, id: &str) -> usize {
+    let name: String = plain(text).chars().take(64).collect();
+    strsim::osa_distance(&name, id)
+}
+
+/// In the spelling of the ids.
+fn plain(text: &str) -> String {
+    text.to_ascii_uppercase().replace('_', "-")
+}
 
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
     /// Case does not matter, and `_` may stand for `-`.
     fn from_str(s: &str) -> Result<Self, UnknownAlgorithm> {
-        let name = s.to_ascii_uppercase().replace('_', "-");
+        let name = plain(s);
         let known = Algorithm::ALL.iter().find(|a| a.id() == name);
         known.copied().ok_or_else(|| {
-            // A long text is far from every id anyway.
-            let name: String = name.chars().take(64).collect();
-            let distance = |a: &&Algorithm| strsim::osa_distance(&name, a.id());
-            let nearest = Algorithm::ALL.iter().min_by_key(distance);
+            let nearest = Algorithm::ALL.iter().min_by_key(|a| edits(s, a.id()));
             UnknownAlgorithm {
                 text: s.to_string(),
                 nearest: nearest.copied().unwrap_or(Algorithm(0)),

@@ -113,7 +113,8 @@ impl MachineCosts {
         &TABLE
     }
 
-    /// A published machine by its id; the error names the nearest.
+    /// A published machine by its id; the error names the one with the longest common beginning, of
+    /// at least three letters.
     ///
     /// # Examples
     /// ```
@@ -128,9 +129,10 @@ impl MachineCosts {
                 let common = m.id.bytes().zip(id.bytes()).take_while(|(a, b)| a == b).count();
                 (common, usize::MAX - m.id.len())
             };
+            let nearest = TABLE.iter().max_by_key(alike).filter(|m| alike(m).0 >= 3);
             CostsError::Unknown {
                 id: id.to_string(),
-                nearest: TABLE.iter().max_by_key(alike).map_or("", |m| &m.id).to_string(),
+                nearest: nearest.map_or("", |m| &m.id).to_string(),
             }
         })
     }
@@ -339,7 +341,7 @@ pub enum CostsError {
     Unknown {
         /// What was asked for.
         id: String,
-        /// The id most like it.
+        /// The id most like it; empty where none is like it.
         nearest: String,
     },
     /// A number that cannot be.
@@ -366,6 +368,9 @@ pub enum CostsError {
 impl fmt::Display for CostsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            CostsError::Unknown { id, nearest } if nearest.is_empty() => {
+                write!(f, "no machine '{id}' in the table (`phalanx model --list`)")
+            }
             CostsError::Unknown { id, nearest } => {
                 write!(f, "no machine '{id}' in the table; the nearest is '{nearest}'")
             }

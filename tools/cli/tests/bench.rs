@@ -258,25 +258,26 @@ fn the_model_goes_by_the_profile() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{}-model.json", std::process::id()));
     std::fs::write(&path, profile.to_json()).unwrap();
-    let run = |format: &str| {
+    let run = |format: &str, more: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
         command.args(["bench", "broadcast", "-p", "2", "-a", "BC-ANY", "-b", "80", "-e", "80"]);
         command.args(["-n", "3", "--format", format]).env("PHALANX_PROFILE", &path);
+        command.args(more.split_whitespace());
         let out = command.stdin(Stdio::null()).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap()
     };
-    let table = run("tsv");
+    let table = run("tsv", "");
     let row: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
     // One message of 80 bytes.
     assert_eq!((row[15], row[27]), ("1160.0", "profile"), "{table}");
-    assert!(run("text").contains("# model: the textbook's, by profile '"));
+    assert!(run("text", "--wide").contains("# model: the textbook's, by profile '"));
     std::fs::remove_file(&path).unwrap();
 }
 
 #[test]
 fn text_says_where_it_was_measured() {
-    let out = phalanx("bench reduce -p 2 -b 8 -e 64 -n 3");
+    let out = phalanx("bench reduce -p 2 -b 8 -e 64 -n 3 --wide");
     let text = String::from_utf8(out.stdout).unwrap();
     for wanted in ["topology from ", "2 ranks, placement auto, on PUs ", "# 2 rows, 0 wrong, "] {
         assert!(text.contains(wanted), "{text}");
@@ -285,10 +286,43 @@ fn text_says_where_it_was_measured() {
     assert!(out.stderr.is_empty());
 }
 
+/// The lines of a text that are no comments, as words; the header without its blanks.
+fn table(args: &str) -> Vec<Vec<String>> {
+    let out = phalanx(args);
+    assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.lines().all(|line| line.len() <= 100) || args.contains("--wide"), "{text}");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split_whitespace().map(String::from).collect()).collect()
+}
+
+#[test]
+fn text_is_short_unless_it_is_to_be_wide() {
+    let lines = table("bench reduce barrier -p 2 -b 8 -e 64 -n 3");
+    let head = ["operation", "bytes", "median", "ns", "GB/s", "x", "floor"];
+    assert_eq!(lines[0], head);
+    let firsts: Vec<&str> = lines[1..].iter().map(|line| line[0].as_str()).collect();
+    assert_eq!(firsts, ["reduce", "reduce", "barrier"]);
+    assert!(lines[1..].iter().all(|line| line.len() == 5), "{lines:?}");
+    assert_eq!(lines[1][1], "8");
+    assert!(lines[1][2].parse::<f64>().unwrap() > 0.0 && lines[1][3].parse::<f64>().is_ok());
+    // An algorithm that was asked for is named; so is each place.
+    let lines = table("bench reduce -p 2 -b 8 -e 8 -n 3 -a RED-RING --by-place");
+    assert_eq!(lines[0][..3], ["operation", "algorithm", "place"]);
+    assert_eq!(lines[1][1], "RED-RING");
+    let wide = table("bench reduce -p 2 -b 8 -e 8 -n 3 --wide");
+    for unit in ["algbw", "busbw", "p99", "model", "drift"] {
+        assert!(wide[0].iter().any(|word| word == unit), "{wide:?}");
+    }
+    assert!(wide[1].len() >= 19, "{wide:?}");
+    // tsv is wide anyway.
+    let tsv = phalanx("bench barrier -p 2 -n 3 --format tsv --wide");
+    assert!(String::from_utf8_lossy(&tsv.stdout).starts_with(HEADER));
+}
+
 #[test]
 fn wrong_arguments_get_one_line() {
     for (args, wanted) in [
-        ("", "accepted are bench"),
         ("bnch", "bench"),
         ("bench -p 0", "1 to 1024"),
         ("bench -p 1025", "1 to 1024"),
@@ -334,6 +368,14 @@ fn wrong_arguments_get_one_line() {
         assert_eq!(stderr.lines().count(), 1, "{args}: {stderr}");
         assert!(!stderr.contains("panicked"), "{args}: {stderr}");
     }
+}
+
+#[test]
+fn the_name_alone_asks_for_help() {
+    let (alone, help) = (phalanx(""), phalanx("-h"));
+    assert!(alone.status.success() && alone.stderr.is_empty());
+    assert_eq!(alone.stdout, help.stdout);
+    assert!(String::from_utf8_lossy(&alone.stdout).contains("  bench "));
 }
 
 #[test]

@@ -65,11 +65,33 @@ fn algorithms_are_ranked_on_a_machine_of_the_table() {
     assert_eq!(rows[0]["ns"], rows[1]["ns"]);
 }
 
+/// The median hand-offs make a time that may lie below all times with hand-offs that spread.
+#[test]
+fn a_time_that_is_not_between_its_percentiles_is_explained() {
+    let args = ["model", "all-reduce", "-p", "64", "--machine", "epyc-7742-2s-nps4", "--format"];
+    let of = |format: &'static str| [&args[..], &[format]].concat();
+    let rows = json(&of("json"))["rows"].as_array().unwrap().clone();
+    let ns = |row: &Value, key: &str| row[key].as_f64().unwrap();
+    let is_outside =
+        |row: &&Value| !(ns(row, "ns_p10")..=ns(row, "ns_p90")).contains(&ns(row, "ns"));
+    let outside = rows.iter().filter(is_outside).count();
+    assert!(outside > 0, "nothing to explain: {rows:?}");
+    let text = String::from_utf8(phalanx(&of("text")).stdout).unwrap();
+    let wanted = format!("# In {outside} of these ns is not between ns_p10 and ns_p90: ");
+    assert!(text.contains(&wanted), "{text}");
+    // Without percentiles there is nothing to say.
+    let text = phalanx(&[&of("text")[..], &["--without", "spread"]].concat()).stdout;
+    assert!(!String::from_utf8(text).unwrap().contains("is not between"));
+}
+
 #[test]
 fn wrong_arguments_say_what_is_accepted() {
     let (code, line) = error(&["model", "barrier", "--machine", "epyc-9654"]);
     assert_eq!(code, Some(2));
     assert!(line.contains("the nearest is 'epyc-9654-2s-nps4'"), "{line}");
+    let (code, line) = error(&["model", "barrier", "--machine", "foo"]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("no machine 'foo'") && !line.contains("nearest"), "{line}");
     let (code, line) = error(&["model", "barier"]);
     assert_eq!((code, line.contains("did you mean barrier?")), (Some(2), true), "{line}");
     let (code, line) = error(&["model", "barrier", "--without", "level"]);

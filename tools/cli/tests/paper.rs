@@ -201,6 +201,17 @@ fn what_is_wrong_is_named() {
     }
 }
 
+/// A name that is like none gets no suggestion.
+#[test]
+fn nothing_far_is_suggested() {
+    for args in ["trace FOO -p 8", "cost --all xyz -p 8", "cost AG-RING -p 8 --on somewhere"] {
+        let out = phalanx(args);
+        let line = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args}: {line}");
+        assert!(line.contains("unknown ") && !line.contains("did you mean"), "{args}: {line}");
+    }
+}
+
 #[test]
 fn several_nodes_are_modelled_and_say_so() {
     let header = "operation nodes ranks words node_time network_time time source";

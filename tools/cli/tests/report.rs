@@ -48,11 +48,35 @@ fn a_saved_run_becomes_the_same_page_again() {
 }
 
 #[test]
+fn a_pipe_is_told_where_the_page_is_and_what_it_lacks() {
+    let dir = scratch("told");
+    let mut run: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(SAVED).unwrap()).unwrap();
+    let sections = run["sections"].as_array_mut().unwrap();
+    let all = sections.len();
+    for (i, section) in sections.iter_mut().rev().take(2).enumerate() {
+        section["result"] = serde_json::Value::Null;
+        section["error"] = format!("not run, as the steps before it took {i} s").into();
+    }
+    let (file, page) = (dir.join("run.json"), dir.join("page.html"));
+    fs::write(&file, run.to_string()).unwrap();
+    let out = phalanx(&["--from", file.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    assert!(out.status.success() && out.stdout.is_empty());
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{stderr}");
+    assert_eq!(lines[0], format!("phalanx: the page is '{}'", page.display()));
+    let wanted = format!("phalanx: left out (no time was left): 2 of {all} parts: bench -p 4; ");
+    assert!(lines[1].starts_with(&wanted), "{stderr}");
+}
+
+#[test]
 fn the_page_has_everything_and_fetches_nothing() {
     let page = scratch("whole").join("page.html");
     let out = phalanx(&["--from", SAVED, "-o", page.to_str().unwrap()]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let html = fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("<section id=\"summary\" ").count(), 1);
     for id in [
         "machine",
         "matrices",

@@ -44,7 +44,7 @@ const tests = {
       drawn: chart.bars
         ? chart.plot.querySelectorAll(".bar b").length
         : chart.uplot.series.slice(1).map((own, i) => [own.label, chart.uplot.data[i + 1].filter((ns) => ns !== null).length]),
-      labels: chart.bars ? [chart.plot.querySelector(".unit").textContent] : chart.uplot.axes.map((axis) => axis.label),
+      labels: chart.bars ? [chart.unit.textContent] : [chart.uplot.axes[0].label, chart.unit.textContent],
       painted: chart.bars || (() => {
         const canvas = chart.plot.querySelector("canvas");
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -82,7 +82,7 @@ const tests = {
 
   async "curves can be shown and hidden, and read by keyboard"(page) {
     const chart = page.locator("#collectives .chart").first();
-    const count = () => page.evaluate(() => phalanxReport.charts.find((c) => c.data.title === "broadcast").uplot.series.length);
+    const count = () => page.evaluate(() => phalanxReport.charts.find((c) => c.data.title === "all-reduce").uplot.series.length);
     const before = await count();
     const button = chart.locator(".legend button").first();
     assert.equal(await button.getAttribute("aria-pressed"), "true");
@@ -105,8 +105,8 @@ const tests = {
 
   async "over ranks: another size, more ranks than cores, one rank alone"(page) {
     const view = () => page.evaluate(() => {
-      const { data, uplot } = phalanxReport.charts.find((c) => c.data.title === "all-reduce over ranks");
-      return { label: uplot.axes[1].label, ranks: uplot.data[0], wanted: data.sizes, lines: uplot.series.slice(1).map((own) => own.label), y: uplot.data.slice(1) };
+      const { data, uplot, unit } = phalanxReport.charts.find((c) => c.data.title === "all-reduce over ranks");
+      return { label: unit.textContent, ranks: uplot.data[0], wanted: data.sizes, lines: uplot.series.slice(1).map((own) => own.label), y: uplot.data.slice(1) };
     });
     if (!(await page.locator("#across").count())) return console.log("SKIPPED: the saved run has one number of ranks");
     const small = await view();
@@ -317,8 +317,110 @@ const tests = {
 
   async "drawings are shown"(page) {
     const sizes = await page.locator("figure.drawing img").evaluateAll((all) => all.map((img) => [img.complete, img.naturalWidth]));
-    assert.equal(sizes.length, 4, "placement, latency, bandwidth, the modelled machine");
+    assert.equal(sizes.length, 2, "placement, the modelled machine");
     for (const [complete, width] of sizes) assert.ok(complete && width > 100, String([complete, width]));
+    // The matrices of few cores are tables, whose cells have colours and can be read.
+    const cells = await page.locator("#matrices .heat").evaluateAll((all) => all.map((heat) =>
+      [...heat.querySelectorAll("td:not(:empty)")].map((cell) => [Number(cell.textContent), getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])));
+    assert.equal(cells.length, 2, "latency, bandwidth");
+    for (const [value, ink, paper] of cells.flat()) {
+      assert.ok(value > 0, String(value));
+      assert.ok(contrast(ink, paper) >= 3, `${ink} on ${paper}`);
+    }
+    assert.ok(cells.flat().length >= 5);
+  },
+
+  async "the page begins with what it says"(page) {
+    const tiles = page.locator("main > :first-child .tiles > div");
+    assert.deepEqual(await tiles.locator("dt").allTextContents(), ["Machine", "Barrier", "All-reduce", "Bandwidth"]);
+    const values = await tiles.locator("b").allTextContents();
+    const forms = [/^\d+ cores?$/, /^[\d.]+ (ns|us)$/, /^[\d.]+ (ns|us)$/, /^[\d.]+ GB\/s$/];
+    forms.forEach((form, i) => assert.match(values[i], form));
+    assert.match(await page.locator("#summary .label").textContent(), /^[A-Z].* short calls .*\.$/);
+    // Without scrolling.
+    const box = await page.locator("#summary").boundingBox();
+    assert.ok(box.y + box.height <= page.viewportSize().height, `${box.y} ${box.height}`);
+  },
+
+  async "what weighs more is larger, and no axis is written over"(page) {
+    const charts = await page.evaluate(() => phalanxReport.charts.map((chart) => {
+      const pen = document.createElement("canvas").getContext("2d");
+      pen.font = "12px system-ui, sans-serif";
+      const plot = chart.plot.getBoundingClientRect();
+      const numbers = chart.bars ? [] : chart.uplot.axes[1]._values.filter(Boolean);
+      return {
+        title: chart.data.title,
+        room: chart.bars ? 0 : chart.uplot.axes[1]._size,
+        widest: Math.max(0, ...numbers.map((text) => pen.measureText(text).width)),
+        label: chart.bars ? null : chart.uplot.axes[1].label,
+        above: chart.unit.getBoundingClientRect().bottom <= plot.top + 0.5,
+        area: plot.width * plot.height,
+      };
+    }));
+    for (const { title, room, widest, label, above } of charts) {
+      assert.ok(room === 0 || room >= widest + 8, `${title}: ${room} for ${widest}`);
+      assert.ok(above && !label, title);
+    }
+    const area = (title) => charts.find((chart) => chart.title === title).area;
+    const ratio = area("all-reduce") / area("scan");
+    // A telephone has one column, in which only the height differs.
+    assert.ok(ratio > (page.viewportSize().width > 800 ? 2.5 : 1.3), String(ratio));
+    assert.equal(await page.locator("#collectives .chart h3").first().textContent(), "all-reduce");
+    const borders = await page.locator(".legend button").evaluateAll((all) => all.map((own) => getComputedStyle(own).borderTopWidth));
+    assert.ok(borders.length > 50 && borders.every((width) => width === "0px"));
+  },
+
+  async "curves are told apart without colours, and colours by the colour-blind"(page) {
+    const { palettes, marks } = await page.evaluate(() => ({
+      palettes: phalanxReport.palettes,
+      marks: [...document.querySelectorAll("#collectives .chart")]
+        .map((chart) => [...chart.querySelectorAll(":scope > .legend button svg")].map((icon) => icon.innerHTML)),
+    }));
+    for (const own of marks) assert.equal(new Set(own).size, own.length, "each shown curve has a mark of its own");
+    assert.ok(marks.some((own) => own.length === 5));
+    // Distances in OKLab, to everybody and as seen without one kind of cones (Machado, Oliveira and Fernandes 2009).
+    const eyes = [
+      [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+      [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+      [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+      [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+    ];
+    const times = (matrix, vector) => matrix.map((row) => row.reduce((sum, x, i) => sum + x * vector[i], 0));
+    const seen = (hex, eye) => {
+      const linear = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255)
+        .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+      const cones = times(
+        [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]],
+        times(eye, linear).map((c) => Math.max(0, c)),
+      );
+      return times(
+        [[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099], [0.0259040371, 0.7827717662, -0.808675766]],
+        cones.map(Math.cbrt),
+      );
+    };
+    const apart = (a, b) => Math.min(...eyes.map((eye) => {
+      const [one, other] = [seen(a, eye), seen(b, eye)];
+      return Math.hypot(...one.map((x, i) => x - other[i]));
+    }));
+    for (const [name, lines] of Object.entries(palettes)) {
+      assert.equal(lines.length, 10);
+      lines.forEach((a, i) => lines.slice(0, i).forEach((b, j) => {
+        const least = Math.max(i, j) < 5 ? 0.14 : 0.07;
+        assert.ok(apart(a, b) >= least, `${name}: ${a} and ${b}: ${apart(a, b).toFixed(3)}`);
+      }));
+    }
+    assert.ok(apart("#c2410c", "#b91c1c") < 0.05, "two reds are not told apart");
+  },
+
+  async "terms are explained where they stand"(page) {
+    const text = async (id) => (await page.locator(id).textContent()).replace(/\s+/g, " ");
+    const matrices = await text("#matrices");
+    for (const wanted of ["L3 cache", "there and back", "sender", "ccx two cores of one cache", "a cache line that one core writes"]) {
+      assert.ok(matrices.includes(wanted), wanted);
+    }
+    assert.ok(!/\b(src|dst)\b/.test(await page.locator("#matrices > .scroll").first().textContent()));
+    assert.match(await text("#collectives"), /ccx two cores of one cache/);
+    assert.doesNotMatch(await text("body"), /Who is best/);
   },
 };
 
@@ -368,7 +470,7 @@ for (const [device, [width, height]] of Object.entries(SIZES)) {
           }
           return "rgb(255, 255, 255)";
         };
-        return ["body", "h2", "p", "figcaption", "a", "button", "select", "th", "td", "dt", "dd", "caption", "summary", ".read"]
+        return ["body", "h2", "p", "figcaption", "a", "button", "select", "th", "td", "dt", "dd", "caption", "summary", ".read", ".unit", ".tiles b", ".tiles span", ".legend button"]
           .map((name) => [name, document.querySelector(name)])
           .filter(([, node]) => node)
           .map(([name, node]) => [name, getComputedStyle(node).color, behind(node)]);

@@ -4,7 +4,7 @@ use crate::command::Command;
 use crate::failure::{Failure, one_line};
 use crate::launch::Launch;
 use clap::error::{Error, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -34,7 +34,7 @@ pub trait Run: Subcommand {
 pub fn main<C: Run>() -> ExitCode {
     end(match Cli::<C>::try_parse() {
         Ok(cli) => cli.command.run(),
-        Err(e) => explain::<C>(&e),
+        Err(e) => explain(&e),
     })
 }
 
@@ -45,7 +45,7 @@ pub fn main_on_nodes(launch: &dyn Launch) -> ExitCode {
         Ok(_) => Err(Failure::usage(
             "on several nodes there is bench; for all other commands take the tool of one node",
         )),
-        Err(e) => explain::<Command>(&e),
+        Err(e) => explain(&e),
     })
 }
 
@@ -63,9 +63,12 @@ fn end(result: Result<(), Failure>) -> ExitCode {
 }
 
 /// Prints the help that was asked for, or makes one line of an error.
-fn explain<C: Subcommand>(e: &Error) -> Result<(), Failure> {
+fn explain(e: &Error) -> Result<(), Failure> {
     match e.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+        // Without any argument: whoever types the name alone asks what there is.
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let text = e.render();
             let stdout = std::io::stdout();
             let mut stdout = stdout.lock();
@@ -76,15 +79,6 @@ fn explain<C: Subcommand>(e: &Error) -> Result<(), Failure> {
             }
             stdout.flush()?;
             Ok(())
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let names: Vec<String> = Cli::<C>::command()
-                .get_subcommands()
-                .filter(|command| !command.is_hide_set())
-                .map(|command| command.get_name().to_string())
-                .collect();
-            let names = names.join(", ");
-            Err(Failure::Usage(format!("a command is needed; accepted are {names}, --help")))
         }
         _ => Err(Failure::Usage(condense(&e.render().to_string()))),
     }
@@ -109,6 +103,7 @@ fn condense(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {

@@ -17,10 +17,13 @@ pub fn unknown(what: &str, text: &str, accepted: &[&str]) -> String {
 }
 
 /// The name with the fewest edits from `text`: letters to insert, delete, replace or swap with a
-/// neighbour. A long text is cut: it is far from every name.
+/// neighbour. None if more than a third of the letters would have to change: to suggest a name that
+/// nobody meant is worse than to suggest none. A long text is cut: it is far from every name.
 pub(crate) fn nearest<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
     let text: String = text.chars().take(64).collect();
-    names.iter().copied().min_by_key(|name| strsim::osa_distance(&text, name))
+    let edits = |name: &&str| strsim::osa_distance(&text, name);
+    let most = |name: &&str| text.chars().count().max(name.len()).div_ceil(3);
+    names.iter().copied().filter(|name| edits(name) <= most(name)).min_by_key(edits)
 }
 
 #[cfg(test)]
@@ -31,6 +34,9 @@ mod tests {
     fn the_nearest_name_is_offered() {
         assert_eq!(nearest("f46", &["f32", "f64", "i8"]), Some("f64"));
         assert_eq!(nearest("tvs", &["text", "tsv", "tars"]), Some("tsv"));
+        for far in ["", "x", "foo", "FOO", "0123456789"] {
+            assert_eq!(nearest(far, &["f32", "BC-LOOP", "auto"]), None, "{far}");
+        }
         let message = unknown("type", "F46", &["f32", "f64"]);
         assert_eq!(message, "unknown type 'F46'; did you mean f64? accepted are f32, f64");
     }

@@ -1,10 +1,20 @@
 // Charts (uPlot).
 
-// Colours: by theme, and light on paper.
+// Colours: by theme, and light on paper. Found by search: every two are apart to people who see red, green or blue badly,
+// too, the first five the most (the browser's test computes it). Marks have shapes besides.
 const night = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
-const LIGHT = ["#1f5fbf", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#8a5a00", "#be185d", "#4d7c0f", "#475569"];
-const DARK = ["#7db3ff", "#ff9e64", "#6ee79b", "#c9a2ff", "#ff8a8a", "#67d9ee", "#f0c75e", "#ff8ec7", "#b6e36b", "#b4c0cf"];
+const LIGHT = ["#1f5fbf", "#a03313", "#e85856", "#611d54", "#1e9dc8", "#072c99", "#6c546e", "#9b48fb", "#b3608d", "#812a3b"];
+const DARK = ["#7db3ff", "#eee93c", "#7745fa", "#b14984", "#fb817c", "#71fbf6", "#e84306", "#c67ab4", "#ebb432", "#a0e69e"];
+// The mark of a curve: corners in units of its size, around 0; none for a disc.
+const MARKS = [
+  null,
+  [[-1, -1], [1, -1], [1, 1], [-1, 1]],
+  [[0, -1.3], [1.25, 1], [-1.25, 1]],
+  [[0, -1.45], [1.45, 0], [0, 1.45], [-1.45, 0]],
+  [[0, 1.3], [1.25, -1], [-1.25, -1]],
+];
+const MARK = 3; // pixels
 const theme = () =>
   night.matches && !printing
     ? { ink: "#c9d4de", grid: "#2d3843", lines: DARK }
@@ -25,8 +35,58 @@ const decades = (low, high) => {
 
 // Charts.
 
-const FIRST = 5; // curves that are shown at first
+// Curves that are shown at first: in large charts, in small ones.
+const FIRST = { large: 5, small: 3 };
+const HIGH = { large: 320, small: 220 };
 const charts = [];
+
+// The room for the widest of an axis's numbers.
+const pen = document.createElement("canvas").getContext("2d");
+const wide = (values, font) => {
+  pen.font = font;
+  return Math.ceil(Math.max(20, ...(values ?? []).map((value) => pen.measureText(value ?? "").width))) + 12;
+};
+
+// The outline of a mark: its corners, or a disc.
+const outline = (path, shape, x, y, unit) => {
+  const corners = MARKS[shape % MARKS.length];
+  if (!corners) path.arc(x, y, 1.1 * unit, 0, 2 * Math.PI);
+  else corners.forEach(([dx, dy], i) => path[i ? "lineTo" : "moveTo"](x + dx * unit, y + dy * unit));
+  path.closePath();
+};
+
+// All marks of a chart; rings are marks that are not filled.
+const paint = (u, marks) => {
+  const { ctx } = u;
+  const unit = MARK * devicePixelRatio;
+  ctx.save();
+  for (const { column, stroke, shape, ring } of marks) {
+    ctx.fillStyle = stroke;
+    ctx.strokeStyle = stroke;
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.setLineDash([]);
+    u.data[column].forEach((value, i) => {
+      if (value === null) return;
+      ctx.beginPath();
+      outline(ctx, shape, u.valToPos(u.data[0][i], "x", true), u.valToPos(value, "y", true), unit * (ring ? 1.3 : 1));
+      if (ring) ctx.stroke();
+      else ctx.fill();
+    });
+  }
+  ctx.restore();
+};
+
+// A curve's mark in the legend.
+const markIcon = (shape) => {
+  const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  icon.setAttribute("viewBox", "-5 -5 10 10");
+  const corners = MARKS[shape % MARKS.length];
+  const mark = document.createElementNS("http://www.w3.org/2000/svg", corners ? "polygon" : "circle");
+  if (corners) mark.setAttribute("points", corners.map(([x, y]) => `${x * MARK},${y * MARK}`).join(" "));
+  else mark.setAttribute("r", String(1.1 * MARK));
+  icon.append(mark);
+  return icon;
+};
 
 class Chart {
   constructor(figure, data) {
@@ -36,13 +96,18 @@ class Chart {
     data = this.data;
     this.plot = figure.querySelector(".plot");
     this.read = figure.querySelector(".read");
-    this.shown = data.curves.map((_, i) => i < FIRST);
+    const { classList } = figure;
+    this.weight = classList.contains("lead") || classList.contains("wide") ? "large" : "small";
+    this.first = FIRST[this.weight];
+    this.shown = data.curves.map((_, i) => i < this.first);
     this.model = data.curves.some((curve) => curve.model.length > 0);
     this.floor = data.floor.length > 0;
     this.elsewhere = data.curves.some((curve) => curve.elsewhere?.length > 0);
     this.bars = data.sizes.length === 1 && !data.x_unit;
     this.where = data.x_unit ? (x) => `${x} ${x === 1 ? data.x_unit.slice(0, -1) : data.x_unit}` : size;
     this.value = data.unit ? (value) => `${short(value)} ${data.unit}` : time;
+    this.unit = make("p", { className: "unit" });
+    this.plot.before(this.unit);
     this.legend();
     this.draw();
     if (this.bars) return;
@@ -56,8 +121,10 @@ class Chart {
   legend() {
     let box = this.figure.querySelector(".legend");
     const { data } = this;
-    const button = (text, kind, pressed, toggle) => {
-      const own = make("button", { type: "button", "aria-pressed": String(pressed) }, make("i", { className: kind }), text);
+    const button = (text, kind, pressed, toggle, mark) => {
+      const swatch = make("i", { className: kind });
+      if (mark !== undefined) swatch.append(markIcon(mark));
+      const own = make("button", { type: "button", "aria-pressed": String(pressed) }, swatch, text);
       own.addEventListener("click", () => {
         const on = own.getAttribute("aria-pressed") !== "true";
         own.setAttribute("aria-pressed", String(on));
@@ -69,15 +136,15 @@ class Chart {
     };
     const curve = (i) => {
       const { name } = data.curves[i];
-      return button(name, name === "auto" ? "" : "thin", this.shown[i], (on) => { this.shown[i] = on; });
+      return button(name, name === "auto" ? "" : "thin", this.shown[i], (on) => { this.shown[i] = on; }, this.bars ? undefined : i);
     };
     this.buttons = this.shown.map((shown, i) => shown && curve(i));
     if (this.model) button(data.fitted ?? "model", "dashed", true, (on) => { this.model = on; });
     if (this.floor) button("raw exchange", "dotted", true, (on) => { this.floor = on; });
     if (this.elsewhere) button(data.aside ?? "elsewhere", "ring", true, (on) => { this.elsewhere = on; });
-    if (data.curves.length > FIRST) {
+    if (data.curves.length > this.first) {
       const more = make("div", { className: "legend" });
-      const rest = make("details", { className: "more" }, make("summary", {}, `${data.curves.length - FIRST} more`), more);
+      const rest = make("details", { className: "more" }, make("summary", {}, `${data.curves.length - this.first} more`), more);
       box.after(rest);
       box = more;
       this.shown.forEach((shown, i) => { this.buttons[i] ||= curve(i); });
@@ -94,6 +161,7 @@ class Chart {
 
   draw() {
     const colours = theme();
+    this.unit.textContent = this.data.y;
     this.buttons.forEach((own, i) => own.style.setProperty("--swatch", colours.lines[i % colours.lines.length]));
     if (this.bars) this.drawBars(colours);
     else this.drawLines(colours);
@@ -107,33 +175,36 @@ class Chart {
     };
     const series = [{}];
     const columns = [data.sizes];
-    const add = (name, points, stroke, more) => {
-      series.push({ label: name, stroke, spanGaps: true, points: { show: true, size: 5, stroke, fill: stroke }, ...more });
+    // Of each column of points the shape of its marks, and whether they are rings.
+    const marks = [];
+    const add = (name, points, stroke, more, mark) => {
+      series.push({ label: name, stroke, spanGaps: true, points: { show: false }, ...more });
       columns.push(at(points));
+      if (mark) marks.push({ column: columns.length - 1, stroke, ...mark });
     };
     data.curves.forEach((curve, i) => {
       if (!this.shown[i]) return;
       const colour = colours.lines[i % colours.lines.length];
-      add(curve.name, curve.points, colour, { width: curve.name === "auto" ? 3.5 : 1.5 });
+      add(curve.name, curve.points, colour, { width: curve.name === "auto" ? 3.5 : 1.5 }, { shape: i, ring: false });
       if (this.elsewhere && curve.elsewhere?.length) {
-        add(`${curve.name}, ${data.aside ?? "elsewhere"}`, curve.elsewhere, colour, {
-          width: 0, paths: () => null, points: { show: true, size: 8, width: 1.5, stroke: colour, fill: "transparent" },
-        });
+        // A faint line says that the rings are of one curve.
+        const faint = { width: 1, dash: [1, 5], alpha: 0.6 };
+        add(`${curve.name}, ${data.aside ?? "elsewhere"}`, curve.elsewhere, colour, faint, { shape: i, ring: true });
       }
       if (this.model && curve.model.length) {
-        add(`${curve.name}, ${data.fitted ?? "modelled"}`, curve.model, colour, { width: 1.2, dash: [6, 5], points: { show: false } });
+        add(`${curve.name}, ${data.fitted ?? "modelled"}`, curve.model, colour, { width: 1.2, dash: [6, 5] });
       }
     });
     if (this.floor && data.floor.length) {
-      add("raw exchange", data.floor, colours.ink, { width: 1.5, dash: [2, 4], points: { show: false } });
+      add("raw exchange", data.floor, colours.ink, { width: 1.5, dash: [2, 4] });
     }
     const font = "12px system-ui, sans-serif";
-    const axis = { stroke: colours.ink, font, labelFont: font, labelSize: 20, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1 } };
+    const axis = { stroke: colours.ink, font, labelFont: font, labelSize: 16, gap: 5, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1 } };
     this.uplot?.destroy();
     this.uplot = new uPlot(
       {
         width: this.width(),
-        height: 300,
+        height: HIGH[this.weight],
         legend: { show: false },
         cursor: { drag: { x: false, y: false }, points: { size: 8 } },
         scales: {
@@ -143,7 +214,7 @@ class Chart {
         axes: [
           {
             ...axis,
-            size: 30,
+            size: 28,
             label: data.x,
             splits: () => this.splits(),
             filter: (u, splits) => splits,
@@ -151,15 +222,15 @@ class Chart {
           },
           {
             ...axis,
-            label: data.y,
-            size: 64,
+            // Its title stands above the plot: beside it, it would lie on the numbers, or take their room.
+            size: (u, values) => wide(values, font),
             splits: (u) => decades(u.scales.y.min, u.scales.y.max),
             filter: (u, splits) => splits,
             values: (u, splits) => splits.map(this.value),
           },
         ],
         series,
-        hooks: { setCursor: [(u) => this.tell(u)] },
+        hooks: { setCursor: [(u) => this.tell(u)], draw: [(u) => paint(u, marks)] },
       },
       columns,
       this.plot,
@@ -185,7 +256,7 @@ class Chart {
   }
 
   fit() {
-    if (!printing && this.uplot && this.uplot.width !== this.width()) this.uplot.setSize({ width: this.width(), height: 300 });
+    if (!printing && this.uplot && this.uplot.width !== this.width()) this.uplot.setSize({ width: this.width(), height: HIGH[this.weight] });
   }
 
   tell(u) {
@@ -220,7 +291,7 @@ class Chart {
     const most = 1.08 * Math.max(1, floor ?? 0, ...rows.map((row) => Math.max(row.ns, this.model ? row.model ?? 0 : 0)));
     const share = (ns) => `${(100 * ns) / most}%`;
     const box = make("div", { className: "bars" });
-    box.append(make("span", { className: "unit" }, `${data.y}, from 0 to ${time(most)}; dashed: modelled${floor ? `; dotted: raw exchange, ${time(floor)}` : ""}`));
+    this.unit.textContent = `${data.y}, from 0 to ${time(most)}; dashed: modelled${floor ? `; dotted: raw exchange, ${time(floor)}` : ""}`;
     for (const { curve, i, ns, model } of rows) {
       const full = make("b");
       full.style.width = share(ns);

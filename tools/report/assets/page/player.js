@@ -145,7 +145,7 @@ function crossed(own) {
 }
 
 function list(own) {
-  const head = make("tr", {}, ...["step", "src", "dst", "blocks", "words"].map((name) => make("th", { scope: "col" }, name)));
+  const head = make("tr", {}, ...["step", "from", "to", "blocks", "words"].map((name) => make("th", { scope: "col" }, name)));
   const lines = own.map((message) => make("tr", {}, ...message.map((cell) => make("td", {}, String(cell)))));
   const table = make("table", {}, make("caption", {}, "Messages of this step"), make("thead", {}, head), make("tbody", {}, ...lines));
   const box = make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Messages of this step" }, table);

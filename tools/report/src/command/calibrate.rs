@@ -19,6 +19,7 @@ use phalanx_tool::measure::proximity::ProximityLimits;
 use phalanx_tool::measure::steal::Steal;
 use phalanx_tool::output::Format;
 use phalanx_tool::pair::team::{team, units};
+use phalanx_tool::prose;
 use phalanx_tool::source::summary;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -64,7 +65,7 @@ Example:
 /// Measures what the automatic choice of algorithms and the cost model need to
 /// know of this machine, and writes it to a profile that the library reads.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx calibrate --save\n\nMore with --help.")]
 pub struct Calibrate {
     /// Write the profile to this file
@@ -341,7 +342,11 @@ impl CalibrationFound {
         started: Instant,
     ) -> String {
         let mut out = String::new();
-        let mut line = |text: &str| writeln!(out, "{text}").unwrap_or_default();
+        // Sentences are folded; tables come as they are.
+        let mut line = |text: &str| {
+            let text = if text.contains('\n') { text.to_string() } else { prose::folded(text) };
+            writeln!(out, "{text}").unwrap_or_default();
+        };
         line(&format!("# phalanx calibrate: {}", summary(machine)));
         match self.levels.lines.first() {
             None => {

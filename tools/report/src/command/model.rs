@@ -12,6 +12,7 @@ use phalanx_tool::byte_size;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::output::{Format, OutputArgs};
 use phalanx_tool::paper::{cells, ids};
+use phalanx_tool::prose::{self, say};
 use phalanx_tool::source::{SourceArgs, summary};
 use phalanx_tool::suggest;
 use serde_json::{Value, json};
@@ -34,8 +35,9 @@ WORTH: tables of all cores of six machines: flat against levels, placed against 
 SCALE: seconds that simulating each algorithm on -p ranks takes, on a made-up
   machine of up to 4096 cores.
 
-COLUMNS: id ranks bytes ns ns_p10 ns_p90 (percentiles: hand-offs spread as the pairs of their level
-  do). validate: curve what ranks published_us model_us error within. scale: id op ranks steps
+COLUMNS: id ranks bytes ns ns_p10 ns_p90. In ns every hand-off takes its level's median; the
+  percentiles are of nine runs in which hand-offs spread as the pairs of their level do. A step
+  waits for its slowest hand-off, so ns may lie below ns_p10. validate: curve what ranks published_us model_us error within. scale: id op ranks steps
   messages s_8 s_64k s_schedule.
 
 Example:
@@ -47,7 +49,7 @@ const POINTS: [&str; 7] = ["curve", "what", "ranks", "published_us", "model_us",
 
 /// What collectives would take on a machine, and how well the model does on published ones
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(
     after_help = "Example:\n  phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4\n\nMore \
                   with --help."
@@ -82,6 +84,18 @@ pub struct Model {
 
 /// Rank-steps beyond which an algorithm is left out of a ranking.
 const MOST_WORK: usize = 1 << 20;
+
+/// Why the time of so many rows is not between their percentiles; nothing if it always is.
+fn foot(outside: usize) -> String {
+    if outside == 0 {
+        return String::new();
+    }
+    let said = format!(
+        "# In {outside} of these ns is not between ns_p10 and ns_p90: in ns every hand-off takes \
+         its level's median; in the percentiles hand-offs spread, and a step waits for its slowest."
+    );
+    prose::folded(&said) + "\n"
+}
 
 /// Steps of all ranks, and the messages of the paths on which everybody meets everybody.
 fn work(schedule: &Schedule, algorithm: Algorithm) -> usize {
@@ -124,7 +138,7 @@ impl Model {
                 vec![json!(m.id), json!(m.name), json!(m.synthetic), json!(levels.join(", "))]
             })
             .collect();
-        self.write(&columns, rows, "", json!({}))
+        self.write(&columns, rows, [""; 2], json!({}))
     }
 
     fn ranking(&self, operation: Operation, only: Option<Algorithm>) -> Result<(), Failure> {
@@ -167,10 +181,9 @@ impl Model {
             all.push((algorithm, ns, spread));
         }
         if left_out > 0 {
-            eprintln!(
-                "phalanx: {left_out} algorithms of very many messages left out; name one to \
-                 simulate it"
-            );
+            say(&format!(
+                "{left_out} algorithms of very many messages left out; name one to simulate it"
+            ));
         }
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
         let tenth = |ns: f64| json!((ns * 10.0).round() / 10.0);
@@ -183,9 +196,13 @@ impl Model {
             .collect();
         let head =
             format!("# modelled, not measured: {operation} on {note}, ranks {}\n", self.placement);
+        let outside = all.iter().filter(|(_, ns, spread)| {
+            spread.is_some_and(|[p10, _, p90]| !(p10..=p90).contains(ns))
+        });
+        let foot = foot(outside.count());
         let placement = self.placement.to_string();
         let more = json!({ "modelled": true, "machine": costs.id, "placement": placement });
-        self.write(&COLUMNS, rows, &head, more)
+        self.write(&COLUMNS, rows, [&head, &foot], more)
     }
 
     /// The machine, its costs, and in words what they are.
@@ -238,7 +255,7 @@ impl Model {
                 json!(r.schedule),
             ]
         };
-        self.write(&SCALE, rows.iter().map(row).collect(), "", json!({}))
+        self.write(&SCALE, rows.iter().map(row).collect(), [""; 2], json!({}))
     }
 
     fn validate(&self) -> Result<(), Failure> {
@@ -261,7 +278,7 @@ impl Model {
             .collect();
         match self.output.format {
             Format::Text => self.output.open()?.write(&validation_page::of(&validation)?)?,
-            _ => self.write(&POINTS, rows, "", json!({ "claims": claims(&validation) }))?,
+            _ => self.write(&POINTS, rows, [""; 2], json!({ "claims": claims(&validation) }))?,
         }
         let wrong = validation.points.iter().filter(|p| !p.is_as_stated()).count()
             + validation.claims.iter().filter(|c| !c.is_as_stated()).count();
@@ -271,15 +288,16 @@ impl Model {
         }
     }
 
+    /// Writes the rows; as text between a head and a foot.
     fn write(
         &self,
         columns: &[&str],
         rows: Vec<Vec<Value>>,
-        head: &str,
+        [head, foot]: [&str; 2],
         mut more: Value,
     ) -> Result<(), Failure> {
         let text = match self.output.format {
-            Format::Text => head.to_string() + &cells::text(columns, &rows),
+            Format::Text => head.to_string() + &cells::text(columns, &rows) + foot,
             Format::Tsv => {
                 let head = columns.join("\t") + "\n";
                 rows.iter().fold(head, |out, row| out + &cells::tsv(row))

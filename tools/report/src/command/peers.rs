@@ -17,6 +17,7 @@ use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
 use phalanx_tool::measure::steal::Steal;
 use phalanx_tool::output::{Format, OutputArgs};
 use phalanx_tool::progress::Progress;
+use phalanx_tool::prose::{self, say};
 use phalanx_tool::{byte_size, interrupt, suggest};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -67,7 +68,7 @@ Example:
 /// Runs this library and the peers that this machine has in turns on the same
 /// cores, and prints who is how much faster.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx peers --quick\n\nMore with --help.")]
 pub struct Peers {
     /// Operations, such as allreduce or all-reduce [default: all]
@@ -428,11 +429,6 @@ impl Drop for BuildDir {
         // A directory that is left over in the temporary one does no harm.
         let _: std::io::Result<()> = fs::remove_dir_all(&self.0);
     }
-}
-
-/// A line on the standard error.
-fn say(what: &str) {
-    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {}", one_line(what));
 }
 
 fn parse_operation(text: &str) -> Result<String, String> {

@@ -9,19 +9,21 @@ use phalanx::machine::Machine;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::interrupt;
 use phalanx_tool::output::{unwritable, writable};
+use phalanx_tool::prose::{self, say};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
-PAGE: one file that needs no network and runs from a disk: environment, machine and placement,
+PAGE: one file that needs no network and runs from a disk: a summary, environment, machine and placement,
   latency and bandwidth between cores, curves of every operation (each algorithm, the automatic
-  choice, the model, the raw exchange), who is best from which size, where the model is wrong by
+  choice, the model, the raw exchange), the fastest at each size, where the model is wrong by
   more than 2 x, every algorithm's messages step by step, and a larger machine, modelled. It has the
   data in it, to be saved.
 
 HOW: runs `phalanx latency`, `bandwidth`, `calibrate --rates` and `bench` one after the other, in
   processes of their own; the page lists the command lines. A part that fails is named in the page,
-  and is an error (exit 1) only if nothing could be measured. Nothing else should run meanwhile.
+  and on the standard error, and is an error (exit 1) only if nothing could be measured. Nothing
+  else should run meanwhile.
 
 FILES: -o FILE is the page. --json also saves the data, beside it (report.html, report.json) or
   under the name that is given; --from reads such a file instead of measuring.
@@ -36,7 +38,7 @@ const MODEL: &str = "epyc-9654-2s-nps4";
 ///
 /// Measures this machine and writes one self-contained HTML page about it.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx report -o report.html\n\nMore with --help.")]
 pub struct ReportArgs {
     /// The page
@@ -94,11 +96,21 @@ impl ReportArgs {
         let written = written.and_then(|()| write(&self.output, &page(&run)));
         written
             .map_err(|failure| if self.from.is_some() { failure } else { kept(&run, failure) })?;
+        self.tell(&run);
         let measured = run.sections().any(|section| section.result.is_object());
         match measured {
             true => Ok(()),
             false => Err(Failure::Run("nothing could be measured; the page says why".to_string())),
         }
+    }
+
+    /// Says where the page is, and what is not in it: also in a pipe, and with exit code 0.
+    fn tell(&self, run: &SavedReport) {
+        let data = self
+            .data()
+            .map_or(String::new(), |file| format!("; the data are in '{}'", file.display()));
+        say(&format!("the page is '{}'{data}", self.output.display()));
+        run.left_out().iter().for_each(|what| say(what));
     }
 
     /// Where the data are saved.

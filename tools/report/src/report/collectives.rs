@@ -5,6 +5,27 @@ use super::html::{details, escape, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+/// The operation whose charts are large: most programs wait for this one.
+pub(crate) const LEAD: &str = "all-reduce";
+/// And the one beside it, which has no sizes.
+const SECOND: &str = "barrier";
+
+/// What the names of places mean, as sentences.
+pub(crate) const PLACES: &str = "A place is where the host had the cores of ranks 0 and 1, told by \
+    a raw exchange: <b>smt</b> two threads of one core, <b>ccx</b> two cores of one cache (AMD calls \
+    that a core complex), <b>far</b> farther apart, <b>any</b> not told apart.";
+
+/// All with their numbers, the most important first.
+pub(crate) fn by_weight<T>(all: &[T], op: impl Fn(&T) -> &str) -> Vec<(usize, &T)> {
+    let mut sorted: Vec<(usize, &T)> = all.iter().enumerate().collect();
+    sorted.sort_by_key(|(_, own)| match op(own) {
+        LEAD => 0,
+        SECOND => 1,
+        _ => 2,
+    });
+    sorted
+}
+
 /// Names that a cell of a table holds.
 const NAMES: usize = 3;
 
@@ -16,22 +37,24 @@ pub(crate) fn collectives(all: &[Curves]) -> String {
         thick line is what the library chooses by itself (<code>auto</code>); each thin one is an \
         algorithm, dashed in the same colour what the model says of it. Dotted is the raw exchange \
         of two flags between the same cores at the same time: what the hardware takes for one step \
-        there and back (calls that go one way may overlap, and cost less). The best five are \
-        shown; the buttons show and hide.</p>\n<div class=\"charts\">\n"
+        there and back (calls that go one way may overlap, and cost less). The fastest are shown; \
+        the names below a chart show and hide.</p>\n"
         .to_string();
-    for (number, own) in all.iter().enumerate() {
+    if all.iter().any(|own| own.place != "any") {
+        let _ = writeln!(
+            out,
+            "<p>{PLACES} A chart is of one place; where an algorithm was only seen while the host \
+             had the cores elsewhere, its points are rings.</p>"
+        );
+    }
+    out += "<div class=\"charts\">\n";
+    for (number, own) in by_weight(all, |own| &own.op) {
         let mut note = match own.place.as_str() {
             "any" => String::new(),
-            place => format!("Measured while the cores were {}.", place_of(place)),
+            place => format!("Place: {place}."),
         };
         if own.curves.iter().any(|curve| !curve.elsewhere.is_empty()) {
-            let others = own.others.iter().map(|place| place_of(place));
-            let _ = write!(
-                note,
-                " The host moved them meanwhile: rings are points that were only seen while they \
-                 were {}.",
-                others.collect::<Vec<_>>().join(" or ")
-            );
+            let _ = write!(note, " Rings: {}.", own.others.join(" or "));
         }
         let moved = own.rows.iter().filter(|row| row.drift != "none").count();
         if moved > 0 {
@@ -41,13 +64,9 @@ pub(crate) fn collectives(all: &[Curves]) -> String {
                 own.rows.len()
             );
         }
-        out += &figure(
-            &number.to_string(),
-            &own.op,
-            &note,
-            &details("The numbers", &numbers(own)),
-            "",
-        );
+        let class = if own.op == LEAD { " lead" } else { "" };
+        let more = details("The numbers", &numbers(own));
+        out += &figure(&number.to_string(), &own.op, &note, &more, class);
     }
     if all.is_empty() {
         out += "<p class=\"warning\">Nothing was measured.</p>\n";
@@ -144,13 +163,13 @@ pub(crate) fn crossovers(all: &[Curves]) -> String {
         .iter()
         .flat_map(|own| own.best().into_iter().map(|best| line(&own.op, &best)))
         .collect();
-    let head =
-        ["operation", "sizes", "best", "as good", "time of the best", "auto takes, at worst"];
+    let head = ["operation", "sizes", "fastest", "as good", "its time", "auto takes, at worst"];
     format!(
-        "<section id=\"crossovers\"><h2>Who is best from which size</h2>\n\
-         <p>The fastest algorithm by name, for as many of the measured sizes as it is within 5 % \
-         of the best; who is so, too, is as good. On few ranks many algorithms send the same \
-         messages. The last column is the price of the automatic choice.</p>\n{}</section>\n",
+        "<section id=\"crossovers\"><h2>The fastest algorithm for each size</h2>\n\
+         <p>A row is a range of sizes and the algorithm that is within 5 % of the fastest in all of \
+         it. Algorithms that are so, too, stand under <em>as good</em>: on few ranks many send the \
+         same messages. The last column is how much longer the automatic choice takes than the \
+         fastest, at the worst of these sizes.</p>\n{}</section>\n",
         table("The fastest algorithm by size", &head, 4, &rows)
     )
 }

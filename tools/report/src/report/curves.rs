@@ -101,7 +101,7 @@ pub(crate) struct Curves {
     pub(crate) curves: Vec<MeasuredCurve>,
 }
 
-/// From some size on: who is best.
+/// The fastest algorithm of a range of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BestFrom {
     /// The first and the last of the measured sizes.
@@ -220,7 +220,7 @@ impl Curves {
         sizes
     }
 
-    /// Who is best from which size on, among the named algorithms (what the automatic choice takes
+    /// The fastest from which size on, among the named algorithms (what the automatic choice takes
     /// is one of them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as
     /// the best, and of those as good the one that stays so for longest counts.
     pub(crate) fn best(&self) -> Vec<BestFrom> {

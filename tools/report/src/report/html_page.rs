@@ -7,6 +7,7 @@ use super::matrices::{matrices, rates_chart};
 use super::model_section::{fit_chart, model};
 use super::ranks_section::{self, across};
 use super::saved_report::{SavedReport, Section};
+use super::summary::summary;
 use super::traces::{ranks as drawn, traces};
 use phalanx_tool::source::count as counted;
 use serde_json::{Value, json};
@@ -33,13 +34,13 @@ pub(crate) fn page(run: &SavedReport) -> String {
     let ranks = run.part("ranks").as_u64().unwrap_or(0);
     let mut body = format!(
         "<header><h1>{}</h1><p>{ranks} ranks, measured {}{}.</p>\n\
-         <p class=\"tools\"><button type=\"button\" id=\"save\">Save the data (JSON)</button>\n\
-         <button type=\"button\" id=\"print\">Print</button></p>\n\
          <nav aria-label=\"Sections\"><a href=\"#machine\">Machine</a> <a \
          href=\"#matrices\">Between cores</a> <a href=\"#collectives\">Collectives</a> {}<a \
-         href=\"#crossovers\">Who is best</a> <a href=\"#model\">Model</a> <a \
+         href=\"#crossovers\">Fastest algorithms</a> <a href=\"#model\">Model</a> <a \
          href=\"#traces\">Algorithms, step by step</a> <a href=\"#modelled\">A larger machine</a> \
-         <a href=\"#how\">How</a></nav></header>\n<main>\n",
+         <a href=\"#how\">How</a></nav>\n\
+         <p class=\"tools\"><button type=\"button\" id=\"save\">Save the data (JSON)</button>\n\
+         <button type=\"button\" id=\"print\">Print</button></p></header>\n<main>\n",
         escape(&title),
         escape(&text("date")),
         run.part("seconds").as_f64().map_or(String::new(), |s| format!(" in {s:.0} s")),
@@ -67,6 +68,7 @@ pub(crate) fn page(run: &SavedReport) -> String {
                  there are no times between cores. The curves are of one rank alone, which calls \
                  and copies, and sends nothing.</p>\n";
     }
+    body += &summary(run, &all);
     body += &machine(run, environment);
     body += &matrices(run);
     body += &collectives(&all);
@@ -107,7 +109,7 @@ pub(crate) fn page(run: &SavedReport) -> String {
 }
 
 /// For the console, and for tests.
-const TESTED: &str = "globalThis.phalanxReport = { charts, player };\n";
+const TESTED: &str = "globalThis.phalanxReport = { charts, player, palettes: { LIGHT, DARK } };\n";
 
 /// The machines that algorithms can be drawn on; runs of old have none.
 fn plans(run: &SavedReport) -> Vec<Value> {

@@ -1,14 +1,17 @@
 //! The page's section on pairs of cores: latency and rates, as pictures and numbers.
 
-use super::collectives::figure;
+use super::collectives::{PLACES, figure};
 use super::curves::{size, time};
 use super::html::{details, drawing, escape, table};
 use super::html_page::trouble;
 use super::saved_report::{SavedReport, Section};
 use phalanx_model::median;
+use phalanx_tool::matrix::heat::{colour, is_light, position};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+/// Units up to which a matrix is a table with colours; larger ones are drawings.
+const FEW: usize = 8;
 /// Rows of a matrix that are shown as text; the saved data have all.
 const ROWS_SHOWN: usize = 240;
 
@@ -25,8 +28,8 @@ pub(crate) fn matrices(run: &SavedReport) -> String {
         (
             "bandwidth",
             "Bandwidth",
-            "GB/s (10^9 bytes per second) at the largest size: the column's core copies what the \
-             row's has written; on the diagonal its own",
+            "Copies at the largest size, GB/s (10^9 bytes per second): the column's core copies \
+             what the row's has written; on the diagonal its own",
         ),
     ] {
         let _ = writeln!(out, "<h3>{heading}</h3>");
@@ -47,9 +50,12 @@ pub(crate) fn matrices(run: &SavedReport) -> String {
         if name == "latency" {
             out += &classes(rows);
         }
-        let picture = section.drawing.map_or(String::new(), |svg| drawing(svg, caption));
+        let picture = match heat(section.result, name, caption) {
+            Some(table) => table,
+            None => section.drawing.map_or(String::new(), |svg| drawing(svg, caption)),
+        };
         let chart = match name {
-            "bandwidth" => figure("rates", "rates by size", RATES, "", ""),
+            "bandwidth" => figure("rates", "rates by size", RATES, "", " wide"),
             _ => String::new(),
         };
         let _ = writeln!(out, "<div class=\"pictures\">{picture}{chart}</div>");
@@ -59,9 +65,9 @@ pub(crate) fn matrices(run: &SavedReport) -> String {
 }
 
 /// Under the chart of rates.
-const RATES: &str = "By the size of a core's buffer, both axes logarithmic: what one core has of \
-    its own (own) and of another's, by what the two share; all cores at once, each on its own \
-    buffer or on its successor's, all together.";
+const RATES: &str = "By the size of a core's buffer, both axes logarithmic. One core at work copies \
+    its own buffer or another core's; all cores at once each work on their own or on their \
+    neighbour's, and the rate is of all together.";
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("")
@@ -74,6 +80,86 @@ fn kind(name: &str) -> &str {
         "one-way" => "one way",
         other => other,
     }
+}
+
+/// The level that two units share, in words.
+pub(crate) fn shared(level: &str) -> String {
+    match level {
+        "core" => "core".to_string(),
+        "numa" => "memory node".to_string(),
+        cache if cache.len() == 2 && cache.starts_with('l') => {
+            format!("{} cache", cache.to_uppercase())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Which side touched the page of the flag first.
+fn toucher(home: &str) -> &str {
+    match home {
+        "src" => "sender",
+        "dst" => "receiver",
+        other => other,
+    }
+}
+
+/// The matrix of few units as a table whose cells are coloured; nothing for many.
+fn heat(result: &Value, name: &str, caption: &str) -> Option<String> {
+    let pus: Vec<u64> = result["pus"].as_array()?.iter().filter_map(Value::as_u64).collect();
+    if pus.len() > FEW {
+        return None;
+    }
+    let rows = result["rows"].as_array()?;
+    // Rows of all cores at once have the bytes of all.
+    let pairs = rows.iter().filter(|row| row["src"].is_u64() && row["dst"].is_u64());
+    let largest = pairs.filter_map(|row| row["bytes"].as_u64()).max();
+    let value = |src: u64, dst: u64| {
+        let own = rows.iter().filter(|row| row["src"] == src && row["dst"] == dst);
+        let own = own.filter(|row| match name {
+            "latency" => {
+                row["via"] == "flag" && row["kind"] == "round-trip" && row["home"] == "src"
+            }
+            _ => row["op"] == "copy" && row["bytes"].as_u64() == largest,
+        });
+        let key = if name == "latency" { "ns_median" } else { "gb_s" };
+        let all: Vec<f64> = own.filter_map(|row| row[key].as_f64()).collect();
+        (!all.is_empty()).then(|| median(&all))
+    };
+    let cells: Vec<Vec<Option<f64>>> =
+        pus.iter().map(|&src| pus.iter().map(|&dst| value(src, dst)).collect()).collect();
+    let all = || cells.iter().flatten().flatten().copied();
+    let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+    let head: String = pus.iter().map(|pu| format!("<th scope=\"col\">{pu}</th>")).collect();
+    let mut out = format!(
+        "<figure class=\"heat\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"{0}\"><table><thead><tr><th scope=\"col\">PU</th>{head}</tr></thead><tbody>",
+        escape(caption)
+    );
+    for (pu, cells) in pus.iter().zip(&cells) {
+        let _ = write!(out, "<tr><th scope=\"row\">{pu}</th>");
+        for cell in cells {
+            let _ = match cell {
+                None => write!(out, "<td></td>"),
+                Some(value) => {
+                    let shade = colour(position(*value, low, high));
+                    let [r, g, b] = shade;
+                    let ink = if is_light(shade) { "#0d2b45" } else { "#ffffff" };
+                    write!(
+                        out,
+                        "<td style=\"background:#{r:02x}{g:02x}{b:02x};color:{ink}\">{}</td>",
+                        if *value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+                    )
+                }
+            };
+        }
+        out += "</tr>\n";
+    }
+    let _ = write!(
+        out,
+        "</tbody></table></div><figcaption>{}</figcaption></figure>\n",
+        escape(caption)
+    );
+    Some(out)
 }
 
 /// What the times are worth: the clock, and what moved.
@@ -107,16 +193,18 @@ fn classes(rows: &[Value]) -> String {
             if all.is_empty() { String::new() } else { time(median(&all)) }
         };
         let mut line = own.to_vec();
+        line[0] = shared(&own[0]);
         line[1] = kind(&own[1]).to_string();
+        line[3] = toucher(&own[3]).to_string();
         line.push(alike.len().to_string());
         line.extend(["ns_min", "ns_p10", "ns_median", "ns_p90"].map(middle));
         line
     };
     let head = [
-        "share",
+        "common",
         "way",
         "by",
-        "first touched by",
+        "page first touched by",
         "place",
         "pairs",
         "least",
@@ -125,7 +213,12 @@ fn classes(rows: &[Value]) -> String {
         "90 % below",
     ];
     let lines: Vec<Vec<String>> = keys.iter().map(line).collect();
-    table("Times by what the two cores share (medians of the pairs)", &head, 5, &lines)
+    let words = "<p>Common: the innermost thing that the two cores share. Way: there and back, or \
+        one way by the clocks of both. By: a flag, a cache line that one core writes and the other \
+        waits for (the hardware's time), or a mailbox, the library's send and recv of 8 bytes. A \
+        page of memory lies near the core that first touched it. ";
+    let table = table("Times by what the two cores share (medians of the pairs)", &head, 5, &lines);
+    format!("{table}{words}{PLACES}</p>\n")
 }
 
 /// All rows as text.
@@ -168,7 +261,7 @@ fn pairs(name: &str, rows: &[Value]) -> String {
         match latency {
             true => line.extend([
                 kind(text(row, "kind")).to_string(),
-                cell(row, "home"),
+                toucher(text(row, "home")).to_string(),
                 ns(row, "ns_min"),
                 ns(row, "ns_median"),
                 interval,
@@ -207,12 +300,12 @@ pub(crate) fn rates_chart(run: &SavedReport) -> Value {
     let name = |row: &Value| {
         let all = row["src"] == "all";
         let whose = match text(row, "level") {
-            "local" if all => "all cores, own".to_string(),
-            "ring" if all => "all cores, next one's".to_string(),
-            _ if row["src"] == row["dst"] => "own".to_string(),
-            level => level.to_string(),
+            "local" if all => "all cores, each its own".to_string(),
+            "ring" if all => "all cores, each its neighbour's".to_string(),
+            _ if row["src"] == row["dst"] => "its own".to_string(),
+            level => format!("another core's (same {})", shared(level)),
         };
-        format!("{}: {whose}", text(row, "op"))
+        format!("{} {whose}", text(row, "op"))
     };
     // Of all together where all were at it.
     let bytes = |row: &Value| {

@@ -16,6 +16,7 @@
 //! | `layout.rs` | positions of the drawn ranks: ring, mesh, hypercube, tree |
 //! | `traces.rs` | the messages of every algorithm, for the animation |
 //! | `machine_drawing.rs` | a machine's groups, cores and ranks, for the animation |
+//! | `summary.rs` | the head of the page: four numbers and a sentence |
 //! | `html.rs` | text, tables and drawings as HTML |
 //! | `matrices.rs` | the page's section on pairs of cores |
 //! | `collectives.rs` | the page's sections on the collectives |
@@ -35,4 +36,5 @@ pub(crate) mod predict;
 pub(crate) mod ranks_section;
 pub(crate) mod run_commands;
 pub(crate) mod saved_report;
+pub(crate) mod summary;
 pub(crate) mod traces;

@@ -3,6 +3,7 @@
 use super::collectives::{figure, place_of};
 use super::curves::{Curves, FAR_OFF, size, time};
 use super::html::{details, escape, table};
+use super::matrices::shared;
 use super::saved_report::SavedReport;
 use crate::calibrate::fit::{Fit, FitPoint};
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ fn fits(run: &SavedReport) -> String {
                 .copied()
                 .unwrap_or(&Value::Null);
             vec![
-                rate["level"].as_str().unwrap_or("").to_string(),
+                shared(rate["level"].as_str().unwrap_or("")),
                 rate["place"].as_str().unwrap_or("").to_string(),
                 number(&rate["t_s_ns"], 1.0, 0),
                 pair(&rate["t_s_ci"], 1.0, 0),
@@ -261,7 +262,7 @@ fn pieces(rates: &[&Value]) -> String {
                 piece[key].as_f64().map_or(String::new(), |x| format!("{:.digits$}", x * unit))
             };
             vec![
-                rate["level"].as_str().unwrap_or("").to_string(),
+                shared(rate["level"].as_str().unwrap_or("")),
                 rate["place"].as_str().unwrap_or("").to_string(),
                 to.map_or(format!("from {from} B"), |to| format!("{from} to {} B", to - 1)),
                 number("t_s_ns", 1.0, 0),
@@ -286,12 +287,12 @@ fn lines(run: &SavedReport) -> Vec<&Value> {
     run.fitted(|result| &result["evidence"]["levels"]["lines"])
 }
 
-/// "l3, ccx"
+/// "L3 cache, ccx"
 fn label(line: &Value) -> String {
     let text = |key: &str| line[key].as_str().unwrap_or("").to_string();
     match text("place").as_str() {
-        "any" => text("level"),
-        place => format!("{}, {place}", text("level")),
+        "any" => shared(&text("level")),
+        place => format!("{}, {place}", shared(&text("level"))),
     }
 }
 

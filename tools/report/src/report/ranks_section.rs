@@ -1,7 +1,7 @@
 //! The page's section on the number of ranks: every operation's automatic choice over p, beside the
 //! model.
 
-use super::collectives::figure;
+use super::collectives::{LEAD, by_weight, figure};
 use super::curves::{CurveRow, FAR_OFF, size, time};
 use super::html::{details, escape, table};
 use super::saved_report::SavedReport;
@@ -154,10 +154,11 @@ pub(crate) fn section(all: &[Across]) -> String {
          id=\"across-size\">{options}</select></label></p>\n\
          <div class=\"charts\">"
     );
-    for own in all {
+    for (_, own) in by_weight(all, |own| &own.op) {
         let title = format!("{} over ranks", own.op);
         let more = details("The numbers", &numbers(own));
-        out += &figure(&format!("across-{}", own.op), &title, "", &more, "");
+        let class = if own.op == LEAD { " lead" } else { "" };
+        out += &figure(&format!("across-{}", own.op), &title, "", &more, class);
     }
     out + "</div></section>\n"
 }

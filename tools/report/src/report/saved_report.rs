@@ -140,6 +140,30 @@ impl SavedReport {
         self.sections().find(|s| s.command.split_whitespace().nth(1) == Some(name))
     }
 
+    /// What has no result, in a line for each reason; what did not go well, but has one, likewise.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        for section in self.sections() {
+            let Some(why) = section.error else { continue };
+            // The reason has the time that had passed, which differs from step to step.
+            let why = if why.starts_with("not run, as") { "no time was left" } else { why };
+            let verb = if section.result.is_object() { "not whole" } else { "left out" };
+            let why = format!("{verb} ({})", why.trim_end_matches('.'));
+            let command = section.command.trim_start_matches("phalanx ");
+            // Sizes and times are the same for all.
+            let command = command.split(" --").next().unwrap_or(command);
+            match reasons.iter_mut().find(|(own, _)| *own == why) {
+                Some((_, all)) => all.push(command),
+                None => reasons.push((why, vec![command])),
+            }
+        }
+        let all = self.sections().count();
+        let line = |(why, commands): &(String, Vec<&str>)| {
+            format!("{why}: {} of {all} parts: {}", commands.len(), commands.join("; "))
+        };
+        reasons.iter().map(line).collect()
+    }
+
     /// What every fit of rates has at `at`, a list of objects with a level and a place; the first
     /// of each. There are several fits where the cores moved in between.
     pub(crate) fn fitted(&self, at: impl Fn(&Value) -> &Value) -> Vec<&Value> {
@@ -177,6 +201,30 @@ mod tests {
         let run = SavedReport::new(whole());
         assert_eq!(SavedReport::parse(&run.text()), Ok(run.clone()));
         assert_eq!(run.sections().count(), 1);
+    }
+
+    #[test]
+    fn what_is_left_out_is_told_by_reasons() {
+        let late = |s: u32| format!("not run, as the steps before it took {s} s");
+        let part = |command: &str, why: Option<String>, result: Value| json!({ "command": format!("phalanx {command}"), "result": result, "error": why });
+        let mut run = SavedReport::new(whole());
+        assert_eq!(run.left_out(), [""; 0]);
+        run.set(
+            "sections",
+            json!([
+                part("latency --all", None, json!({})),
+                part("bench gather -p 2 -a auto --sizes 8", Some(late(70)), Value::Null),
+                part("bench -p 4 --sizes 8", Some(late(71)), Value::Null),
+                part("bandwidth --pus 0", Some("interrupted.".to_string()), json!({})),
+            ]),
+        );
+        assert_eq!(
+            run.left_out(),
+            [
+                "left out (no time was left): 2 of 4 parts: bench gather -p 2 -a auto; bench -p 4",
+                "not whole (interrupted): 1 of 4 parts: bandwidth",
+            ]
+        );
     }
 
     #[test]

@@ -7,9 +7,9 @@ use super::sample::{FEWEST, Root, Round, SampleCase, SampleResult, Tools, measur
 use crate::launch::Ground;
 use crate::measure::proximity::Proximity;
 use crate::progress::Progress;
+use crate::prose::say;
 use crate::{byte_size, interrupt};
 use phalanx::{Error, Team};
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// How often the planned rounds are added where the cores moved so often that
@@ -139,10 +139,4 @@ pub(crate) fn floor(team: &Team, tools: &Tools) -> Result<Option<f64>, Error> {
 /// The samples that a case needs at least.
 fn fewest(case: &SampleCase, ranks: usize) -> usize {
     if case.root == Root::All { FEWEST.max(ranks) } else { FEWEST }
-}
-
-/// A line on the standard error.
-pub(crate) fn say(what: &str) {
-    let line = crate::failure::one_line(what);
-    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {line}");
 }

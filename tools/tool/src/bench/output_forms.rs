@@ -1,6 +1,7 @@
 //! The table as text, tsv and json.
 
 use super::columns::{Block, Style};
+use super::rounds::Drift;
 use super::row::{BenchRow, COLUMNS};
 use super::run_conditions::RunConditions;
 use crate::failure::Failure;
@@ -8,8 +9,8 @@ use crate::measure::clock::Clock;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::CONFIDENCE;
 use crate::output::{Format, Sink};
+use phalanx::schedule::Operation;
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// What is said once, before the rows.
@@ -38,10 +39,22 @@ pub(crate) struct Foot {
     pub(crate) failed: Vec<String>,
 }
 
+/// What the text has of the columns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TextView {
+    /// All of them.
+    pub(crate) wide: bool,
+    /// The algorithms, which are not all `auto`.
+    pub(crate) algorithms: bool,
+    /// The places, of which a case may have several.
+    pub(crate) places: bool,
+}
+
 /// Takes rows as they come and writes them as soon as the form allows.
 pub(crate) struct Report {
     format: Format,
     style: Option<Style>,
+    view: TextView,
     sink: Sink,
     rows: Vec<BenchRow>,
     wrong: u64,
@@ -49,13 +62,8 @@ pub(crate) struct Report {
 
 impl Report {
     /// An empty table.
-    pub(crate) fn new(format: Format, style: Option<Style>, sink: Sink) -> Self {
-        Report { format, style, sink, rows: Vec::new(), wrong: 0 }
-    }
-
-    /// The number of rows.
-    pub(crate) fn rows(&self) -> usize {
-        self.rows.len()
+    pub(crate) fn new(format: Format, style: Option<Style>, view: TextView, sink: Sink) -> Self {
+        Report { format, style, view, sink, rows: Vec::new(), wrong: 0 }
     }
 
     /// Wrong elements in all cases.
@@ -69,7 +77,7 @@ impl Report {
             return self.sink.write(&style.head(head));
         }
         match self.format {
-            Format::Text => self.sink.write(&text_head(head)),
+            Format::Text => self.sink.write(&text_head(head, self.view)),
             Format::Tsv => self.sink.write(&(COLUMNS.join("\t") + "\n")),
             Format::Json => Ok(()),
         }
@@ -90,7 +98,8 @@ impl Report {
 
     fn row(&mut self, row: BenchRow) -> Result<(), Failure> {
         let written = match self.format {
-            Format::Text => self.sink.write(&text_row(&row)),
+            Format::Text if self.view.wide => self.sink.write(&wide_row(&row)),
+            Format::Text => self.sink.write(&short_row(&row, self.view)),
             Format::Tsv => {
                 let cells: Vec<String> = cells(&row).iter().map(cell_text).collect();
                 self.sink.write(&(cells.join("\t") + "\n"))
@@ -108,7 +117,7 @@ impl Report {
         }
         match self.format {
             Format::Text => {
-                let text = text_foot(self.rows(), self.wrong(), self.is_checked(), foot);
+                let text = text_foot(&self.rows, self.wrong(), self.is_checked(), foot);
                 self.sink.write(&text)
             }
             Format::Tsv => Ok(()),
@@ -229,8 +238,9 @@ fn significant(x: f64) -> f64 {
     if x > 0.0 { round(x, 3 - x.log10().floor() as i32) } else { 0.0 }
 }
 
-fn text_head(head: &Head) -> String {
+fn text_head(head: &Head, view: TextView) -> String {
     let s = &head.setting;
+    let wide = view.wide;
     let mut out = String::new();
     let mut line = |text: String| {
         out += "# ";
@@ -238,7 +248,9 @@ fn text_head(head: &Head) -> String {
         out.push('\n');
     };
     line(format!("{}, {} cores, {} usable threads", s.cpu, s.cores, s.allowed_pus));
-    line(format!("topology from {}", s.source));
+    if wide {
+        line(format!("topology from {}", s.source));
+    }
     line(format!(
         "{} ranks, placement {}, on PUs {}; wait {}",
         s.ranks,
@@ -268,16 +280,23 @@ fn text_head(head: &Head) -> String {
         });
     }
     match head.exchange_ns {
-        Some(ns) => line(format!(
+        Some(ns) if wide => line(format!(
             "raw exchange of two flags between ranks 0 and 1: {ns:.1} ns ({}; floor: around each \
              row's samples; smt,ccx below {} ns)",
             head.limits.place(ns),
             head.limits
         )),
+        Some(ns) => line(format!(
+            "floor: the raw exchange of two flags between ranks 0 and 1, now {ns:.1} ns"
+        )),
         None if s.is_wide() => {
             line("no raw exchange, no places: ranks are on several nodes".to_string())
         }
         None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
+    }
+    if !wide {
+        line("time of one call, the slowest rank's; --wide has all columns".to_string());
+        return out + &short_head(view);
     }
     line(format!(
         "clock: {:.0} ns a reading (taken off), steps of {:.0} ns; {} rounds a row, interleaved by \
@@ -293,38 +312,81 @@ fn text_head(head: &Head) -> String {
          GB/s of the median"
             .to_string(),
     );
-    writeln!(
-        out,
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>8} {:>8} \
-         {:>5} {:>8} {:<5} {:>6} {:>7} drift",
+    out + &wide_head()
+}
+
+/// The header of the few columns.
+fn short_head(view: TextView) -> String {
+    short_cells(view, ["operation", "algorithm", "place", "bytes", "median ns", "GB/s", "x floor"])
+}
+
+/// The few columns of a row.
+fn short_row(row: &BenchRow, view: TextView) -> String {
+    let bytes = match row.op {
+        Operation::Barrier => "-".to_string(),
+        _ => row.bytes.to_string(),
+    };
+    let rate = match row.op {
+        Operation::Barrier => "-".to_string(),
+        _ => significant(row.algbw).to_string(),
+    };
+    let floor = row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}"));
+    let (op, place) = (row.op.name(), row.place.to_string());
+    let cells = [op, row.algorithm, &place, &bytes, &short_ns(row.ns.median), &rate, &floor];
+    let mut line = short_cells(view, cells);
+    if let Some(wrong) = row.wrong.filter(|wrong| *wrong > 0) {
+        line = format!("{}  {wrong} WRONG\n", line.trim_end());
+    }
+    line
+}
+
+fn short_cells(view: TextView, cells: [&str; 7]) -> String {
+    let [op, algorithm, place, bytes, median, rate, floor] = cells;
+    let mut line = format!("{op:<19}");
+    if view.algorithms {
+        line += &format!(" {algorithm:<15}");
+    }
+    if view.places {
+        line += &format!(" {place:<5}");
+    }
+    line + &format!(" {bytes:>11} {median:>11} {rate:>9} {floor:>8}\n")
+}
+
+/// A time of few letters.
+fn short_ns(ns: f64) -> String {
+    if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
+}
+
+fn wide_head() -> String {
+    format!(
+        "{:<19} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10} \
+         {:>5} {:>8} {:<5} {:>8} {:>7} drift\n",
         "op",
         "algorithm",
         "type",
         "redop",
         "bytes",
         "iters",
-        "min",
-        "median",
+        "min ns",
+        "median ns",
         "+-%",
-        "p99",
-        "max",
-        "algbw",
-        "busbw",
+        "p99 ns",
+        "max ns",
+        "algbw GB/s",
+        "busbw GB/s",
         "wrong",
-        "model",
+        "model ns",
         "place",
-        "floor",
+        "floor ns",
         "x floor"
     )
-    .unwrap_or_default();
-    out
 }
 
-fn text_row(row: &BenchRow) -> String {
-    let ns = |ns: f64| if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") };
+fn wide_row(row: &BenchRow) -> String {
+    let ns = short_ns;
     format!(
-        "{:<14} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>8.3} \
-         {:>8.3} {:>5} {:>8} {:<5} {:>6} {:>7} {}\n",
+        "{:<19} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>10.3} \
+         {:>10.3} {:>5} {:>8} {:<5} {:>8} {:>7} {}\n",
         row.op,
         row.algorithm,
         row.ty,
@@ -347,8 +409,15 @@ fn text_row(row: &BenchRow) -> String {
     )
 }
 
-fn text_foot(rows: usize, wrong: u64, checked: bool, foot: &Foot) -> String {
+fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> String {
     let mut out = String::new();
+    let moved = rows.iter().filter(|row| row.drift != Drift::default()).count();
+    let rows = rows.len();
+    if moved > 0 {
+        out += &format!(
+            "# {moved} of {rows} rows: something moved meanwhile (drift, in --wide, says what)\n"
+        );
+    }
     if let Some(ms) = foot.stolen_ms {
         out += &format!("# stolen by the host meanwhile, from all cores: {ms:.0} ms\n");
     }
@@ -370,10 +439,8 @@ fn text_foot(rows: usize, wrong: u64, checked: bool, foot: &Foot) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bench::rounds::Drift;
     use crate::measure::proximity::Proximity;
     use crate::measure::stats::Summary;
-    use phalanx::schedule::Operation;
 
     pub(in crate::bench) fn row() -> BenchRow {
         BenchRow {
@@ -433,10 +500,32 @@ pub(super) mod tests {
 
     #[test]
     fn text_is_aligned() {
-        let line = text_row(&row());
-        let other = text_row(&BenchRow { bytes: 4 << 20, floor_ns: None, ..row() });
+        let line = wide_row(&row());
+        let other = wide_row(&BenchRow { bytes: 4 << 20, floor_ns: None, ..row() });
         assert_eq!(line.len(), other.len());
+        let column = |text: &str, name: &str| text.find(name).map(|at| at + name.len());
+        assert_eq!(column(&wide_head(), "median ns"), column(&line, " 61.2"));
         assert!(line.contains(" 61.2 ") && line.contains(" 12346 "), "{line}");
         assert!(other.trim_end().ends_with(" - steal"));
+    }
+
+    #[test]
+    fn the_short_text_has_few_columns_with_their_units() {
+        let view = TextView::default();
+        let words = |text: String| text.split_whitespace().map(String::from).collect::<Vec<_>>();
+        assert_eq!(
+            words(short_head(view)),
+            ["operation", "bytes", "median", "ns", "GB/s", "x", "floor"]
+        );
+        let line = short_row(&row(), view);
+        assert_eq!(words(line.clone()), ["all-reduce", "8", "61.2", "0.1306", "1.05"]);
+        assert_eq!(line.len(), short_head(view).len());
+        let barrier = BenchRow { op: Operation::Barrier, floor_ns: None, ..row() };
+        assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-"]);
+        let all = TextView { algorithms: true, places: true, ..view };
+        assert_eq!(words(short_row(&row(), all))[..3], ["all-reduce", "auto", "ccx"]);
+        assert_eq!(short_row(&row(), all).len(), short_head(all).len());
+        let wrong = short_row(&BenchRow { wrong: Some(3), ..row() }, view);
+        assert!(wrong.ends_with("1.05  3 WRONG\n"), "{wrong}");
     }
 }

@@ -17,6 +17,7 @@ use crate::pair::bandwidth::{Case, Work, measure};
 use crate::pair::probe_rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
+use crate::prose;
 use crate::{byte_size, interrupt};
 use phalanx::Team;
 use phalanx::machine::{Level, Machine};
@@ -55,7 +56,7 @@ Example:
 /// Measures how fast a core reads, copies and combines what another has just
 /// written, by size, and what all cores reach together.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx bandwidth copy -e 4M\n\nMore with --help.")]
 pub struct Bandwidth {
     /// read, copy, combine [default: all]

@@ -5,10 +5,10 @@ use crate::bench::cases::{Apart, BenchPlan, BenchRequest, Wanted, parse_operatio
 use crate::bench::columns::Style;
 use crate::bench::element::Type;
 use crate::bench::exchange;
-use crate::bench::interleave::{Turns, floor, say};
+use crate::bench::interleave::{Turns, floor};
 use crate::bench::modelled::Modelled;
 use crate::bench::operator::Redop;
-use crate::bench::output_forms::{Foot, Head, Report};
+use crate::bench::output_forms::{Foot, Head, Report, TextView};
 use crate::bench::rounds::Rounds;
 use crate::bench::row::BenchRow;
 use crate::bench::run_conditions::RunConditions;
@@ -21,6 +21,7 @@ use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs, Sink};
 use crate::progress::Progress;
+use crate::prose::{self, say};
 use crate::{byte_size, interrupt, suggest};
 use phalanx::placement::Placement;
 use phalanx::schedule::Operation;
@@ -30,18 +31,8 @@ use std::time::{Duration, Instant};
 
 /// The long help: the operations, then the rest.
 fn about() -> String {
-    let mut lines = String::from("OPERATIONS:");
-    let mut room = 89;
-    for (i, operation) in Operation::ALL.iter().enumerate() {
-        let name = format!(" {operation}{}", if i + 1 < Operation::ALL.len() { "," } else { "." });
-        if name.len() > room {
-            lines += "\n ";
-            room = 98;
-        }
-        room -= name.len();
-        lines += &name;
-    }
-    lines + "\n\n" + ABOUT
+    let names = Operation::ALL.map(|operation| operation.name()).join(", ");
+    prose::help(&format!("OPERATIONS: {names}.\n\n{ABOUT}"))
 }
 
 const ABOUT: &str = "\
@@ -91,6 +82,9 @@ CHECKS: every element of every result, of every sample, against a formula of ran
 STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), IMB-MPI1 or
   nccl-tests (both ways of an operation in place: with a second buffer, to which the input is copied
   first, timed; and in place). Sizes then count as they do there: of one block, or of all.
+
+TEXT: operation, bytes, median time in ns, GB/s (algbw) and the time as a multiple of the floor; the
+  algorithm too, if one was asked for, and the place with --by-place or --seek. --wide has the rest.
 
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
@@ -199,6 +193,9 @@ pub struct Bench {
     /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
     places: ProximityLimits,
+    /// All columns (tsv and json always have them), and all that is known of the setting
+    #[arg(long, conflicts_with = "style")]
+    wide: bool,
     /// Print the columns of another benchmark: osu, imb or nccl
     #[arg(long, value_name = "osu|imb|nccl")]
     style: Option<Style>,
@@ -296,7 +293,12 @@ impl Bench {
         for note in plan.skipped.iter().filter(|_| speaks) {
             say(note);
         }
-        let mut report = Report::new(self.output.format, self.style, sink);
+        let view = TextView {
+            wide: self.wide,
+            algorithms: self.algorithm != Wanted::Auto || self.dims.is_some(),
+            places: self.by_place || !self.seek.is_empty(),
+        };
+        let mut report = Report::new(self.output.format, self.style, view, sink);
         // The first run binds rank 0.
         ground.run(|comm| comm.barrier())?;
         let probes = !wide && !wish.effort.crowded && exchange::is_possible(team);

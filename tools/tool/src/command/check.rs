@@ -5,6 +5,7 @@ use crate::interrupt;
 use crate::output::{Format, OutputArgs};
 use crate::paper::{call, cells, ids};
 use crate::progress::Progress;
+use crate::prose;
 use phalanx::check_hazards;
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule, cases, check, trace};
 use phalanx_model::{Cost, closed_form};
@@ -37,7 +38,7 @@ const COLUMNS: [&str; 5] = ["id", "ranks", "dims", "root", "result"];
 
 /// Run schedules on paper: contents, ports, order, costs, duals
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx check AG-RING --ranks 1..64\n\nMore with --help.")]
 pub struct Check {
     /// Algorithms' ids, such as AG-RING [default: all]

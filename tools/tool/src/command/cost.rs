@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
 use crate::paper::{cells, ids};
+use crate::prose;
 use crate::source::SourceArgs;
 use crate::suggest;
 use phalanx::schedule::{Algorithm, Operation, Request};
@@ -62,7 +63,7 @@ const COUNTED: usize = 128;
 
 /// What algorithms cost by the model, counted and by formula
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx cost AG-HCUBE -p 64 --on ring\n\nMore with --help.")]
 pub struct CostArgs {
     /// Algorithms' ids, such as AG-RING

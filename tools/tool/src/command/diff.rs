@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::matrix::compare_runs::Diff;
 use crate::matrix::saved_run::MatrixRun;
 use crate::output::{Format, OutputArgs};
+use crate::prose;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
@@ -19,7 +20,7 @@ Example:
 
 /// Compare two saved runs of latency or bandwidth
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx diff before.json after.json\n\nMore with --help.")]
 pub struct DiffArgs {
     /// The earlier run, saved with --format json

@@ -19,6 +19,7 @@ use crate::pair::latency::{Home, Via, Way, measure};
 use crate::pair::probe_rounds::{Effort, Placed, align, merge};
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
+use crate::prose;
 use crate::source::summary;
 use phalanx::machine::Machine;
 use serde_json::{Value, json};
@@ -74,7 +75,7 @@ Example:
 /// Measures round trips (or one-way times) between every two processing units,
 /// by a raw flag and by the library's mailbox, and draws the matrix.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx latency --svg latency.svg\n\nMore with --help.")]
 pub struct Latency {
     /// From clock to clock in one direction, instead of there and back

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs};
+use crate::prose;
 use crate::source::{SourceArgs, count, list, source, summary};
 use phalanx::machine::{Group, Level, Machine, NumaNode, Vertex};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ Example:
 /// distances, the processing units that may be used, and where each of these
 /// facts came from.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT, after_help = "Example:\n  phalanx machine\n\nMore with --help.")]
+#[command(after_long_help = prose::help(ABOUT), after_help = "Example:\n  phalanx machine\n\nMore with --help.")]
 pub struct MachineArgs {
     #[command(flatten)]
     source: SourceArgs,
@@ -40,17 +41,49 @@ impl MachineArgs {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let machine = self.source.read()?;
+        let doubt = if self.source.is_named() { None } else { doubt(&machine) };
         let text = match self.output.format {
-            Format::Text => text(&machine),
+            Format::Text => text(&machine, doubt.as_deref()),
             Format::Tsv => tsv(&machine),
-            Format::Json => format!("{:#}\n", object(&machine)),
+            Format::Json => format!("{:#}\n", described(&machine, doubt.as_deref())),
         };
         self.output.open()?.write(&text)
     }
 }
 
-/// The machine as json.
+/// This machine as json.
 pub fn object(machine: &Machine) -> Value {
+    described(machine, doubt(machine).as_deref())
+}
+
+/// Where the memory of this machine's nodes is not what the system says it has in all.
+fn doubt(machine: &Machine) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let nodes: Option<u64> = machine.numa_nodes().iter().map(|node| node.memory_bytes).sum();
+    disagreement(nodes.filter(|&bytes| bytes > 0)?, &text)
+}
+
+/// The warning, of the bytes of all nodes and the text of `/proc/meminfo`. A twentieth is no
+/// disagreement: the two leave out other reserves.
+fn disagreement(nodes: u64, meminfo: &str) -> Option<String> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let all = line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)?;
+    (nodes.abs_diff(all) > all / 20).then(|| {
+        format!(
+            "the memory nodes have {} together, but the system says that the machine has {} \
+             (/proc/meminfo): one of the two is wrong",
+            gib(nodes),
+            gib(all)
+        )
+    })
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+/// A machine as json, with a warning more.
+fn described(machine: &Machine, doubt: Option<&str>) -> Value {
     let group = |g: &Group| json!({ "os_id": g.os_id, "cores": g.cores, "pus": g.pus });
     let groups = |groups: &[Group]| groups.iter().map(group).collect::<Vec<_>>();
     let node = |n: &NumaNode| {
@@ -90,8 +123,12 @@ pub fn object(machine: &Machine) -> Value {
             .map(|l| json!({ "level": l.level.key(), "groups": groups(&l.groups) }))
             .collect::<Vec<_>>(),
         "distances": machine.distances(),
-        "warnings": machine.warnings(),
+        "warnings": warnings(machine, doubt).collect::<Vec<_>>(),
     })
+}
+
+fn warnings<'a>(machine: &'a Machine, doubt: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+    machine.warnings().iter().map(String::as_str).chain(doubt)
 }
 
 fn tsv(machine: &Machine) -> String {
@@ -124,7 +161,7 @@ fn tsv(machine: &Machine) -> String {
     out
 }
 
-fn text(machine: &Machine) -> String {
+fn text(machine: &Machine, doubt: Option<&str>) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
     line(format!("# {}", summary(machine)));
@@ -137,7 +174,7 @@ fn text(machine: &Machine) -> String {
     }
     for node in machine.numa_nodes() {
         let memory = match node.memory_bytes {
-            Some(bytes) => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+            Some(bytes) => gib(bytes),
             None => "memory of unknown size".to_string(),
         };
         let near = match node.pus.as_slice() {
@@ -159,7 +196,8 @@ fn text(machine: &Machine) -> String {
     if allowed.len() < machine.pu_count() {
         line(format!("allowed PUs: {}", list(allowed)));
     }
-    machine.warnings().iter().for_each(|warning| line(format!("warning: {warning}")));
+    warnings(machine, doubt)
+        .for_each(|warning| line(prose::folded(&format!("warning: {warning}"))));
     out
 }
 
@@ -197,4 +235,22 @@ fn cores(machine: &Machine, vertex: &Vertex, own: &[usize]) -> String {
         _ => String::new(),
     };
     format!("cores {}, PUs {}{kind}", list(own), list(&pus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_does_not_add_up_is_a_warning() {
+        let meminfo = "MemTotal:       24684096 kB\nMemFree: 1 kB\n";
+        let said = disagreement(9_448_928_051, meminfo).unwrap();
+        assert!(said.contains("8.8 GiB together") && said.contains("has 23.5 GiB"), "{said}");
+        let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
+        assert!(text(&machine, Some(&said)).contains("warning: the memory nodes have 8.8 GiB"));
+        assert_eq!(described(&machine, Some(&said))["warnings"], json!([said]));
+        assert_eq!(disagreement(24_684_096 << 10, meminfo), None);
+        assert_eq!(disagreement(24_000_000 << 10, meminfo), None);
+        assert_eq!(disagreement(1, "nothing"), None);
+    }
 }

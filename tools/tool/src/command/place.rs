@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::output::OutputArgs;
 use crate::place::outcome::PlacementOutcome;
 use crate::place::topology::Topology;
+use crate::prose;
 use crate::source::SourceArgs;
 use crate::suggest;
 use phalanx::placement::{Placement, UnknownPlacement};
@@ -47,7 +48,7 @@ Example:
 /// neighbours there: dilation, congestion and cost of every step, beside those
 /// of other placements.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(
     after_help = "Example:\n  phalanx place -p 8 --topology ring --synthetic \"pack:2 core:4 \
                   pu:1\"\n\nMore with --help."
@@ -108,9 +109,10 @@ fn parse_policy(text: &str) -> Result<Placement, String> {
     let policy = text.parse().map_err(|_: UnknownPlacement| {
         let name = suggest::plain(text.split(':').next().unwrap_or(text));
         let known = ["auto", "compact", "scatter", "identity", "random", "list"];
-        let nearest = suggest::nearest(&name, &known).unwrap_or("auto");
-        let index = known.iter().position(|known| *known == nearest).unwrap_or(0);
-        format!("did you mean {}? accepted are {}", ACCEPTED[index], ACCEPTED.join(", "))
+        let nearest = suggest::nearest(&name, &known);
+        let index = known.iter().position(|known| nearest == Some(*known));
+        let said = index.map_or(String::new(), |i| format!("did you mean {}? ", ACCEPTED[i]));
+        format!("{said}accepted are {}", ACCEPTED.join(", "))
     })?;
     match policy {
         Placement::Unpinned => Err(format!(

@@ -1,16 +1,18 @@
 //! `phalanx soak`: random calls for any length of time, with every result and all resources
 //! checked.
 
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Format, OutputArgs};
 use crate::progress::Progress;
+use crate::prose::{self, say};
 use crate::soak::Script;
 use crate::soak::load::{self, Group, Load};
 use crate::soak::memory::Memory;
 use crate::soak::pace::{self, Bound, Pace, Slowest, Twin};
 use crate::soak::resources::Holdings;
 use crate::soak::run_script::{judge, play};
+use crate::source::count;
 use phalanx::{Builder, Comm, Error, MAX_RANKS, Team, Wait};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -77,7 +79,7 @@ Examples:
 /// Calls everything at random for a while, with mistakes, and checks every
 /// result, and that nothing is left behind.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx soak --seconds 60\n\nMore with --help.")]
 pub struct Soak {
     /// How long, for all numbers of ranks and all loads together [default: 60; with --runs, as long
@@ -568,21 +570,19 @@ impl Table {
         let text = match self.format {
             Format::Text => {
                 let mut text = format!(
-                    "{}: {} operations in {} runs of {} teams, {} s: {} operations/s; \
-                     {} runs were to fail, {} did, all others right",
+                    "{}: all right: {} operations in {} of {}, {} s: {} operations/s\n",
                     row.plan.what(),
                     row.operations,
-                    row.runs,
-                    row.teams,
+                    count(row.runs as usize, "run"),
+                    count(row.teams as usize, "team"),
                     cell("seconds"),
                     cell("operations_per_s"),
-                    row.faults,
-                    row.failed
                 );
+                text += &mistakes(row.faults, row.failed);
                 let mut pair = |what: &str, first: Option<u64>, last: Option<u64>| {
                     if let (Some(first), Some(last)) = (first, last) {
                         let _: Result<_, _> =
-                            write!(text, "; {what}, at first {first}, at last {last}");
+                            writeln!(text, "  {what}: at first {first}, at last {last}");
                     }
                 };
                 let memory = &row.memory;
@@ -590,13 +590,14 @@ impl Table {
                 pair("bytes allocated", bytes(memory.heap_first), bytes(memory.heap_last));
                 pair("KiB in use", memory.rss_first, memory.rss_last);
                 if let Some(Slowest { pace, command, .. }) = &row.slowest {
-                    let _: Result<_, _> = write!(
+                    let _: Result<_, _> = writeln!(
                         text,
-                        "; slowest run: {pace}, {} runs were made again; it was: {command}",
+                        "  slowest run: {pace}\n  it was: {command}\n  runs made again, as they \
+                         were slow: {}",
                         row.again
                     );
                 }
-                text + &format!("; seed {}\n", row.plan.seed)
+                text + &format!("  seed {}\n", row.plan.seed)
             }
             Format::Tsv => COLUMNS.map(cell).join("\t") + "\n",
             Format::Json => String::new(),
@@ -613,9 +614,19 @@ impl Table {
     }
 }
 
-/// A line on the standard error.
-fn say(what: &str) {
-    let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {}", one_line(what));
+/// What came of the mistakes that runs were given: of `faults` runs `failed` ended by theirs. In the
+/// others it was none, and they were judged as all runs are.
+fn mistakes(faults: u64, failed: u64) -> String {
+    let none = faults.saturating_sub(failed);
+    let rest = match none {
+        0 => String::new(),
+        n => format!(
+            "; {n} went well, as the mistake was none there\n  (another length of a barrier, an \
+             operator that was not called so often)"
+        ),
+    };
+    let runs = count(faults as usize, "run");
+    format!("  mistakes put into {runs}: {failed} ended with the error that fits{rest}\n")
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {
@@ -639,4 +650,18 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
 
 fn parse_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_that_is_none_is_no_failure() {
+        let all = "  mistakes put into 1 run: 1 ended with the error that fits\n";
+        assert_eq!(mistakes(1, 1), all);
+        let some = mistakes(16, 12);
+        assert!(some.contains("12 ended with the error that fits; 4 went well"), "{some}");
+        assert!(some.lines().all(|line| line.len() <= 100), "{some}");
+    }
 }

@@ -5,6 +5,7 @@ use crate::output::{Format, OutputArgs, Sink};
 use crate::paper::call::{CallArgs, mesh};
 use crate::paper::state::State;
 use crate::paper::{cells, figure, ids};
+use crate::prose;
 use phalanx::schedule::{Algorithm, Schedule, trace};
 use phalanx::topology::Extents;
 use phalanx_model::Cost;
@@ -30,7 +31,7 @@ Example:
 /// The messages of an algorithm, step by step, as in the textbook's figures.
 /// Nothing is run.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ABOUT)]
+#[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx trace AG-HCUBE -p 8\n\nMore with --help.")]
 pub struct Trace {
     /// An algorithm's id, such as AG-RING

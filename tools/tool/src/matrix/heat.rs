@@ -43,20 +43,23 @@ impl Grid {
         Some((all().reduce(f64::min)?, all().reduce(f64::max)?))
     }
 
-    /// Where a value lies between the bounds, 0 to 1, on a logarithmic scale
-    /// of a factor of 1.5 at least, so that noise does not fill the scale.
+    /// Where a value lies between the bounds, 0 to 1.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        match self.bounds() {
-            Some((low, high)) if low > 0.0 && high > low => {
-                ((value / low).ln() / (high / low).max(1.5).ln()).clamp(0.0, 1.0)
-            }
-            _ => 0.0,
-        }
+        self.bounds().map_or(0.0, |(low, high)| position(value, low, high))
+    }
+}
+
+/// Where a value lies between two bounds, 0 to 1, on a logarithmic scale of a factor of 1.5 at
+/// least, so that noise does not fill the scale.
+pub fn position(value: f64, low: f64, high: f64) -> f64 {
+    match low > 0.0 && high > low {
+        true => ((value / low).ln() / (high / low).max(1.5).ln()).clamp(0.0, 1.0),
+        false => 0.0,
     }
 }
 
 /// The colour of a position between 0 and 1.
-pub(crate) fn colour(position: f64) -> [u8; 3] {
+pub fn colour(position: f64) -> [u8; 3] {
     let at = position.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let below = (at.floor() as usize).min(SCALE.len() - 2);
     let part = at - below as f64;
@@ -68,7 +71,7 @@ pub(crate) fn colour(position: f64) -> [u8; 3] {
 }
 
 /// Whether black letters read better than white ones on a colour.
-pub(crate) fn is_light([r, g, b]: [u8; 3]) -> bool {
+pub fn is_light([r, g, b]: [u8; 3]) -> bool {
     0.3 * f64::from(r) + 0.59 * f64::from(g) + 0.11 * f64::from(b) > 120.0
 }
 

@@ -11,7 +11,7 @@
 //! | `compare_runs.rs` | compares two runs |
 
 pub(crate) mod compare_runs;
-pub(crate) mod heat;
+pub mod heat;
 pub mod saved_run;
 pub mod summary;
 pub(crate) mod svg;

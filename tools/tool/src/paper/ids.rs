@@ -86,7 +86,11 @@ pub fn parse(text: &str) -> Result<Algorithm, String> {
         Some(Entry { algorithm: Some(algorithm), .. }) => Ok(*algorithm),
         Some(entry) => Err(format!("{id} is {}", entry.about())),
         None => {
-            let whole = |e: UnknownAlgorithm| format!("{e} `phalanx trace --list` names all");
+            let whole = |e: UnknownAlgorithm| {
+                let said = e.to_string();
+                let sign = if said.ends_with('?') { "" } else { ";" };
+                format!("{said}{sign} `phalanx trace --list` names all")
+            };
             text.trim().parse().map_err(whole)
         }
     }
