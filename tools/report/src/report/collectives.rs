@@ -168,9 +168,8 @@ pub(crate) fn crossovers(all: &[Curves]) -> String {
         "<section id=\"crossovers\"><h2>The fastest algorithm for each size</h2>\n\
          <p>A row is a range of sizes and the algorithm that is within 5 % of the fastest in all \
          of it. Algorithms that are so, too, stand under <em>as good</em>: on few ranks many send \
-         the \
-         same messages. The last column is how much longer the automatic choice takes than the \
-         fastest, at the worst of these sizes.</p>\n{}</section>\n",
+         the same messages. The last column is how much longer the automatic choice takes than \
+         the fastest, at the worst of these sizes.</p>\n{}</section>\n",
         table("The fastest algorithm by size", &head, 4, &rows)
     )
 }
