@@ -86,8 +86,8 @@ fn helps_fit_and_are_wrapped_once() {
 
 #[test]
 fn text_that_was_wrapped_twice_is_found() {
-    let twice = "NUMBERS:\n  units and nodes have the numbers of the system; packages\n  and\n  the \
-                 groups of a level count";
+    let twice = "NUMBERS:\n  units and nodes have the numbers of the system; packages\n  and\n  \
+                 the groups of a level count";
     assert_eq!(broken(twice, 60).len(), 1, "{:?}", broken(twice, 60));
     assert!(broken("Example:\n  phalanx a\n  phalanx b", 60).is_empty());
 }

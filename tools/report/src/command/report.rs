@@ -14,9 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
-PAGE: one file that needs no network and runs from a disk: a summary, environment, machine and placement,
-  latency and bandwidth between cores, curves of every operation (each algorithm, the automatic
-  choice, the model, the raw exchange), the fastest at each size, where the model is wrong by
+PAGE: one file that needs no network and runs from a disk: a summary, environment, machine
+  and placement, latency and bandwidth between cores, curves of every operation (each algorithm,
+  the automatic choice, the model, the raw exchange), the fastest at each size, where the model is
+  wrong by
   more than 2 x, every algorithm's messages step by step, and a larger machine, modelled. It has the
   data in it, to be saved.
 

@@ -12,8 +12,8 @@ const SECOND: &str = "barrier";
 
 /// What the names of places mean, as sentences.
 pub(crate) const PLACES: &str = "A place is where the host had the cores of ranks 0 and 1, told by \
-    a raw exchange: <b>smt</b> two threads of one core, <b>ccx</b> two cores of one cache (AMD calls \
-    that a core complex), <b>far</b> farther apart, <b>any</b> not told apart.";
+    a raw exchange: <b>smt</b> two threads of one core, <b>ccx</b> two cores of one cache (AMD \
+    calls that a core complex), <b>far</b> farther apart, <b>any</b> not told apart.";
 
 /// All with their numbers, the most important first.
 pub(crate) fn by_weight<T>(all: &[T], op: impl Fn(&T) -> &str) -> Vec<(usize, &T)> {
@@ -166,10 +166,10 @@ pub(crate) fn crossovers(all: &[Curves]) -> String {
     let head = ["operation", "sizes", "fastest", "as good", "its time", "auto takes, at worst"];
     format!(
         "<section id=\"crossovers\"><h2>The fastest algorithm for each size</h2>\n\
-         <p>A row is a range of sizes and the algorithm that is within 5 % of the fastest in all of \
-         it. Algorithms that are so, too, stand under <em>as good</em>: on few ranks many send the \
-         same messages. The last column is how much longer the automatic choice takes than the \
-         fastest, at the worst of these sizes.</p>\n{}</section>\n",
+         <p>A row is a range of sizes and the algorithm that is within 5 % of the fastest in all \
+         of it. Algorithms that are so, too, stand under <em>as good</em>: on few ranks many send \
+         the same messages. The last column is how much longer the automatic choice takes than \
+         the fastest, at the worst of these sizes.</p>\n{}</section>\n",
         table("The fastest algorithm by size", &head, 4, &rows)
     )
 }

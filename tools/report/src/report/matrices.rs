@@ -65,8 +65,8 @@ pub(crate) fn matrices(run: &SavedReport) -> String {
 }
 
 /// Under the chart of rates.
-const RATES: &str = "By the size of a core's buffer, both axes logarithmic. One core at work copies \
-    its own buffer or another core's; all cores at once each work on their own or on their \
+const RATES: &str = "By the size of a core's buffer, both axes logarithmic. One core at work \
+    copies its own buffer or another core's; all cores at once each work on their own or on their \
     neighbour's, and the rate is of all together.";
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
@@ -154,9 +154,9 @@ fn heat(result: &Value, name: &str, caption: &str) -> Option<String> {
         }
         out += "</tr>\n";
     }
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "</tbody></table></div><figcaption>{}</figcaption></figure>\n",
+        "</tbody></table></div><figcaption>{}</figcaption></figure>",
         escape(caption)
     );
     Some(out)

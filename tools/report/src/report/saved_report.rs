@@ -206,7 +206,10 @@ mod tests {
     #[test]
     fn what_is_left_out_is_told_by_reasons() {
         let late = |s: u32| format!("not run, as the steps before it took {s} s");
-        let part = |command: &str, why: Option<String>, result: Value| json!({ "command": format!("phalanx {command}"), "result": result, "error": why });
+        let part = |command: &str, why: Option<String>, result: Value| {
+            let command = format!("phalanx {command}");
+            json!({ "command": command, "result": result, "error": why })
+        };
         let mut run = SavedReport::new(whole());
         assert_eq!(run.left_out(), [""; 0]);
         run.set(

@@ -182,7 +182,10 @@ mod tests {
             row("all-reduce", 8, short),
             row("all-reduce", 4 << 20, long),
         ];
-        let copy = |dst: u64, bytes: u64, rate: f64| json!({ "op": "copy", "src": 0, "dst": dst, "bytes": bytes, "gb_s": rate });
+        let copy = |dst: u64, bytes: u64, rate: f64| {
+            let op = "copy";
+            json!({ "op": op, "src": 0, "dst": dst, "bytes": bytes, "gb_s": rate })
+        };
         let copies = [copy(1, 1 << 10, 90.0), copy(1, 8 << 20, 10.0), copy(0, 8 << 20, 12.0)];
         SavedReport::new(json!({
             "ranks": ranks,

@@ -614,7 +614,7 @@ impl Table {
     }
 }
 
-/// What came of the mistakes that runs were given: of `faults` runs `failed` ended by theirs. In the
+/// The fate of the mistakes that runs were given: of `faults` runs `failed` ended by theirs. In the
 /// others it was none, and they were judged as all runs are.
 fn mistakes(faults: u64, failed: u64) -> String {
     let none = faults.saturating_sub(failed);
