@@ -121,7 +121,7 @@ impl Team {
     /// # Examples
     /// ```
     /// let team = phalanx::Team::builder().ranks(2).build()?;
-    /// let mut x = [1.0, 4.0, -9.0];
+    /// let mut x = [1.0f64, 4.0, -9.0];
     /// let result = team.try_run_chunks(&mut x, |_, mine| {
     ///     for x in mine {
     ///         if *x < 0.0 {
