@@ -152,7 +152,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let rounds = if test { 1 } else { number("ROUNDS", 60.0) as usize };
     let limit = number("LIMIT", 1.10);
-    let team = Team::builder().ranks(number("RANKS", 2.0) as usize).build()?;
+    let team = Team::builder().ranks(number("RANKS", 2.0) as usize).pin_caller(true).build()?;
     if !test {
         println!("op\tbytes\tauto_ns\tbest_ns\tbest\tratio\tnoise\tsecond\tratio");
     }

@@ -333,7 +333,7 @@ fn main() -> Result<(), phalanx::Error> {
         let row = |operation, bytes| Row { operation, bytes, samples: Samples::default() };
         operations.flat_map(|o| sizes.iter().map(move |&bytes| row(o, bytes))).collect()
     };
-    let team = Team::builder().ranks(2).build()?;
+    let team = Team::builder().ranks(2).pin_caller(true).build()?;
     let flags = Flags::default();
     let all = team.run(|comm| {
         let mut rows = rows();

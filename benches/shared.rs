@@ -166,7 +166,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let usual = vec![16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20];
         sizes = if test { vec![16 << 10] } else { usual };
     }
-    let team = Team::builder().ranks(2).build()?;
+    let team = Team::builder().ranks(2).pin_caller(true).build()?;
     team.run(|_| ())?;
     let pus: Vec<Option<usize>> = team.bindings().iter().map(|b| b.pu).collect();
     let pin = move |i: usize| {

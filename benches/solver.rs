@@ -272,7 +272,7 @@ fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> 
 /// faces, once by telling only them, once through the boards of all.
 fn crowded(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
     let (mut ours, mut boards) = (Vec::new(), Vec::new());
-    let team = Team::builder().ranks(8).build()?;
+    let team = Team::builder().ranks(8).pin_caller(true).build()?;
     for _ in 0..rounds {
         let times = team.run(|comm| {
             let halo = Halo::new(&[1000], 10);
@@ -310,7 +310,7 @@ fn main() -> Result<(), phalanx::Error> {
         return Ok(());
     }
     let lines = Default::default();
-    let team = Team::builder().ranks(2).build()?;
+    let team = Team::builder().ranks(2).pin_caller(true).build()?;
     let mut rows = team.run(|comm| two_ranks(comm, &lines, time))?.swap_remove(0);
     let (ours, boards) = crowded(if test { 1 } else { 31 })?;
     if test {

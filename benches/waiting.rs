@@ -187,7 +187,7 @@ fn burnt() -> Duration {
 
 /// Per cent of a core that each of `ranks - 1` ranks burns in a barrier for which one is `late`.
 fn burns(ranks: usize, late: Duration, times: u32) -> f64 {
-    let Ok(team) = Team::builder().ranks(ranks).build() else { return f64::NAN };
+    let Ok(team) = Team::builder().ranks(ranks).pin_caller(true).build() else { return f64::NAN };
     let run = |times| {
         let body = |comm: &mut Comm| {
             for _ in 0..times {

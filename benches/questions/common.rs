@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 /// One rank per core, from 2 to 16.
 pub(crate) fn team() -> Team {
     let ranks = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, 16);
-    Team::builder().ranks(ranks).build().expect("a small team can be built")
+    Team::builder().ranks(ranks).pin_caller(true).build().expect("a small team can be built")
 }
 
 /// Two ranks.
 pub(crate) fn pair() -> Team {
-    Team::builder().ranks(2).build().expect("a team of two can be built")
+    Team::builder().ranks(2).pin_caller(true).build().expect("a team of two can be built")
 }
 
 /// Time on rank 0 of `iters` calls back to back, which every rank makes.

@@ -33,7 +33,7 @@ fn main() -> Result<(), phalanx::Error> {
         println!("ratios: skipped, a raw exchange needs two cores and there is {cores}");
         return Ok(());
     }
-    let team = Team::builder().ranks(2).build()?;
+    let team = Team::builder().ranks(2).pin_caller(true).build()?;
     let mut rows = Vec::new();
     if wanted("small") {
         let flags = Flags::default();

@@ -115,7 +115,7 @@ pub(crate) fn alone(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
 /// library's barrier, in turns; ns.
 pub(crate) fn crowded(ranks: usize, rounds: usize) -> Result<[f64; 3], Error> {
     const CALLS: u64 = 50;
-    let team = Team::builder().ranks(ranks).build()?;
+    let team = Team::builder().ranks(ranks).pin_caller(true).build()?;
     let mut times: [Vec<f64>; 3] = Default::default();
     let std = std::sync::Barrier::new(ranks);
     for _ in 0..rounds {

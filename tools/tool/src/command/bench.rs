@@ -250,7 +250,8 @@ impl Bench {
     }
 
     fn builder(&self) -> phalanx::Builder {
-        Team::builder().placement(self.placement.clone()).wait(self.wait)
+        // What is measured stays where it is in all runs, rank 0 too.
+        Team::builder().placement(self.placement.clone()).wait(self.wait).pin_caller(true)
     }
 
     /// Refuses what there is on one machine only.

@@ -40,8 +40,8 @@ pub fn units(
 /// A team with rank `i` bound to `pus[i]`, each binding read back.
 pub fn team(pus: &[usize]) -> Result<Team, Failure> {
     let places = Placement::List(pus.to_vec());
-    // By the library's own sizes, whatever profile there is.
-    let builder = Team::builder().profile(Profile::default());
+    // By the library's own sizes, whatever profile there is. Rank 0 stays where it is in all runs.
+    let builder = Team::builder().profile(Profile::default()).pin_caller(true);
     let team = builder.ranks(pus.len()).placement(places).build()?;
     // The first run binds rank 0.
     team.run(|comm| comm.barrier())?;
