@@ -231,7 +231,9 @@ fn a_rank_cancels() {
 fn a_cancel_without_another_call_ends_the_run_all_the_same() {
     watched(|| {
         let team = team(2);
-        assert_eq!(cancelled(team.run(|comm| comm.split(0, 0).cancel())), Some(0));
+        // Either rank may be the first.
+        let who = cancelled(team.run(|comm| comm.split(0, 0).cancel()));
+        assert!(who.is_some_and(|rank| rank < 2), "{who:?}");
         // Of a run that is over.
         let mut kept = [None, None];
         team.run_with(&mut kept, |comm, kept| *kept = Some(comm.split(comm.rank(), 0))).unwrap();
