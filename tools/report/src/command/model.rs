@@ -37,8 +37,8 @@ SCALE: seconds that simulating each algorithm on -p ranks takes, on a made-up
 
 COLUMNS: id ranks bytes ns ns_p10 ns_p90. In ns every hand-off takes its level's median; the
   percentiles are of nine runs in which hand-offs spread as the pairs of their level do. A step
-  waits for its slowest hand-off, so ns may lie below ns_p10. validate: curve what ranks published_us model_us error within. scale: id op ranks steps
-  messages s_8 s_64k s_schedule.
+  waits for its slowest hand-off, so ns may lie below ns_p10. validate: curve what ranks
+  published_us model_us error within. scale: id op ranks steps messages s_8 s_64k s_schedule.
 
 Example:
   phalanx model all-reduce -p 128 --machine epyc-9654-2s-nps4 -m 8";

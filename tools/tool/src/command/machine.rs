@@ -29,7 +29,8 @@ Example:
 /// distances, the processing units that may be used, and where each of these
 /// facts came from.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = prose::help(ABOUT), after_help = "Example:\n  phalanx machine\n\nMore with --help.")]
+#[command(after_long_help = prose::help(ABOUT))]
+#[command(after_help = "Example:\n  phalanx machine\n\nMore with --help.")]
 pub struct MachineArgs {
     #[command(flatten)]
     source: SourceArgs,
