@@ -117,7 +117,8 @@ fn wrong_arguments_get_one_line() {
     for (args, wanted) in [
         ("peers alreduce", "did you mean allreduce?"),
         ("peers -p 1", "2 to 64"),
-        ("peers --seek nera", "did you mean"),
+        ("peers --seek ccxx", "did you mean ccx?"),
+        ("peers --seek nera", "unknown place 'nera'; accepted are"),
         ("peers --sizes 4Q", "K, M, G"),
         ("peers --mpi no-such-directory", "has no bin/mpicc"),
     ] {

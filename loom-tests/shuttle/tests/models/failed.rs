@@ -629,12 +629,15 @@ fn deadlines() {
             let said = protected(team.external().unwrap(), |comm| {
                 let me = comm.rank();
                 if me == 2 {
-                    (0..6).for_each(|_| yield_now());
+                    (0..16).for_each(|_| yield_now());
                 }
                 let mine = Memory::new(vec![me as u64; 4]);
                 comm.with_peers(&mine, |all| {
-                    yield_now();
-                    assert_eq!((all[2][0], all[0][1]), (2, 0));
+                    // Several times: who gives up meanwhile frees what is read here.
+                    for _ in 0..4 {
+                        yield_now();
+                        assert_eq!((all[2][0], all[0][1]), (2, 0));
+                    }
                 });
             });
             let told = said.iter().filter(|r| matches!(r, Err(Error::Deadline { .. }))).count();

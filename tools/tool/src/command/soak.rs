@@ -621,8 +621,8 @@ fn mistakes(faults: u64, failed: u64) -> String {
     let rest = match none {
         0 => String::new(),
         n => format!(
-            "; {n} went well, as the mistake was none there\n  (another length of a barrier, an \
-             operator that was not called so often)"
+            ";\n  {n} went well, as the mistake was none there (another length of a barrier, an \
+             operator\n  that was not called so often)"
         ),
     };
     let runs = count(faults as usize, "run");
@@ -661,7 +661,7 @@ mod tests {
         let all = "  mistakes put into 1 run: 1 ended with the error that fits\n";
         assert_eq!(mistakes(1, 1), all);
         let some = mistakes(16, 12);
-        assert!(some.contains("12 ended with the error that fits; 4 went well"), "{some}");
+        assert!(some.contains("12 ended with the error that fits;\n  4 went well"), "{some}");
         assert!(some.lines().all(|line| line.len() <= 100), "{some}");
     }
 }
