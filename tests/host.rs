@@ -39,7 +39,14 @@ fn the_mask_after_a_run_is_that_before_it() {
         assert_eq!(current_mask().unwrap(), before);
         phalanx::run(2, |comm| comm.barrier()).unwrap();
         assert_eq!(current_mask().unwrap(), before);
-        // Also a mask that the program has chosen, and may choose anew.
+        // Also a mask that the program chooses by other means, of which the library hears nothing.
+        for unit in allowed_pus().unwrap() {
+            phalanx::run(2, |comm| comm.barrier()).unwrap();
+            assert!(core_affinity::set_for_current(core_affinity::CoreId { id: unit }));
+            assert_eq!(allowed_pus().unwrap(), [unit], "the mask from before the run is forgotten");
+            restore(&before).unwrap();
+        }
+        // And one that it chooses by the library, and may choose anew.
         for unit in allowed_pus().unwrap() {
             restore(&[unit]).unwrap();
             phalanx::run(2, |comm| comm.barrier()).unwrap();
