@@ -150,7 +150,8 @@ fn three_ranks_root() {
     .check();
 }
 
-/// A plan's boards: each rank shows a cell to the next, which alone reads it and is waited for.
+/// A plan's boards: each rank shows a cell to the next, which alone is waited for. It reads if the
+/// notice has come, and finishes, as above.
 fn chain(me: usize, boards: &[Board]) {
     let cell = Cell::new(me as u64 + 10);
     if me < 2 {
@@ -158,7 +159,10 @@ fn chain(me: usize, boards: &[Board]) {
         unsafe { boards[me].show(1, notice(&cell, 1)) };
     }
     if me > 0 {
-        assert_eq!(read(shown(&boards[me - 1], 1)), me as u64 + 9);
+        if boards[me - 1].look() == 1 {
+            reached(["", "rank 1 reads", "rank 2 reads"][me]);
+            assert_eq!(read(shown(&boards[me - 1], 1)), me as u64 + 9);
+        }
         boards[me].finish(1);
     }
     if me < 2 {
@@ -174,7 +178,7 @@ fn three_ranks_neighbors() {
         ranks: 3,
         bound: Some(3),
         floor: 500,
-        reaches: &[],
+        reaches: &["rank 1 reads", "rank 2 reads"],
         catches: &[Entered, Finished],
         silent: &[],
         body: || ranks(3, chain),

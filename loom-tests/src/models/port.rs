@@ -216,9 +216,9 @@ fn poison_while_looking() {
 }
 
 #[test]
-fn neighbors_twice() {
+fn neighbors_once() {
     Model {
-        name: "port: boards of a plan, both read, x2",
+        name: "port: boards of a plan, both read",
         ranks: 2,
         bound: Some(2),
         floor: 1_000,

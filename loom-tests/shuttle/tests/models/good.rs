@@ -4,7 +4,7 @@ use crate::harness::Model;
 use crate::{external, many, settled, team};
 use checker::Memory;
 use checker::Plan::{Consume, Publish, Twin};
-use phalanx::dist::Halo;
+use phalanx::dist::{Block, Halo};
 use phalanx::schedule::Algorithm;
 use phalanx::{Comm, Order, op};
 
