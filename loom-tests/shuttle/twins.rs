@@ -56,11 +56,6 @@ const TWINS: &[(&str, &str, &str)] = &[
         "if shows && !TWIN { for edge in out.iter().filter(is_long) {",
     ),
     (
-        "neighbourhood: readers are forgotten in a failure",
-        "self.port.quiesce_until(self.is_done);",
-        "if TWIN { self.port.quiesce() } else { self.port.quiesce_until(self.is_done) };",
-    ),
-    (
         "quiesce: the rank is gone before its calls are",
         "if !fabric.world().is_inside(member) {",
         "if TWIN || !fabric.world().is_inside(member) {",
