@@ -5,7 +5,8 @@
 //! waits: the count is that of the shortest way through the call, and the same each time. Messages
 //! are sent and received on one thread that holds both ranks.
 
-use phalanx::{Comm, Team, Wait, op};
+use phalanx::dist::Block;
+use phalanx::{Comm, Neighborhood, Team, Wait, op};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -75,6 +76,53 @@ fn counted_run(team: &Team) {
 
 type Both = fn(&mut [Comm], &mut [f64]);
 
+/// Every second element of rank 1's is a ghost on rank 0, and none the other way: too many for a
+/// message, and none beside the next, as copies of runs cost what the C library makes of them.
+const GHOSTS: usize = 130;
+
+#[inline(never)]
+fn gather(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
+    let (own, ghosts) = x.split_at_mut(plan.owned());
+    plan.gather(comm, own, &mut ghosts[..plan.ghosts()]);
+}
+
+#[inline(never)]
+fn counted_gather(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
+    gather(plan, comm, x);
+}
+
+/// Lets rank 1 go into call `k` before rank 0 does. Whether this is rank 0.
+fn goes_last(rank: usize, ranks: usize, k: u64, come: &AtomicU64) -> bool {
+    if rank == 1 {
+        come.store(k, Release);
+        return false;
+    }
+    while ranks == 2 && come.load(Acquire) < k {
+        std::thread::yield_now();
+    }
+    // Rank 1 goes in now.
+    (0..20 * (ranks - 1)).for_each(|_| std::thread::yield_now());
+    true
+}
+
+fn gathers(calls: u64) -> Result<(), phalanx::Error> {
+    let come = AtomicU64::new(0);
+    let team = Team::builder().ranks(2).wait(Wait::Spin).build()?;
+    team.run(|comm| {
+        let (rank, n) = (comm.rank(), 2 * GHOSTS);
+        let wanted: Vec<usize> = (n..2 * n).step_by(2).filter(|_| rank == 0).collect();
+        let plan = comm.ghosts(&Block::new(2 * n, 2), &wanted);
+        let x = &mut vec![1.0; 2 * n][..];
+        for k in 1..=calls {
+            match goes_last(rank, 2, k, &come) {
+                true => counted_gather(&plan, comm, black_box(x)),
+                false => gather(&plan, comm, black_box(x)),
+            }
+        }
+    })?;
+    Ok(())
+}
+
 /// What two ranks on one thread do.
 const PAIRS: &[(&str, Both)] = &[
     ("send-recv-8", counted_send_recv::<1>),
@@ -86,6 +134,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let [name, calls] = &args[..] else {
         let names = CASES.iter().map(|c| c.0).chain(PAIRS.iter().map(|p| p.0)).chain(["run-alone"]);
+        let names = names.chain(["gather-130-ghosts"]);
         println!("{}", names.collect::<Vec<_>>().join(" "));
         return Ok(());
     };
@@ -103,6 +152,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (0..calls).for_each(|_| counted_run(black_box(&team)));
         return Ok(());
     }
+    if name == "gather-130-ghosts" {
+        return Ok(gathers(calls)?);
+    }
     let Some(&(_, ranks, call, uncounted)) = CASES.iter().find(|c| c.0 == name) else {
         return Err(format!("no case is called {name}").into());
     };
@@ -112,17 +164,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     team.run(|comm| {
         let x = &mut [1.0; 64][..];
         for k in 1..=calls {
-            if comm.rank() == 1 {
-                come.store(k, Release);
-                uncounted(comm, x);
-                continue;
+            match goes_last(comm.rank(), ranks, k, &come) {
+                true => call(comm, black_box(x)),
+                false => uncounted(comm, x),
             }
-            while ranks == 2 && come.load(Acquire) < k {
-                std::thread::yield_now();
-            }
-            // Rank 1 goes in now.
-            (0..20 * (ranks - 1)).for_each(|_| std::thread::yield_now());
-            call(comm, black_box(x));
         }
     })?;
     Ok(())

@@ -1,4 +1,4 @@
-//! A solver's calls beside their replacements: halo exchange, batched sums, fixed sums, work
+//! A solver's calls beside their replacements: halo and ghost exchange, batched sums, fixed sums, work
 //! between calls. As in `ratios.rs`, both sides of a ratio run in interleaved batches of one team,
 //! and a round counts only if the raw exchange of two flags before and after it agree (`near` below
 //! 130 ns, else `far`).
@@ -8,8 +8,8 @@
 #[path = "raw/flags.rs"]
 mod flags;
 
-use phalanx::dist::Halo;
-use phalanx::{Comm, Order, Team, op};
+use phalanx::dist::{Block, Halo};
+use phalanx::{Comm, Neighborhood, Order, Team, op};
 use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -47,7 +47,13 @@ const CALLS: u64 = 300;
 struct Data {
     x: Vec<f64>,
     fields: Vec<(Halo, Vec<f64>)>,
+    /// Of the other rank's elements.
+    plan: Neighborhood,
+    ghosts: Vec<f64>,
 }
+
+/// Ghosts on each of two ranks: two sides of a plane of 129 x 129.
+const GHOSTS: usize = 258;
 
 /// One of the pairs: its name, and a batch of ours and of what it is beside.
 type Pair = (&'static str, fn(&mut Comm, &mut Data) -> f64, Beside);
@@ -137,8 +143,24 @@ fn packed(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
     })
 }
 
+fn ghosts(comm: &mut Comm, data: &mut Data) -> f64 {
+    let Data { x, plan, ghosts, .. } = data;
+    batch(CALLS / 4, || plan.gather(comm, black_box(&x[..GHOSTS]), black_box(ghosts)))
+}
+
+/// The same by a view of everybody's elements.
+fn ghosts_by_hand(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (Data { x, ghosts, .. }, other) = (data, 1 - comm.rank());
+    batch(CALLS / 4, || {
+        comm.with_peers(black_box(&x[..GHOSTS]), |all| ghosts.copy_from_slice(&all[other]));
+        black_box(&mut *ghosts);
+    })
+}
+
 fn pairs() -> Vec<Pair> {
     vec![
+        ("258 ghosts / with_peers by hand", ghosts, Call(ghosts_by_hand)),
+        ("258 ghosts / barrier", ghosts, Call(|c, _| batch(CALLS, || c.barrier()))),
         ("sum of 1 / flags", |c, _| small(c, Order::Ranked), Flags),
         (
             "sum of 3 values / of 1",
@@ -232,7 +254,10 @@ fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> 
         (halo, vec![1.0; halo.len()])
     };
     let fields = vec![field(&[1000]), field(&[16, 64, 64]), field(&[4, 256, 256])];
-    let mut data = Data { x: vec![0.5; 1 << 17], fields };
+    let other = (1 - rank) * GHOSTS;
+    let wanted: Vec<usize> = (other..other + GHOSTS).collect();
+    let plan = comm.ghosts(&Block::new(2 * GHOSTS, 2), &wanted);
+    let mut data = Data { x: vec![0.5; 1 << 17], fields, plan, ghosts: vec![0.0; GHOSTS] };
     let mut k = 0;
     let mut raw = |calls| {
         batch(calls, || {
@@ -300,6 +325,28 @@ fn crowded(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
     Ok((median(&ours), median(&boards)))
 }
 
+/// Eight ranks on the cores that there are: 5 ghosts from each of 4 neighbours, and a barrier.
+fn crowded_ghosts(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
+    let (mut ours, mut barriers) = (Vec::new(), Vec::new());
+    let team = Team::builder().ranks(8).pin_caller(true).build()?;
+    for _ in 0..rounds {
+        let times = team.run(|comm| {
+            let (rank, n) = (comm.rank(), 100);
+            let sources = [1, 7, 2, 6].map(|d| (rank + d) % 8 * n);
+            let wanted: Vec<usize> = sources.into_iter().flat_map(|at| at..at + 5).collect();
+            let plan = comm.ghosts(&Block::new(8 * n, 8), &wanted);
+            let (own, mut ghosts) = (vec![1.0; n], vec![0.0; wanted.len()]);
+            comm.barrier();
+            let a = batch(20, || plan.gather(comm, &own, black_box(&mut ghosts)));
+            comm.barrier();
+            (a, batch(20, || comm.barrier()))
+        })?;
+        ours.push(times[0].0);
+        barriers.push(times[0].1);
+    }
+    Ok((median(&ours), median(&barriers)))
+}
+
 fn main() -> Result<(), phalanx::Error> {
     let test = std::env::args().any(|a| a == "--test");
     let seconds = std::env::var("SECONDS_PER_RUN").ok().and_then(|s| s.parse().ok()).unwrap_or(8.0);
@@ -313,6 +360,7 @@ fn main() -> Result<(), phalanx::Error> {
     let team = Team::builder().ranks(2).pin_caller(true).build()?;
     let mut rows = team.run(|comm| two_ranks(comm, &lines, time))?.swap_remove(0);
     let (ours, boards) = crowded(if test { 1 } else { 31 })?;
+    let (ghosts, barrier) = crowded_ghosts(if test { 1 } else { 31 })?;
     if test {
         println!("solver: works");
         return Ok(());
@@ -328,5 +376,7 @@ fn main() -> Result<(), phalanx::Error> {
     }
     let ratio = ours / boards;
     println!("halo of 8 ranks / through all boards: {ratio:.2} ({ours:.0} / {boards:.0} ns)");
+    let ratio = ghosts / barrier;
+    println!("20 ghosts of 8 ranks / barrier: {ratio:.2} ({ghosts:.0} / {barrier:.0} ns)");
     Ok(())
 }

@@ -103,8 +103,16 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_quiescing_by_poison",
         "../src/fabric/port",
         &[(
-            "left || (acked && finished)\n",
+            "left || (acked && finished && is_done_elsewhere(peer))\n",
             "left || acked || finished || fabric.world().is_poisoned(self.run)\n",
+        )],
+    ),
+    (
+        "port_closing_a_call_early",
+        "../src/fabric/port",
+        &[(
+            "self.wait(peer, For::Peer, |_| board.has_finished(call))",
+            "self.wait(peer, For::Peer, |_| board.has_finished(call - 1))",
         )],
     ),
     (

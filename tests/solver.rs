@@ -41,7 +41,8 @@ fn join(parts: Vec<Result<Solution, Breakdown>>) -> Result<Solution, Breakdown> 
 fn stored(matrix: &CsMat<f64>, ranks: usize, settings: &Settings) -> Result<Solution, Breakdown> {
     let rows = Block::new(matrix.rows(), ranks);
     let parts = phalanx::run(ranks, |comm| {
-        cg::solve(comm, &sparse::Sparse::new(matrix, &rows, comm.rank()), settings)
+        let own = sparse::Sparse::new(comm, matrix, &rows);
+        cg::solve(comm, &own, settings)
     });
     join(parts.unwrap())
 }

@@ -96,7 +96,7 @@ impl Problem {
                 let unit = if matrix.rows() / ranks >= 256 { 256 } else { 1 };
                 let rows = Block::aligned(matrix.rows(), ranks, unit);
                 team.run(|comm| {
-                    let own = sparse::Sparse::new(matrix, &rows, comm.rank());
+                    let own = sparse::Sparse::new(comm, matrix, &rows);
                     cg::solve(comm, &own, settings)
                 })?
             }

@@ -1,10 +1,10 @@
 //! A rank's rows of a sparse matrix. Columns are renumbered: own elements of the vector first, then
-//! copies of those elements of other ranks that the rows need, which are fetched from the owners'
-//! memory before each product.
+//! ghosts of those elements of other ranks that the rows need, which are gathered before each
+//! product.
 
 use crate::cg::Rows;
-use phalanx::Comm;
-use phalanx::dist::{Block, Distribution};
+use phalanx::dist::Block;
+use phalanx::{Comm, Neighborhood};
 use sprs::CsMat;
 use std::ops::Range;
 
@@ -15,39 +15,24 @@ pub(crate) struct Sparse {
     starts: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
-    /// For each rank that copies come from: its number, and the places among its elements.
-    wanted: Vec<(usize, Vec<u32>)>,
+    plan: Neighborhood,
 }
 
 impl Sparse {
-    /// The rows that `rank` has of `matrix`. They are copied, by the rank itself: into its own
-    /// core's memory.
-    pub(crate) fn new(matrix: &CsMat<f64>, rows: &Block, rank: usize) -> Self {
-        let own = rows.range(rank);
+    /// The rows of `matrix` that this rank has. They are copied, by the rank itself: into its own
+    /// core's memory. Collective.
+    pub(crate) fn new(comm: &mut Comm, matrix: &CsMat<f64>, rows: &Block) -> Self {
+        let own = rows.range(comm.rank());
         let block = matrix.slice_outer(own.clone());
         let entries = || block.iter().map(|(&value, (row, column))| (row, column, value));
-        let mut foreign: Vec<usize> =
-            entries().map(|(_, column, _)| column).filter(|c| !own.contains(c)).collect();
-        foreign.sort_unstable();
-        foreign.dedup();
-        let renumbered = |column: usize| match foreign.binary_search(&column) {
-            Ok(copy) => own.len() + copy,
-            Err(_) => column - own.start,
-        };
         let mut starts = vec![0; own.len() + 1];
         entries().for_each(|(row, _, _)| starts[row + 1] += 1);
         (0..own.len()).for_each(|i| starts[i + 1] += starts[i]);
-        let columns = entries().map(|(_, column, _)| renumbered(column) as u32).collect();
+        let columns: Vec<usize> = entries().map(|(_, column, _)| column).collect();
+        let (plan, columns) = comm.ghosts_of_columns(rows, &columns);
+        let columns = columns.into_iter().map(|column| column as u32).collect();
         let values = entries().map(|(_, _, value)| value).collect();
-        let mut wanted: Vec<(usize, Vec<u32>)> = Vec::new();
-        for column in foreign {
-            let (owner, place) = (rows.owner(column), rows.local(column) as u32);
-            match wanted.last_mut() {
-                Some((rank, places)) if *rank == owner => places.push(place),
-                _ => wanted.push((owner, vec![place])),
-            }
-        }
-        Sparse { offset: own.start, starts, columns, values, wanted }
+        Sparse { offset: own.start, starts, columns, values, plan }
     }
 
     fn rows(&self) -> usize {
@@ -57,7 +42,7 @@ impl Sparse {
 
 impl Rows for Sparse {
     fn padded(&self) -> usize {
-        self.rows() + self.wanted.iter().map(|(_, places)| places.len()).sum::<usize>()
+        self.plan.owned() + self.plan.ghosts()
     }
 
     fn own(&self) -> Range<usize> {
@@ -77,16 +62,8 @@ impl Rows for Sparse {
     }
 
     fn apply(&self, comm: &mut Comm, v: &mut [f64], out: &mut [f64]) {
-        let (own, copies) = v.split_at_mut(self.rows());
-        comm.with_peers(own, |peers| {
-            let mut copies = copies.iter_mut();
-            for (rank, places) in &self.wanted {
-                let theirs = &peers[*rank];
-                for (&place, copy) in places.iter().zip(&mut copies) {
-                    *copy = theirs[place as usize];
-                }
-            }
-        });
+        let (own, ghosts) = v.split_at_mut(self.rows());
+        self.plan.gather(comm, own, ghosts);
         for (out, row) in out.iter_mut().zip(self.starts.windows(2)) {
             let (columns, values) = (&self.columns[row[0]..row[1]], &self.values[row[0]..row[1]]);
             // A local sum: adding to memory at each entry costs two to three times as much.

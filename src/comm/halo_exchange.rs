@@ -575,17 +575,19 @@ impl Boxes {
 const SHORT: usize = 64;
 
 /// # Safety
-/// `run` elements at `to` are valid for writes, at `from` for reads; they do
-/// not overlap.
+/// `run` elements at `to` are valid for writes, at `from` for reads, though perhaps not aligned;
+/// they do not overlap.
 #[inline(always)]
-unsafe fn copy_row<T: Element>(to: *mut T, from: *const T, run: usize) {
+pub(super) unsafe fn copy_row<T: Element>(to: *mut T, from: *const T, run: usize) {
     if run * size_of::<T>() > SHORT {
-        // SAFETY: by the contract.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, run) };
+        // SAFETY: by the contract; bytes need no alignment.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), run * size_of::<T>());
+        }
         return;
     }
     for i in 0..run {
         // SAFETY: by the contract.
-        unsafe { to.add(i).write(from.add(i).read()) };
+        unsafe { to.add(i).write_unaligned(from.add(i).read_unaligned()) };
     }
 }

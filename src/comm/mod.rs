@@ -17,6 +17,7 @@ mod gather_grid;
 mod global;
 mod halo_exchange;
 mod message;
+mod neighborhood;
 mod nodes;
 mod overlap;
 mod reduce;
@@ -32,6 +33,7 @@ pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
+pub use neighborhood::Neighborhood;
 pub use views::Peers;
 
 pub(crate) use audit::{Tally, compare, final_cause};

@@ -58,7 +58,11 @@ pub(crate) fn in_words(
         say("length", expected.len.to_string(), got.len.to_string());
     }
     let parameter = |c: &CallRecord| c.parameter.map_or("none".to_string(), |n| n.to_string());
-    let what = if expected.sig.parameter == "by" { "distance" } else { "root" };
+    let what = match expected.sig.parameter {
+        "by" => "distance",
+        "by the plan of call" => "plan",
+        _ => "root",
+    };
     say(what, parameter(expected), parameter(got));
     say("algorithm", name(expected.algorithm), name(got.algorithm));
     say("transport", expected.transport.name().into(), got.transport.name().into());

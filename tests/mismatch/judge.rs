@@ -117,6 +117,7 @@ fn method(call: Call) -> &'static str {
         WithRoot => "with_root",
         FixedReduce => "fixed_reduce",
         Split => "split",
+        GatherGhosts | ScatterGhosts => "ghosts",
         Exchange => "exchange",
         ExchangeHalo => "exchange_halo",
         SendRecv => "send",

@@ -1,6 +1,6 @@
 //! A description of one rank's call, short enough for a table.
 
-use phalanx::dist::Halo;
+use phalanx::dist::{Block, Halo};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element, op};
 
@@ -53,6 +53,10 @@ listed! {
     /// Of parts that follow one another, with any operator.
     FixedReduce,
     Split,
+    /// All elements of the next rank, by a plan, in place or by message.
+    GatherGhosts,
+    /// And back.
+    ScatterGhosts,
     /// With the neighbours on a ring.
     Exchange,
     /// Of a field of two dimensions, with the neighbours on a line.
@@ -63,7 +67,7 @@ listed! {
 
 impl Call {
     pub(crate) fn is_message(self) -> bool {
-        matches!(self, Exchange | ExchangeHalo | SendRecv)
+        matches!(self, Exchange | ExchangeHalo | SendRecv | GatherGhosts | ScatterGhosts)
     }
 
     pub(crate) fn has_data(self) -> bool {
@@ -118,7 +122,8 @@ impl Call {
             AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
             BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithGlobal | WithRoot
-            | FixedReduce | Split | Exchange | ExchangeHalo | SendRecv => return None,
+            | FixedReduce | Split | GatherGhosts | ScatterGhosts | Exchange | ExchangeHalo
+            | SendRecv => return None,
         })
     }
 
@@ -309,6 +314,16 @@ macro_rules! mouth {
                     }
                     FixedReduce => drop(comm.fixed_reduce(&one, op, r * n)),
                     Split => drop(comm.split(0, n)),
+                    GatherGhosts | ScatterGhosts => {
+                        let next = (r + 1) % p * n;
+                        let wanted: Vec<usize> = (next..next + n).collect();
+                        let plan = comm.ghosts(&Block::new(n * p, p), &wanted);
+                        let shown = one.clone();
+                        match it.call {
+                            GatherGhosts => plan.gather(comm, &shown, &mut one),
+                            _ => plan.scatter_with(comm, &shown, &mut one, op),
+                        }
+                    }
                     Exchange => {
                         let (to, from) = ((r + root) % p, (r + p - root % p) % p);
                         comm.exchange(&one.clone(), to, &mut one, from)

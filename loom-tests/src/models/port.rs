@@ -5,6 +5,7 @@ use super::{Cell, read, write};
 use crate::error::Error;
 use crate::fabric::{CallParams, CommState, PayloadKind, Signature, TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
+use crate::mailbox::Board;
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -16,7 +17,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{Port, Stop, WordBytes};
+            use $($port)::+::{NeighborGuard, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -29,6 +30,7 @@ bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
 bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
+bodies!(closing_a_call_early, crate::mutants::port_closing_a_call_early);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
 bodies!(port_lean, crate::mutants::port_lean);
@@ -211,6 +213,42 @@ fn poison_while_looking() {
         body: || ranks(2, fail_with_notice),
     }
     .check();
+}
+
+#[test]
+fn neighbors_once() {
+    Model {
+        name: "port: boards of a plan, both read",
+        ranks: 2,
+        bound: Some(2),
+        floor: 1_000,
+        reaches: &[],
+        catches: &[Entered, Finished, Waiting],
+        silent: &[],
+        body: || ranks(2, neighbors),
+    }
+    .check();
+    must_fail("port: a neighbour's last call counts", Some(2), "Causality violation", || {
+        closing_a_call_early::ranks(2, closing_a_call_early::neighbors);
+    });
+}
+
+#[test]
+fn poison_while_a_neighbor_reads() {
+    Model {
+        name: "port: poison while a neighbour reads my memory",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_000,
+        reaches: &["read", "stopped before reading"],
+        catches: &[Entered, Finished, Left],
+        silent: &[Poison, Waiting],
+        body: || ranks(2, fail_with_neighbor),
+    }
+    .check();
+    must_fail("port: a guard forgets its neighbours", Some(3), "Causality violation", || {
+        quiescing_by_poison::ranks(2, quiescing_by_poison::fail_with_neighbor);
+    });
 }
 
 #[test]

@@ -147,16 +147,35 @@ impl Port {
         let call = self.calls;
         // A peer that shows a *later* call never showed this one to us.
         self.wait(peer, what, |peer| peer.board().look() >= call)?;
-        let expected = self.header(PayloadKind::SLICE);
         let board = self.peers[peer].board();
         if board.look() != call {
-            let check = Fingerprint::new(board.look(), &const { CallParams::of(0) }, 0);
-            let got = Header { sig: expected.sig, check: check.0 };
-            return Err(Stop::Mismatch { peer, expected, got, lens: None });
+            return Err(self.later_call(peer, board.look()));
         }
         // SAFETY: this rank is in call `call`, has seen that number, and
         // finishes it only in `finish`.
         let notice = unsafe { board.notice() };
+        self.compare_notice(peer, notice, len)
+    }
+
+    /// Why this rank's call ends that `peer` has passed by: it shows `call`.
+    #[cold]
+    pub(super) fn later_call(&self, peer: usize, call: u64) -> Stop {
+        let expected = self.header(PayloadKind::SLICE);
+        let check = Fingerprint::new(call, &const { CallParams::of(0) }, 0);
+        let got = Header { sig: expected.sig, check: check.0 };
+        Stop::Mismatch { peer, expected, got, lens: None }
+    }
+
+    /// `peer`'s notice of this call, if it is one of what this rank has called. `len` is compared
+    /// unless `None`.
+    #[inline(always)]
+    pub(super) fn compare_notice(
+        &self,
+        peer: usize,
+        notice: Notice,
+        len: Option<usize>,
+    ) -> Result<Notice, Stop> {
+        let expected = self.header(PayloadKind::SLICE);
         let got = notice.header;
         if !Fingerprint(expected.check).agrees(Fingerprint(got.check)) || !self.sig.agrees(got.sig)
         {

@@ -17,10 +17,12 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 mod collective;
+mod neighbors;
 mod point_to_point;
 mod slot_layout;
 mod waiting;
 
+pub(crate) use neighbors::NeighborGuard;
 pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};

@@ -9,6 +9,47 @@ static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_i
 static int rank, ranks;
 static double *out[MAX_LANES], *in[MAX_LANES];
 
+/* Neighbourhoods: a ring, and the second next on each side from five ranks on; each neighbour gets a part. */
+enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, ALL_OPS };
+static const char *const neighbor_name[] = {"neighbor_alltoallv", "neighbor_alltoallv_persistent"};
+static MPI_Comm graph;
+static int degree, neighbors[4], counts[4], starts[4];
+static void neighbors_make(void)
+{
+    static const int steps[4] = {1, -1, 2, -2}, weights[4] = {1, 1, 1, 1};
+    degree = ranks < 2 ? 0 : ranks == 2 ? 1 : ranks < 5 ? 2 : 4;
+    for (int i = 0; i < degree; i++) neighbors[i] = (rank + steps[i] + ranks) % ranks;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, neighbors, weights, degree, neighbors, weights, MPI_INFO_NULL, 0, &graph);
+}
+static void neighbors_cut(size_t n)
+{
+    for (int i = 0; i < degree; i++) counts[i] = (int)n / degree, starts[i] = i * counts[i];
+}
+#if MPI_VERSION >= 4
+/* the requests of each size, by lane */
+static struct { size_t n; int made; MPI_Request lane[MAX_LANES]; int counts[4], starts[4]; } persistent[32];
+static void neighbor_start(size_t n, int lane)
+{
+    int at = 0;
+    while (persistent[at].made && persistent[at].n != n) at++;
+    if (!persistent[at].made) {
+        persistent[at].made = 1;
+        persistent[at].n = n;
+        neighbors_cut(n);
+        memcpy(persistent[at].counts, counts, sizeof counts);
+        memcpy(persistent[at].starts, starts, sizeof starts);
+        for (int k = 0; k < MAX_LANES; k++) {
+            if (k && n * 8 > 16384) { persistent[at].lane[k] = MPI_REQUEST_NULL; continue; }
+            MPI_Neighbor_alltoallv_init(out[k], persistent[at].counts, persistent[at].starts, MPI_DOUBLE, in[k], persistent[at].counts, persistent[at].starts, MPI_DOUBLE, graph, MPI_INFO_NULL, &persistent[at].lane[k]);
+        }
+    }
+    MPI_Start(&persistent[at].lane[lane]);
+    MPI_Wait(&persistent[at].lane[lane], MPI_STATUS_IGNORE);
+}
+#else
+static void neighbor_start(size_t n, int lane) { (void)n, (void)lane; }
+#endif
+
 static int has_blocks(int op) { return op == ALLGATHER || op == REDUCE_SCATTER || op == ALLTOALL || op == SCATTER || op == GATHER; }
 
 /* elements that this rank sends */
@@ -46,6 +87,8 @@ static void call(const row *r, int lane)
     case SCAN_IN: MPI_Scan(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, w); break;
     case SCATTER: MPI_Scatter(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case GATHER: MPI_Gather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
+    case NEIGHBOR: neighbors_cut(r->count); MPI_Neighbor_alltoallv(x, counts, starts, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, graph); break;
+    case NEIGHBOR_PERSISTENT: neighbor_start(r->count, lane); break;
     }
 }
 
@@ -59,6 +102,7 @@ static double wanted(int op, size_t i, size_t n)
     case ALLREDUCE: case ALLREDUCE_IN: case REDUCE_SCATTER: return all;
     case SCAN: case SCAN_IN: return (rank + 1) * (rank + 2) / 2.0;
     case GATHER: if (rank) return -1; /* fall through */
+    case NEIGHBOR: case NEIGHBOR_PERSISTENT: return 1 + neighbors[i / (n / (size_t)degree)];
     case ALLGATHER: case ALLTOALL: return 1 + (double)(i / (n / (size_t)ranks));
     default: return -1;
     }
@@ -119,6 +163,14 @@ int main(int argc, char **argv)
             size_t n = ask.sizes[s] / 8, p = (size_t)ranks;
             n = op == BARRIER ? 0 : has_blocks(op) ? (n / p ? n / p : 1) * p : n ? n : 1;
             row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, op_name[op]);
+        }
+    neighbors_make();
+    for (int op = NEIGHBOR; op < ALL_OPS && degree; op++)
+        for (int s = 0; s < ask.n_sizes; s++) {
+            if (!listed(ask.ops, neighbor_name[op - NEIGHBOR]) || (op == NEIGHBOR_PERSISTENT && MPI_VERSION < 4)) continue;
+            size_t n = ask.sizes[s] / 8 / (size_t)degree;
+            n = (n ? n : 1) * (size_t)degree;
+            row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, neighbor_name[op - NEIGHBOR]);
         }
     for (int i = 0; i < list.n; i++) check(&list.rows[i]);
     member m = team_join(t, rank);

@@ -4,7 +4,7 @@ use crate::harness::Model;
 use crate::{external, many, settled, team};
 use checker::Memory;
 use checker::Plan::{Consume, Publish, Twin};
-use phalanx::dist::Halo;
+use phalanx::dist::{Block, Halo};
 use phalanx::schedule::Algorithm;
 use phalanx::{Comm, Order, op};
 
@@ -180,6 +180,48 @@ fn views_of_three() {
                 comm.all_gather_varied_into(&mine, &mut all, &counts);
                 drop(mine);
                 assert_eq!((all[149], all[150], p), (0, 2, 3));
+            });
+        },
+    }
+    .check();
+}
+
+#[test]
+fn neighborhoods() {
+    Model {
+        name: "neighbourhoods: unsymmetric, in place and by message, and back",
+        ranks: 3,
+        schedules: 400,
+        reaches: &[],
+        catches: &[
+            Publish("Entered"),
+            Consume("Entered"),
+            Publish("Finished"),
+            Consume("Finished"),
+            Publish("Word"),
+            Consume("Word"),
+            Twin("neighbourhood: readers are not waited for"),
+        ],
+        body: || {
+            external(3, |comm| {
+                let (me, n) = (comm.rank(), 150);
+                // Rank 1 has all of rank 0's, rank 2 one of rank 1's, rank 0 nothing.
+                let wanted: Vec<usize> = match me {
+                    0 => vec![],
+                    1 => (0..n).collect(),
+                    _ => vec![2 * n - 1],
+                };
+                let plan = comm.ghosts(&Block::new(3 * n, 3), &wanted);
+                let mine = Memory::new(vec![me as u64; n]);
+                let mut ghosts = Memory::new(vec![9; wanted.len()]);
+                plan.gather(comm, &mine, &mut ghosts);
+                drop(mine);
+                assert!(ghosts.iter().all(|&g| g + 1 == me as u64));
+                let mut sums = Memory::new(vec![0; n]);
+                plan.scatter_add(comm, &ghosts, &mut sums);
+                drop(ghosts);
+                let right = [0, 1, 0][me];
+                assert_eq!(sums[n - 1], right);
             });
         },
     }

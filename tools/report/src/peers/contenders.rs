@@ -296,6 +296,11 @@ impl Contender {
         let with_variants: Vec<String> = asked
             .flat_map(|op| [op.to_string(), format!("{op}_inplace"), format!("{op}_clause")])
             .collect();
+        // Beside an all-to-all, that of neighbours; ours are in `benches/solver.rs`.
+        let neighbors = ["neighbor_alltoallv", "neighbor_alltoallv_persistent"];
+        let has_all_to_all = with_variants.iter().any(|op| op == "alltoall");
+        let neighbors = neighbors.iter().filter(|_| has_all_to_all).map(ToString::to_string);
+        let with_variants: Vec<String> = with_variants.into_iter().chain(neighbors).collect();
         if with_variants.is_empty() {
             return None;
         }

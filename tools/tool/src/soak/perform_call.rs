@@ -4,11 +4,12 @@ use super::random::{Dice, mix};
 use super::script::{Act, CallKind, CallWay};
 use super::soak_elements::{Huge, NothingFarApart, Padded};
 use super::soak_elements::{Reduction, Thing, Tick, Triple, folded, input};
-use phalanx::dist::Halo;
+use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::schedule::{Hierarchy, Operation, Request};
 use phalanx::topology::Extents;
 use phalanx::tuning::Rates;
-use phalanx::{Algorithm, Comm, Order};
+use phalanx::{Algorithm, Comm, Order, op};
+use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::panic::resume_unwind;
 
@@ -78,7 +79,8 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
 fn has_blocks(kind: CallKind) -> bool {
     match kind {
         CallKind::Collective(op) => op.has_blocks(),
-        CallKind::Varied(_) | CallKind::Peers | CallKind::Global | CallKind::Whole => true,
+        CallKind::Varied(_) | CallKind::Peers | CallKind::Global => true,
+        CallKind::Whole | CallKind::Ghosts => true,
         _ => false,
     }
 }
@@ -146,6 +148,7 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
         CallKind::Whole if size_of::<T>() > 4096 => overlap::<T>(comm, &call),
         CallKind::Whole => whole::<T>(comm, &call),
         CallKind::Halo => halo::<T>(comm, &call),
+        CallKind::Ghosts => ghosts::<T>(comm, &call),
         CallKind::Exchange => exchange::<T>(comm, &call),
         CallKind::Relay => relay::<T>(comm, &call),
         CallKind::Split | CallKind::Drop => unreachable!("the round does these"),
@@ -412,6 +415,46 @@ fn whole<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let all = concat(p, |q| input::<T>(act.salt, q, 0, counts[q]));
     let oracle = all.into_iter().reduce(|l, r| T::fold(which, l, r));
     check("fixed_reduce", act, &[result], &[oracle]);
+}
+
+/// Ghosts that each rank draws of all elements, gathered twice by one plan; and given back, each
+/// in the place of its element.
+fn ghosts<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
+    let &SoakCall { act, rank, p, tick, .. } = call;
+    // Not the call's, which is another on the odd rank.
+    let n = length::<T>(act, p);
+    let total = n * p;
+    // A rank without neighbours would not hear of another element type.
+    comm.with_peers::<T, _>(&[], |_| ());
+    let block = Block::new(total, p);
+    let draw = |q: usize| -> Vec<usize> {
+        let mut dice = Dice::new(act.salt ^ (7 + q as u64));
+        let (len, start, stride) =
+            (dice.roll(total.min(1000) + 1), dice.roll(total.max(1)), 1 + dice.roll(3));
+        (0..len).map(|k| (start + k * stride) % total).collect()
+    };
+    let wanted = draw(rank);
+    let plan = comm.ghosts(&block, &wanted);
+    let own = |salt| input::<T>(salt, rank, 0, n);
+    let element = |salt, i: usize| {
+        let q = block.owner(i);
+        input::<T>(salt, q, block.local(i), 1)[0]
+    };
+    let right = |salt| wanted.iter().map(|&i| element(salt, i)).collect::<Vec<T>>();
+    let mut got = vec![T::make(0); wanted.len()];
+    plan.gather(comm, &own(act.salt), &mut got);
+    check("gathered ghosts", act, &got, &right(act.salt));
+    let mine = own(act.salt + 1);
+    plan.gather_while(comm, &mine, &mut got, tick);
+    check("gathered ghosts, beside work", act, &got, &right(act.salt + 1));
+    let mut back = own(act.salt);
+    plan.scatter_with(comm, &got, &mut back, op::ordered(|_, ghost| ghost));
+    let all: BTreeSet<usize> = (0..p).flat_map(draw).collect();
+    let (changed, start) = (own(act.salt + 1), block.range(rank).start);
+    let oracle = own(act.salt).into_iter().zip(changed).enumerate();
+    let oracle: Vec<T> =
+        oracle.map(|(i, (old, new))| if all.contains(&(start + i)) { new } else { old }).collect();
+    check("scattered ghosts", act, &back, &oracle);
 }
 
 /// Halos of one or two fields, in 1 to 3 dimensions.

@@ -57,11 +57,16 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
 }
 
 /// Whether ranks may call it with different lengths: views may, global ones, too, and parts of a
-/// vector; a halo has its own length.
+/// vector; halos and neighbourhoods have lengths of their own.
 fn may_differ(kind: CallKind) -> bool {
     matches!(
         kind,
-        CallKind::Peers | CallKind::Root | CallKind::Global | CallKind::Whole | CallKind::Halo
+        CallKind::Peers
+            | CallKind::Root
+            | CallKind::Global
+            | CallKind::Whole
+            | CallKind::Halo
+            | CallKind::Ghosts
     )
 }
 
@@ -141,6 +146,7 @@ mod tests {
             CallKind::Root,
             CallKind::Whole,
             CallKind::Halo,
+            CallKind::Ghosts,
             CallKind::Exchange,
         ];
         for kind in kinds {

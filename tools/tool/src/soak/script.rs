@@ -43,6 +43,8 @@ pub(crate) enum CallKind {
     Whole,
     /// Halos of a grid.
     Halo,
+    /// Ghosts of an unstructured neighbourhood, and back.
+    Ghosts,
     /// `exchange` around a ring.
     Exchange,
     /// `send` and `recv` from rank to rank.
@@ -177,7 +179,7 @@ fn short_call(dice: &mut Dice) -> Act {
 }
 
 fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
-    let kind = match dice.roll(24) {
+    let kind = match dice.roll(25) {
         0..=10 => CallKind::Collective(*dice.pick(&Operation::ALL)),
         11..=13 => CallKind::Varied(*dice.pick(&UNEVEN)),
         14 => CallKind::Peers,
@@ -189,6 +191,7 @@ fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
         21 => CallKind::While,
         22 => CallKind::Whole,
         23 => CallKind::Halo,
+        24 => CallKind::Ghosts,
         18 | 19 if *comms > 1 => CallKind::Drop,
         _ => CallKind::Collective(Operation::Barrier),
     };
@@ -261,6 +264,7 @@ mod tests {
             CallKind::While,
             CallKind::Whole,
             CallKind::Halo,
+            CallKind::Ghosts,
             CallKind::Varied(Operation::AllToAll),
         ] {
             assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.kind == kind)), "{kind:?}");

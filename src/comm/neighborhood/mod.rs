@@ -1,0 +1,632 @@
+//! Unstructured neighbourhoods: copies of other ranks' elements ("ghosts"), fetched by a plan that
+//! is made once and used many times.
+//!
+//! What is short goes by message: it is packed, and its owner waits for no reader. Anything else is
+//! copied by the reader straight from the owner's array, whose address the owner shows on a board
+//! that belongs to the plan; the owner then waits until its readers are done. Neither looks at a
+//! rank that is no neighbour.
+
+mod making;
+mod moves;
+
+use super::Comm;
+use super::halo_exchange::copy_row;
+use crate::element::Element;
+use crate::fabric::{CallParams, NeighborGuard, Signature, StartedCall, Stop};
+use crate::mailbox::{Board, EAGER};
+use crate::op::{Operator, Sum};
+use crate::sync::Arc;
+use moves::Moves;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// Bytes of one neighbour's elements up to which they are packed into a message.
+const MESSAGE: usize = EAGER;
+
+/// A plan by which each rank gets copies of elements that other ranks own (its *ghosts*), and
+/// gives contributions back: an unstructured neighbourhood, as meshes and sparse matrices have it.
+///
+/// Made once by all ranks of a communicator: from the global indices that a rank needs
+/// ([`ghosts`](Comm::ghosts)), from the columns of its rows of a sparse matrix
+/// ([`ghosts_of_columns`](Comm::ghosts_of_columns)), or from lists for each neighbour
+/// ([`neighborhood`](Comm::neighborhood)). Then used as often as wanted, with elements of any type;
+/// a communicator may have any number of plans.
+///
+/// **All methods** that take the communicator are collective: all its ranks call them, in the same
+/// order as its other collectives, on plans that were made together. That holds for a rank without
+/// neighbours, too; it waits for nobody. A rank waits for its neighbours alone.
+///
+/// A plan belongs to its communicator, to the run that it was made in, and to the thread of its
+/// rank. The compiler keeps it on that thread; with another communicator, or in a later run, a call
+/// ends the run with an error. Plans may be dropped at any time, in any order, by each rank as it
+/// likes.
+///
+/// **Cost** of a call: one flag to each neighbour that reads from this rank, and one back once it
+/// has read; `t_w` for each ghost. Up to 1024 bytes from one rank to another go in a message,
+/// which costs a copy more, and nobody waits for its reader. Runs of consecutive elements, whose
+/// ghosts are consecutive, too, are one `memcpy` each. No call allocates memory, but for the first
+/// messages of 97 to 1024 bytes to a rank (4 KiB), and lists of several fields once.
+///
+/// # Examples
+/// The two ends of each rank's part, on its neighbours in a line:
+/// ```
+/// use phalanx::dist::Block;
+/// let out = phalanx::run(3, |comm| {
+///     let parts = Block::new(12, comm.size());
+///     let own = parts.range(comm.rank());
+///     let mine: Vec<usize> = own.clone().map(|i| i * i).collect();
+///     let beside = [own.start.checked_sub(1), (own.end < 12).then_some(own.end)];
+///     let beside: Vec<usize> = beside.into_iter().flatten().collect();
+///     let plan = comm.ghosts(&parts, &beside);
+///     let mut ghosts = vec![0; beside.len()];
+///     plan.gather(comm, &mine, &mut ghosts); // as often as wanted
+///     ghosts
+/// })?;
+/// assert_eq!(out, [vec![16], vec![9, 64], vec![49]]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub struct Neighborhood {
+    /// The communicator, by its number, and this rank in it.
+    comm: u64,
+    run: u64,
+    rank: usize,
+    /// The call that has made the plan: the same on all ranks.
+    number: usize,
+    made_at: &'static Location<'static>,
+    owned: usize,
+    ghosts: usize,
+    /// What this rank shows to its neighbours, and where it says that it is done with theirs.
+    board: Arc<Board>,
+    /// In rank order: those whose elements this rank has ghosts of, perhaps itself.
+    sources: Box<[Edge]>,
+    /// In rank order: those that have ghosts of this rank's elements, perhaps itself.
+    readers: Box<[Edge]>,
+    /// The plan stays on its rank's thread.
+    _thread: PhantomData<*mut ()>,
+}
+
+/// What moves between this rank and another.
+struct Edge {
+    peer: usize,
+    /// The peer's.
+    board: Arc<Board>,
+    count: usize,
+    moves: Moves,
+}
+
+/// The fields of a call: of each the slice that is shown, and the one that is written. Peers read
+/// the list where it is, but for that of one field, whose address they get.
+type Fields<'f, 'a, 'b, T> = &'f mut [(&'a [T], &'b mut [T])];
+
+/// What becomes of elements that have come.
+trait Receive<T> {
+    /// Whether elements go from owners to ghosts.
+    const GATHERS: bool;
+
+    /// Where an element is that is shown, and where it goes to, of an owner's and a ghost's place.
+    #[inline(always)]
+    fn ends(owned: usize, ghost: usize) -> (usize, usize) {
+        if Self::GATHERS { (owned, ghost) } else { (ghost, owned) }
+    }
+
+    /// Takes a run of `len` elements at `from`.
+    ///
+    /// # Safety
+    /// `to` is valid for reads and writes of `len` elements, `from` for reads, though perhaps not
+    /// aligned; they do not overlap.
+    unsafe fn take(&self, to: *mut T, from: *const T, len: usize);
+}
+
+/// Owners' elements are copied to ghosts.
+struct Copied;
+
+impl<T: Element> Receive<T> for Copied {
+    const GATHERS: bool = true;
+
+    #[inline(always)]
+    unsafe fn take(&self, to: *mut T, from: *const T, len: usize) {
+        // SAFETY: by the contract.
+        unsafe { copy_row(to, from, len) };
+    }
+}
+
+/// Ghosts are combined into owners' elements.
+struct Combined<'a, O>(&'a O);
+
+impl<T: Element, O: Operator<T>> Receive<T> for Combined<'_, O> {
+    const GATHERS: bool = false;
+
+    #[inline(always)]
+    unsafe fn take(&self, to: *mut T, from: *const T, len: usize) {
+        for i in 0..len {
+            // SAFETY: by the contract.
+            unsafe {
+                let (left, right) = (to.add(i).read(), from.add(i).read_unaligned());
+                to.add(i).write(self.0.combine(left, right));
+            }
+        }
+    }
+}
+
+/// What a call's plan is called in errors.
+pub(super) const BY_PLAN: &str = "by the plan of call";
+
+impl Neighborhood {
+    /// How many elements this rank owns.
+    ///
+    /// ```
+    /// use phalanx::dist::Block;
+    /// phalanx::run(2, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(6, 2), &[0, 5]);
+    ///     assert_eq!((plan.owned(), plan.ghosts()), (3, 2));
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn owned(&self) -> usize {
+        self.owned
+    }
+
+    /// How many ghosts this rank has.
+    pub fn ghosts(&self) -> usize {
+        self.ghosts
+    }
+
+    /// The ranks whose elements this rank has ghosts of, in ascending order.
+    ///
+    /// ```
+    /// use phalanx::dist::Block;
+    /// phalanx::run(3, |comm| {
+    ///     let wanted: &[usize] = if comm.rank() == 0 { &[1, 2] } else { &[] };
+    ///     let plan = comm.ghosts(&Block::new(3, 3), wanted);
+    ///     let (sources, readers): (Vec<_>, Vec<_>) =
+    ///         (plan.sources().collect(), plan.readers().collect());
+    ///     match comm.rank() {
+    ///         0 => assert_eq!((sources, readers), (vec![1, 2], vec![])),
+    ///         _ => assert_eq!((sources, readers), (vec![], vec![0])),
+    ///     }
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.sources.iter().map(|edge| edge.peer)
+    }
+
+    /// The ranks that have ghosts of this rank's elements, in ascending order.
+    pub fn readers(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.readers.iter().map(|edge| edge.peer)
+    }
+
+    /// Fills `ghosts` with copies of the owners' elements. Ghosts that no list names stay as they
+    /// are.
+    ///
+    /// **Must agree on all ranks:** the plan, the element type.
+    ///
+    /// **Cost** see [`Neighborhood`].
+    ///
+    /// # Errors
+    /// Slices that are not of the plan's lengths end the run; so does a plan of another
+    /// communicator or run.
+    ///
+    /// # Examples
+    /// See [`Neighborhood`]. Elements and ghosts may be parts of one vector:
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let out = phalanx::run(2, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(4, 2), &[3 * (1 - comm.rank())]);
+    ///     let mut x = vec![comm.rank(), comm.rank() + 10, 0];
+    ///     let (own, ghosts) = x.split_at_mut(plan.owned());
+    ///     plan.gather(comm, own, ghosts);
+    ///     x
+    /// })?;
+    /// assert_eq!(out, [[0, 10, 11], [1, 11, 0]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather<T: Element>(&self, comm: &mut Comm, owned: &[T], ghosts: &mut [T]) {
+        let sig = const { &Signature::of::<T>("Neighborhood::gather", BY_PLAN) };
+        let (len, fields) = (Some(owned.len()), &mut [(owned, ghosts)]);
+        self.carry_out::<_, _, _, false>(comm, sig, len, fields, &Copied, || ());
+    }
+
+    /// [`gather`](Neighborhood::gather) with work in between: the neighbours are told, `work` runs,
+    /// and then the ghosts are filled. What needs no ghost is computed meanwhile; what `work`
+    /// returns is returned. Neighbours that read more than 1024 bytes from this rank need not wait
+    /// for its work; this rank waits for theirs.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let out = phalanx::run(2, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(6, 2), &[if comm.rank() == 0 { 3 } else { 2 }]);
+    ///     let (own, mut ghosts) = ([1.0, 2.0, 4.0], [0.0]);
+    ///     let inner: f64 = plan.gather_while(comm, &own, &mut ghosts, || own.iter().sum());
+    ///     inner + ghosts[0]
+    /// })?;
+    /// assert_eq!(out, [8.0, 11.0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_while<T: Element, R>(
+        &self,
+        comm: &mut Comm,
+        owned: &[T],
+        ghosts: &mut [T],
+        work: impl FnOnce() -> R,
+    ) -> R {
+        let sig = const { &Signature::of::<T>("Neighborhood::gather_while", BY_PLAN) };
+        let (len, fields) = (Some(owned.len()), &mut [(owned, ghosts)]);
+        match self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Copied, work) {
+            Some(r) => r,
+            None => comm.nothing_to_return(),
+        }
+    }
+
+    /// [`gather`](Neighborhood::gather) of several fields, each with its own elements and ghosts,
+    /// at the price of one synchronisation.
+    ///
+    /// **Must agree on all ranks:** also the number of fields.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let out = phalanx::run(2, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(2, 2), &[1 - comm.rank()]);
+    ///     let (u, v) = ([comm.rank()], [comm.rank() + 10]);
+    ///     let (mut of_u, mut of_v) = ([0], [0]);
+    ///     plan.gather_fields(comm, &mut [(&u, &mut of_u), (&v, &mut of_v)]);
+    ///     (of_u[0], of_v[0])
+    /// })?;
+    /// assert_eq!(out, [(1, 11), (0, 10)]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_fields<T: Element>(&self, comm: &mut Comm, fields: &mut [(&[T], &mut [T])]) {
+        let sig = const { &Signature::of::<T>("Neighborhood::gather_fields", BY_PLAN) };
+        self.carry_out::<_, _, _, false>(comm, sig, None, fields, &Copied, || ());
+    }
+
+    /// Adds the ghosts of all ranks to the elements that they are copies of: the assembly of what
+    /// ranks have computed for each other. The ghosts stay as they are.
+    /// [`scatter_with`](Neighborhood::scatter_with) [`Sum`], and in its order.
+    ///
+    /// # Examples
+    /// Forces on shared corners:
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let out = phalanx::run(3, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(3, 3), &[0]); // all have a copy of corner 0
+    ///     let mut force = [100];
+    ///     plan.scatter_add(comm, &[comm.rank() + 1], &mut force);
+    ///     force[0]
+    /// })?;
+    /// assert_eq!(out, [106, 100, 100]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_add<T: Element>(&self, comm: &mut Comm, ghosts: &[T], owned: &mut [T])
+    where
+        Sum: Operator<T>,
+    {
+        let sig = const {
+            &Signature::combining::<T, Sum>(
+                "Neighborhood::scatter_add",
+                <Sum as Operator<T>>::NAME,
+                BY_PLAN,
+            )
+        };
+        let (len, fields) = (Some(ghosts.len()), &mut [(ghosts, owned)]);
+        self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Combined(&Sum), || ());
+    }
+
+    /// Combines the ghosts of all ranks into the elements that they are copies of.
+    ///
+    /// **Order.** `((x (+) g0) (+) g1) ..`: `x` is the owner's element, then the ghosts in the
+    /// order of their ranks, of one rank in the order of its list: the same result in each run.
+    ///
+    /// **Must agree on all ranks:** the plan, the element type, the operator's type.
+    ///
+    /// # Errors
+    /// As [`gather`](Neighborhood::gather).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::{dist::Block, op};
+    /// let out = phalanx::run(3, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(3, 3), &[2, 2]);
+    ///     let mut own = [0];
+    ///     let ghosts = [comm.rank() + 1, comm.rank() + 4];
+    ///     plan.scatter_with(comm, &ghosts, &mut own, op::ordered(|a, b| 10 * a + b));
+    ///     own[0]
+    /// })?;
+    /// assert_eq!(out, [0, 0, 142536]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_with<T: Element, O: Operator<T>>(
+        &self,
+        comm: &mut Comm,
+        ghosts: &[T],
+        owned: &mut [T],
+        op: O,
+    ) {
+        let sig =
+            const { &Signature::combining::<T, O>("Neighborhood::scatter_with", O::NAME, BY_PLAN) };
+        let (len, fields) = (Some(ghosts.len()), &mut [(ghosts, owned)]);
+        self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Combined(&op), || ());
+    }
+
+    /// [`scatter_with`](Neighborhood::scatter_with) and work in between, as in
+    /// [`gather_while`](Neighborhood::gather_while).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::{dist::Block, op};
+    /// let out = phalanx::run(2, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(2, 2), &[1 - comm.rank()]);
+    ///     let mut own = [comm.rank()];
+    ///     let six = plan.scatter_while(comm, &[5], &mut own, op::Max, || 2 * 3);
+    ///     (own[0], six)
+    /// })?;
+    /// assert_eq!(out, [(5, 6); 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_while<T: Element, O: Operator<T>, R>(
+        &self,
+        comm: &mut Comm,
+        ghosts: &[T],
+        owned: &mut [T],
+        op: O,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        let sig = const {
+            &Signature::combining::<T, O>("Neighborhood::scatter_while", O::NAME, BY_PLAN)
+        };
+        let (len, fields) = (Some(ghosts.len()), &mut [(ghosts, owned)]);
+        match self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Combined(&op), work) {
+            Some(r) => r,
+            None => comm.nothing_to_return(),
+        }
+    }
+
+    /// [`scatter_with`](Neighborhood::scatter_with) of several fields, each with its ghosts and
+    /// its own elements, at the price of one synchronisation.
+    ///
+    /// **Must agree on all ranks:** also the number of fields.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::{dist::Block, op};
+    /// let out = phalanx::run(2, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(2, 2), &[0]);
+    ///     let (mut low, mut high) = ([10], [20]);
+    ///     plan.scatter_fields(comm, &mut [(&[1], &mut low), (&[2], &mut high)], op::Sum);
+    ///     (low[0], high[0])
+    /// })?;
+    /// assert_eq!(out, [(12, 24), (10, 20)]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_fields<T: Element, O: Operator<T>>(
+        &self,
+        comm: &mut Comm,
+        fields: &mut [(&[T], &mut [T])],
+        op: O,
+    ) {
+        let sig = const {
+            &Signature::combining::<T, O>("Neighborhood::scatter_fields", O::NAME, BY_PLAN)
+        };
+        self.carry_out::<_, _, _, true>(comm, sig, None, fields, &Combined(&op), || ());
+    }
+
+    /// None if the call was refused while a panic unwinds. `own_len`: as in [`CallParams`].
+    #[track_caller]
+    #[inline]
+    fn carry_out<T: Element, V: Receive<T>, R, const USER_CODE: bool>(
+        &self,
+        comm: &mut Comm,
+        sig: &'static Signature,
+        own_len: Option<usize>,
+        fields: Fields<'_, '_, '_, T>,
+        receive: &V,
+        work: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let at = Location::caller();
+        if !self.check_arguments::<T, V>(comm, sig, at, fields) {
+            return None;
+        }
+        let count = fields.len();
+        let params = CallParams { own_len, parameter: self.number, ..CallParams::of(count) };
+        let begun = comm.begin(sig, at, params)?;
+        // SAFETY: the arguments are checked; the call has begun, and the fingerprint holds T.
+        let result =
+            unsafe { self.exchange::<T, V, R, USER_CODE>(comm, begun, fields, receive, work) };
+        match result {
+            Ok(r) => Some(r),
+            Err(stop) => {
+                comm.stop(stop);
+                None
+            }
+        }
+    }
+
+    /// Whether the plan is the communicator's, and the slices are of its lengths.
+    #[inline(always)]
+    fn check_arguments<T: Element, V: Receive<T>>(
+        &self,
+        comm: &mut Comm,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        fields: Fields<'_, '_, '_, T>,
+    ) -> bool {
+        let of = (comm.port.id(), comm.port.run(), comm.port.rank());
+        let lens = |field: &(&[T], &mut [T])| (field.0.len(), field.1.len());
+        let wanted = match V::GATHERS {
+            true => (self.owned, self.ghosts),
+            false => (self.ghosts, self.owned),
+        };
+        let is_good = of == (self.comm, self.run, self.rank);
+        match fields.iter().map(lens).find(|&lens| lens != wanted) {
+            None if is_good => true,
+            bad => {
+                let bad = bad.map(|(a, b)| if V::GATHERS { (a, b) } else { (b, a) });
+                self.refuse(comm, sig, at, is_good, bad);
+                false
+            }
+        }
+    }
+
+    /// Ends the run: the plan is not the communicator's, or slices are of these lengths.
+    #[cold]
+    #[inline(never)]
+    fn refuse(
+        &self,
+        comm: &mut Comm,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        is_its: bool,
+        lens: Option<(usize, usize)>,
+    ) {
+        let what = match lens {
+            Some((owned, ghosts)) if is_its => format!(
+                "{owned} own elements and {ghosts} ghosts; the plan made at {} has {} and {}",
+                self.made_at, self.owned, self.ghosts
+            ),
+            _ => format!(
+                "the plan made at {} belongs to another communicator, or to a run that is over",
+                self.made_at
+            ),
+        };
+        let len = lens.map_or(self.owned, |(owned, _)| owned);
+        comm.wrong(sig, at, len, what);
+    }
+
+    /// The exchange.
+    ///
+    /// # Safety
+    /// - The plan is the communicator's and this rank's, in this run; the slices of `fields` have
+    ///   its lengths, those that are received into being the others'.
+    /// - `begun` is the port's call in progress; its fingerprint holds T.
+    #[inline]
+    unsafe fn exchange<T: Element, V: Receive<T>, R, const USER_CODE: bool>(
+        &self,
+        comm: &mut Comm,
+        begun: StartedCall,
+        fields: Fields<'_, '_, '_, T>,
+        receive: &V,
+        work: impl FnOnce() -> R,
+    ) -> Result<R, Stop> {
+        let (count, rank, size) = (fields.len(), self.rank, size_of::<T>());
+        let (out, into) = match V::GATHERS {
+            true => (&*self.readers, &*self.sources),
+            false => (&*self.sources, &*self.readers),
+        };
+        // Both sides of an edge come to the same: the number of fields is compared.
+        let most = match count {
+            _ if size == 0 => usize::MAX,
+            0 | 1 => MESSAGE / size,
+            count => MESSAGE / size / count,
+        };
+        let is_long = |edge: &&Edge| edge.count > most && edge.peer != rank;
+        let is_short = |edge: &&Edge| edge.count <= most && edge.peer != rank;
+        let shows = out.iter().any(|edge| is_long(&edge));
+        // From here on by raw pointers: peers read the list, and the slices that are shown.
+        let fields = fields.as_mut_ptr();
+        // SAFETY: of `count` fields, borrowed for the call; peers only read the shown side.
+        let shown = |field: usize| unsafe { (*fields.add(field)).0.as_ptr() };
+        // SAFETY: as above; this rank alone looks at this side.
+        let target = |field: usize| unsafe { (*fields.add(field)).1.as_mut_ptr() };
+        let call = comm.port.call_number();
+        let has_read = |peer: usize| {
+            let of_peer = |edge: &&Edge| edge.peer == peer && is_long(edge);
+            out.iter().filter(of_peer).all(|edge| edge.board.has_finished(call))
+        };
+        let guard = NeighborGuard::new(&mut comm.port, USER_CODE, &has_read);
+        let port = &mut *guard.port;
+        if shows {
+            let place = if count == 1 { shown(0).cast_mut().cast() } else { fields.cast() };
+            // SAFETY: the board is this rank's alone (`making`). Of calls by this plan, which are
+            // all of this port's, none ends before its readers have finished, or the port is dead.
+            unsafe { port.show_neighbors(&self.board, place, count) };
+            out.iter().filter(is_long).for_each(|edge| port.wake(edge.peer));
+        }
+        port.log_call(begun);
+        for edge in out.iter().filter(is_short) {
+            port.post_copy(edge.peer, edge.count * count, size, |body| {
+                let mut to = body.cast::<T>();
+                for field in 0..count {
+                    let from = shown(field);
+                    edge.moves.each(|owned, ghost, len| {
+                        // SAFETY: the plan's lists are within the lengths of the slices, and the
+                        // body has room for as many elements.
+                        unsafe { copy_row(to, from.add(V::ends(owned, ghost).0), len) };
+                        to = to.wrapping_add(len);
+                    });
+                }
+            })?;
+        }
+        let result = work();
+        let take = |edge: &Edge, field: usize, from: *const T| {
+            let to = target(field);
+            edge.moves.each(|owned, ghost, len| {
+                let (source, target) = V::ends(owned, ghost);
+                // SAFETY: the lists are within the lengths of this rank's slices, and of the
+                // peer's (`making` has compared them).
+                unsafe { receive.take(to.add(target), from.add(source), len) };
+            });
+        };
+        for edge in into {
+            if edge.peer == rank {
+                (0..count).for_each(|field| take(edge, field, shown(field)));
+            } else if edge.count <= most {
+                port.take_copy(edge.peer, edge.count * count, size, |body| {
+                    let mut from = body.cast::<T>();
+                    for field in 0..count {
+                        let to = target(field);
+                        edge.moves.each(|owned, ghost, len| {
+                            let (_, target) = V::ends(owned, ghost);
+                            // SAFETY: as above; the peer has packed as many elements, of type T.
+                            unsafe { receive.take(to.add(target), from, len) };
+                            from = from.wrapping_add(len);
+                        });
+                    }
+                })?;
+            } else {
+                let notice = port.notice_of_neighbor(edge.peer, &edge.board, count)?;
+                if count == 1 {
+                    take(edge, 0, notice.a.cast());
+                    continue;
+                }
+                let list = notice.a.cast::<(&[T], &mut [T])>();
+                for field in 0..count {
+                    // SAFETY: the peer shows a list of as many fields of type T, in which it
+                    // writes nothing, until this rank has finished.
+                    take(edge, field, unsafe { (&raw const (*list.add(field)).0).read().as_ptr() });
+                }
+            }
+        }
+        if into.iter().any(|edge| is_long(&edge)) {
+            port.finish_neighbors(&self.board);
+            into.iter().filter(is_long).for_each(|edge| port.wake(edge.peer));
+        }
+        if shows {
+            for edge in out.iter().filter(is_long) {
+                port.close_neighbor(edge.peer, &edge.board)?;
+            }
+        }
+        guard.disarm();
+        Ok(result)
+    }
+}
+
+impl fmt::Debug for Neighborhood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Neighborhood")
+            .field("owned", &self.owned)
+            .field("ghosts", &self.ghosts)
+            .field("sources", &self.sources().collect::<Vec<_>>())
+            .field("readers", &self.readers().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
