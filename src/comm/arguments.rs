@@ -62,6 +62,7 @@ impl Comm {
     /// Checks one count per rank of elements `T`, the own one being `own`;
     /// returns their sum, which is that of a slice that there can be: what
     /// the engine multiplies then never overflows.
+    #[inline(always)]
     pub(super) fn check_counts<T: Element>(
         &mut self,
         counts: &[usize],
@@ -71,17 +72,33 @@ impl Comm {
     ) -> Option<usize> {
         let (rank, p) = (self.rank(), self.size());
         let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let most = isize::MAX as usize / size_of::<T>().max(1);
+        let most =
+            if size_of::<T>() > 0 { isize::MAX as usize / size_of::<T>() } else { usize::MAX };
+        let fits = total.is_some_and(|total| total <= most);
+        if counts.len() == p && counts[rank] == own && fits {
+            return total;
+        }
+        self.refuse_counts(counts, own, sig, at);
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_counts(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) {
+        let (rank, p) = (self.rank(), self.size());
         let what = if counts.len() != p {
             format!("{} counts for {p} ranks", counts.len())
         } else if counts[rank] != own {
             format!("the own buffer has {own} elements, counts[{rank}] says {}", counts[rank])
-        } else if total.is_none_or(|total| total > most && size_of::<T>() > 0) {
-            "the counts sum to more than memory can hold".to_string()
         } else {
-            return total;
+            "the counts sum to more than memory can hold".to_string()
         };
         self.wrong(sig, at, own, what);
-        None
     }
 }

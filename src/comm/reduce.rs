@@ -151,7 +151,8 @@ impl Comm {
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
     /// type.
     ///
-    /// **Order and cost** as `RS-FUSED` there.
+    /// **Order and cost** as there, for blocks as long as the longest, and the counts as in
+    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -182,6 +183,6 @@ impl Comm {
             return;
         }
         let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Varied(counts));
-        self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
+        self.carry_out_varied(counts, call.combining(Buffers::Apart(all, mine), &op));
     }
 }

@@ -57,6 +57,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
+    /// **Cost** as there, for blocks as long as the longest, and the counts as in
+    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    ///
     /// # Errors
     /// Counts that do not fit end the run.
     ///
@@ -87,7 +90,7 @@ impl Comm {
                 || self.check_len("the input", all.len(), Some(total), sig, at, total));
         if good {
             let call = Call::new(Operation::Scatter, sig, at, Partition::Varied(counts)).root(root);
-            self.carry_out(call.moving(Buffers::Apart(all, mine)));
+            self.carry_out_varied(counts, call.moving(Buffers::Apart(all, mine)));
         }
     }
 }

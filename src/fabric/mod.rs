@@ -29,7 +29,9 @@ pub(crate) use comm_state::CommState;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
-pub(crate) use port::{Guard, Port, Span, StartedCall, Stop, WordBytes};
+pub(crate) use port::{
+    Guard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, WordBytes, copy_few,
+};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub(crate) use thread::{Seen, Thread};
 #[cfg(loom)]
