@@ -90,9 +90,13 @@ blocks!(counted_all_to_all, all_to_all, |comm, one, all, _ones| comm.all_to_all_
 blocks!(counted_all_to_all_varied, all_to_all_varied, |comm, one, all, ones| {
     comm.all_to_all_varied_into(one, ones, all, ones);
 });
-blocks!(counted_gather, gather, |comm, one, all, _ones| comm.gather_into(&one[..1], all, 0));
+blocks!(counted_gather, gather, |comm, one, all, _ones| comm.gather_into(
+    &one[..1],
+    all,
+    comm.size() - 1
+));
 blocks!(counted_gather_varied, gather_varied, |comm, one, all, ones| {
-    comm.gather_varied_into(&one[..1], all, ones, 0);
+    comm.gather_varied_into(&one[..1], all, ones, comm.size() - 1);
 });
 blocks!(counted_reduce_scatter, reduce_scatter, |comm, one, all, _ones| {
     comm.reduce_scatter_into(all, &mut one[..1], op::Sum);

@@ -3,7 +3,7 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::fabric::Signature;
+use crate::fabric::{CountFacts, Digest, Signature};
 use std::panic::Location;
 
 impl Comm {
@@ -59,6 +59,45 @@ impl Comm {
         false
     }
 
+    /// Checks one count per rank of elements `T`, which are the same on all ranks, the own one
+    /// being `own`; returns what follows from them, the sum being that of a slice that there can
+    /// be. The usual ones are those of the call before.
+    #[inline(always)]
+    pub(super) fn check_common_counts<T: Element>(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> Option<CountFacts> {
+        if self.numbers_counts()
+            && let Some(facts) = self.port.counts_again(counts)
+            && counts.get(self.port.rank()) == Some(&own)
+            && counts.len() == self.port.size()
+            && facts.total <= most::<T>()
+        {
+            return Some(facts);
+        }
+        self.check_new_counts::<T>(counts, own, sig, at)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_new_counts<T: Element>(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> Option<CountFacts> {
+        self.check_counts::<T>(counts, own, sig, at)?;
+        let digest = match self.numbers_counts() {
+            true => self.digest_of(counts),
+            false => Digest::NONE,
+        };
+        CountFacts::of(counts, digest)
+    }
+
     /// Checks one count per rank of elements `T`, the own one being `own`;
     /// returns their sum, which is that of a slice that there can be: what
     /// the engine multiplies then never overflows.
@@ -72,9 +111,7 @@ impl Comm {
     ) -> Option<usize> {
         let (rank, p) = (self.rank(), self.size());
         let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let most =
-            if size_of::<T>() > 0 { isize::MAX as usize / size_of::<T>() } else { usize::MAX };
-        let fits = total.is_some_and(|total| total <= most);
+        let fits = total.is_some_and(|total| total <= most::<T>());
         if counts.len() == p && counts[rank] == own && fits {
             return total;
         }
@@ -101,4 +138,9 @@ impl Comm {
         };
         self.wrong(sig, at, own, what);
     }
+}
+
+/// The most elements that a slice can have.
+const fn most<T>() -> usize {
+    if size_of::<T>() > 0 { isize::MAX as usize / size_of::<T>() } else { usize::MAX }
 }

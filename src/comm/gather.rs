@@ -139,12 +139,15 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("all_gather_varied_into", "") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
             return;
         }
-        let call = Call::new(Operation::AllGather, sig, at, Partition::Varied(counts));
-        self.carry_out_varied(counts, call.moving(Buffers::Apart(mine, all)));
+        let call = Call::of_counts(Operation::AllGather, sig, at, counts, facts.total);
+        self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(mine, all)));
     }
 
     /// Collects every rank's `mine`, in rank order, in `root`'s `all`. On the
@@ -258,13 +261,16 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("gather_varied_into", "to root") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the output", all.len(), Some(total), sig, at, total));
         if good {
-            let call = Call::new(Operation::Gather, sig, at, Partition::Varied(counts)).root(root);
-            self.carry_out_varied(counts, call.moving(Buffers::Apart(mine, all)));
+            let call = Call::of_counts(Operation::Gather, sig, at, counts, facts.total).root(root);
+            self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(mine, all)));
         }
     }
 
@@ -306,7 +312,7 @@ impl Comm {
         let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (mine, count), true, |comm, mine, all, lens| {
             let call = Call::new(Operation::AllGather, some, at, Partition::Varied(lens));
-            comm.carry_out_varied(lens, call.moving(Buffers::Apart(mine, all)));
+            comm.carry_out(call.moving(Buffers::Apart(mine, all)));
         })
     }
 
@@ -354,7 +360,7 @@ impl Comm {
             self.collect_in_two(call, (mine, count), is_root, |comm, mine, all, lens| {
                 let call = Call::new(Operation::Gather, some, at, Partition::Varied(lens));
                 let call = call.root(root).moving(Buffers::Apart(mine, all));
-                comm.carry_out_varied(lens, call);
+                comm.carry_out(call);
             })
         };
         is_root.then_some(collected)

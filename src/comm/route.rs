@@ -222,10 +222,10 @@ impl Comm {
             return None;
         }
         // (A vector that many reduce is as good as reduced by one: no branch for it.)
-        if operation != AllReduce && self.port.size() == 1 {
+        if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
             return Some(Short::Alone);
         }
-        if call.input_bytes() >= self.decisions.short[operation as usize] {
+        if call.is_varied() || call.input_bytes() >= self.decisions.short[operation as usize] {
             return None;
         }
         match operation {

@@ -84,13 +84,16 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("scatter_varied_into", "from root") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the input", all.len(), Some(total), sig, at, total));
         if good {
-            let call = Call::new(Operation::Scatter, sig, at, Partition::Varied(counts)).root(root);
-            self.carry_out_varied(counts, call.moving(Buffers::Apart(all, mine)));
+            let call = Call::of_counts(Operation::Scatter, sig, at, counts, facts.total).root(root);
+            self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(all, mine)));
         }
     }
 }

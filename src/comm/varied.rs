@@ -10,7 +10,7 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, Slices, alone, board, plan, uneven};
-use crate::fabric::{CallTransport, Digest, Signature};
+use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
@@ -24,27 +24,26 @@ impl Comm {
     #[inline(always)]
     pub(super) fn carry_out_varied<'a, T: Element, O: Operator<T>>(
         &mut self,
-        counts: &'a [usize],
+        (counts, facts): (&'a [usize], CountFacts),
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let operation = call.operation();
         if self.order == Order::Fixed && operation.has_order() && !self.spans_nodes() {
             return self.carry_out_in_order(call);
         }
-        if self.goes_by_rules() && self.step_fingerprint.is_none() {
+        if self.numbers_counts() {
             if self.port.size() == 1 {
                 return self.carry_out_alone(call);
             }
-            let longest = counts.iter().copied().max().unwrap_or(0) * size_of::<T>();
             if operation == Operation::AllGather
                 && self.port.is_gated()
-                && longest < self.decisions.short[operation as usize]
+                && facts.longest * size_of::<T>() < self.decisions.short[operation as usize]
             {
-                return self.gather_at_the_gates(counts, call);
+                return self.gather_at_the_gates((counts, facts), call);
             }
         }
         let (rank, size) = (self.rank(), self.size());
-        self.carry_on_varied(&call.on_bytes(rank, size));
+        self.carry_on_varied(facts, &call.on_bytes(rank, size));
     }
 
     #[inline(always)]
@@ -62,13 +61,12 @@ impl Comm {
     #[inline(always)]
     fn gather_at_the_gates<'a, T: Element, O: Operator<T>>(
         &mut self,
-        counts: &'a [usize],
+        (counts, facts): (&'a [usize], CountFacts),
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let (sig, at) = (call.sig(), call.at());
         let algorithm = call.operation().usual().messages.of(true);
-        let digest = self.digest_of(counts);
-        let params = call.params(algorithm, CallTransport::Gates, digest);
+        let params = call.params(algorithm, CallTransport::Gates, facts.digest);
         let (Buffers::Apart(mine, all), _) = call.into_buffers() else {
             unreachable!("blocks of different lengths have two buffers")
         };
@@ -81,18 +79,17 @@ impl Comm {
     /// [`carry_on`](Comm::carry_on), for a call that it may know: with these counts, or by the
     /// boards.
     #[inline(never)]
-    fn carry_on_varied(&mut self, call: &Call<'_, RawBuffers<'_>>) {
-        if !self.goes_by_rules() || self.step_fingerprint.is_some() || self.port.size() == 1 {
+    fn carry_on_varied(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
+        if !self.numbers_counts() || self.port.size() == 1 {
             return self.carry_on(call);
         }
-        let digest = self.digest_of_cut(call.cut());
         let number = self.port.number_of_counts();
         let known = self.work.plans.again_varied(call, number);
-        let bytes = call.unit().saturating_mul(call.element_size());
+        let bytes = facts.longest.saturating_mul(call.element_size());
         let (from, direct) = self.decisions.direct[call.operation() as usize];
         let params = match known {
             Some(params) => params,
-            None if bytes >= from => call.params(direct, CallTransport::Boards, digest),
+            None if bytes >= from => call.params(direct, CallTransport::Boards, facts.digest),
             None => return self.carry_on(call),
         };
         let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
@@ -126,8 +123,7 @@ impl Comm {
         if self.port.size() == 1 {
             return self.carry_out_alone(call.moving(Buffers::Apart(send, recv)));
         }
-        let algorithm = Operation::AllToAll.usual().messages.of(true);
-        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+        let params = own_length(Operation::AllToAll, send.len(), call.parameter());
         let Some(begun) = self.begin(sig, at, params) else { return };
         let (port, work) = (&mut self.port, &mut self.work);
         let (from, to) = ((send, send_counts), (recv, recv_counts));
@@ -155,8 +151,7 @@ impl Comm {
             self.carry_out_alone(moving);
             return (send.to_vec(), vec![send.len()]);
         }
-        let algorithm = call.operation().usual().messages.of(true);
-        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+        let params = own_length(call.operation(), send.len(), call.parameter());
         let Some(begun) = self.begin(sig, at, params) else { self.nothing_to_return() };
         let (port, work) = (&mut self.port, &mut self.work);
         match uneven::collect(port, work, begun, (send, counts), part) {
@@ -203,6 +198,13 @@ impl Comm {
         matches!(self.choice, Choice::Levels(_)) && !self.spans_nodes()
     }
 
+    /// Whether the counts of a call are its own, and there is no mesh: what
+    /// [`check_common_counts`](Comm::check_common_counts) may know.
+    #[inline(always)]
+    pub(super) fn numbers_counts(&self) -> bool {
+        self.goes_by_rules() && self.step_fingerprint.is_none()
+    }
+
     /// The number of the call's counts, if it has some of its own.
     #[inline(always)]
     pub(super) fn number_of_counts(&self) -> Option<u64> {
@@ -211,4 +213,13 @@ impl Comm {
             Some(_) => None, // Those are of the call that this is a step of.
         }
     }
+}
+
+/// What goes into the fingerprint of a call at the gates of which each rank has a length of its
+/// own.
+#[inline(always)]
+fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
+    let algorithm = operation.usual().messages.of(true).index();
+    let (transport, digest) = (CallTransport::Gates, Digest::NONE);
+    CallParams { len: 0, own_len: Some(len), parameter, algorithm, transport, digest }
 }

@@ -116,6 +116,21 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// A call without data, of blocks of `counts` elements, `total` together.
+    #[inline(always)]
+    pub(crate) fn of_counts(
+        operation: Operation,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        counts: &'a [usize],
+        total: usize,
+    ) -> Self {
+        Call {
+            cut: Partition::Varied(counts),
+            ..Call::new(operation, sig, at, Partition::Equal(total))
+        }
+    }
+
     /// That moves elements.
     #[inline(always)]
     pub(crate) fn moving<T: Element>(

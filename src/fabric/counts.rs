@@ -40,11 +40,37 @@ struct KnownCounts {
     /// What else belongs to them: the extents of a mesh.
     more: Vec<usize>,
     digest: Digest,
+    facts: Option<CountFacts>,
     /// The turn in which it was the latest, at last.
     used: u64,
 }
 
+/// What follows from a list of counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountFacts {
+    /// The sum.
+    pub(crate) total: usize,
+    pub(crate) longest: usize,
+    pub(crate) digest: Digest,
+}
+
+impl CountFacts {
+    /// None if the sum is too large.
+    pub(crate) fn of(counts: &[usize], digest: Digest) -> Option<Self> {
+        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n))?;
+        let longest = counts.iter().copied().max().unwrap_or(0);
+        Some(CountFacts { total, longest, digest })
+    }
+}
+
 impl OwnCounts {
+    /// What follows from `counts`, if these are the latest, and nothing else belongs to them.
+    #[inline(always)]
+    pub(crate) fn again(&self, counts: &[usize]) -> Option<CountFacts> {
+        let latest = self.known.get(self.latest)?;
+        if latest.is(counts, std::iter::empty()) { latest.facts } else { None }
+    }
+
     /// The rank's next call has these counts, and what else belongs to them: their digest, and
     /// whether the list is new.
     #[inline(always)]
@@ -83,9 +109,10 @@ impl OwnCounts {
             }
         }
         let digest = Digest::of_counts(number, counts.iter().copied().chain(more.clone()));
+        let facts = CountFacts::of(counts, digest);
         let (counts, more, used) = (counts.to_vec(), more.collect(), self.turns);
         self.latest = self.known.len();
-        self.known.push(KnownCounts { number, counts, more, digest, used });
+        self.known.push(KnownCounts { number, counts, more, digest, facts, used });
         (digest, true)
     }
 

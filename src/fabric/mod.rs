@@ -26,6 +26,7 @@ mod thread;
 
 pub(crate) use call_log::CallRecord;
 pub(crate) use comm_state::CommState;
+pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};

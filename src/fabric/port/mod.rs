@@ -4,7 +4,7 @@
 
 use super::call_log::{CallLog, CallRecord, RankState, ticket};
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
-use super::counts::OwnCounts;
+use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
 use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
 use crate::mailbox::{
@@ -338,6 +338,12 @@ impl Port {
     fn log_counts(&self, digest: Digest, counts: &[usize], extents: impl Iterator<Item = usize>) {
         let records = self.fabric.world().records(self.fabric.member(self.rank));
         records.varied(digest, counts, extents);
+    }
+
+    /// What follows from `counts`, if this rank has just given these, on no mesh.
+    #[inline(always)]
+    pub(crate) fn counts_again(&self, counts: &[usize]) -> Option<CountFacts> {
+        self.counts.again(counts)
     }
 
     /// The number of the latest counts, which no others of this communicator have.
