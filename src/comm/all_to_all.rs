@@ -126,22 +126,9 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("all_to_all_varied_into", "") };
         let at = Location::caller();
-        let rank = self.rank();
-        let own = |counts: &[usize]| counts.get(rank).copied().unwrap_or(0);
-        let Some(total) = self.check_counts::<T>(send_counts, own(send_counts), sig, at) else {
-            return;
-        };
-        if !self.check_len("the input", send.len(), Some(total), sig, at, total) {
-            return;
+        if self.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
+            self.carry_out_pairs(sig, at, (send, send_counts), (recv, recv_counts));
         }
-        // The own block: what is sent is what is received.
-        let Some(total) = self.check_counts::<T>(recv_counts, own(send_counts), sig, at) else {
-            return;
-        };
-        if !self.check_len("the output", recv.len(), Some(total), sig, at, total) {
-            return;
-        }
-        self.carry_out_pairs(sig, at, (send, send_counts), (recv, recv_counts));
     }
 
     /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know what

@@ -119,6 +119,46 @@ impl Comm {
         None
     }
 
+    /// Checks the lengths of an all-to-all's two buffers, and the counts for each rank that sum to
+    /// them, of which the own ones are of one block.
+    #[inline(always)]
+    pub(super) fn check_pairs<T: Element>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        (sent, to): (&[T], &[usize]),
+        (received, from): (&[T], &[usize]),
+    ) -> bool {
+        let (rank, p) = (self.rank(), self.size());
+        let sums = to.iter().zip(from).try_fold((0usize, 0usize), |(a, b), (&to, &from)| {
+            Some((a.checked_add(to)?, b.checked_add(from)?))
+        });
+        let fits = to.len() == p
+            && from.len() == p
+            && to[rank] == from[rank]
+            && sums == Some((sent.len(), received.len()));
+        fits || self.refuse_pairs(sig, at, (sent, to), (received, from))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_pairs<T: Element>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        (sent, to): (&[T], &[usize]),
+        (received, from): (&[T], &[usize]),
+    ) -> bool {
+        let own = to.get(self.rank()).copied().unwrap_or(0);
+        let Some(total) = self.check_counts::<T>(to, own, sig, at) else { return false };
+        if !self.check_len("the input", sent.len(), Some(total), sig, at, total) {
+            return false;
+        }
+        // The own block: what is sent is what is received.
+        let Some(total) = self.check_counts::<T>(from, own, sig, at) else { return false };
+        self.check_len("the output", received.len(), Some(total), sig, at, total)
+    }
+
     #[cold]
     #[inline(never)]
     fn refuse_counts(

@@ -119,8 +119,7 @@ pub(crate) fn all_to_all<T: Element>(
     // `settle`, or when the guard has quiesced the port.
     let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
     guard.port.log_call(begun);
-    let mine: usize = send_counts[..rank].iter().sum();
-    let begin: usize = recv_counts[..rank].iter().sum();
+    let (mine, begin) = (before(send_counts, rank), before(recv_counts, rank));
     let n = send_counts[rank];
     copy(&send[mine..mine + n], &mut recv[begin..begin + n]);
     let long = own.is_long();
@@ -152,6 +151,16 @@ pub(crate) fn all_to_all<T: Element>(
         guard.port.looked_at_all();
     }
     settle(guard, are_elsewhere)
+}
+
+/// The elements of the blocks before `rank`'s.
+#[inline(always)]
+fn before(counts: &[usize], rank: usize) -> usize {
+    match (rank, counts) {
+        (0, _) => 0,
+        (1, &[first, ..]) => first,
+        _ => counts[..rank].iter().sum(),
+    }
 }
 
 /// The end of a call in which, perhaps, addresses were shown.

@@ -55,9 +55,15 @@ impl OwnBlocks<'_> {
     /// There is room at `body`, which is aligned for a word, for what is `copied`.
     #[inline(always)]
     unsafe fn write(&self, body: *mut u8) {
-        for (i, &count) in self.counts.iter().enumerate() {
+        match *self.counts {
             // SAFETY: by the contract; aligned as the body is.
-            unsafe { body.cast::<Short>().add(i).write(count as Short) };
+            [a, b] => unsafe { body.cast::<[Short; 2]>().write([a as Short, b as Short]) },
+            _ => {
+                for (i, &count) in self.counts.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe { body.cast::<Short>().add(i).write(count as Short) };
+                }
+            }
         }
         let data = body.wrapping_add(Self::head(self.counts.len()));
         // SAFETY: by the contract, and that of `OwnBlocks`; the body is no memory of the caller's.
@@ -132,7 +138,12 @@ impl ShownBlocks {
 
 #[inline(always)]
 fn before_and_at(i: usize, length: impl Fn(usize) -> usize) -> (usize, usize) {
-    ((0..i).map(&length).sum(), length(i))
+    let before = match i {
+        0 => 0,
+        1 => length(0),
+        _ => (0..i).map(&length).sum(),
+    };
+    (before, length(i))
 }
 
 impl Port {
