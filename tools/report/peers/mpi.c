@@ -4,17 +4,39 @@
 #include <fcntl.h>
 #include <mpi.h>
 
-enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, REDUCE_SCATTER, ALLTOALL, SCAN, SCAN_IN, SCATTER, GATHER, OPS };
-static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather"};
+enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, REDUCE_SCATTER, ALLTOALL, SCAN, SCAN_IN, SCATTER, GATHER,
+       ALLGATHERV, REDUCE_SCATTERV, ALLTOALLV, SCATTERV, GATHERV, OPS };
+static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather",
+                                         "allgatherv", "reduce_scatter", "alltoallv", "scatterv", "gatherv"};
 static int rank, ranks;
 static double *out[MAX_LANES], *in[MAX_LANES];
 
-static int has_blocks(int op) { return op == ALLGATHER || op == REDUCE_SCATTER || op == ALLTOALL || op == SCATTER || op == GATHER; }
+/* the form with counts is called with equal ones; elsewhere it is as the even one */
+static int even(int op)
+{
+    switch (op) {
+    case ALLGATHERV: return ALLGATHER;
+    case REDUCE_SCATTERV: return REDUCE_SCATTER;
+    case ALLTOALLV: return ALLTOALL;
+    case SCATTERV: return SCATTER;
+    case GATHERV: return GATHER;
+    default: return op;
+    }
+}
+/* the counts and displacements of every rank's block, for the row that is called */
+static int counts[MAX_RANKS], starts[MAX_RANKS];
+
+static void count_blocks(int block)
+{
+    if (counts[0] == block) return;
+    for (int i = 0; i < ranks; i++) { counts[i] = block; starts[i] = i * block; }
+}
+static int has_blocks(int op) { op = even(op); return op == ALLGATHER || op == REDUCE_SCATTER || op == ALLTOALL || op == SCATTER || op == GATHER; }
 
 /* elements that this rank sends */
 static size_t sent(const row *r)
 {
-    switch (r->op) {
+    switch (even(r->op)) {
     case BARRIER: return 0;
     case BCAST: return rank == 0 ? r->count : 0;
     case SCATTER: return rank == 0 ? r->count : 0;
@@ -46,6 +68,11 @@ static void call(const row *r, int lane)
     case SCAN_IN: MPI_Scan(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, w); break;
     case SCATTER: MPI_Scatter(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case GATHER: MPI_Gather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
+    case ALLGATHERV: count_blocks(block); MPI_Allgatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
+    case REDUCE_SCATTERV: count_blocks(block); MPI_Reduce_scatter(x, y, counts, MPI_DOUBLE, MPI_SUM, w); break;
+    case ALLTOALLV: count_blocks(block); MPI_Alltoallv(x, counts, starts, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
+    case SCATTERV: count_blocks(block); MPI_Scatterv(x, counts, starts, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
+    case GATHERV: count_blocks(block); MPI_Gatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, 0, w); break;
     }
 }
 
@@ -53,7 +80,7 @@ static void call(const row *r, int lane)
 static double wanted(int op, size_t i, size_t n)
 {
     double all = ranks * (ranks + 1) / 2.0;
-    switch (op) {
+    switch (even(op)) {
     case BCAST: case SCATTER: return 1;
     case REDUCE: case REDUCE_IN: return rank == 0 ? all : -1;
     case ALLREDUCE: case ALLREDUCE_IN: case REDUCE_SCATTER: return all;
@@ -66,7 +93,7 @@ static double wanted(int op, size_t i, size_t n)
 /* one call of each row, every element compared */
 static void check(const row *r)
 {
-    size_t n = r->op == SCATTER || r->op == REDUCE_SCATTER ? r->count / (size_t)ranks : r->count;
+    size_t n = even(r->op) == SCATTER || even(r->op) == REDUCE_SCATTER ? r->count / (size_t)ranks : r->count;
     const double *got = r->op == BCAST ? out[0] : in[0];
     memset(in[0], 0, r->count * 8);
     if (r->op == BCAST) memset(out[0], 0, r->count * 8);
