@@ -329,7 +329,7 @@ impl Comm {
     /// What tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
-    pub(super) fn digest_of_cut(&mut self, cut: Partition<'_>) -> Digest {
+    fn digest_of_cut(&mut self, cut: Partition<'_>) -> Digest {
         if let Some(step_fingerprint) = self.step_fingerprint {
             return step_fingerprint;
         }

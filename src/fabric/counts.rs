@@ -179,7 +179,9 @@ impl Said {
         size: usize,
     ) -> Result<(), (usize, Vec<usize>)> {
         own.compared = own.number;
-        let Some(own) = own.known.get(own.latest).filter(|_| size > 1) else { return Ok(()) };
+        // The newest list, which is the latest if it is new.
+        let newest = own.known.iter().find(|it| it.number == own.number);
+        let Some(own) = newest.filter(|_| size > 1) else { return Ok(()) };
         let mut said = self.0.lock().unwrap_or_else(|e| e.into_inner());
         let Vecs { open, spare } = &mut *said;
         let Some(i) = open.iter().position(|it| it.number == own.number) else {
