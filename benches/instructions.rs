@@ -21,11 +21,21 @@ const CASES: &[(&str, usize, Call, Call)] = &[
         let (mine, all) = x.split_at_mut(1);
         comm.all_gather_into(mine, &mut all[..2]);
     }),
+    ("all-gather-8-varied", 2, counted_all_gather_varied, all_gather_varied),
+    ("all-to-all-8", 2, counted_all_to_all, all_to_all),
+    ("all-to-all-8-varied", 2, counted_all_to_all_varied, all_to_all_varied),
+    ("gather-8", 2, counted_gather, gather),
+    ("gather-8-varied", 2, counted_gather_varied, gather_varied),
+    ("reduce-scatter-8", 2, counted_reduce_scatter, reduce_scatter),
+    ("reduce-scatter-8-varied", 2, counted_reduce_scatter_varied, reduce_scatter_varied),
+    ("scatter-8", 2, counted_scatter, scatter),
+    ("scatter-8-varied", 2, counted_scatter_varied, scatter_varied),
     ("scan-8", 2, counted_scan, |comm, x| comm.scan(&mut x[..1], op::Sum)),
     ("barrier-alone", 1, counted_barrier, |_, _| ()),
     ("all-reduce-8-alone", 1, counted_all_reduce::<1>, |_, _| ()),
     ("broadcast-8-alone", 1, counted_broadcast, |_, _| ()),
     ("all-gather-8-alone", 1, counted_all_gather, |_, _| ()),
+    ("gather-8-varied-alone", 1, counted_gather_varied, |_, _| ()),
 ];
 
 #[inline(never)]
@@ -54,6 +64,53 @@ fn counted_all_gather(comm: &mut Comm, x: &mut [f64]) {
     let p = comm.size();
     comm.all_gather_into(mine, &mut all[..p]);
 }
+
+/// Defines a call of blocks, of one element each, by rank 0 (counted) and by the other.
+macro_rules! blocks {
+    ($counted:ident, $plain:ident, |$comm:ident, $one:ident, $all:ident, $ones:ident| $call:expr) => {
+        #[inline(always)]
+        fn $plain($comm: &mut Comm, x: &mut [f64]) {
+            let p = $comm.size();
+            let ($one, x) = x.split_at_mut(2);
+            let ($one, $all) = (&mut $one[..p], &mut x[..p]);
+            let $ones = &black_box([1; 2])[..p];
+            $call
+        }
+
+        #[inline(never)]
+        fn $counted(comm: &mut Comm, x: &mut [f64]) {
+            $plain(comm, x);
+        }
+    };
+}
+
+blocks!(counted_all_gather_varied, all_gather_varied, |comm, one, all, ones| {
+    comm.all_gather_varied_into(&one[..1], all, ones);
+});
+blocks!(counted_all_to_all, all_to_all, |comm, one, all, _ones| comm.all_to_all_into(one, all));
+blocks!(counted_all_to_all_varied, all_to_all_varied, |comm, one, all, ones| {
+    comm.all_to_all_varied_into(one, ones, all, ones);
+});
+blocks!(counted_gather, gather, |comm, one, all, _ones| comm.gather_into(
+    &one[..1],
+    all,
+    comm.size() - 1
+));
+blocks!(counted_gather_varied, gather_varied, |comm, one, all, ones| {
+    comm.gather_varied_into(&one[..1], all, ones, comm.size() - 1);
+});
+blocks!(counted_reduce_scatter, reduce_scatter, |comm, one, all, _ones| {
+    comm.reduce_scatter_into(all, &mut one[..1], op::Sum);
+});
+blocks!(counted_reduce_scatter_varied, reduce_scatter_varied, |comm, one, all, ones| {
+    comm.reduce_scatter_varied_into(all, &mut one[..1], ones, op::Sum);
+});
+blocks!(counted_scatter, scatter, |comm, one, all, _ones| {
+    comm.scatter_into(all, &mut one[..1], 0);
+});
+blocks!(counted_scatter_varied, scatter_varied, |comm, one, all, ones| {
+    comm.scatter_varied_into(all, &mut one[..1], ones, 0);
+});
 
 #[inline(never)]
 fn counted_send_recv<const N: usize>(comms: &mut [Comm], x: &mut [f64]) {

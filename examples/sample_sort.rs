@@ -10,15 +10,6 @@ fn number(i: usize) -> u32 {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 % 5000
 }
 
-/// Cuts `mine` into runs, one for each rank, and sends them.
-fn deal(comm: &mut Comm, mine: &[u32], counts: &[usize]) -> Vec<u32> {
-    let mut incoming = vec![0; comm.size()];
-    comm.all_to_all_into(counts, &mut incoming);
-    let mut got = vec![0; incoming.iter().sum()];
-    comm.all_to_all_varied_into(mine, counts, &mut got, &incoming);
-    got
-}
-
 fn sort(comm: &mut Comm, mine: &mut Vec<u32>, n: usize) {
     let (rank, p) = (comm.rank(), comm.size());
     mine.sort_unstable();
@@ -34,7 +25,7 @@ fn sort(comm: &mut Comm, mine: &mut Vec<u32>, n: usize) {
     let ends: Vec<usize> = (0..p).map(below).collect();
     let counts: Vec<usize> =
         (0..p).map(|k| ends[k] - if k > 0 { ends[k - 1] } else { 0 }).collect();
-    let mut sorted = deal(comm, mine, &counts);
+    let (mut sorted, _) = comm.all_to_all_vec(mine, &counts);
     sorted.sort_unstable();
 
     let mut begin = [sorted.len()];
@@ -47,7 +38,7 @@ fn sort(comm: &mut Comm, mine: &mut Vec<u32>, n: usize) {
         range.end.min(end).saturating_sub(range.start.max(begin))
     };
     let counts: Vec<usize> = (0..p).map(common).collect();
-    *mine = deal(comm, &sorted, &counts);
+    (*mine, _) = comm.all_to_all_vec(&sorted, &counts);
     assert_eq!(mine.len(), equal.count(rank));
 }
 

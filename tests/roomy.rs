@@ -4,7 +4,8 @@
 mod common;
 
 use common::{
-    Canary, add_alive, bomb, check_usable, every_operation, failure, watched, watched_cases,
+    Canary, UNEVEN, add_alive, bomb, check_usable, every_operation, every_uneven, failure, watched,
+    watched_cases,
 };
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
@@ -30,6 +31,20 @@ fn every_operation_by_messages() {
                     every_operation(&mut child, n, n);
                 });
                 run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
+            }
+        }
+    });
+}
+
+#[test]
+fn blocks_of_different_lengths() {
+    watched_cases(|watch| {
+        for p in 2..=7 {
+            let team = team(p);
+            for n in UNEVEN {
+                watch.case(format!("p={p}, n={n}"));
+                team.run(|comm| every_uneven(comm, n))
+                    .unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
             }
         }
     });

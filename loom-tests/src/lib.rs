@@ -115,7 +115,7 @@ mod mutants {
         pub(super) use crate::fabric::Digest;
     }
     mod counts {
-        pub(super) use crate::fabric::OwnCounts;
+        pub(super) use crate::fabric::{CountFacts, OwnCounts};
     }
     mod comm_state {
         pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};

@@ -95,10 +95,14 @@ impl Comm {
     /// **Must agree on all ranks:** the element type; what rank `i` sends to
     /// `j` is what `j` expects from `i`.
     ///
-    /// **Cost** as `TX-ANY` there.
+    /// **Cost** up to 1024 bytes of `send` and counts: one step, everybody to everybody (gates); more
+    /// stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`, as
+    /// `TX-FUSED`. The counts need not be those of the call before. On a forced topology the plan is
+    /// made anew in each call.
     ///
     /// # Errors
-    /// Counts that do not fit end the run.
+    /// Counts that do not fit end the run; of two ranks that disagree about a block, the receiver
+    /// says so, with both lengths in elements.
     ///
     /// # Examples
     /// ```
@@ -122,23 +126,70 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("all_to_all_varied_into", "") };
         let at = Location::caller();
-        let rank = self.rank();
-        let own = |counts: &[usize]| counts.get(rank).copied().unwrap_or(0);
-        let Some(total) = self.check_counts::<T>(send_counts, own(send_counts), sig, at) else {
-            return;
-        };
-        if !self.check_len("the input", send.len(), Some(total), sig, at, total) {
-            return;
+        if self.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
+            self.carry_out_pairs(sig, at, (send, send_counts), (recv, recv_counts));
         }
-        // The own block: what is sent is what is received.
-        let Some(total) = self.check_counts::<T>(recv_counts, own(send_counts), sig, at) else {
-            return;
-        };
-        if !self.check_len("the output", recv.len(), Some(total), sig, at, total) {
-            return;
-        }
-        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
-        let call = Call::new(Operation::AllToAll, sig, at, cut);
-        self.carry_out(call.moving(Buffers::Apart(send, recv)));
     }
+
+    /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know what
+    /// they will receive: `counts[j]` elements of `send` go to rank `j`. Returns what has come, in
+    /// rank order, and how many elements from each rank. (MPI: `MPI_Alltoall` of the counts, and
+    /// then `MPI_Alltoallv`.)
+    ///
+    /// **Must agree on all ranks:** the element type.
+    ///
+    /// **Cost** as there, in one step, for the counts travel with the data; and the memory of the
+    /// result. On several nodes, or on a forced topology: an all-to-all of the counts before.
+    ///
+    /// # Errors
+    /// Counts that do not sum to `send.len()`, or are not one per rank, end the run.
+    ///
+    /// # Examples
+    /// Each rank deals its numbers by their remainder:
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let mut mine = if comm.rank() == 0 { vec![1, 2, 3] } else { vec![4, 6] };
+    ///     mine.sort_by_key(|x| x % 2);
+    ///     let even = mine.partition_point(|x| x % 2 == 0);
+    ///     comm.all_to_all_vec(&mine, &[even, mine.len() - even])
+    /// })?;
+    /// assert_eq!(out[0], (vec![2, 4, 6], vec![1, 2]));
+    /// assert_eq!(out[1], (vec![1, 3], vec![2, 0]));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_vec<T: Element>(
+        &mut self,
+        send: &[T],
+        counts: &[usize],
+    ) -> (Vec<T>, Vec<usize>) {
+        let sig = const { &Signature::of::<T>("all_to_all_vec", "") };
+        let at = Location::caller();
+        let own = counts.get(self.rank()).copied().unwrap_or(0);
+        let good = match self.check_counts::<T>(counts, own, sig, at) {
+            Some(total) => self.check_len("the input", send.len(), Some(total), sig, at, total),
+            None => false,
+        };
+        if !good {
+            self.nothing_to_return();
+        }
+        if self.goes_by_rules() {
+            let cut = Partition::Pairs { send: counts, recv: &[] };
+            let call = Call::new(Operation::AllToAll, sig, at, cut);
+            let part = Some(self.rank());
+            return self.collect(call, send, counts, part);
+        }
+        let lens = const { &Signature::of::<usize>("all_to_all_vec (the counts)", "") };
+        let some = const { &of_some::<T>("all_to_all_vec", "") };
+        let call = Call::new(Operation::AllToAll, lens, at, Partition::Equal(1));
+        self.collect_in_two(call, (send, counts), true, |comm, send, all, lens| {
+            comm.carry_out_pairs(some, at, (send, counts), (all, lens));
+        })
+    }
+}
+
+/// The fingerprint of `call` on `Some` of elements `T`, in words as if these were themselves sent.
+pub(super) const fn of_some<T: Element>(call: &'static str, parameter: &'static str) -> Signature {
+    let element_name = std::any::type_name::<T>;
+    Signature { element_name, ..Signature::of::<Option<T>>(call, parameter) }
 }

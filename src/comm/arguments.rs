@@ -3,7 +3,7 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::fabric::Signature;
+use crate::fabric::{CountFacts, Digest, Signature};
 use std::panic::Location;
 
 impl Comm {
@@ -59,9 +59,49 @@ impl Comm {
         false
     }
 
+    /// Checks one count per rank of elements `T`, which are the same on all ranks, the own one
+    /// being `own`; returns what follows from them, the sum being that of a slice that there can
+    /// be. The usual ones are those of the call before.
+    #[inline(always)]
+    pub(super) fn check_common_counts<T: Element>(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> Option<CountFacts> {
+        if self.numbers_counts()
+            && let Some(facts) = self.port.counts_again(counts)
+            && counts.get(self.port.rank()) == Some(&own)
+            && counts.len() == self.port.size()
+            && facts.total <= most::<T>()
+        {
+            return Some(facts);
+        }
+        self.check_new_counts::<T>(counts, own, sig, at)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_new_counts<T: Element>(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> Option<CountFacts> {
+        self.check_counts::<T>(counts, own, sig, at)?;
+        let digest = match self.numbers_counts() {
+            true => self.digest_of(counts),
+            false => Digest::NONE,
+        };
+        CountFacts::of(counts, digest)
+    }
+
     /// Checks one count per rank of elements `T`, the own one being `own`;
     /// returns their sum, which is that of a slice that there can be: what
     /// the engine multiplies then never overflows.
+    #[inline(always)]
     pub(super) fn check_counts<T: Element>(
         &mut self,
         counts: &[usize],
@@ -71,17 +111,76 @@ impl Comm {
     ) -> Option<usize> {
         let (rank, p) = (self.rank(), self.size());
         let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let most = isize::MAX as usize / size_of::<T>().max(1);
+        let fits = total.is_some_and(|total| total <= most::<T>());
+        if counts.len() == p && counts[rank] == own && fits {
+            return total;
+        }
+        self.refuse_counts(counts, own, sig, at);
+        None
+    }
+
+    /// Checks the lengths of an all-to-all's two buffers, and the counts for each rank that sum to
+    /// them, of which the own ones are of one block.
+    #[inline(always)]
+    pub(super) fn check_pairs<T: Element>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        (sent, to): (&[T], &[usize]),
+        (received, from): (&[T], &[usize]),
+    ) -> bool {
+        let (rank, p) = (self.rank(), self.size());
+        let sums = to.iter().zip(from).try_fold((0usize, 0usize), |(a, b), (&to, &from)| {
+            Some((a.checked_add(to)?, b.checked_add(from)?))
+        });
+        let fits = to.len() == p
+            && from.len() == p
+            && to[rank] == from[rank]
+            && sums == Some((sent.len(), received.len()));
+        fits || self.refuse_pairs(sig, at, (sent, to), (received, from))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_pairs<T: Element>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        (sent, to): (&[T], &[usize]),
+        (received, from): (&[T], &[usize]),
+    ) -> bool {
+        let own = to.get(self.rank()).copied().unwrap_or(0);
+        let Some(total) = self.check_counts::<T>(to, own, sig, at) else { return false };
+        if !self.check_len("the input", sent.len(), Some(total), sig, at, total) {
+            return false;
+        }
+        // The own block: what is sent is what is received.
+        let Some(total) = self.check_counts::<T>(from, own, sig, at) else { return false };
+        self.check_len("the output", received.len(), Some(total), sig, at, total)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_counts(
+        &mut self,
+        counts: &[usize],
+        own: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) {
+        let (rank, p) = (self.rank(), self.size());
         let what = if counts.len() != p {
             format!("{} counts for {p} ranks", counts.len())
         } else if counts[rank] != own {
             format!("the own buffer has {own} elements, counts[{rank}] says {}", counts[rank])
-        } else if total.is_none_or(|total| total > most && size_of::<T>() > 0) {
-            "the counts sum to more than memory can hold".to_string()
         } else {
-            return total;
+            "the counts sum to more than memory can hold".to_string()
         };
         self.wrong(sig, at, own, what);
-        None
     }
+}
+
+/// The most elements that a slice can have.
+const fn most<T>() -> usize {
+    if size_of::<T>() > 0 { isize::MAX as usize / size_of::<T>() } else { usize::MAX }
 }

@@ -1,6 +1,7 @@
 //! Gathering blocks, at one rank or at all.
 
 use super::Comm;
+use super::all_to_all::of_some;
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
 use crate::fabric::Signature;
@@ -111,6 +112,10 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`).
     ///
+    /// **Cost** as there, for blocks as long as the longest: a rank that has given these counts
+    /// before (eight lists of counts are remembered) compares them with those, `p` words; new
+    /// counts are compared with the other ranks' in full, once.
+    ///
     /// # Errors
     /// Counts that do not fit end the run.
     ///
@@ -134,12 +139,15 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("all_gather_varied_into", "") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
             return;
         }
-        let call = Call::new(Operation::AllGather, sig, at, Partition::Varied(counts));
-        self.carry_out(call.moving(Buffers::Apart(mine, all)));
+        let call = Call::of_counts(Operation::AllGather, sig, at, counts, facts.total);
+        self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(mine, all)));
     }
 
     /// Collects every rank's `mine`, in rank order, in `root`'s `all`. On the
@@ -226,6 +234,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
+    /// **Cost** as there, for blocks as long as the longest, and the counts as in
+    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    ///
     /// # Errors
     /// Counts that do not fit end the run.
     ///
@@ -250,13 +261,108 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("gather_varied_into", "to root") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the output", all.len(), Some(total), sig, at, total));
         if good {
-            let call = Call::new(Operation::Gather, sig, at, Partition::Varied(counts)).root(root);
-            self.carry_out(call.moving(Buffers::Apart(mine, all)));
+            let call = Call::of_counts(Operation::Gather, sig, at, counts, facts.total).root(root);
+            self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(mine, all)));
         }
+    }
+
+    /// [`all_gather_varied_into`](Comm::all_gather_varied_into) for ranks that do not know how many
+    /// elements the others have: returns every rank's `mine`, in rank order, and how many each had.
+    ///
+    /// **Must agree on all ranks:** the element type.
+    ///
+    /// **Cost** up to 1000 bytes of a rank one step, everybody to everybody (gates); more stays
+    /// where it is, and every rank copies it from there. The lengths travel with the data; and there
+    /// is the memory of the result. On several nodes, or on a forced topology: an all-gather of the
+    /// lengths before. To look at the other ranks' data without any copy:
+    /// [`with_peers`](Comm::with_peers).
+    ///
+    /// # Errors
+    /// None but those of any call.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let found: Vec<usize> = (0..comm.rank()).collect();
+    ///     comm.all_gather_vec(&found)
+    /// })?;
+    /// assert_eq!(out[0], (vec![0, 0, 1], vec![0, 1, 2]));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_vec<T: Element>(&mut self, mine: &[T]) -> (Vec<T>, Vec<usize>) {
+        let sig = const { &Signature::of::<T>("all_gather_vec", "") };
+        let at = Location::caller();
+        let count = &[mine.len()];
+        if self.goes_by_rules() {
+            let cut = Partition::Pairs { send: count, recv: &[] };
+            let call = Call::new(Operation::AllGather, sig, at, cut);
+            return self.collect(call, mine, count, Some(0));
+        }
+        let lens = const { &Signature::of::<usize>("all_gather_vec (the lengths)", "") };
+        let some = const { &of_some::<T>("all_gather_vec", "") };
+        let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
+        self.collect_in_two(call, (mine, count), true, |comm, mine, all, lens| {
+            let call = Call::new(Operation::AllGather, some, at, Partition::Varied(lens));
+            comm.carry_out(call.moving(Buffers::Apart(mine, all)));
+        })
+    }
+
+    /// [`gather_varied_into`](Comm::gather_varied_into) for ranks that do not know how many
+    /// elements the others have: `root` gets every rank's `mine`, in rank order, and how many each
+    /// had; the other ranks get `None`.
+    ///
+    /// **Must agree on all ranks:** the element type, `root`.
+    ///
+    /// **Cost** as [`all_gather_vec`](Comm::all_gather_vec), but that only the root copies: all
+    /// wait for all.
+    ///
+    /// # Errors
+    /// A `root` that is no rank ends the run.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     let found = vec![comm.rank(); 2 - comm.rank()];
+    ///     comm.gather_vec(&found, 1)
+    /// })?;
+    /// assert_eq!(out, [None, Some((vec![0, 0, 1], vec![2, 1, 0])), None]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_vec<T: Element>(
+        &mut self,
+        mine: &[T],
+        root: usize,
+    ) -> Option<(Vec<T>, Vec<usize>)> {
+        let sig = const { &Signature::of::<T>("gather_vec", "to root") };
+        let at = Location::caller();
+        if !self.check_rank("root", root, sig, at, mine.len()) {
+            self.nothing_to_return();
+        }
+        let (count, is_root) = (&[mine.len()], self.rank() == root);
+        let collected = if self.goes_by_rules() {
+            let cut = Partition::Pairs { send: count, recv: &[] };
+            let call = Call::new(Operation::Gather, sig, at, cut).root(root);
+            self.collect(call, mine, count, is_root.then_some(0))
+        } else {
+            let lens = const { &Signature::of::<usize>("gather_vec (the lengths)", "") };
+            let some = const { &of_some::<T>("gather_vec", "to root") };
+            let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
+            self.collect_in_two(call, (mine, count), is_root, |comm, mine, all, lens| {
+                let call = Call::new(Operation::Gather, some, at, Partition::Varied(lens));
+                let call = call.root(root).moving(Buffers::Apart(mine, all));
+                comm.carry_out(call);
+            })
+        };
+        is_root.then_some(collected)
     }
 }

@@ -27,6 +27,7 @@ mod scan;
 mod scatter;
 mod shift;
 mod split;
+mod varied;
 mod views;
 
 pub use canceller::Canceller;

@@ -151,7 +151,8 @@ impl Comm {
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
     /// type.
     ///
-    /// **Order and cost** as `RS-FUSED` there.
+    /// **Order and cost** as there, for blocks as long as the longest, and the counts as in
+    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -177,11 +178,14 @@ impl Comm {
         let sig =
             const { &Signature::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
             return;
         }
-        let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Varied(counts));
-        self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
+        let call = Call::of_counts(Operation::ReduceScatter, sig, at, counts, facts.total);
+        self.carry_out_varied((counts, facts), call.combining(Buffers::Apart(all, mine), &op));
     }
 }

@@ -9,6 +9,9 @@
 //! | plan | any other algorithm |
 //! | nodes | ranks on several nodes |
 //!
+//! Blocks of different lengths begin in `varied.rs`: their ways at the gates, and plans for counts
+//! that a rank has given before. What has neither comes back here.
+//!
 //! In fixed order a reduction takes `fixed.rs` first: what it makes of the call comes
 //! back here, or goes by the boards in the order of the tree.
 
@@ -54,10 +57,10 @@ struct Unbound {
 pub(super) struct Decisions {
     /// By operation: the bytes of a rank's vector from which it has no route of its own
     /// among the short ones.
-    short: [usize; Operation::ALL.len()],
+    pub(super) short: [usize; Operation::ALL.len()],
     /// By operation: the bytes from which the library accesses the peers' memory directly,
     /// and the algorithm that does so.
-    direct: [(usize, Algorithm); Operation::ALL.len()],
+    pub(super) direct: [(usize, Algorithm); Operation::ALL.len()],
     /// By the cost model.
     modelled: Vec<(Modelled, Algorithm)>,
     /// By the model of the levels: operation, power of two of the bytes, kind of
@@ -313,8 +316,13 @@ impl Comm {
     /// Remembers a call that goes by the latest plan.
     #[inline(always)]
     fn remember(&mut self, call: &Call<'_, RawBuffers<'_>>, params: CallParams) {
-        if self.is_auto() {
-            self.work.plans.remember(call, params);
+        if self.is_auto() && !call.is_varied() {
+            self.work.plans.remember(call, 0, params);
+        } else if let Some(number) = self.number_of_counts()
+            && call.is_varied()
+            && self.goes_by_rules()
+        {
+            self.work.plans.remember(call, number, params);
         }
     }
 
@@ -585,7 +593,8 @@ impl Comm {
         let bare = call.bare();
         let of_choice =
             (self.dims().cloned(), self.segments(&bare, algorithm), self.levels(algorithm));
-        let key = PlanKey::of(call, algorithm, call.element_size(), of_choice);
+        let counts = || self.number_of_counts();
+        let key = PlanKey::of(call, algorithm, call.element_size(), counts, of_choice);
         match key {
             Some(key) if self.work.plans.find(&key) => Ok(None),
             key => self.unbound(key, &bare, algorithm).map(Some),

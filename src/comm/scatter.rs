@@ -57,6 +57,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
+    /// **Cost** as there, for blocks as long as the longest, and the counts as in
+    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    ///
     /// # Errors
     /// Counts that do not fit end the run.
     ///
@@ -81,13 +84,16 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("scatter_varied_into", "from root") };
         let at = Location::caller();
-        let Some(total) = self.check_counts::<T>(counts, mine.len(), sig, at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
+            return;
+        };
+        let total = facts.total;
         let good = self.check_rank("root", root, sig, at, total)
             && (self.rank() != root
                 || self.check_len("the input", all.len(), Some(total), sig, at, total));
         if good {
-            let call = Call::new(Operation::Scatter, sig, at, Partition::Varied(counts)).root(root);
-            self.carry_out(call.moving(Buffers::Apart(all, mine)));
+            let call = Call::of_counts(Operation::Scatter, sig, at, counts, facts.total).root(root);
+            self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(all, mine)));
         }
     }
 }

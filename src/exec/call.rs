@@ -116,6 +116,21 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// A call without data, of blocks of `counts` elements, `total` together.
+    #[inline(always)]
+    pub(crate) fn of_counts(
+        operation: Operation,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        counts: &'a [usize],
+        total: usize,
+    ) -> Self {
+        Call {
+            cut: Partition::Varied(counts),
+            ..Call::new(operation, sig, at, Partition::Equal(total))
+        }
+    }
+
     /// That moves elements.
     #[inline(always)]
     pub(crate) fn moving<T: Element>(
@@ -246,12 +261,14 @@ impl<'a, D> Call<'a, D> {
         self.operation == Operation::Shift && self.shift == 0
     }
 
-    /// Elements of the vector or of a block; of varied blocks, of all together.
+    /// Elements of the vector or of a block; of varied blocks, of the longest, if all ranks know
+    /// it.
     #[inline(always)]
     pub(crate) fn unit(&self) -> usize {
         match self.cut {
             Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(_) | Partition::Pairs { .. } => self.len,
+            Partition::Varied(counts) => counts.iter().copied().max().unwrap_or(0),
+            Partition::Pairs { .. } => 0,
         }
     }
 

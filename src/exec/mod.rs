@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`alone`] | copies the rank's own block | one rank |
 //! | [`all_at_once`] | shows a few bytes at the gate, reads the others | few ranks, or few cores |
+//! | [`uneven`] | the same with blocks of different lengths, of many bytes by address | as above |
 //! | [`eager`] | an algorithm's messages of a few bytes, without a plan | many ranks |
 //! | [`board`] | shows the rank's memory, and accesses the others' directly | long vectors |
 //! | [`plan`] | a schedule, bound to the call's memory | all other calls, and forced ones |
@@ -26,6 +27,7 @@ pub(crate) mod eager;
 pub(crate) mod flat;
 mod kernel;
 pub(crate) mod plan;
+pub(crate) mod uneven;
 
 pub use plan::{Hazard, check_hazards};
 

@@ -15,6 +15,7 @@ use crate::sync::diagnostic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::collections::VecDeque;
 use std::panic::Location;
 
 /// One rank's words. Written by that rank only; looked at by others only when
@@ -85,8 +86,10 @@ struct Record {
 
 const _: () = assert!(size_of::<Record>() == 64);
 
+/// Lists of counts kept per rank, for people.
+const KEPT_COUNTS: usize = 16;
+
 /// What the digest of a call with varied blocks stands for.
-#[derive(Default)]
 struct Varied {
     digest: Digest,
     counts: Vec<usize>,
@@ -102,8 +105,8 @@ pub(crate) struct CallLog {
     next: AtomicU64,
     /// The number of the latest call before the current run.
     before: AtomicU64,
-    /// Of the latest call with varied blocks: more words than fit a record.
-    varied: Mutex<Varied>,
+    /// The latest lists of counts of varied blocks, the latest last: more words than fit a record.
+    varied: Mutex<VecDeque<Varied>>,
 }
 
 /// A call found on record.
@@ -188,7 +191,7 @@ impl CallLog {
         self.next.store(number, Release);
     }
 
-    /// A call with blocks of `counts`, perhaps on a mesh, of digest `digest`, is about to
+    /// A call with blocks of new `counts`, perhaps on a mesh, of digest `digest`, is about to
     /// be noted: keeps both, for people.
     pub(crate) fn varied(
         &self,
@@ -197,22 +200,21 @@ impl CallLog {
         extents: impl Iterator<Item = usize>,
     ) {
         let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
-        varied.digest = digest;
-        varied.counts.clear();
-        varied.counts.extend(counts);
-        varied.extents.clear();
-        varied.extents.extend(extents);
+        if varied.len() == KEPT_COUNTS {
+            varied.pop_front();
+        }
+        varied.push_back(Varied { digest, counts: counts.to_vec(), extents: extents.collect() });
     }
 
     /// `digest` in words.
     pub(crate) fn digest_in_words(&self, digest: Digest) -> String {
         let varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
-        match () {
-            () if varied.digest != digest || digest == Digest::NONE => digest.to_string(),
-            () if varied.extents.is_empty() => format!("{:?}", varied.counts),
-            () => {
-                let mesh = Digest::of_mesh(varied.extents.iter().copied());
-                format!("{:?} on a {mesh} mesh", varied.counts)
+        match varied.iter().rev().find(|it| it.digest == digest) {
+            None => digest.to_string(),
+            Some(it) if it.extents.is_empty() => format!("{:?}", it.counts),
+            Some(it) => {
+                let mesh = Digest::of_mesh(it.extents.iter().copied());
+                format!("{:?} on a {mesh} mesh", it.counts)
             }
         }
     }

@@ -1,50 +1,151 @@
 //! Counts of varied blocks, compared in full.
 //!
-//! They are too many for a fingerprint, and a digest of them can collide. So every rank numbers
-//! its *changes* of counts in a communicator, beginning with the first: a call with the counts of
-//! the one before is compared with those, on the rank itself, and has their number; one with others
-//! has the next number, and is compared here with what the first rank said that came to
-//! that number. The low bits of the number are in every fingerprint.
+//! They are too many for a fingerprint, and a digest of them can collide. So every rank *numbers*
+//! the lists of counts that it gives in a communicator: a list that it knows keeps its number, a
+//! new one gets the next, and is compared here with what the first rank said that came to that
+//! number. The low bits of the number are in every fingerprint. A call with the counts of the one
+//! before costs a comparison of `p` words, on the rank itself.
 //!
 //! So of two ranks in one call either the counts are equal, or somebody notices. Take the first
-//! call in which two ranks differ. Up to it both have made the same changes. If one changes its
-//! counts now and the other does not, their numbers differ by one, and so do the fingerprints. If
-//! both do, they come to the same number, with different counts, and the second one sees it here.
+//! call in which two ranks differ. Up to it both have given the same lists in the same order, and
+//! so know the same ones, by the same numbers. If both know what they give, the numbers differ. If
+//! one list is new, its number is none that a rank knows. If both are new, they come to the same
+//! number, with different counts, and the second one sees it here. (The numbers that a rank knows,
+//! and the next one, are so close together that their low bits differ: [`OwnCounts::say`].)
 
+use super::digest::{Digest, NUMBER};
 use crate::sync::Mutex;
 use std::collections::VecDeque;
+
+/// Lists of counts that a rank knows. (A program has few: the parts of its arrays.)
+const KNOWN: usize = 8;
 
 /// What one rank has said.
 #[derive(Default)]
 pub(crate) struct OwnCounts {
-    /// Changes so far; 0 before the first call.
-    pub(crate) number: u64,
-    /// The change that was compared last.
+    /// Lists so far; 0 before the first call.
+    number: u64,
+    /// The list that was compared last.
     compared: u64,
-    /// The latest counts, and what else belongs to them.
-    latest: Vec<usize>,
+    known: Vec<KnownCounts>,
+    /// Which of them was the latest.
+    latest: usize,
+    /// Calls with another list than the one before.
+    turns: u64,
+}
+
+struct KnownCounts {
+    number: u64,
+    counts: Vec<usize>,
+    /// What else belongs to them: the extents of a mesh.
+    more: Vec<usize>,
+    digest: Digest,
+    facts: Option<CountFacts>,
+    /// The turn in which it was the latest, at last.
+    used: u64,
+}
+
+/// What follows from a list of counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountFacts {
+    /// The sum.
+    pub(crate) total: usize,
+    pub(crate) longest: usize,
+    pub(crate) digest: Digest,
+}
+
+impl CountFacts {
+    /// None if the sum is too large.
+    pub(crate) fn of(counts: &[usize], digest: Digest) -> Option<Self> {
+        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n))?;
+        let longest = counts.iter().copied().max().unwrap_or(0);
+        Some(CountFacts { total, longest, digest })
+    }
 }
 
 impl OwnCounts {
-    /// The rank's next call has these counts. Returns whether they are others than before.
-    #[inline]
-    pub(crate) fn say(&mut self, counts: impl Iterator<Item = usize> + Clone) -> bool {
-        if self.number != 0 && counts.clone().eq(self.latest.iter().copied()) {
-            return false;
-        }
-        self.number += 1;
-        self.latest.clear();
-        self.latest.extend(counts);
-        true
+    /// What follows from `counts`, if these are the latest, and nothing else belongs to them.
+    #[inline(always)]
+    pub(crate) fn again(&self, counts: &[usize]) -> Option<CountFacts> {
+        let latest = self.known.get(self.latest)?;
+        if latest.is(counts, std::iter::empty()) { latest.facts } else { None }
     }
 
-    pub(crate) fn latest(&self) -> &[usize] {
-        &self.latest
+    /// The rank's next call has these counts, and what else belongs to them: their digest, and
+    /// whether the list is new.
+    #[inline(always)]
+    pub(crate) fn say(
+        &mut self,
+        counts: &[usize],
+        more: impl Iterator<Item = usize> + Clone,
+    ) -> (Digest, bool) {
+        match self.known.get(self.latest) {
+            Some(it) if it.is(counts, more.clone()) => (it.digest, false),
+            _ => self.turn(counts, more),
+        }
+    }
+
+    #[cold]
+    fn turn(
+        &mut self,
+        counts: &[usize],
+        more: impl Iterator<Item = usize> + Clone,
+    ) -> (Digest, bool) {
+        self.turns += 1;
+        let known = self.known.iter().position(|it| it.is(counts, more.clone()));
+        if let Some(i) = known {
+            self.latest = i;
+            self.known[i].used = self.turns;
+            return (self.known[i].digest, false);
+        }
+        self.number += 1;
+        let number = self.number;
+        // What is too old has the low bits of the next list but one, or of a later one.
+        self.known.retain(|it| number - it.number < NUMBER);
+        if self.known.len() == KNOWN {
+            let oldest = (0..KNOWN).min_by_key(|&i| self.known[i].used);
+            if let Some(i) = oldest {
+                self.known.swap_remove(i);
+            }
+        }
+        let digest = Digest::of_counts(number, counts.iter().copied().chain(more.clone()));
+        let facts = CountFacts::of(counts, digest);
+        let (counts, more, used) = (counts.to_vec(), more.collect(), self.turns);
+        self.latest = self.known.len();
+        self.known.push(KnownCounts { number, counts, more, digest, facts, used });
+        (digest, true)
+    }
+
+    /// The number of the latest list.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u64 {
+        self.known.get(self.latest).map_or(0, |it| it.number)
+    }
+
+    /// The latest list, and what else belongs to it.
+    #[cold]
+    pub(crate) fn latest(&self) -> Vec<usize> {
+        self.known.get(self.latest).map_or(Vec::new(), |it| it.all().collect())
     }
 
     #[inline(always)]
     pub(crate) fn is_compared(&self) -> bool {
         self.compared == self.number
+    }
+}
+
+impl KnownCounts {
+    #[inline(always)]
+    fn is(&self, counts: &[usize], more: impl Iterator<Item = usize>) -> bool {
+        // No `memcmp` for a few words.
+        self.counts.len() == counts.len()
+            && self.counts.iter().zip(counts).all(|(a, b)| a == b)
+            && more.eq(self.more.iter().copied())
+    }
+
+    /// All that is compared.
+    fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.counts.iter().chain(&self.more).copied()
     }
 }
 
@@ -78,20 +179,20 @@ impl Said {
         size: usize,
     ) -> Result<(), (usize, Vec<usize>)> {
         own.compared = own.number;
-        if size == 1 {
-            return Ok(());
-        }
+        // The newest list, which is the latest if it is new.
+        let newest = own.known.iter().find(|it| it.number == own.number);
+        let Some(own) = newest.filter(|_| size > 1) else { return Ok(()) };
         let mut said = self.0.lock().unwrap_or_else(|e| e.into_inner());
         let Vecs { open, spare } = &mut *said;
         let Some(i) = open.iter().position(|it| it.number == own.number) else {
             let mut counts = std::mem::take(spare);
             counts.clear();
-            counts.extend(&own.latest);
+            counts.extend(own.all());
             open.push_back(Change { number: own.number, first: rank, counts, missing: size - 1 });
             return Ok(());
         };
         let it = &mut open[i];
-        if it.counts != own.latest {
+        if !own.all().eq(it.counts.iter().copied()) {
             return Err((it.first, it.counts.clone()));
         }
         it.missing -= 1;
@@ -107,6 +208,8 @@ impl Said {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    const NOTHING: std::iter::Empty<usize> = std::iter::empty();
 
     /// Every program of three ranks that make three calls with one of two counts, in
     /// every order in which they can come: an error exactly if they disagree, but for what the
@@ -131,8 +234,8 @@ mod tests {
                 for rank in turns(order) {
                     let call = made[rank];
                     made[rank] += 1;
-                    owns[rank].say([4, says(rank, call), 9].into_iter());
-                    numbers[call][rank] = owns[rank].number;
+                    owns[rank].say(&[4, says(rank, call), 9], NOTHING);
+                    numbers[call][rank] = owns[rank].number();
                     if !owns[rank].is_compared() {
                         found |= said.compare(&mut owns[rank], rank, 3).is_err();
                     }
@@ -143,5 +246,50 @@ mod tests {
                 assert!(found || open == 0, "{open} are left");
             }
         }
+    }
+
+    /// Two ranks that say the same, up to a last call in which one says something else: it is new
+    /// to both or to one, or known to both. Long sequences, of few lists and of many.
+    #[test]
+    fn a_list_keeps_its_number_while_it_is_known() {
+        let mut dice = crate::mix::SplitMix(7);
+        for (lists, calls) in [(2, 20), (KNOWN, 100), (KNOWN + 1, 100), (40, 200), (300, 500)] {
+            for _ in 0..50 {
+                let (said, mut owns) = (Said::default(), [(); 2].map(|()| OwnCounts::default()));
+                // Rank 0 is first in each call.
+                let mut say = |list: [usize; 2]| -> bool {
+                    let mut numbers = [0; 2];
+                    let mut found = false;
+                    for rank in 0..2 {
+                        let own = &mut owns[rank];
+                        let (digest, is_new) = own.say(&[list[rank], 1], NOTHING);
+                        assert_eq!(is_new, !own.is_compared());
+                        assert_eq!(own.latest(), [list[rank], 1]);
+                        numbers[rank] = digest.bits() & NUMBER;
+                        if !own.is_compared() {
+                            found |= said.compare(own, rank, 2).is_err();
+                        }
+                        assert!(own.known.len() <= KNOWN);
+                    }
+                    found || numbers[0] != numbers[1]
+                };
+                for _ in 0..calls {
+                    let list = dice.below(lists);
+                    assert!(!say([list; 2]), "{lists} lists");
+                }
+                let last = dice.below(lists);
+                assert!(say([last, (last + 1 + dice.below(lists)) % (lists + 1)]), "{lists} lists");
+            }
+        }
+    }
+
+    /// The same counts on another mesh are another list.
+    #[test]
+    fn what_belongs_to_counts_counts() {
+        let mut own = OwnCounts::default();
+        let (a, _) = own.say(&[1, 2], [3].into_iter());
+        let (b, is_new) = own.say(&[1, 2], NOTHING);
+        assert!(is_new && a != b);
+        assert_eq!(own.say(&[1, 2], [3].into_iter()), (a, false));
     }
 }

@@ -253,7 +253,8 @@ impl Digest {
     pub(crate) const fn bits(self) -> u64 {
         match self.0 >> 62 {
             0 if self.0 == 0 => 0,
-            3 => mix(self.0) & 0x1ffe0 | self.0 >> NUMBERS_AT & NUMBER,
+            // The low bits are those of a hash.
+            3 => self.0 & 0x1ffe0 | self.0 >> NUMBERS_AT & NUMBER,
             _ => mix(self.0) & 0x1ffff,
         }
     }

@@ -26,10 +26,14 @@ mod thread;
 
 pub(crate) use call_log::CallRecord;
 pub(crate) use comm_state::CommState;
+pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
-pub(crate) use port::{Guard, NeighborGuard, Port, Span, StartedCall, Stop, WordBytes};
+pub(crate) use port::{
+    Guard, NeighborGuard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, WordBytes,
+    copy_few,
+};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub(crate) use thread::{Seen, Thread};
 #[cfg(loom)]

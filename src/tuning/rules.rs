@@ -17,7 +17,7 @@ use crate::schedule::{Algorithm, Operation};
 ///
 /// Sizes are in bytes, of the vector for broadcast, reduce, all-reduce, scan and
 /// shift, and of one block for the operations with a block per rank (varied: of
-/// all blocks together).
+/// the longest; an all-to-all of varied blocks knows no sizes).
 ///
 /// # Examples
 /// ```

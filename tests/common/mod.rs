@@ -4,11 +4,13 @@
 mod dice;
 mod one;
 mod truth;
+mod uneven;
 mod watch;
 
 pub(crate) use dice::Dice;
 pub(crate) use one::one_call;
 pub(crate) use truth::{compose, every_operation};
+pub(crate) use uneven::{UNEVEN, common_counts, every_uneven, lists, pairs};
 pub(crate) use watch::{Watch, watched, watched_cases};
 
 use phalanx::{Comm, Error, Team, op};

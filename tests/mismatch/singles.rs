@@ -68,15 +68,15 @@ fn calls_that_send_nothing_are_compared() {
 
 // ---- Counts ----
 
-/// Whatever way a message takes, its length is said in elements, as far as its header tells it.
+/// Whatever way a block takes, its length is said in elements, exactly.
 #[test]
 fn lengths_of_messages_are_in_elements() {
     watched(|| {
         let team = team(2);
         for (sent, wanted, words) in [
             (1, 2, "message length: expected 2, got 1"),
-            (20, 2, "message length: expected 2, got 16 to 256"),
-            (2, 400, "message length: expected more than 256, got 2"),
+            (20, 2, "message length: expected 2, got 20"),
+            (2, 400, "message length: expected 400, got 2"),
             (30, 20, "message length: expected 20, got 30"),
         ] {
             told(&team, [1, 0], &[words], |comm| match comm.rank() {

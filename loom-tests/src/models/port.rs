@@ -17,7 +17,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{NeighborGuard, Port, Stop, WordBytes};
+            use $($port)::+::{NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -136,6 +136,36 @@ fn gate_barrier_twice() {
         catches: &[Gate, Waiting],
         silent: &[],
         body: || ranks(2, |port| barriers(port, meeting)),
+    }
+    .check();
+}
+
+#[test]
+fn blocks_by_address() {
+    Model {
+        name: "port: an address at the gates, until all have finished",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_000,
+        reaches: &["read"],
+        catches: &[Gate, Finished],
+        silent: &[Waiting],
+        body: || ranks(2, blocks),
+    }
+    .check();
+}
+
+#[test]
+fn poison_while_blocks_are_read() {
+    Model {
+        name: "port: poison while the peer uses an address from the gates",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1_000,
+        reaches: &["read", "stopped before reading"],
+        catches: &[Gate, Finished, Left],
+        silent: &[Poison, Waiting],
+        body: || ranks(2, fail_with_blocks),
     }
     .check();
 }

@@ -19,14 +19,17 @@ const KEPT: usize = 64;
 /// Calls remembered; a power of two.
 const CALLS: usize = 8;
 
+/// Plans among them for lists of counts, as many as a rank knows lists. What is too much goes
+/// first: a program may have other counts in each call.
+const KEPT_VARIED: usize = 8;
+
 /// What a plan depends on.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PlanKey {
     pub(crate) algorithm: Algorithm,
     operation: Operation,
     parameter: usize,
-    is_vector: bool,
-    len: usize,
+    cut: PlanCut,
     /// Bytes of an element.
     size: usize,
     /// Not for the plan's sake: whether the algorithm may serve is checked when
@@ -37,18 +40,30 @@ pub(crate) struct PlanKey {
     levels: Option<Arc<Hierarchy>>,
 }
 
+/// How the data are cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PlanCut {
+    Vector(usize),
+    Equal(usize),
+    /// By the list of counts of this number.
+    Varied(u64),
+}
+
 impl PlanKey {
-    /// None for varied lengths, of which no plan is kept.
+    /// `counts` gives the number of the call's counts, if it has any. None for lengths that have no
+    /// number, as not all ranks know them: no plan of theirs is kept.
     pub(crate) fn of<D>(
         call: &Call<'_, D>,
         algorithm: Algorithm,
         size: usize,
+        counts: impl FnOnce() -> Option<u64>,
         (dims, segments, levels): (Option<Extents>, Option<usize>, Option<Arc<Hierarchy>>),
     ) -> Option<Self> {
-        let (is_vector, len) = match call.cut() {
-            Partition::Vector(n) => (true, n),
-            Partition::Equal(n) => (false, n),
-            Partition::Varied(_) | Partition::Pairs { .. } => return None,
+        let cut = match call.cut() {
+            Partition::Vector(n) => PlanCut::Vector(n),
+            Partition::Equal(n) => PlanCut::Equal(n),
+            Partition::Varied(_) => PlanCut::Varied(counts()?),
+            Partition::Pairs { .. } => return None,
         };
         let (operation, parameter) = (call.operation(), call.parameter());
         let commutative = call.is_commutative();
@@ -56,8 +71,7 @@ impl PlanKey {
             algorithm,
             operation,
             parameter,
-            is_vector,
-            len,
+            cut,
             size,
             commutative,
             dims,
@@ -70,6 +84,7 @@ impl PlanKey {
 /// A call of the library's choice, and how it was carried out.
 struct Entry {
     sig: &'static Signature,
+    /// Or the number of the counts.
     len: usize,
     parameter: usize,
     commutative: bool,
@@ -84,7 +99,7 @@ pub(crate) struct PlanCache {
     kept: Vec<(PlanKey, Plan)>,
     /// The plan of the call in progress, or of the one before.
     latest: usize,
-    /// That of a call with varied lengths, which is not kept.
+    /// That of a call whose plan is not kept.
     odd: Option<Plan>,
     recent: [Option<Entry>; CALLS],
 }
@@ -108,6 +123,21 @@ impl PlanCache {
     #[inline(always)]
     pub(crate) fn again<D>(&mut self, call: &Call<'_, D>) -> Option<CallParams> {
         let (Partition::Vector(len) | Partition::Equal(len)) = call.cut() else { return None };
+        self.again_of(call, len)
+    }
+
+    /// The same with blocks of the list of counts that has this number.
+    #[inline(always)]
+    pub(crate) fn again_varied<D>(
+        &mut self,
+        call: &Call<'_, D>,
+        number: u64,
+    ) -> Option<CallParams> {
+        self.again_of(call, number as usize)
+    }
+
+    #[inline(always)]
+    fn again_of<D>(&mut self, call: &Call<'_, D>, len: usize) -> Option<CallParams> {
         let parameter = call.parameter();
         let entry = self.recent[place(call.sig(), len, parameter)].as_ref()?;
         let is_this = std::ptr::eq(entry.sig, call.sig())
@@ -122,10 +152,14 @@ impl PlanCache {
         Some(entry.params)
     }
 
-    /// Remembers a call that goes by the latest plan.
+    /// Remembers a call that goes by the latest plan; its counts have that number.
     #[cold]
-    pub(crate) fn remember<D>(&mut self, call: &Call<'_, D>, params: CallParams) {
-        let (Partition::Vector(len) | Partition::Equal(len)) = call.cut() else { return };
+    pub(crate) fn remember<D>(&mut self, call: &Call<'_, D>, counts: u64, params: CallParams) {
+        let len = match call.cut() {
+            Partition::Vector(len) | Partition::Equal(len) => len,
+            Partition::Varied(_) => counts as usize,
+            Partition::Pairs { .. } => return,
+        };
         let (sig, parameter) = (call.sig(), call.parameter());
         let (commutative, plan) = (call.is_commutative(), self.latest);
         self.recent[place(sig, len, parameter)] =
@@ -151,17 +185,40 @@ impl PlanCache {
     /// Keeps a plan, if there is a key for it, and makes it the latest.
     #[cold]
     pub(crate) fn keep(&mut self, key: Option<PlanKey>, plan: Plan) {
-        match key {
-            None => self.odd = Some(plan),
-            Some(key) if self.kept.len() < KEPT => {
+        let Some(key) = key else {
+            self.odd = Some(plan);
+            return;
+        };
+        match self.too_old(&key) {
+            Some(i) => {
+                for entry in &mut self.recent {
+                    *entry = entry.take().filter(|entry| entry.plan != i);
+                }
+                self.latest = i;
+                self.kept[i] = (key, plan);
+            }
+            None if self.kept.len() < KEPT => {
                 self.kept.push((key, plan));
                 self.latest = self.kept.len() - 1;
             }
-            Some(key) => {
+            None => {
                 self.recent = Default::default();
                 self.latest = (self.latest + 1) % KEPT;
                 self.kept[self.latest] = (key, plan);
             }
         }
+    }
+
+    /// In whose place a plan for `key` goes, if that is for a list of counts, and there are
+    /// enough of those.
+    fn too_old(&self, key: &PlanKey) -> Option<usize> {
+        let number = |key: &PlanKey| match key.cut {
+            PlanCut::Varied(number) => Some(number),
+            _ => None,
+        };
+        number(key)?;
+        let varied =
+            || self.kept.iter().enumerate().filter_map(|(i, (k, _))| Some((number(k)?, i)));
+        varied().min().map(|(_, i)| i).filter(|_| varied().count() >= KEPT_VARIED)
     }
 }

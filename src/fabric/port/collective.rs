@@ -227,7 +227,7 @@ impl Port {
     /// are crowded, the last to look at it wakes the others; of two ranks it is a matter between
     /// them.
     #[inline(always)]
-    fn tell_all(&self) {
+    pub(super) fn tell_all(&self) {
         match &*self.peers {
             [a, b] => if self.rank == 0 { b } else { a }.wake(),
             // All phases are alike here.

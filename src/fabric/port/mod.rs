@@ -4,7 +4,7 @@
 
 use super::call_log::{CallLog, CallRecord, RankState, ticket};
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
-use super::counts::OwnCounts;
+use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
 use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
 use crate::mailbox::{
@@ -19,10 +19,12 @@ use std::ptr::NonNull;
 mod collective;
 mod neighbors;
 mod point_to_point;
+mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
 pub(crate) use neighbors::NeighborGuard;
+pub(crate) use shown_blocks::{OwnBlocks, ShownBlocks, copy_few};
 pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
@@ -87,10 +89,8 @@ pub(crate) struct Port {
     calls: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
-    /// Counts of varied blocks, as this rank gave them last..
+    /// Counts of varied blocks, as this rank gave them.
     counts: OwnCounts,
-    /// ..and their digest.
-    varied: Digest,
     /// The call that has a notice on this rank's board which peers may still
     /// be using, or in which this rank may be using theirs.
     open: Option<u64>,
@@ -156,7 +156,6 @@ impl Port {
             calls: u64::from(start),
             unsent: 0,
             counts: OwnCounts::default(),
-            varied: Digest::NONE,
             open: None,
             sig: &NO_CALL,
             check: Fingerprint(0),
@@ -324,18 +323,35 @@ impl Port {
     /// The digest of this rank's next call, which has varied blocks of `counts`,
     /// perhaps on a mesh. Once that call is on record, and before it waits for anybody, they
     /// are to be [compared](Port::compare_counts).
+    #[inline(always)]
     pub(crate) fn varied(
         &mut self,
         counts: &[usize],
         extents: impl Iterator<Item = usize> + Clone,
     ) -> Digest {
-        let all = counts.iter().copied().chain(extents.clone());
-        if self.counts.say(all.clone()) {
-            self.varied = Digest::of_counts(self.counts.number, all);
+        let (digest, is_new) = self.counts.say(counts, extents.clone());
+        if is_new {
+            self.log_counts(digest, counts, extents);
         }
+        digest
+    }
+
+    #[cold]
+    fn log_counts(&self, digest: Digest, counts: &[usize], extents: impl Iterator<Item = usize>) {
         let records = self.fabric.world().records(self.fabric.member(self.rank));
-        records.varied(self.varied, counts, extents);
-        self.varied
+        records.varied(digest, counts, extents);
+    }
+
+    /// What follows from `counts`, if this rank has just given these, on no mesh.
+    #[inline(always)]
+    pub(crate) fn counts_again(&self, counts: &[usize]) -> Option<CountFacts> {
+        self.counts.again(counts)
+    }
+
+    /// The number of the latest counts, which no others of this communicator have.
+    #[inline(always)]
+    pub(crate) fn number_of_counts(&self) -> u64 {
+        self.counts.number()
     }
 
     /// Whether the latest counts have yet to be compared with those of the other ranks.

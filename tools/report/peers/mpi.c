@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <mpi.h>
 
-enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, REDUCE_SCATTER, ALLTOALL, SCAN, SCAN_IN, SCATTER, GATHER, OPS };
-static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather"};
+enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, REDUCE_SCATTER, ALLTOALL, SCAN, SCAN_IN, SCATTER, GATHER,
+       ALLGATHERV, REDUCE_SCATTERV, ALLTOALLV, SCATTERV, GATHERV, OPS };
+static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather",
+                                         "allgatherv", "reduce_scatter", "alltoallv", "scatterv", "gatherv"};
 static int rank, ranks;
 static double *out[MAX_LANES], *in[MAX_LANES];
 
@@ -13,7 +15,7 @@ static double *out[MAX_LANES], *in[MAX_LANES];
 enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, ALL_OPS };
 static const char *const neighbor_name[] = {"neighbor_alltoallv", "neighbor_alltoallv_persistent"};
 static MPI_Comm graph;
-static int degree, neighbors[4], counts[4], starts[4];
+static int degree, neighbors[4], neighbor_counts[4], neighbor_starts[4];
 static void neighbors_make(void)
 {
     static const int steps[4] = {1, -1, 2, -2}, weights[4] = {1, 1, 1, 1};
@@ -23,7 +25,7 @@ static void neighbors_make(void)
 }
 static void neighbors_cut(size_t n)
 {
-    for (int i = 0; i < degree; i++) counts[i] = (int)n / degree, starts[i] = i * counts[i];
+    for (int i = 0; i < degree; i++) neighbor_counts[i] = (int)n / degree, neighbor_starts[i] = i * neighbor_counts[i];
 }
 #if MPI_VERSION >= 4
 /* the requests of each size, by lane */
@@ -36,8 +38,8 @@ static void neighbor_start(size_t n, int lane)
         persistent[at].made = 1;
         persistent[at].n = n;
         neighbors_cut(n);
-        memcpy(persistent[at].counts, counts, sizeof counts);
-        memcpy(persistent[at].starts, starts, sizeof starts);
+        memcpy(persistent[at].counts, neighbor_counts, sizeof neighbor_counts);
+        memcpy(persistent[at].starts, neighbor_starts, sizeof neighbor_starts);
         for (int k = 0; k < MAX_LANES; k++) {
             if (k && n * 8 > 16384) { persistent[at].lane[k] = MPI_REQUEST_NULL; continue; }
             MPI_Neighbor_alltoallv_init(out[k], persistent[at].counts, persistent[at].starts, MPI_DOUBLE, in[k], persistent[at].counts, persistent[at].starts, MPI_DOUBLE, graph, MPI_INFO_NULL, &persistent[at].lane[k]);
@@ -50,12 +52,32 @@ static void neighbor_start(size_t n, int lane)
 static void neighbor_start(size_t n, int lane) { (void)n, (void)lane; }
 #endif
 
-static int has_blocks(int op) { return op == ALLGATHER || op == REDUCE_SCATTER || op == ALLTOALL || op == SCATTER || op == GATHER; }
+/* the form with counts is called with equal ones; elsewhere it is as the even one */
+static int even(int op)
+{
+    switch (op) {
+    case ALLGATHERV: return ALLGATHER;
+    case REDUCE_SCATTERV: return REDUCE_SCATTER;
+    case ALLTOALLV: return ALLTOALL;
+    case SCATTERV: return SCATTER;
+    case GATHERV: return GATHER;
+    default: return op;
+    }
+}
+/* the counts and displacements of every rank's block, for the row that is called */
+static int counts[MAX_RANKS], starts[MAX_RANKS];
+
+static void count_blocks(int block)
+{
+    if (counts[0] == block) return;
+    for (int i = 0; i < ranks; i++) { counts[i] = block; starts[i] = i * block; }
+}
+static int has_blocks(int op) { op = even(op); return op == ALLGATHER || op == REDUCE_SCATTER || op == ALLTOALL || op == SCATTER || op == GATHER; }
 
 /* elements that this rank sends */
 static size_t sent(const row *r)
 {
-    switch (r->op) {
+    switch (even(r->op)) {
     case BARRIER: return 0;
     case BCAST: return rank == 0 ? r->count : 0;
     case SCATTER: return rank == 0 ? r->count : 0;
@@ -87,8 +109,13 @@ static void call(const row *r, int lane)
     case SCAN_IN: MPI_Scan(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, w); break;
     case SCATTER: MPI_Scatter(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case GATHER: MPI_Gather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
-    case NEIGHBOR: neighbors_cut(r->count); MPI_Neighbor_alltoallv(x, counts, starts, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, graph); break;
+    case NEIGHBOR: neighbors_cut(r->count); MPI_Neighbor_alltoallv(x, neighbor_counts, neighbor_starts, MPI_DOUBLE, y, neighbor_counts, neighbor_starts, MPI_DOUBLE, graph); break;
     case NEIGHBOR_PERSISTENT: neighbor_start(r->count, lane); break;
+    case ALLGATHERV: count_blocks(block); MPI_Allgatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
+    case REDUCE_SCATTERV: count_blocks(block); MPI_Reduce_scatter(x, y, counts, MPI_DOUBLE, MPI_SUM, w); break;
+    case ALLTOALLV: count_blocks(block); MPI_Alltoallv(x, counts, starts, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
+    case SCATTERV: count_blocks(block); MPI_Scatterv(x, counts, starts, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
+    case GATHERV: count_blocks(block); MPI_Gatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, 0, w); break;
     }
 }
 
@@ -96,7 +123,7 @@ static void call(const row *r, int lane)
 static double wanted(int op, size_t i, size_t n)
 {
     double all = ranks * (ranks + 1) / 2.0;
-    switch (op) {
+    switch (even(op)) {
     case BCAST: case SCATTER: return 1;
     case REDUCE: case REDUCE_IN: return rank == 0 ? all : -1;
     case ALLREDUCE: case ALLREDUCE_IN: case REDUCE_SCATTER: return all;
@@ -110,7 +137,7 @@ static double wanted(int op, size_t i, size_t n)
 /* one call of each row, every element compared */
 static void check(const row *r)
 {
-    size_t n = r->op == SCATTER || r->op == REDUCE_SCATTER ? r->count / (size_t)ranks : r->count;
+    size_t n = even(r->op) == SCATTER || even(r->op) == REDUCE_SCATTER ? r->count / (size_t)ranks : r->count;
     const double *got = r->op == BCAST ? out[0] : in[0];
     memset(in[0], 0, r->count * 8);
     if (r->op == BCAST) memset(out[0], 0, r->count * 8);

@@ -124,6 +124,68 @@ pub(super) fn meeting(port: &mut Port) {
     (1..p).for_each(|d| fine(port.look((me + d) % p, 0, 1, |_| ())));
 }
 
+/// Shows a block for rank 1 at the gates: too long to be copied, in `cell`, or none.
+pub(super) fn show_block(port: &mut Port, cell: Option<&Cell>, counts: &[usize; 2]) -> bool {
+    let data = cell.map_or(std::ptr::null(), |cell| std::ptr::from_ref(cell).cast());
+    let own = OwnBlocks { counts, data, len: counts[1], size: 2000 };
+    // SAFETY: the callers keep the cell until the call is closed, or the port has quiesced. (It is
+    // shorter than it is said to be: the reader looks at its beginning only.)
+    unsafe { port.show_blocks(&own) }
+}
+
+/// What rank 0 shows to rank 1; if it is there.
+pub(super) fn read_block(port: &mut Port) -> Result<u64, Stop> {
+    let shown = port.look_at_blocks(0, 2, false)?;
+    assert!(shown.is_elsewhere());
+    // SAFETY: rank 0 shows two blocks, and keeps them until this rank finishes.
+    let (at, len) = unsafe { shown.block(1, 2000) };
+    assert_eq!(len, 1);
+    // SAFETY: the cell; see `show_block`.
+    Ok(read(unsafe { &*at.cast::<Cell>() }))
+}
+
+pub(super) fn blocks(port: &mut Port) {
+    let cell = Cell::new(7);
+    enter(port);
+    if port.rank() == 0 {
+        assert!(show_block(port, Some(&cell), &[0, 1]));
+        assert!(!fine(port.look_at_blocks(1, 2, false)).is_elsewhere());
+    } else {
+        assert!(!show_block(port, None, &[0, 0]));
+        assert_eq!(fine(read_block(port)), 7);
+        reached("read");
+    }
+    port.finish();
+    fine(port.close());
+    write(&cell, 99);
+}
+
+/// Rank 0 fails when it has shown a block.
+pub(super) fn fail_with_blocks(port: &mut Port) {
+    enter(port);
+    if port.rank() == 0 {
+        let cell = Cell::new(7);
+        assert!(show_block(port, Some(&cell), &[0, 1]));
+        port.quiesce();
+        write(&cell, 99);
+    } else {
+        assert!(!show_block(port, None, &[0, 0]));
+        match read_block(port) {
+            Ok(value) => {
+                assert_eq!(value, 7);
+                reached("read");
+                port.finish();
+                poisoned(port.close());
+            }
+            Err(stop) => {
+                reached("stopped before reading");
+                poisoned::<()>(Err(stop));
+            }
+        }
+        port.quiesce();
+    }
+}
+
 /// Long payloads, in eager buffers: shown to all, and posted.
 pub(super) fn eager(port: &mut Port) {
     const LEN: usize = 16;

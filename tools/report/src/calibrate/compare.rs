@@ -38,6 +38,7 @@ impl ComparedCall {
             lanes: if crowded { 1 } else { lanes_for(count * size_of::<f64>()) },
             shift: 1,
             apart: false,
+            varied: false,
         }
     }
 }

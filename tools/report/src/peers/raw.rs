@@ -90,7 +90,7 @@ pub(crate) fn parse_bench(text: &str) -> Vec<Raw> {
 pub(crate) const OURS: &str = "phalanx";
 
 /// Operations: our name, and MPI's in small letters.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 15] = [
     ("barrier", "barrier"),
     ("broadcast", "bcast"),
     ("reduce", "reduce"),
@@ -101,6 +101,11 @@ const NAMES: [(&str, &str); 10] = [
     ("scan", "scan"),
     ("scatter", "scatter"),
     ("gather", "gather"),
+    ("all-gather-varied", "allgatherv"),
+    ("reduce-scatter-varied", "reduce_scatter"),
+    ("all-to-all-varied", "alltoallv"),
+    ("scatter-varied", "scatterv"),
+    ("gather-varied", "gatherv"),
 ];
 
 fn mpi_name(ours: &str) -> &str {

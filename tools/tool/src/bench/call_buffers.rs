@@ -68,6 +68,8 @@ pub(crate) struct TimedCall<'a, T> {
     output: &'a mut Lanes<T>,
     root: usize,
     shift: isize,
+    /// Elements of each rank's block, for the form for blocks of different lengths.
+    counts: Option<&'a [usize]>,
 }
 
 /// The operation, and how much of it.
@@ -83,6 +85,13 @@ pub struct BufferShape {
     /// For an operation that works in place: whether a second buffer takes the
     /// result, so that the input must be copied there first (timed).
     pub apart: bool,
+    /// Whether the form for blocks of different lengths is called (with equal ones).
+    pub varied: bool,
+}
+
+/// Whether the operation has a form for blocks of different lengths.
+pub(crate) fn has_varied(operation: Operation) -> bool {
+    operation.has_blocks() && operation.base() == operation
 }
 
 /// Whether the operation cuts the larger buffer into a block for each rank.
@@ -96,6 +105,7 @@ pub struct CallBuffers<T> {
     rank: usize,
     ranks: usize,
     block: usize,
+    counts: Vec<usize>,
     oracle: Oracle<T>,
     input: Lanes<T>,
     output: Lanes<T>,
@@ -122,6 +132,7 @@ impl<T: Sample> CallBuffers<T> {
             rank,
             ranks,
             block,
+            counts: vec![block; ranks],
             oracle: Oracle::new(shape.redop, ranks),
             input: Lanes::new(input, shape.lanes),
             output: Lanes::new(output, shape.lanes),
@@ -161,7 +172,8 @@ impl<T: Sample> CallBuffers<T> {
             std::mem::swap(&mut input, &mut output);
         }
         let (operation, shift) = (shape.operation, shape.shift);
-        (self.call)(comm, TimedCall { operation, input, output, root, shift });
+        let counts = shape.varied.then_some(&self.counts[..]);
+        (self.call)(comm, TimedCall { operation, input, output, root, shift, counts });
     }
 
     /// The number of wrong elements after sample number `sample`.
@@ -227,9 +239,12 @@ pub(crate) fn combine<T: Sample, O: Operator<T> + Copy + Default>(
         Operation::AllReduce => lanes.for_each(|x| comm.all_reduce(x, op)),
         Operation::Scan => lanes.for_each(|x| comm.scan(x, op)),
         Operation::ExclusiveScan => lanes.for_each(|x| comm.exclusive_scan(x, op)),
-        Operation::ReduceScatter => lanes
-            .zip(call.output.iter_mut())
-            .for_each(|(all, mine)| comm.reduce_scatter_into(all, mine, op)),
+        Operation::ReduceScatter => {
+            lanes.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
+                None => comm.reduce_scatter_into(all, mine, op),
+                Some(counts) => comm.reduce_scatter_varied_into(all, mine, counts, op),
+            });
+        }
         other => unreachable!("{other} does not combine"),
     }
 }
@@ -237,6 +252,9 @@ pub(crate) fn combine<T: Sample, O: Operator<T> + Copy + Default>(
 /// Calls an operation that only moves.
 fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     let root = call.root;
+    if let Some(counts) = call.counts {
+        return transport_varied(comm, call, counts);
+    }
     let lanes = call.input.iter_mut();
     match call.operation {
         Operation::Barrier => lanes.for_each(|_| comm.barrier()),
@@ -256,6 +274,20 @@ fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
             lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.all_to_all_into(x, y));
         }
         other => unreachable!("{other} needs an operator"),
+    }
+}
+
+/// The same in the form for blocks of different lengths.
+fn transport_varied<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>, counts: &[usize]) {
+    let root = call.root;
+    for (x, y) in call.input.iter_mut().zip(call.output.iter_mut()) {
+        match call.operation {
+            Operation::AllGather => comm.all_gather_varied_into(x, y, counts),
+            Operation::Gather => comm.gather_varied_into(x, y, counts, root),
+            Operation::Scatter => comm.scatter_varied_into(x, y, counts, root),
+            Operation::AllToAll => comm.all_to_all_varied_into(x, counts, y, counts),
+            other => unreachable!("{other} has no such form"),
+        }
     }
 }
 
@@ -279,8 +311,15 @@ mod tests {
     fn a_call_that_does_nothing_is_noticed() {
         for operation in Operation::ALL {
             let redop = operation.combines().then_some(Redop::Sum);
-            let shape =
-                BufferShape { operation, redop, count: 6, lanes: 2, shift: 1, apart: false };
+            let shape = BufferShape {
+                operation,
+                redop,
+                count: 6,
+                lanes: 2,
+                shift: 1,
+                apart: false,
+                varied: false,
+            };
             let mut wrong = 0;
             for rank in 0..3 {
                 let mut work = CallBuffers::<i64>::new(shape, rank, 3);

@@ -1,6 +1,6 @@
 //! Turns a request into the cases to measure, and reports its mistakes.
 
-use super::call_buffers::{BufferShape, has_blocks, lanes_for};
+use super::call_buffers::{BufferShape, has_blocks, has_varied, lanes_for};
 use super::element::Type;
 use super::operator::Redop;
 use super::run_conditions::available_memory;
@@ -39,11 +39,33 @@ impl FromStr for Wanted {
     }
 }
 
+/// What is measured: an operation, perhaps in its form for blocks of different lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measured {
+    pub(crate) operation: Operation,
+    pub(crate) varied: bool,
+}
+
+impl From<Operation> for Measured {
+    fn from(operation: Operation) -> Self {
+        Measured { operation, varied: false }
+    }
+}
+
+/// What the names of the forms for blocks of different lengths end in.
+pub(crate) const VARIED: &str = "-varied";
+
 /// Reads an operation's name; hyphens and case do not matter.
-pub(crate) fn parse_operation(text: &str) -> Result<Operation, String> {
+pub(crate) fn parse_operation(text: &str) -> Result<Measured, String> {
     let bare = |name: &str| suggest::plain(name).replace('-', "");
-    let found = Operation::ALL.into_iter().find(|op| bare(op.name()) == bare(text));
-    found.ok_or_else(|| suggest::unknown("operation", text, &Operation::ALL.map(Operation::name)))
+    let found = |text: &str| Operation::ALL.into_iter().find(|op| bare(op.name()) == bare(text));
+    let text_of_varied = bare(text);
+    let varied = text_of_varied.strip_suffix(&VARIED[1..]).and_then(found);
+    if let Some(operation) = varied.filter(|&operation| has_varied(operation)) {
+        return Ok(Measured { operation, varied: true });
+    }
+    let unknown = || suggest::unknown("operation", text, &Operation::ALL.map(Operation::name));
+    found(text).map(Measured::from).ok_or_else(unknown)
 }
 
 /// How operations that work in place are called.
@@ -60,7 +82,7 @@ pub(crate) enum Apart {
 /// Everything that was asked for, for a known number of ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchRequest {
-    pub(crate) operations: Vec<Operation>,
+    pub(crate) operations: Vec<Measured>,
     pub(crate) wanted: Wanted,
     pub(crate) ty: Type,
     pub(crate) redop: Redop,
@@ -97,8 +119,8 @@ impl BenchRequest {
             let what = format!("{ty} has no operator {redop}; floats have sum, prod, min and max");
             return Err(Failure::Usage(what));
         }
-        let apart = self.operations.iter().find(|&&op| has_blocks(op));
-        if let (true, Some(op)) = (self.in_place, apart) {
+        let apart = self.operations.iter().find(|it| has_blocks(it.operation));
+        if let (true, Some(Measured { operation: op, .. })) = (self.in_place, apart) {
             return Err(Failure::Usage(format!("{op} does not work in place: it has two buffers")));
         }
         Ok(())
@@ -119,9 +141,9 @@ impl BenchRequest {
             return Err(Failure::Usage(what));
         }
         let mut plan = BenchPlan { cases: Vec::new(), skipped: Vec::new() };
-        for operation in self.all_operations() {
-            for force in self.forces(operation, ranks, &mut plan.skipped)? {
-                plan.cases.extend(self.cases(operation, &force, ranks));
+        for measured in self.all_operations() {
+            for force in self.forces(measured.operation, ranks, &mut plan.skipped)? {
+                plan.cases.extend(self.cases(measured, &force, ranks));
             }
         }
         check_memory(&plan.cases, of_nodes.iter().copied().max().unwrap_or(ranks))?;
@@ -129,14 +151,17 @@ impl BenchRequest {
     }
 
     /// The operations asked for; if none was named, all that go with the rest.
-    fn all_operations(&self) -> Vec<Operation> {
+    fn all_operations(&self) -> Vec<Measured> {
         let mut operations = self.operations.clone();
         if operations.is_empty() {
             operations = match self.wanted {
-                Wanted::One(algorithm) => algorithm.operations().to_vec(),
-                _ => Operation::ALL.to_vec(),
-            };
-            operations.retain(|&op| !self.in_place || !has_blocks(op));
+                Wanted::One(algorithm) => algorithm.operations(),
+                _ => &Operation::ALL,
+            }
+            .iter()
+            .map(|&operation| Measured::from(operation))
+            .collect();
+            operations.retain(|it| !self.in_place || !has_blocks(it.operation));
         }
         let mut seen = Vec::new();
         operations.retain(|op| !seen.contains(op) && (seen.push(*op), true).1);
@@ -197,7 +222,8 @@ impl BenchRequest {
         })
     }
 
-    fn cases(&self, operation: Operation, force: &Force, ranks: usize) -> Vec<SampleCase> {
+    fn cases(&self, measured: Measured, force: &Force, ranks: usize) -> Vec<SampleCase> {
+        let operation = measured.operation;
         let sizes = match operation {
             Operation::Barrier => vec![0],
             _ => self.sizes.clone(),
@@ -224,7 +250,8 @@ impl BenchRequest {
             for &apart in apart {
                 let redop = operation.combines().then_some(self.redop);
                 let shift = self.shift;
-                let shape = BufferShape { operation, redop, count, lanes, shift, apart };
+                let varied = measured.varied;
+                let shape = BufferShape { operation, redop, count, lanes, shift, apart, varied };
                 let (force, root, effort) = (force.clone(), self.root, self.effort);
                 cases.push(SampleCase { shape, ty: self.ty, force, root, effort });
             }
@@ -306,7 +333,7 @@ mod tests {
     #[test]
     fn what_cannot_serve_is_skipped_or_refused() {
         let mut w = wish();
-        w.operations = vec![Operation::AllGather, Operation::AllGather];
+        w.operations = vec![Operation::AllGather.into(), Operation::AllGather.into()];
         w.wanted = Wanted::All;
         let plan = w.plan(6, &[6]).unwrap();
         assert!(plan.skipped.iter().any(|s| s.contains("AG-HCUBE needs a power of two")));
@@ -318,7 +345,10 @@ mod tests {
 
     #[test]
     fn names_are_read() {
-        assert_eq!(parse_operation("AllReduce"), Ok(Operation::AllReduce));
+        assert_eq!(parse_operation("AllReduce"), Ok(Operation::AllReduce.into()));
+        let varied = Measured { operation: Operation::AllToAll, varied: true };
+        assert_eq!(parse_operation("all-to-all-varied"), Ok(varied));
+        assert!(parse_operation("all-reduce-varied").is_err());
         assert_eq!("ag-ring".parse(), Ok(Wanted::One(Algorithm::AG_RING)));
         assert!("AG-RNG".parse::<Wanted>().unwrap_err().contains("AG-RING"));
     }

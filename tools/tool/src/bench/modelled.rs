@@ -115,7 +115,15 @@ mod tests {
     use std::time::Duration;
 
     fn case(operation: Operation, count: usize, force: Force) -> SampleCase {
-        let shape = BufferShape { operation, redop: None, count, lanes: 1, shift: 1, apart: false };
+        let shape = BufferShape {
+            operation,
+            redop: None,
+            count,
+            lanes: 1,
+            shift: 1,
+            apart: false,
+            varied: false,
+        };
         let effort = SampleBudget {
             samples: None,
             warmup: 0,

@@ -182,7 +182,7 @@ impl Report {
 /// A row's cells in the order of [`COLUMNS`].
 fn cells(row: &BenchRow) -> [Value; COLUMNS.len()] {
     [
-        json!(row.op.name()),
+        json!(row.name()),
         json!(row.algorithm),
         json!(row.ty),
         json!(row.redop),
@@ -331,8 +331,8 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
         _ => significant(row.algbw).to_string(),
     };
     let floor = row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}"));
-    let (op, place) = (row.op.name(), row.place.to_string());
-    let cells = [op, row.algorithm, &place, &bytes, &short_ns(row.ns.median), &rate, &floor];
+    let (op, place) = (row.name(), row.place.to_string());
+    let cells = [&op, row.algorithm, &place, &bytes, &short_ns(row.ns.median), &rate, &floor];
     let mut line = short_cells(view, cells);
     if let Some(wrong) = row.wrong.filter(|wrong| *wrong > 0) {
         line = format!("{}  {wrong} WRONG\n", line.trim_end());
@@ -342,7 +342,7 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
 
 fn short_cells(view: TextView, cells: [&str; 7]) -> String {
     let [op, algorithm, place, bytes, median, rate, floor] = cells;
-    let mut line = format!("{op:<19}");
+    let mut line = format!("{op:<22}");
     if view.algorithms {
         line += &format!(" {algorithm:<15}");
     }
@@ -359,7 +359,7 @@ fn short_ns(ns: f64) -> String {
 
 fn wide_head() -> String {
     format!(
-        "{:<19} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10} \
+        "{:<22} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10} \
          {:>5} {:>8} {:<5} {:>8} {:>7} drift\n",
         "op",
         "algorithm",
@@ -385,9 +385,9 @@ fn wide_head() -> String {
 fn wide_row(row: &BenchRow) -> String {
     let ns = short_ns;
     format!(
-        "{:<19} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>10.3} \
+        "{:<22} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>10.3} \
          {:>10.3} {:>5} {:>8} {:<5} {:>8} {:>7} {}\n",
-        row.op,
+        row.name(),
         row.algorithm,
         row.ty,
         row.redop,
@@ -476,6 +476,7 @@ pub(super) mod tests {
             drift: Drift { floor: false, steal: true, place: false },
             root: None,
             apart: false,
+            varied: false,
             rank_means: vec![69.0, 65.0],
         }
     }

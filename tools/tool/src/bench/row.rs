@@ -1,5 +1,6 @@
 //! A row of the table: its samples and the numbers computed from them.
 
+use super::cases::VARIED;
 use super::rounds::{Drift, Sorted};
 use super::sample::{Root, SampleCase, Times};
 use crate::measure::proximity::Proximity;
@@ -79,6 +80,8 @@ pub(crate) struct BenchRow {
     pub(crate) root: Option<usize>,
     /// Whether the result went to a second buffer, for an operation in place.
     pub(crate) apart: bool,
+    /// Whether it was called in the form for blocks of different lengths.
+    pub(crate) varied: bool,
     /// The mean time of each rank, in ns.
     pub(crate) rank_means: Vec<f64>,
 }
@@ -124,8 +127,14 @@ impl BenchRow {
                 _ => None,
             },
             apart: shape.apart,
+            varied: shape.varied,
             rank_means: rank_means(&sorted.samples, ranks),
         })
+    }
+
+    /// What it is, as it is asked for.
+    pub(crate) fn name(&self) -> String {
+        format!("{}{}", self.op.name(), if self.varied { VARIED } else { "" })
     }
 
     /// With what the model says of it.

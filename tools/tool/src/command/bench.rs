@@ -1,7 +1,7 @@
 //! `phalanx bench`: runs the collectives on this machine's cores, checks every
 //! result and prints the table.
 
-use crate::bench::cases::{Apart, BenchPlan, BenchRequest, Wanted, parse_operation};
+use crate::bench::cases::{Apart, BenchPlan, BenchRequest, Measured, Wanted, parse_operation};
 use crate::bench::columns::Style;
 use crate::bench::element::Type;
 use crate::bench::exchange;
@@ -32,7 +32,9 @@ use std::time::{Duration, Instant};
 /// The long help: the operations, then the rest.
 fn about() -> String {
     let names = Operation::ALL.map(|operation| operation.name()).join(", ");
-    prose::help(&format!("OPERATIONS: {names}.\n\n{ABOUT}"))
+    let varied = "With -varied behind its name (all-to-all-varied), an operation with a block for each \
+                  rank is called in the form for blocks of different lengths, with equal ones.";
+    prose::help(&format!("OPERATIONS: {names}. {varied}\n\n{ABOUT}"))
 }
 
 const ABOUT: &str = "\
@@ -111,7 +113,7 @@ Example:
 pub struct Bench {
     /// Operations, such as all-reduce [default: all]
     #[arg(value_name = "OP", value_parser = parse_operation, hide_possible_values = true)]
-    operations: Vec<Operation>,
+    operations: Vec<Measured>,
     /// Number of ranks, 1 to 1024 [default: one per physical core]
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     ranks: Option<usize>,

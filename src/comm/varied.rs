@@ -1,0 +1,225 @@
+//! Routes of blocks of different lengths.
+//!
+//! | route | when |
+//! |---|---|
+//! | alone | one rank, and nothing is forced |
+//! | gate | an all-gather of few bytes, where one of equal blocks goes by the gates; any all-to-all, and what is collected into a `Vec` |
+//! | plan | the plan of the same call before, with counts that this rank has given before |
+//! | any other | as equal blocks: `route.rs` |
+
+use super::{Choice, Comm};
+use crate::element::Element;
+use crate::exec::{Buffers, Call, Partition, RawBuffers, Slices, alone, board, plan, uneven};
+use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature};
+use crate::op::Operator;
+use crate::order::Order;
+use crate::schedule::Operation;
+use std::panic::Location;
+
+/// What is collected: every rank's elements, one after the other, and how many each gave.
+pub(super) type Collected<T> = (Vec<T>, Vec<usize>);
+
+impl Comm {
+    /// Carries out a call with a count for every rank, whose arguments are checked.
+    #[inline(always)]
+    pub(super) fn carry_out_varied<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        (counts, facts): (&'a [usize], CountFacts),
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        let operation = call.operation();
+        if self.order == Order::Fixed && operation.has_order() && !self.spans_nodes() {
+            return self.carry_out_in_order(call);
+        }
+        if self.numbers_counts() {
+            if self.port.size() == 1 {
+                return self.carry_out_alone(call);
+            }
+            if operation == Operation::AllGather
+                && self.port.is_gated()
+                && facts.longest * size_of::<T>() < self.decisions.short[operation as usize]
+            {
+                return self.gather_at_the_gates((counts, facts), call);
+            }
+        }
+        let (rank, size) = (self.rank(), self.size());
+        self.carry_on_varied(facts, &call.on_bytes(rank, size));
+    }
+
+    #[inline(always)]
+    fn carry_out_alone<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        let Some(begun) = self.begin(call.sig(), call.at(), call.params_alone()) else { return };
+        let result = alone::run_on_slices(&mut self.port, &mut self.work, begun, call);
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    #[inline(always)]
+    fn gather_at_the_gates<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        (counts, facts): (&'a [usize], CountFacts),
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        let (sig, at) = (call.sig(), call.at());
+        let algorithm = call.operation().usual().messages.of(true);
+        let params = call.params(algorithm, CallTransport::Gates, facts.digest);
+        let (Buffers::Apart(mine, all), _) = call.into_buffers() else {
+            unreachable!("blocks of different lengths have two buffers")
+        };
+        let Some(begun) = self.begin_compared(sig, at, params) else { return };
+        if let Err(stop) = uneven::all_gather(&mut self.port, begun, (mine, all), counts) {
+            self.stop(stop);
+        }
+    }
+
+    /// [`carry_on`](Comm::carry_on), for a call that it may know: with these counts, or by the
+    /// boards.
+    #[inline(never)]
+    fn carry_on_varied(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
+        if !self.numbers_counts() || self.port.size() == 1 {
+            return self.carry_on(call);
+        }
+        let number = self.port.number_of_counts();
+        let known = self.work.plans.again_varied(call, number);
+        let bytes = facts.longest.saturating_mul(call.element_size());
+        let (from, direct) = self.decisions.direct[call.operation() as usize];
+        let params = match known {
+            Some(params) => params,
+            None if bytes >= from => call.params(direct, CallTransport::Boards, facts.digest),
+            None => return self.carry_on(call),
+        };
+        let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match known {
+            Some(_) => plan::run(port, work, begun, call),
+            None => board::run(port, work, begun, call),
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// Carries out an all-to-all of which each rank knows its own part, `send` and `recv` with
+    /// their counts, which are checked.
+    #[inline(always)]
+    pub(super) fn carry_out_pairs<T: Element>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        (send, send_counts): (&[T], &[usize]),
+        (recv, recv_counts): (&mut [T], &[usize]),
+    ) {
+        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
+        let call = Call::new(Operation::AllToAll, sig, at, cut);
+        if !self.goes_by_rules() {
+            let (rank, size) = (self.rank(), self.size());
+            let call = call.moving(Buffers::Apart(send, recv));
+            return self.carry_on(&call.on_bytes(rank, size));
+        }
+        if self.port.size() == 1 {
+            return self.carry_out_alone(call.moving(Buffers::Apart(send, recv)));
+        }
+        let params = own_length(Operation::AllToAll, send.len(), call.parameter());
+        let Some(begun) = self.begin(sig, at, params) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let (from, to) = ((send, send_counts), (recv, recv_counts));
+        if let Err(stop) = uneven::all_to_all(port, work, begun, from, to) {
+            self.stop(stop);
+        }
+    }
+
+    /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
+    /// takes block `part` of every rank's, if any. On one node, by the library's choice.
+    pub(super) fn collect<T: Element>(
+        &mut self,
+        call: Call<'_>,
+        send: &[T],
+        counts: &[usize],
+        part: Option<usize>,
+    ) -> Collected<T> {
+        let (sig, at) = (call.sig(), call.at());
+        if self.port.size() == 1 {
+            if !self.check_usable(sig, at) {
+                self.nothing_to_return();
+            }
+            // On record, as any call.
+            let moving = call.moving(Buffers::Apart::<T>(&[], &mut []));
+            self.carry_out_alone(moving);
+            return (send.to_vec(), vec![send.len()]);
+        }
+        let params = own_length(call.operation(), send.len(), call.parameter());
+        let Some(begun) = self.begin(sig, at, params) else { self.nothing_to_return() };
+        let (port, work) = (&mut self.port, &mut self.work);
+        match uneven::collect(port, work, begun, (send, counts), part) {
+            Ok(collected) => collected,
+            Err(stop) => self.stop_for_good(stop),
+        }
+    }
+
+    /// The same on several nodes, or by a forced topology: the lengths travel first. `way` sends
+    /// the elements, as `Some`, once it is known how many each rank has for this one; none, if it
+    /// takes nothing.
+    #[cold]
+    pub(super) fn collect_in_two<T: Element>(
+        &mut self,
+        call: Call<'_>,
+        (send, counts): (&[T], &[usize]),
+        takes: bool,
+        way: impl FnOnce(&mut Self, &[Option<T>], &mut [Option<T>], &[usize]),
+    ) -> Collected<T> {
+        let mut lens = vec![0; self.size()];
+        self.carry_out(call.moving(Buffers::Apart(counts, &mut lens)));
+        let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let total = total.expect("the blocks sum to more than memory can hold");
+        // There is no other `T` to begin with.
+        let send: Vec<Option<T>> = send.iter().copied().map(Some).collect();
+        let mut all = vec![None; if takes { total } else { 0 }];
+        way(self, &send, &mut all, &lens);
+        let all: Option<Vec<T>> = all.into_iter().collect();
+        match all {
+            Some(all) => (all, lens),
+            None => self.nothing_to_return(),
+        }
+    }
+
+    /// Whether blocks of different lengths go by the library's rules, on one node: no model of a
+    /// machine's levels knows them.
+    #[inline(always)]
+    pub(super) fn goes_by_rules(&self) -> bool {
+        self.is_auto() || self.goes_by_levels()
+    }
+
+    #[cold]
+    fn goes_by_levels(&self) -> bool {
+        matches!(self.choice, Choice::Levels(_)) && !self.spans_nodes()
+    }
+
+    /// Whether the counts of a call are its own, and there is no mesh: what
+    /// [`check_common_counts`](Comm::check_common_counts) may know.
+    #[inline(always)]
+    pub(super) fn numbers_counts(&self) -> bool {
+        self.goes_by_rules() && self.step_fingerprint.is_none()
+    }
+
+    /// The number of the call's counts, if it has some of its own.
+    #[inline(always)]
+    pub(super) fn number_of_counts(&self) -> Option<u64> {
+        match self.step_fingerprint {
+            None => Some(self.port.number_of_counts()),
+            Some(_) => None, // Those are of the call that this is a step of.
+        }
+    }
+}
+
+/// What goes into the fingerprint of a call at the gates of which each rank has a length of its
+/// own.
+#[inline(always)]
+fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
+    let algorithm = operation.usual().messages.of(true).index();
+    let (transport, digest) = (CallTransport::Gates, Digest::NONE);
+    CallParams { len: 0, own_len: Some(len), parameter, algorithm, transport, digest }
+}

@@ -1,0 +1,228 @@
+//! Blocks of different lengths at the gates: every rank shows its own in one step. Up to
+//! [`EAGER`] bytes are copied to the peers, more stay where they are, and are copied from there.
+//!
+//! | call | who knows the lengths |
+//! |---|---|
+//! | all-gather | all know all; only for few bytes |
+//! | all-to-all | the sender and the receiver of each block; compared by the receiver |
+//! | collected into a `Vec` | the sender |
+
+use super::all_at_once::{copy, get, put};
+use super::kernel::{copy as copy_bytes, stream};
+use super::{Workspace, board};
+use crate::element::Element;
+use crate::fabric::{Guard, OwnBlocks, Port, ShownBlocks, StartedCall, Stop, copy_few};
+#[allow(unused_imports)] // For the documentation.
+use crate::mailbox::EAGER;
+
+/// Every rank's `mine` goes into everybody's `all`; rank `r`'s has `counts[r]` elements, at most
+/// [`EAGER`] bytes.
+#[inline(always)]
+pub(crate) fn all_gather<T: Element>(
+    port: &mut Port,
+    begun: StartedCall,
+    (mine, all): (&[T], &mut [T]),
+    counts: &[usize],
+) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    let guard = Guard::new(port);
+    guard.port.show_all(mine.len(), size_of::<T>(), |body| {
+        // SAFETY: there is room for `mine`.
+        unsafe { put(mine, body) }
+    });
+    guard.port.log_call(begun);
+    if let (2, &[n, _]) = (p, counts) {
+        let (first, second) = all.split_at_mut(n);
+        let (own, other) = if rank == 0 { (first, second) } else { (second, first) };
+        copy(mine, own);
+        guard.port.look(1 - rank, other.len(), size_of::<T>(), |body| {
+            // SAFETY: as below.
+            unsafe { get(body, other) }
+        })?;
+        guard.disarm();
+        return Ok(());
+    }
+    let mut rest = all;
+    for (peer, &n) in counts.iter().enumerate() {
+        let (block, after) = rest.split_at_mut(n);
+        rest = after;
+        if peer == rank {
+            copy(mine, block);
+            continue;
+        }
+        guard.port.look(peer, n, size_of::<T>(), |body| {
+            // SAFETY: the peer shows as many elements of the same type (fingerprint and length
+            // agree) until we show something again.
+            unsafe { get(body, block) }
+        })?;
+    }
+    guard.port.looked_at_all();
+    guard.disarm();
+    Ok(())
+}
+
+/// How blocks that are not few are copied.
+#[derive(Clone, Copy)]
+struct Delivery {
+    /// Whether the results are too large for any cache, and so go round them.
+    stream: bool,
+}
+
+impl Delivery {
+    /// If the ranks together touch `len` elements of `T` so many times.
+    #[inline(always)]
+    fn of<T>(work: &Workspace, len: usize, times: usize) -> Self {
+        let touched = len.saturating_mul(size_of::<T>()).saturating_mul(times);
+        Delivery { stream: touched >= work.stream_from }
+    }
+
+    /// Copies block `i` of `shown`, which has `len` elements, to `to`.
+    ///
+    /// # Safety
+    /// There is room for them at `to`, which is memory of this rank's alone; and as for
+    /// [`ShownBlocks::block`].
+    #[inline(always)]
+    unsafe fn copy<T>(self, to: *mut T, from: *const u8, len: usize, is_elsewhere: bool) {
+        let (to, bytes) = (to.cast::<u8>(), len * size_of::<T>());
+        // SAFETY: by the contract.
+        unsafe {
+            match is_elsewhere {
+                false => copy_few(to, from, bytes),
+                true if self.stream && bytes >= board::BLOCK => stream::copy(to, from, bytes),
+                true => copy_bytes(to, from, bytes),
+            }
+        }
+    }
+}
+
+/// What everybody shows: `send`, in blocks of `counts` elements.
+#[inline(always)]
+fn own_blocks<'a, T>(send: &[T], counts: &'a [usize]) -> OwnBlocks<'a> {
+    OwnBlocks { counts, data: send.as_ptr().cast(), len: send.len(), size: size_of::<T>() }
+}
+
+/// Every rank sends block `j` of `send`, of `send_counts[j]` elements, to rank `j`, and expects
+/// `recv_counts[j]` from it. The counts sum to the lengths of the slices.
+#[inline(always)]
+pub(crate) fn all_to_all<T: Element>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    (send, send_counts): (&[T], &[usize]),
+    (recv, recv_counts): (&mut [T], &[usize]),
+) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    let delivery = Delivery::of::<T>(work, send.len().max(recv.len()), 2 * p);
+    let own = own_blocks(send, send_counts);
+    let guard = Guard::new(port);
+    // SAFETY: `send` and its counts are borrowed until this returns, and it does so only after
+    // `settle`, or when the guard has quiesced the port.
+    let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
+    guard.port.log_call(begun);
+    let (mine, begin) = (before(send_counts, rank), before(recv_counts, rank));
+    let n = send_counts[rank];
+    copy(&send[mine..mine + n], &mut recv[begin..begin + n]);
+    let long = own.is_long();
+    let mut take = |port: &mut Port, peer: usize, begin: usize| {
+        let block = &mut recv[begin..begin + recv_counts[peer]];
+        let shown = port.look_at_blocks(peer, p, long)?;
+        are_elsewhere |= shown.is_elsewhere();
+        // SAFETY: the peer shows a block for every rank, of elements of the same type
+        // (fingerprint); we have not shown anything since, nor finished.
+        let (from, len) = unsafe { shown.block(rank, size_of::<T>()) };
+        if len != block.len() {
+            return Err(port.unequal_blocks(peer, &shown, (block.len(), len)));
+        }
+        // SAFETY: as many as `block` has.
+        unsafe { delivery.copy(block.as_mut_ptr(), from, len, shown.is_elsewhere()) };
+        Ok(())
+    };
+    if p == 2 {
+        let begin = if rank == 0 { n } else { 0 };
+        take(guard.port, 1 - rank, begin)?;
+    } else {
+        // Each begins with its successor, so that not all look at one gate.
+        let mut at = begin + n;
+        for peer in (rank + 1..p).chain(0..rank) {
+            at = if peer == 0 { 0 } else { at };
+            take(guard.port, peer, at)?;
+            at += recv_counts[peer];
+        }
+        guard.port.looked_at_all();
+    }
+    settle(guard, are_elsewhere)
+}
+
+/// The elements of the blocks before `rank`'s.
+#[inline(always)]
+fn before(counts: &[usize], rank: usize) -> usize {
+    match (rank, counts) {
+        (0, _) => 0,
+        (1, &[first, ..]) => first,
+        _ => counts[..rank].iter().sum(),
+    }
+}
+
+/// The end of a call in which, perhaps, addresses were shown.
+#[inline(always)]
+fn settle(guard: Guard<'_>, are_elsewhere: bool) -> Result<(), Stop> {
+    if are_elsewhere {
+        guard.port.finish();
+        guard.port.close()?;
+    }
+    guard.disarm();
+    Ok(())
+}
+
+/// Every rank shows `send`, in `counts.len()` blocks, as many as every other; of every rank this
+/// one takes block `part`, if any. Returns what it has taken, in rank order, and the lengths.
+pub(crate) fn collect<T: Element>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    (send, counts): (&[T], &[usize]),
+    part: Option<usize>,
+) -> Result<(Vec<T>, Vec<usize>), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    let own = own_blocks(send, counts);
+    let guard = Guard::new(port);
+    // SAFETY: as in `all_to_all`.
+    let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
+    guard.port.log_call(begun);
+    let long = own.is_long();
+    let (mut blocks, mut lens) = (Vec::<(*const u8, bool)>::new(), Vec::new());
+    if let Some(part) = part {
+        // Those of this rank are where they were; the peers' come below.
+        let begin: usize = counts[..part].iter().sum();
+        blocks.resize(p, (send[begin..].as_ptr().cast(), true));
+        lens.resize(p, counts[part]);
+    }
+    for peer in (rank + 1..p).chain(0..rank) {
+        let shown: ShownBlocks = guard.port.look_at_blocks(peer, counts.len(), long)?;
+        are_elsewhere |= shown.is_elsewhere();
+        if let Some(part) = part {
+            // SAFETY: the peer shows as many blocks, of elements of the same type (fingerprint); we
+            // have not shown anything since, nor finished.
+            let (from, len) = unsafe { shown.block(part, size_of::<T>()) };
+            (blocks[peer], lens[peer]) = ((from, shown.is_elsewhere()), len);
+        }
+    }
+    if p > 2 {
+        guard.port.looked_at_all();
+    }
+    let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let total = total.expect("the blocks sum to more than memory can hold");
+    let delivery = Delivery::of::<T>(work, total, p + counts.len());
+    let mut all = Vec::<T>::with_capacity(total);
+    let mut at = 0;
+    for (&(from, is_elsewhere), &len) in blocks.iter().zip(&lens) {
+        // SAFETY: within the capacity, as `at + len <= total`; what lies there is kept as above,
+        // or borrowed by us.
+        unsafe { delivery.copy(all.as_mut_ptr().add(at), from, len, is_elsewhere) };
+        at += len;
+    }
+    // SAFETY: the first `at` elements are written, copies of elements of T.
+    unsafe { all.set_len(at) };
+    settle(guard, are_elsewhere)?;
+    Ok((all, lens))
+}

@@ -1,0 +1,271 @@
+//! Gates for what only its owner knows the length of: a rank shows blocks and their lengths; few
+//! bytes are copied, of more it shows the address. Each peer finds its block by the owner's counts.
+//!
+//! Who shows an address is in the call until everybody has [finished](Port::finish) it, as on a
+//! board; so if one rank does, all finish and [close](Port::close). All know, as all look at all.
+
+use super::super::fingerprint::{Fingerprint, PayloadKind};
+use super::waiting::For;
+use super::{EagerAddress, Phase, Port, Stop};
+use crate::mailbox::{EAGER, FIRST, Header, INLINE};
+
+/// What a rank shows: blocks that lie one after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnBlocks<'a> {
+    /// Elements of each block.
+    pub(crate) counts: &'a [usize],
+    /// Of as many elements as the counts sum to, `len`, of `size` bytes each.
+    pub(crate) data: *const u8,
+    pub(crate) len: usize,
+    pub(crate) size: usize,
+}
+
+/// A length in what is copied, before the data.
+type Short = u16;
+
+/// The payload is in the slot.
+const IN_SLOT: PayloadKind = PayloadKind::copied(0);
+/// The payload is in the eager buffer.
+const IN_BUFFER: PayloadKind = PayloadKind::COPIED;
+/// The payload is an address.
+const ELSEWHERE: PayloadKind = PayloadKind::SLICE;
+
+impl OwnBlocks<'_> {
+    /// Whether what a peer shows is probably not in a slot's first line alone, if it is as long.
+    #[inline(always)]
+    pub(crate) fn is_long(&self) -> bool {
+        Self::head(self.counts.len()) + self.len * self.size > FIRST
+    }
+
+    /// Bytes of the lengths: whole words, so that data of words are aligned.
+    #[inline(always)]
+    const fn head(blocks: usize) -> usize {
+        (blocks * size_of::<Short>()).next_multiple_of(size_of::<usize>())
+    }
+
+    /// Bytes of all, if they are few enough to be copied.
+    #[inline(always)]
+    fn copied(&self) -> Option<usize> {
+        // A slice has at most isize::MAX bytes: no overflow. No count is more than all together.
+        let bytes = Self::head(self.counts.len()) + self.len * self.size;
+        (bytes <= EAGER && self.len <= usize::from(Short::MAX)).then_some(bytes)
+    }
+
+    /// # Safety
+    /// There is room at `body`, which is aligned for a word, for what is `copied`.
+    #[inline(always)]
+    unsafe fn write(&self, body: *mut u8) {
+        match *self.counts {
+            // SAFETY: by the contract; aligned as the body is.
+            [a, b] => unsafe { body.cast::<[Short; 2]>().write([a as Short, b as Short]) },
+            _ => {
+                for (i, &count) in self.counts.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe { body.cast::<Short>().add(i).write(count as Short) };
+                }
+            }
+        }
+        let data = body.wrapping_add(Self::head(self.counts.len()));
+        // SAFETY: by the contract, and that of `OwnBlocks`; the body is no memory of the caller's.
+        unsafe { copy_few(data, self.data, self.len * self.size) };
+    }
+}
+
+/// Copies `bytes` bytes. A word or two, the usual case, without a call.
+///
+/// # Safety
+/// As `copy_nonoverlapping`.
+#[inline(always)]
+pub(crate) unsafe fn copy_few(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe {
+        match bytes {
+            8 => std::ptr::copy_nonoverlapping(from, to, 8),
+            16 => std::ptr::copy_nonoverlapping(from, to, 16),
+            _ => std::ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+/// In a slot, in place of blocks that are not copied.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct BlocksAddress {
+    data: *const u8,
+    counts: *const usize,
+    /// The number of the call, in full: the header has a part of it.
+    call: u64,
+}
+
+/// Where the lengths of a peer's blocks are.
+#[derive(Clone, Copy)]
+enum Lengths {
+    Copied(*const Short),
+    Elsewhere(*const usize),
+}
+
+/// A peer's blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownBlocks {
+    header: Header,
+    lengths: Lengths,
+    data: *const u8,
+}
+
+impl ShownBlocks {
+    /// Whether they are in the peer's own memory, until all have finished the call.
+    #[inline(always)]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.lengths, Lengths::Elsewhere(_))
+    }
+
+    /// Block `i`: where it is, perhaps not aligned, and how many elements of `size` bytes it has.
+    ///
+    /// # Safety
+    /// The peer shows more than `i` blocks, of elements of that size, and keeps them: what was
+    /// copied until the caller shows something again, the rest until it finishes the call.
+    #[inline(always)]
+    pub(crate) unsafe fn block(&self, i: usize, size: usize) -> (*const u8, usize) {
+        let (start, len) = match self.lengths {
+            // SAFETY: by the contract.
+            Lengths::Copied(at) => unsafe { before_and_at(i, |k| usize::from(*at.add(k))) },
+            // SAFETY: by the contract.
+            Lengths::Elsewhere(at) => unsafe { before_and_at(i, |k| *at.add(k)) },
+        };
+        (self.data.wrapping_add(start * size), len)
+    }
+}
+
+#[inline(always)]
+fn before_and_at(i: usize, length: impl Fn(usize) -> usize) -> (usize, usize) {
+    let before = match i {
+        0 => 0,
+        1 => length(0),
+        _ => (0..i).map(&length).sum(),
+    };
+    (before, length(i))
+}
+
+impl Port {
+    /// Shows blocks to all peers, each of which does the same and
+    /// [looks](Port::look_at_blocks) at everybody's. Returns whether they stay where they are: then
+    /// all must [`finish`](Port::finish) and [`close`](Port::close). Does not wait.
+    ///
+    /// # Safety
+    /// `own.data` is valid for reads of `own.len` elements, which the counts sum to. If true is
+    /// returned, nobody writes them, or the counts, until the call is closed or the port has
+    /// quiesced.
+    #[inline(always)]
+    pub(crate) unsafe fn show_blocks(&mut self, own: &OwnBlocks<'_>) -> bool {
+        self.episode += 1;
+        let episode = self.episode;
+        // SAFETY: a word of the fabric, which is kept.
+        let gate = unsafe { self.gate.as_ref() };
+        let copied = own.copied();
+        // SAFETY: for the gate and the eager buffer as in `show_all`. What is copied has room: in a
+        // slot INLINE bytes, in an eager slot EAGER; both are aligned for a word.
+        unsafe {
+            match copied {
+                Some(bytes) if bytes <= INLINE => {
+                    gate.show(episode, self.header(IN_SLOT), |body| own.write(body));
+                }
+                Some(_) => {
+                    let header = self.header(IN_BUFFER);
+                    let Port { fabric, eager_buffer, .. } = self;
+                    let eager_buffer =
+                        *eager_buffer.get_or_insert_with(|| fabric.new_eager_buffer());
+                    let fill = |body| own.write(body);
+                    let place = gate.eager_slot(eager_buffer.as_ref(), episode, fill);
+                    let eager = EagerAddress { len: own.len, place };
+                    gate.show(episode, header, |body| body.cast::<EagerAddress>().write(eager));
+                }
+                None => {
+                    let (data, counts, call) = (own.data, own.counts.as_ptr(), self.calls);
+                    let address = BlocksAddress { data, counts, call };
+                    // From here on a peer may read them.
+                    self.open = Some(call);
+                    let header = self.header(ELSEWHERE);
+                    gate.show(episode, header, |body| body.cast::<BlocksAddress>().write(address));
+                }
+            }
+        }
+        self.tell_all();
+        copied.is_none()
+    }
+
+    /// Waits for the `blocks` blocks that `peer` shows in this episode, as many as this rank.
+    /// `long`: they are perhaps not in the slot's first line.
+    #[inline(always)]
+    pub(crate) fn look_at_blocks(
+        &mut self,
+        peer: usize,
+        blocks: usize,
+        long: bool,
+    ) -> Result<ShownBlocks, Stop> {
+        let (episode, looks) = (self.episode, self.looks);
+        // SAFETY: a word of the fabric, which is kept.
+        let gate = unsafe { self.peers[peer].gate.as_ref() };
+        let has_shown = match long {
+            true => gate.has_shown_two_lines_within(episode, looks),
+            false => gate.has_shown_within(episode, looks),
+        };
+        if !has_shown {
+            self.wait_more(peer, For::All(Phase::Gates), &mut |peer| {
+                peer.gate().has_shown(episode)
+            })?;
+        }
+        // SAFETY: this rank is in that episode, and has seen its word.
+        unsafe { gate.read(episode, |got, body| self.unpack_blocks(peer, blocks, got, body)) }
+    }
+
+    /// # Safety
+    /// If the header agrees, `show_blocks` wrote the body, and does not write it again now.
+    #[inline(always)]
+    unsafe fn unpack_blocks(
+        &self,
+        peer: usize,
+        blocks: usize,
+        got: Header,
+        body: *const u8,
+    ) -> Result<ShownBlocks, Stop> {
+        let kind = Fingerprint(got.check).kind();
+        let expected = self.header(kind);
+        let agrees = Fingerprint(expected.check).agrees(Fingerprint(got.check));
+        if !agrees || !self.sig.agrees(got.sig) {
+            return Err(Stop::Mismatch { peer, expected, got, lens: None });
+        }
+        let copied = |at: *const u8| ShownBlocks {
+            header: got,
+            lengths: Lengths::Copied(at.cast()),
+            data: at.wrapping_add(OwnBlocks::head(blocks)),
+        };
+        match kind {
+            IN_SLOT => Ok(copied(body)),
+            // SAFETY: by the kind, which only `show_blocks` sets in this call; eager buffers live as
+            // long as the fabric.
+            IN_BUFFER => Ok(unsafe { (*body.cast::<EagerAddress>().read().place).read(copied) }),
+            _ => {
+                // SAFETY: by the kind, as above.
+                let BlocksAddress { data, counts, call } =
+                    unsafe { body.cast::<BlocksAddress>().read() };
+                if call != self.calls {
+                    return Err(Stop::Mismatch { peer, expected, got, lens: None });
+                }
+                Ok(ShownBlocks { header: got, lengths: Lengths::Elsewhere(counts), data })
+            }
+        }
+    }
+
+    /// Why a call ends in which a block of `shown`, by `peer`, has another number of elements than
+    /// this rank expects.
+    #[cold]
+    pub(crate) fn unequal_blocks(
+        &self,
+        peer: usize,
+        shown: &ShownBlocks,
+        (expected, got): (usize, usize),
+    ) -> Stop {
+        let header = self.header(Fingerprint(shown.header.check).kind());
+        Stop::Mismatch { peer, expected: header, got: shown.header, lens: Some((expected, got)) }
+    }
+}
