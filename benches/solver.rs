@@ -107,6 +107,29 @@ fn halo(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
     batch(CALLS / 4, || cart.exchange_halo(black_box(field), halo))
 }
 
+/// One cell to each side, with the grid made in each call, as programs write it.
+fn halo_and_cart(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (halo, field) = &mut data.fields[0];
+    batch(CALLS / 4, || {
+        comm.cart(black_box(&[0]), &[true]).exchange_halo(black_box(field), halo);
+    })
+}
+
+/// The same by hand: two exchanges of a cell.
+fn two_exchanges(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (_, field) = &mut data.fields[0];
+    let (rank, p) = (comm.rank(), comm.size());
+    let (before, after) = ((rank + p - 1) % p, (rank + 1) % p);
+    let n = field.len();
+    batch(CALLS / 4, || {
+        let field = black_box(&mut field[..]);
+        let (cells, ghost) = field.split_at_mut(n - 1);
+        comm.exchange(&cells[1..2], before, ghost, after);
+        let (ghost, cells) = field.split_at_mut(1);
+        comm.exchange(&cells[n - 3..n - 2], after, ghost, before);
+    })
+}
+
 /// The same faces along dimension 0, by `exchange` of packed copies.
 fn packed(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
     let (halo, field) = &mut data.fields[which];
@@ -200,6 +223,8 @@ fn pairs() -> Vec<Pair> {
             }),
         ),
         ("halo 1 cell / flags", |c, d| halo(c, d, 0), Flags),
+        ("halo 1 cell / two exchanges", |c, d| halo(c, d, 0), Call(two_exchanges)),
+        ("halo 1 cell, with cart / two exchanges", halo_and_cart, Call(two_exchanges)),
         (
             "halo 64 x 64 faces / packed exchange",
             |c, d| halo(c, d, 1),

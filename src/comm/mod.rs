@@ -16,6 +16,7 @@ mod gather;
 mod gather_grid;
 mod global;
 mod halo_exchange;
+mod halo_plan;
 mod message;
 mod nodes;
 mod overlap;
@@ -47,6 +48,8 @@ use crate::sync::{Arc, catch_unwind, panicking, this_thread};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
+use cart::Grids;
+use halo_plan::HaloPlans;
 use nodes::NodeGroup;
 use route::Decisions;
 use std::fmt;
@@ -92,6 +95,8 @@ pub struct Comm {
     slow_path: bool,
     decisions: Decisions,
     work: Workspace,
+    grids: Grids,
+    halo_plans: HaloPlans,
     roster: Option<Arc<Roster>>,
     /// The same on all ranks: the sizes for this number of ranks, and what
     /// those of sub-communicators come from.
@@ -133,6 +138,8 @@ impl Comm {
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
+            grids: Grids::default(),
+            halo_plans: HaloPlans::default(),
             roster,
             tuning,
             rules,
@@ -162,6 +169,8 @@ impl Comm {
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
+            grids: Grids::default(),
+            halo_plans: HaloPlans::default(),
             roster: self.roster.clone(),
             tuning,
             rules: self.rules.clone(),
