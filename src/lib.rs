@@ -84,6 +84,7 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
+pub use comm::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Window};
 pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Spread};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};

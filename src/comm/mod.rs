@@ -3,6 +3,8 @@
 
 mod all_to_all;
 mod arguments;
+mod atomic_element;
+mod atomic_window;
 mod audit;
 mod barrier;
 mod broadcast;
@@ -20,6 +22,7 @@ mod halo_plan;
 mod message;
 mod nodes;
 mod overlap;
+mod part;
 mod reduce;
 mod roster;
 mod route;
@@ -28,12 +31,16 @@ mod scatter;
 mod shift;
 mod split;
 mod views;
+mod window;
 
+pub use atomic_element::{AtomicElement, AtomicF32, AtomicF64};
+pub use atomic_window::AtomicWindow;
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
 pub use views::Peers;
+pub use window::Window;
 
 pub(crate) use audit::{Tally, compare, final_cause};
 pub(crate) use nodes::{LANES_FROM, NodeJob};
