@@ -61,7 +61,12 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
 fn may_differ(kind: CallKind) -> bool {
     matches!(
         kind,
-        CallKind::Peers | CallKind::Root | CallKind::Global | CallKind::Whole | CallKind::Halo
+        CallKind::Peers
+            | CallKind::Root
+            | CallKind::Global
+            | CallKind::Window
+            | CallKind::Whole
+            | CallKind::Halo
     )
 }
 
@@ -139,6 +144,7 @@ mod tests {
             CallKind::Global,
             CallKind::Peers,
             CallKind::Root,
+            CallKind::Window,
             CallKind::Whole,
             CallKind::Halo,
             CallKind::Exchange,
