@@ -12,6 +12,7 @@ use phalanx::dist::Halo;
 use phalanx::{Comm, Order, Team, op};
 use phalanx_model::median;
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Nanoseconds of one call, over a batch.
@@ -130,6 +131,49 @@ fn two_exchanges(comm: &mut Comm, data: &mut Data) -> f64 {
     })
 }
 
+/// A thousand samples into 512 bins that two ranks share.
+fn histogram_shared(comm: &mut Comm, _: &mut Data) -> f64 {
+    let bins = comm.shared_atomic::<u64>(256);
+    let add = |i: usize| bins.part(i >> 8 & 1)[i & 255].fetch_add(1, Ordering::Relaxed);
+    batch(CALLS / 10, || {
+        (0..1000).for_each(|i: usize| drop(black_box(add(i.wrapping_mul(40503) >> 3))));
+        comm.barrier();
+    })
+}
+
+/// The same by a private histogram for each rank, and an all-reduce.
+fn histogram_private(comm: &mut Comm, _: &mut Data) -> f64 {
+    let mut bins = vec![0u64; 512];
+    batch(CALLS / 10, || {
+        (0..1000).for_each(|i: usize| bins[black_box(i.wrapping_mul(40503) >> 3) & 511] += 1);
+        comm.all_reduce(&mut bins, op::Sum);
+    })
+}
+
+/// One cell to each side, read where it is, by two windows in turns.
+fn halo_by_windows(comm: &mut Comm, _: &mut Data) -> f64 {
+    let (rank, p) = (comm.rank(), comm.size());
+    let (mut now, mut next) = (comm.shared::<f64>(1000), comm.shared::<f64>(1000));
+    batch(CALLS / 4, || {
+        next.update(comm, |mine| {
+            mine[0] = now.part((rank + p - 1) % p)[999];
+            mine[999] = now.part((rank + 1) % p)[0];
+        });
+        std::mem::swap(&mut now, &mut next);
+    })
+}
+
+/// The same by a view for each step.
+fn halo_by_views(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (rank, p) = (comm.rank(), comm.size());
+    let now = &mut data.x[..1000];
+    let (before, after) = ((rank + p - 1) % p * 1000 + 999, (rank + 1) % p * 1000);
+    batch(CALLS / 4, || {
+        let ends = comm.with_global(now, |all| (all[before], all[after]));
+        (now[0], now[999]) = black_box(ends);
+    })
+}
+
 /// The same faces along dimension 0, by `exchange` of packed copies.
 fn packed(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
     let (halo, field) = &mut data.fields[which];
@@ -225,6 +269,8 @@ fn pairs() -> Vec<Pair> {
         ("halo 1 cell / flags", |c, d| halo(c, d, 0), Flags),
         ("halo 1 cell / two exchanges", |c, d| halo(c, d, 0), Call(two_exchanges)),
         ("halo 1 cell, with cart / two exchanges", halo_and_cart, Call(two_exchanges)),
+        ("halo 1 cell by windows / with_global", halo_by_windows, Call(halo_by_views)),
+        ("histogram in a window / private, all-reduce", histogram_shared, Call(histogram_private)),
         (
             "halo 64 x 64 faces / packed exchange",
             |c, d| halo(c, d, 1),

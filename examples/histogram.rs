@@ -1,6 +1,6 @@
-//! A histogram that all ranks fill: by atomics in a window, of which each rank has some bins; and by
-//! private histograms that are added up. The window needs the memory once, and no call at the end;
-//! private bins take no lines from other cores.
+//! A histogram that all ranks fill: by atomics in a window, of which each rank has some bins; and
+//! by private histograms that are added up. The window needs the memory once, and no call at the
+//! end; private bins take no lines from other cores.
 //!
 //! `cargo run --release --example histogram [ranks]`
 

@@ -1,5 +1,5 @@
-//! Heat in a ring: each rank reads its neighbours' outermost cells where they lie, by two windows in
-//! turns, and by `with_global`.
+//! Heat in a ring: each rank reads its neighbours' outermost cells where they lie, by two windows
+//! in turns, and by `with_global`.
 //!
 //! `cargo run --release --example window_halo [ranks]`
 

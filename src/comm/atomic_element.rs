@@ -8,7 +8,8 @@ use std_atomics::{AtomicU32, AtomicU64, Ordering};
 /// A number with an atomic form: integers and `bool` with the standard library's, `f32` and `f64`
 /// with [`AtomicF32`] and [`AtomicF64`]. For [`Comm::shared_atomic`](crate::Comm::shared_atomic).
 ///
-/// The trait is sealed: windows rely on the atomic having the size of the number and the same bytes.
+/// The trait is sealed: windows rely on the atomic having the size of the number and the same
+/// bytes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no atomic form",
     label = "not an integer, `bool`, `f32` or `f64`"
@@ -153,8 +154,8 @@ macro_rules! atomic_floats {
 atomic_floats! {
     /// An `f32` that several ranks may write at the same time: see [`AtomicF64`].
     AtomicF32, f32, AtomicU32;
-    /// An `f64` that several ranks may write at the same time, with the methods and orderings of the
-    /// standard library's atomics. What changes the value is a loop of compare-exchanges on its
+    /// An `f64` that several ranks may write at the same time, with the methods and orderings of
+    /// the standard library's atomics. What changes the value is a loop of compare-exchanges on its
     /// bits.
     ///
     /// ```

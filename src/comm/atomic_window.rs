@@ -134,8 +134,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
         self.shared.epoch(comm, &SIG, Location::caller(), |_, spans| f(Peers::new(spans)))
     }
 
-    /// Lets each rank write its own part as plain numbers, as [`Window::update`](crate::Window::update)
-    /// does.
+    /// Lets each rank write its own part as plain numbers, as
+    /// [`Window::update`](crate::Window::update) does.
     ///
     /// **Must agree, cost, errors:** as there.
     ///
@@ -155,9 +155,9 @@ impl<T: AtomicElement> AtomicWindow<T> {
         static SIG: Signature = meeting("update of atomics");
         self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {
             let own = spans[rank];
-            // SAFETY: the part has `len` atomics, which have size and bytes of T, and are aligned to
-            // as much at least. All ranks update this window, so none has the atomics, and nobody
-            // writes this part but this rank, which has one handle.
+            // SAFETY: the part has `len` atomics, which have size and bytes of T, and are aligned
+            // to as much at least. All ranks update this window, so none has the atomics, and
+            // nobody writes this part but this rank, which has one handle.
             f(unsafe { std::slice::from_raw_parts_mut(own.at.cast_mut().cast(), own.len) })
         })
     }

@@ -434,6 +434,12 @@ unsafe fn pack_rows<T: Element>(plan: &HaloPlan, face: &Face, fields: &[*mut u8]
     for field in fields {
         for row in plan.rows(face) {
             let from = field.cast::<T>().cast_const().wrapping_add(row.start);
+            if row.run == 1 {
+                // SAFETY: as below. (The usual case, without the loop around it.)
+                unsafe { to.write_unaligned(from.read()) };
+                to = to.wrapping_add(1);
+                continue;
+            }
             for i in 0..row.run {
                 // SAFETY: cells of the plan, which are inside of the field; and room for them.
                 unsafe { to.write_unaligned(from.add(i).read()) };
@@ -463,6 +469,12 @@ unsafe fn unpack_rows<T: Element>(
     for field in fields {
         for row in plan.rows(face) {
             let to = field.cast::<T>().wrapping_add(row.start);
+            if row.run == 1 {
+                // SAFETY: as below.
+                unsafe { to.write(from.read_unaligned()) };
+                from = from.wrapping_add(1);
+                continue;
+            }
             for i in 0..row.run {
                 // SAFETY: cells of the plan, which are inside of the field; and cells of the
                 // message by the contract.

@@ -1,5 +1,5 @@
-//! What an exchange of halos does, as far as grid, shape and size of the elements say it: with whom,
-//! how much, and where small faces lie. Made once, and kept for the next call.
+//! What an exchange of halos does, as far as grid, shape and size of the elements say it: with
+//! whom, how much, and where small faces lie. Made once, and kept for the next call.
 
 use super::halo_exchange::{Boxes, SMALL};
 use crate::dist::Halo;

@@ -22,7 +22,6 @@ mod halo_plan;
 mod message;
 mod nodes;
 mod overlap;
-mod part;
 mod reduce;
 mod roster;
 mod route;
@@ -32,6 +31,7 @@ mod shift;
 mod split;
 mod views;
 mod window;
+mod window_part;
 
 pub use atomic_element::{AtomicElement, AtomicF32, AtomicF64};
 pub use atomic_window::AtomicWindow;

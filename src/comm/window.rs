@@ -1,13 +1,14 @@
 //! Windows: memory of all ranks that each reads where it lies, at any time between two updates.
 //!
-//! Why safe code has no data race: each rank has one handle of a window, which is not `Clone`. Views
-//! borrow it, and an epoch (an update, or the reading of atomics) borrows it exclusively. An epoch
-//! begins with a meeting of all ranks, in which each shows the window's number; so behind it every
-//! handle is borrowed exclusively, and no view is left on any rank. It ends with another meeting, so
-//! that views begin after the last write. A handle whose epoch did not come to its end stays closed.
+//! Why safe code has no data race: each rank has one handle of a window, which is not `Clone`.
+//! Views borrow it, and an epoch (an update, or the reading of atomics) borrows it exclusively. An
+//! epoch begins with a meeting of all ranks, in which each shows the window's number; so behind it
+//! every handle is borrowed exclusively, and no view is left on any rank. It ends with another
+//! meeting, so that views begin after the last write. A handle whose epoch did not come to its end
+//! stays closed.
 
 use super::global::starts;
-use super::part::Part;
+use super::window_part::WindowPart;
 use super::{Comm, Global, Peers};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
@@ -218,7 +219,7 @@ pub(super) struct Shared<E> {
     spans: Box<[Span]>,
     starts: Box<[usize]>,
     /// What keeps the memory.
-    _parts: Box<[Arc<Part<E>>]>,
+    _parts: Box<[Arc<WindowPart<E>>]>,
 }
 
 // SAFETY: a window has its parts, which can be sent if their elements can be shared and sent, and
@@ -233,7 +234,7 @@ pub(super) const fn window_of<T: 'static, E: 'static>(call: &'static str) -> Sig
     Signature {
         element_name: std::any::type_name::<T>,
         element_size: size_of::<T>(),
-        ..Signature::of::<Arc<Part<E>>>(call, "")
+        ..Signature::of::<Arc<WindowPart<E>>>(call, "")
     }
 }
 
@@ -256,17 +257,18 @@ impl<E: Send + Sync + 'static> Shared<E> {
     ) -> Self {
         let part = match comm.spans_nodes() {
             true => Err("ranks on several nodes share no memory".to_string()),
-            false => Part::new(len, fill),
+            false => WindowPart::new(len, fill),
         };
         let part = part.unwrap_or_else(|what| {
             comm.wrong(sig, at, len, what);
             comm.nothing_to_return()
         });
         let own = [Arc::new(part)];
-        let parts: Box<[Arc<Part<E>>]> = comm.show_all_here(sig, at, &own, len, |all| {
+        let parts: Box<[Arc<WindowPart<E>>]> = comm.show_all_here(sig, at, &own, len, |all| {
             all.iter().map(|one| one[0].clone()).collect()
         });
-        let span = |part: &Arc<Part<E>>| Span { at: part.at().as_ptr().cast(), len: part.len() };
+        let span =
+            |part: &Arc<WindowPart<E>>| Span { at: part.at().as_ptr().cast(), len: part.len() };
         Shared {
             number: parts[0].number(),
             fabric: comm.fabric_id(),

@@ -5,18 +5,18 @@ use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
-/// `len` elements, written once by the rank that has made them: their pages lie in the memory of its
-/// core. Access to them is the windows' affair.
-pub(super) struct Part<E> {
+/// `len` elements, written once by the rank that has made them: their pages lie in the memory of
+/// its core. Access to them is the windows' affair.
+pub(super) struct WindowPart<E> {
     at: NonNull<E>,
     len: usize,
     /// That no other part of the process has.
     number: u64,
-    memory: Memory,
+    memory: PartMemory,
 }
 
 /// What the elements lie in, until the part goes.
-enum Memory {
+enum PartMemory {
     /// Nothing: elements of no bytes.
     None,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // Never made there.
@@ -26,14 +26,14 @@ enum Memory {
 }
 
 // SAFETY: a part owns its elements, as a box would, and hands out an address only.
-unsafe impl<E: Send> Send for Part<E> {}
+unsafe impl<E: Send> Send for WindowPart<E> {}
 // SAFETY: as above.
-unsafe impl<E: Sync> Sync for Part<E> {}
+unsafe impl<E: Sync> Sync for WindowPart<E> {}
 
 /// No two parts share what a core fetches at once: lines come in pairs.
 const APART: usize = 128;
 
-impl<E> Part<E> {
+impl<E> WindowPart<E> {
     /// `len` elements, each made by `fill`; or why there is no memory for them.
     pub(super) fn new(len: usize, mut fill: impl FnMut(usize) -> E) -> Result<Self, String> {
         const { assert!(!std::mem::needs_drop::<E>(), "elements are plain values") }
@@ -47,7 +47,7 @@ impl<E> Part<E> {
             .ok_or_else(|| format!("there is no memory for {len} elements of {size} bytes"))?;
         // Relaxed: of an RMW on one word, and it publishes nothing.
         let number = NEXT.fetch_add(1, Relaxed);
-        let part = Part { at, len, number, memory };
+        let part = WindowPart { at, len, number, memory };
         for i in 0..len {
             // SAFETY: there is room for `len` elements, which nobody else knows of yet.
             unsafe { part.at.add(i).write(fill(i)) };
@@ -68,28 +68,28 @@ impl<E> Part<E> {
     }
 }
 
-/// Memory for `bytes` bytes: from a page on, pages of its own.
-fn memory_of<E>(bytes: usize) -> Option<(NonNull<E>, Memory)> {
+/// PartMemory for `bytes` bytes: from a page on, pages of its own.
+fn memory_of<E>(bytes: usize) -> Option<(NonNull<E>, PartMemory)> {
     if bytes == 0 {
-        return Some((NonNull::dangling(), Memory::None));
+        return Some((NonNull::dangling(), PartMemory::None));
     }
     let align = align_of::<E>().max(APART);
     #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
     if bytes >= page() && align <= page() {
         let mut pages = memmap2::MmapOptions::new().len(bytes).map_anon().ok()?;
-        return Some((NonNull::new(pages.as_mut_ptr().cast())?, Memory::Pages(pages)));
+        return Some((NonNull::new(pages.as_mut_ptr().cast())?, PartMemory::Pages(pages)));
     }
     let align = if bytes >= page() { align.max(page()) } else { align };
     let layout = Layout::from_size_align(bytes, align).ok()?;
     // SAFETY: of more than no bytes.
     let at = unsafe { alloc(layout) };
-    Some((NonNull::new(at.cast())?, Memory::Heap(layout)))
+    Some((NonNull::new(at.cast())?, PartMemory::Heap(layout)))
 }
 
-impl<E> Drop for Part<E> {
+impl<E> Drop for WindowPart<E> {
     fn drop(&mut self) {
         // Pages go with their field: elements need no drop.
-        if let Memory::Heap(layout) = self.memory {
+        if let PartMemory::Heap(layout) = self.memory {
             // SAFETY: made by `alloc` with this layout, and nobody borrows it any more.
             unsafe { dealloc(self.at.as_ptr().cast(), layout) };
         }
@@ -106,21 +106,21 @@ mod tests {
         #[repr(align(16384))]
         struct Wide(u8);
         for len in [0, 1, 15, 511, 512, 513, 5000] {
-            let part = Part::new(len, |i| i as u64).unwrap();
+            let part = WindowPart::new(len, |i| i as u64).unwrap();
             let apart = if len * 8 >= page() { page() } else { APART };
             assert!(len == 0 || part.at().addr().get().is_multiple_of(apart), "{len}");
             // SAFETY: of this test alone.
             let elements = unsafe { std::slice::from_raw_parts(part.at().as_ptr(), part.len()) };
             assert!(elements.iter().zip(0..).all(|(x, i)| *x == i));
         }
-        let wide = Part::new(3, |_| Wide::default()).unwrap();
+        let wide = WindowPart::new(3, |_| Wide::default()).unwrap();
         assert!(wide.at().addr().get().is_multiple_of(16384));
-        assert_eq!(Part::new(usize::MAX, |_| ()).unwrap().len(), usize::MAX);
+        assert_eq!(WindowPart::new(usize::MAX, |_| ()).unwrap().len(), usize::MAX);
     }
 
     #[test]
     fn what_no_memory_holds_is_refused() {
-        let text = |len| Part::new(len, |_| 0u64).map(drop).unwrap_err();
+        let text = |len| WindowPart::new(len, |_| 0u64).map(drop).unwrap_err();
         assert!(text(usize::MAX / 4).contains("more than any memory holds"));
         assert!(text(isize::MAX as usize / 8).contains("there is no memory for"));
     }
