@@ -48,7 +48,8 @@ impl<E> WindowPart<E> {
         // Relaxed: of an RMW on one word, and it publishes nothing.
         let number = NEXT.fetch_add(1, Relaxed);
         let part = WindowPart { at, len, number, memory };
-        for i in 0..len {
+        // Of elements without a size one is enough: it is all that there is to copy.
+        for i in 0..if size == 0 { len.min(1) } else { len } {
             // SAFETY: there is room for `len` elements, which nobody else knows of yet.
             unsafe { part.at.add(i).write(fill(i)) };
         }
@@ -115,7 +116,7 @@ mod tests {
         }
         let wide = WindowPart::new(3, |_| Wide::default()).unwrap();
         assert!(wide.at().addr().get().is_multiple_of(16384));
-        assert_eq!(WindowPart::new(usize::MAX, |_| ()).unwrap().len(), usize::MAX);
+        assert_eq!(WindowPart::new(usize::MAX, |i| assert_eq!(i, 0)).unwrap().len(), usize::MAX);
     }
 
     #[test]
