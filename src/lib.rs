@@ -23,7 +23,8 @@
 //! # Where things are
 //! - Starting: [`run`], [`Team`], [`Builder`], [`Wait`], [`placement::Placement`].
 //! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`Forced`]
-//!   (a forced algorithm or topology), [`Peers`].
+//!   (a forced algorithm or topology), [`Peers`]; memory that all share: [`Window`],
+//!   [`AtomicWindow`].
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
