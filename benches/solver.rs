@@ -136,7 +136,7 @@ fn histogram_shared(comm: &mut Comm, _: &mut Data) -> f64 {
     let bins = comm.shared_atomic::<u64>(256);
     let add = |i: usize| bins.part(i >> 8 & 1)[i & 255].fetch_add(1, Ordering::Relaxed);
     batch(CALLS / 10, || {
-        (0..1000).for_each(|i: usize| drop(black_box(add(i.wrapping_mul(40503) >> 3))));
+        (0..1000).for_each(|i: usize| _ = black_box(add(i.wrapping_mul(40503) >> 3)));
         comm.barrier();
     })
 }

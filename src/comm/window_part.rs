@@ -19,8 +19,7 @@ pub(super) struct WindowPart<E> {
 enum PartMemory {
     /// Nothing: elements of no bytes.
     None,
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // Never made there.
-    #[allow(dead_code)] // Held until dropped.
+    #[allow(dead_code)] // Held until dropped; only made on Linux.
     Pages(Pages),
     Heap(Layout),
 }
