@@ -223,7 +223,7 @@ fn floats_as_atomics() {
 
 /// The memory stays as long as anybody has it, in whatever order handles go.
 #[test]
-fn handles_may_go_in_any_order_and_outlive_the_run() {
+fn handles_drop_in_any_order_and_outlive_the_run() {
     watched(|| {
         let team = team(4);
         for first in 0..4 {
