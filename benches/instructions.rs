@@ -5,9 +5,10 @@
 //! waits: the count is that of the shortest way through the call, and the same each time. Messages
 //! are sent and received on one thread that holds both ranks.
 
-use phalanx::dist::Block;
+use phalanx::dist::{Block, Halo};
 use phalanx::{Comm, Neighborhood, Team, Wait, op};
 use std::hint::black_box;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 type Call = fn(&mut Comm, &mut [f64]);
@@ -31,6 +32,10 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("scatter-8", 2, counted_scatter, scatter),
     ("scatter-8-varied", 2, counted_scatter_varied, scatter_varied),
     ("scan-8", 2, counted_scan, |comm, x| comm.scan(&mut x[..1], op::Sum)),
+    ("exchange-8", 2, counted_exchange, |comm, x| exchange(comm, x)),
+    // With the grid made in the loop, as programs write it; one cell to each side.
+    ("halo-8", 2, counted_halo, |comm, x| halo(comm, x)),
+    ("cart", 1, counted_cart, |_, _| ()),
     ("barrier-alone", 1, counted_barrier, |_, _| ()),
     ("all-reduce-8-alone", 1, counted_all_reduce::<1>, |_, _| ()),
     ("broadcast-8-alone", 1, counted_broadcast, |_, _| ()),
@@ -46,6 +51,34 @@ fn counted_barrier(comm: &mut Comm, _: &mut [f64]) {
 #[inline(never)]
 fn counted_all_reduce<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
     comm.all_reduce(&mut x[..N], op::Sum);
+}
+
+#[inline(always)]
+fn exchange(comm: &mut Comm, x: &mut [f64]) {
+    let (mine, theirs) = x.split_at_mut(1);
+    let peer = 1 - comm.rank();
+    comm.exchange(mine, peer, &mut theirs[..1], peer);
+}
+
+#[inline(never)]
+fn counted_exchange(comm: &mut Comm, x: &mut [f64]) {
+    exchange(comm, x);
+}
+
+#[inline(always)]
+fn halo(comm: &mut Comm, x: &mut [f64]) {
+    static SHAPE: LazyLock<Halo> = LazyLock::new(|| Halo::new(&[62], 1));
+    comm.cart(&[0], &[true]).exchange_halo(x, &SHAPE);
+}
+
+#[inline(never)]
+fn counted_halo(comm: &mut Comm, x: &mut [f64]) {
+    halo(comm, x);
+}
+
+#[inline(never)]
+fn counted_cart(comm: &mut Comm, _: &mut [f64]) {
+    black_box(comm.cart(black_box(&[1, 0]), black_box(&[true, false])).dims());
 }
 
 #[inline(never)]
@@ -138,14 +171,14 @@ type Both = fn(&mut [Comm], &mut [f64]);
 const GHOSTS: usize = 130;
 
 #[inline(never)]
-fn gather(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
+fn gather_ghosts(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
     let (own, ghosts) = x.split_at_mut(plan.owned());
     plan.gather(comm, own, &mut ghosts[..plan.ghosts()]);
 }
 
 #[inline(never)]
-fn counted_gather(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
-    gather(plan, comm, x);
+fn counted_gather_ghosts(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
+    gather_ghosts(plan, comm, x);
 }
 
 /// Lets rank 1 go into call `k` before rank 0 does. Whether this is rank 0.
@@ -172,8 +205,8 @@ fn gathers(calls: u64) -> Result<(), phalanx::Error> {
         let x = &mut vec![1.0; 2 * n][..];
         for k in 1..=calls {
             match goes_last(rank, 2, k, &come) {
-                true => counted_gather(&plan, comm, black_box(x)),
-                false => gather(&plan, comm, black_box(x)),
+                true => counted_gather_ghosts(&plan, comm, black_box(x)),
+                false => gather_ghosts(&plan, comm, black_box(x)),
             }
         }
     })?;

@@ -12,6 +12,7 @@ use phalanx::dist::{Block, Halo};
 use phalanx::{Comm, Neighborhood, Order, Team, op};
 use phalanx_model::median;
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Nanoseconds of one call, over a batch.
@@ -111,6 +112,72 @@ fn halo(comm: &mut Comm, data: &mut Data, which: usize) -> f64 {
     let dims: Vec<usize> = [comm.size()].into_iter().chain(dims).collect();
     let mut cart = comm.cart(&dims, &vec![true; dims.len()]);
     batch(CALLS / 4, || cart.exchange_halo(black_box(field), halo))
+}
+
+/// One cell to each side, with the grid made in each call, as programs write it.
+fn halo_and_cart(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (halo, field) = &mut data.fields[0];
+    batch(CALLS / 4, || {
+        comm.cart(black_box(&[0]), &[true]).exchange_halo(black_box(field), halo);
+    })
+}
+
+/// The same by hand: two exchanges of a cell.
+fn two_exchanges(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (_, field) = &mut data.fields[0];
+    let (rank, p) = (comm.rank(), comm.size());
+    let (before, after) = ((rank + p - 1) % p, (rank + 1) % p);
+    let n = field.len();
+    batch(CALLS / 4, || {
+        let field = black_box(&mut field[..]);
+        let (cells, ghost) = field.split_at_mut(n - 1);
+        comm.exchange(&cells[1..2], before, ghost, after);
+        let (ghost, cells) = field.split_at_mut(1);
+        comm.exchange(&cells[n - 3..n - 2], after, ghost, before);
+    })
+}
+
+/// A thousand samples into 512 bins that two ranks share.
+fn histogram_shared(comm: &mut Comm, _: &mut Data) -> f64 {
+    let bins = comm.shared_atomic::<u64>(256);
+    let add = |i: usize| bins.part(i >> 8 & 1)[i & 255].fetch_add(1, Ordering::Relaxed);
+    batch(CALLS / 10, || {
+        (0..1000).for_each(|i: usize| _ = black_box(add(i.wrapping_mul(40503) >> 3)));
+        comm.barrier();
+    })
+}
+
+/// The same by a private histogram for each rank, and an all-reduce.
+fn histogram_private(comm: &mut Comm, _: &mut Data) -> f64 {
+    let mut bins = vec![0u64; 512];
+    batch(CALLS / 10, || {
+        (0..1000).for_each(|i: usize| bins[black_box(i.wrapping_mul(40503) >> 3) & 511] += 1);
+        comm.all_reduce(&mut bins, op::Sum);
+    })
+}
+
+/// One cell to each side, read where it is, by two windows in turns.
+fn halo_by_windows(comm: &mut Comm, _: &mut Data) -> f64 {
+    let (rank, p) = (comm.rank(), comm.size());
+    let (mut now, mut next) = (comm.shared::<f64>(1000), comm.shared::<f64>(1000));
+    batch(CALLS / 4, || {
+        next.update(comm, |mine| {
+            mine[0] = now.part((rank + p - 1) % p)[999];
+            mine[999] = now.part((rank + 1) % p)[0];
+        });
+        std::mem::swap(&mut now, &mut next);
+    })
+}
+
+/// The same by a view for each step.
+fn halo_by_views(comm: &mut Comm, data: &mut Data) -> f64 {
+    let (rank, p) = (comm.rank(), comm.size());
+    let now = &mut data.x[..1000];
+    let (before, after) = ((rank + p - 1) % p * 1000 + 999, (rank + 1) % p * 1000);
+    batch(CALLS / 4, || {
+        let ends = comm.with_global(now, |all| (all[before], all[after]));
+        (now[0], now[999]) = black_box(ends);
+    })
 }
 
 /// The same faces along dimension 0, by `exchange` of packed copies.
@@ -222,6 +289,10 @@ fn pairs() -> Vec<Pair> {
             }),
         ),
         ("halo 1 cell / flags", |c, d| halo(c, d, 0), Flags),
+        ("halo 1 cell / two exchanges", |c, d| halo(c, d, 0), Call(two_exchanges)),
+        ("halo 1 cell, with cart / two exchanges", halo_and_cart, Call(two_exchanges)),
+        ("halo 1 cell by windows / with_global", halo_by_windows, Call(halo_by_views)),
+        ("histogram in a window / private, all-reduce", histogram_shared, Call(histogram_private)),
         (
             "halo 64 x 64 faces / packed exchange",
             |c, d| halo(c, d, 1),

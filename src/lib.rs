@@ -23,7 +23,8 @@
 //! # Where things are
 //! - Starting: [`run`], [`Team`], [`Builder`], [`Wait`], [`placement::Placement`].
 //! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`Forced`]
-//!   (a forced algorithm or topology), [`Peers`].
+//!   (a forced algorithm or topology), [`Peers`]; memory that all share: [`Window`],
+//!   [`AtomicWindow`].
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
@@ -84,6 +85,7 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
+pub use comm::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Window};
 pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Neighborhood, Peers, Spread};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};

@@ -150,6 +150,14 @@ pub(crate) mod diagnostic {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 }
 
+/// What users share in windows: theirs alone, so no model has them.
+pub(crate) mod of_users {
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16,
+        AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    };
+}
+
 /// A word whose store publishes something; see the protocol descriptions in
 /// `src/mailbox/README.md` and `src/fabric/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use super::Comm;
 use crate::fabric::Signature;
-use crate::topology::Cartesian;
+use crate::topology::{BadGrid, Cartesian};
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
@@ -32,9 +32,75 @@ use std::panic::Location;
 pub struct Cart<'a> {
     pub(super) comm: &'a mut Comm,
     pub(super) grid: Cartesian,
+    /// The grid's number among those that the communicator has made.
+    pub(super) number: u64,
     /// The communicator's fabric, and the rank there: what is behind `comm` can be swapped.
     of: u64,
     rank: usize,
+}
+
+/// A grid that was made, and what was asked for.
+struct MadeGrid {
+    ranks: usize,
+    dims: Box<[usize]>,
+    grid: Cartesian,
+    number: u64,
+}
+
+impl MadeGrid {
+    #[inline(always)]
+    fn is_for(&self, ranks: usize, dims: &[usize], periodic: &[bool]) -> bool {
+        // Element by element: of so few a call of `memcmp` takes longer.
+        self.ranks == ranks && self.dims.iter().eq(dims) && self.grid.periodic().iter().eq(periodic)
+    }
+}
+
+/// The latest grids of a communicator.
+#[derive(Default)]
+pub(super) struct Grids {
+    made: Vec<MadeGrid>,
+    /// Which of them was used last.
+    latest: usize,
+    /// The number of the next one.
+    next: u64,
+}
+
+/// Grids that are kept.
+const KEPT: usize = 4;
+
+impl Grids {
+    #[inline(always)]
+    fn latest(&self) -> Option<&MadeGrid> {
+        self.made.get(self.latest)
+    }
+
+    /// The grid, made if it is not kept.
+    fn make(
+        &mut self,
+        ranks: usize,
+        dims: &[usize],
+        periodic: &[bool],
+    ) -> Result<&MadeGrid, BadGrid> {
+        let kept = self.made.iter().position(|made| made.is_for(ranks, dims, periodic));
+        self.latest = match kept {
+            Some(at) => at,
+            None => {
+                let grid = Cartesian::new(ranks, dims, periodic)?;
+                let made = MadeGrid { ranks, dims: dims.into(), grid, number: self.next };
+                self.next += 1;
+                if self.made.len() < KEPT {
+                    self.made.push(made);
+                    self.made.len() - 1
+                } else {
+                    // In turn: the one that is older than all others.
+                    let at = (made.number % KEPT as u64) as usize;
+                    self.made[at] = made;
+                    at
+                }
+            }
+        };
+        Ok(&self.made[self.latest])
+    }
 }
 
 impl Deref for Cart<'_> {
@@ -56,7 +122,8 @@ impl Comm {
     /// chosen, as balanced as possible. `periodic` says which dimensions wrap
     /// around.
     ///
-    /// Nothing is sent, and ranks keep their numbers. To have a grid's
+    /// Nothing is sent, and ranks keep their numbers. The latest few grids are kept, so that the
+    /// call costs next to nothing in a loop. To have a grid's
     /// neighbours on neighbouring cores, build the team with
     /// [`Placement::Torus`](crate::placement::Placement::Torus) (periodic) or
     /// [`Placement::Grid`](crate::placement::Placement::Grid) of the same
@@ -76,11 +143,30 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
+        let (of, rank, ranks) = (self.fabric_id(), self.rank(), self.size());
+        let made = self.grids.latest().filter(|made| made.is_for(ranks, dims, periodic));
+        let (grid, number) = match made {
+            Some(made) => (made.grid.clone(), made.number),
+            None => self.other_cart(dims, periodic, Location::caller()),
+        };
+        Cart { of, rank, comm: self, grid, number }
+    }
+
+    /// A grid that is not the one of the latest call.
+    #[cold]
+    #[inline(never)]
+    fn other_cart(
+        &mut self,
+        dims: &[usize],
+        periodic: &[bool],
+        at: &'static Location<'static>,
+    ) -> (Cartesian, u64) {
         static SIG: Signature = Signature::of::<()>("cart", "");
-        match Cartesian::new(self.size(), dims, periodic) {
-            Ok(grid) => Cart { of: self.fabric_id(), rank: self.rank(), comm: self, grid },
+        let ranks = self.size();
+        match self.grids.make(ranks, dims, periodic) {
+            Ok(made) => (made.grid.clone(), made.number),
             Err(bad) => {
-                self.wrong(&SIG, Location::caller(), 0, bad.to_string());
+                self.wrong(&SIG, at, 0, bad.to_string());
                 self.nothing_to_return()
             }
         }

@@ -13,10 +13,15 @@ use std::panic::Location;
 pub struct Global<'a, T> {
     peers: Peers<'a, T>,
     /// Where each rank's part begins; at the end, where the last one ends.
-    starts: Vec<usize>,
+    starts: &'a [usize],
 }
 
-impl<'a, T: Element> Global<'a, T> {
+impl<'a, T> Global<'a, T> {
+    /// Of `peers`, whose parts begin at [`starts`].
+    pub(super) fn new(peers: Peers<'a, T>, starts: &'a [usize]) -> Self {
+        Global { peers, starts }
+    }
+
     /// Elements in all.
     ///
     /// ```
@@ -87,7 +92,7 @@ impl<'a, T: Element> Global<'a, T> {
     }
 }
 
-impl<T: Element> Index<usize> for Global<'_, T> {
+impl<T> Index<usize> for Global<'_, T> {
     type Output = T;
 
     fn index(&self, i: usize) -> &T {
@@ -99,6 +104,17 @@ impl<T> fmt::Debug for Global<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Global").field("starts", &self.starts).finish()
     }
+}
+
+/// Where parts of these lengths begin, one after the other; at the end, where the last one ends.
+pub(super) fn starts(lens: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut starts = vec![0];
+    // Slices of elements without a size may have any length.
+    starts.extend(lens.scan(0usize, |end, len| {
+        *end = end.saturating_add(len);
+        Some(*end)
+    }));
+    starts
 }
 
 /// A vector that is shared out in some way, during [`Comm::with_distributed`]:
@@ -156,13 +172,8 @@ impl Comm {
     ) -> R {
         let sig = const { &Signature::of::<T>("with_global", "") };
         self.show_all(sig, Location::caller(), mine, |peers| {
-            let mut starts = vec![0];
-            // Slices of elements without a size may have any length.
-            starts.extend(peers.iter().scan(0usize, |end, part| {
-                *end = end.saturating_add(part.len());
-                Some(*end)
-            }));
-            f(Global { peers, starts })
+            let starts = starts(peers.iter().map(<[T]>::len));
+            f(Global::new(peers, &starts))
         })
     }
 

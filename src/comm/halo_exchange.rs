@@ -12,11 +12,14 @@
 //! posted, and are not written again in the call. So no cell is written while
 //! it is read.
 
+use super::halo_plan::{Face, HaloPlan, HaloShape, digest_of};
 use super::nodes::Wire;
 use super::{Cart, Comm};
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
-use crate::fabric::{CallParams, Digest, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
+use crate::fabric::{
+    CallParams, Guard, PayloadKind, Port, Signature, StartedCall, Stop, WordBytes,
+};
 use crate::topology::Cartesian;
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -33,7 +36,7 @@ struct Shown {
 
 /// Bytes of faces that travel in the message itself, behind eight bytes that
 /// tell shapes apart.
-const SMALL: usize = PayloadKind::BRIEF - size_of::<u64>();
+pub(super) const SMALL: usize = PayloadKind::BRIEF - size_of::<u64>();
 
 /// No work in between.
 fn none<T>(_: &[T]) {}
@@ -137,6 +140,7 @@ impl Cart<'_> {
     }
 
     /// None if the call was refused while a panic unwinds.
+    #[inline]
     fn swap<T: Element, R>(
         &mut self,
         sig: &'static Signature,
@@ -148,27 +152,30 @@ impl Cart<'_> {
         if !self.is_itself() {
             return None;
         }
-        let Cart { comm, grid, .. } = self;
-        let problem = problem(fields, halo, grid);
-        if let Some(what) = problem {
-            comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
-            return None;
-        }
-        let axes = grid.dims().iter().zip(grid.periodic());
-        let digest = Digest::of_mesh(axes.map(|(&n, &wraps)| 2 * n + usize::from(wraps)));
-        let params = CallParams { digest, ..CallParams::of(fields.len()) };
-        if !comm.enter(sig, at, params) {
-            return None;
-        }
+        let Cart { comm, grid, number, .. } = self;
         if comm.spans_nodes() {
-            return Some(across(comm, sig, at, grid, fields, halo, work));
+            return swap_across(comm, sig, at, grid, fields, halo, work);
         }
+        let (fields_count, element) = (fields.len(), size_of::<T>());
+        let shape = HaloShape { grid: *number, fields: fields_count, element, halo };
+        let fits = |plan: &HaloPlan| fields.iter().all(|field| field.len() == plan.len);
+        if !(comm.halo_plans.find(&shape) && fits(comm.halo_plans.latest())) {
+            if let Some(what) = problem(fields, halo, grid) {
+                comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
+                return None;
+            }
+            comm.halo_plans.keep(HaloPlan::new(comm.port.rank(), grid, shape));
+        }
+        let digest = comm.halo_plans.latest().digest;
+        let begun = comm.begin(sig, at, CallParams { digest, ..CallParams::of(fields_count) })?;
         let mut addresses = std::mem::take(&mut comm.work.addresses);
         addresses.clear();
         addresses.extend(fields.iter_mut().map(|f| f.as_mut_ptr().cast::<u8>()));
-        // SAFETY: each field has `halo.len()` elements, borrowed exclusively
-        // for the call; the fingerprint holds T.
-        let result = unsafe { around(&mut comm.port, grid, &addresses, halo, work) };
+        let plan = comm.halo_plans.latest();
+        // SAFETY: each field has `halo.len()` elements, borrowed exclusively for the call; the
+        // plan is for this halo, so many fields, and elements of this size; the fingerprint holds
+        // T.
+        let result = unsafe { around(&mut comm.port, begun, plan, &addresses, halo, work) };
         comm.work.addresses = addresses;
         match result {
             Ok(r) => Some(r),
@@ -192,6 +199,25 @@ fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<Stri
         return Some(format!("a field has {len} elements; {halo:?} has {wanted}"));
     }
     halo.problem()
+}
+
+/// [`Cart::swap`] on several nodes.
+#[cold]
+fn swap_across<T: Element, R>(
+    comm: &mut Comm,
+    sig: &'static Signature,
+    at: &'static Location<'static>,
+    grid: &Cartesian,
+    fields: &mut [&mut [T]],
+    halo: &Halo,
+    work: impl FnOnce(&[T]) -> R,
+) -> Option<R> {
+    if let Some(what) = problem(fields, halo, grid) {
+        comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
+        return None;
+    }
+    let params = CallParams { digest: digest_of(grid), ..CallParams::of(fields.len()) };
+    comm.enter(sig, at, params).then(|| across(comm, sig, at, grid, fields, halo, work))
 }
 
 /// The exchange on several nodes: faces are packed into messages, those to ranks of
@@ -282,72 +308,69 @@ fn across<T: Element, R>(
 /// - `fields` are addresses of `halo.len()` elements of type T, valid for reads
 ///   and writes, and used by nobody else until the end of the call but by the
 ///   peers through its messages.
+/// - `plan` is for `halo`, so many fields, and elements of that size.
 /// - The fingerprint of the port's call holds T.
+#[inline(always)]
 unsafe fn around<T: Element, R>(
     port: &mut Port,
-    grid: &Cartesian,
+    begun: StartedCall,
+    plan: &HaloPlan,
     fields: &[*mut u8],
     halo: &Halo,
     work: impl FnOnce(&[T]) -> R,
 ) -> Result<R, Stop> {
-    let (rank, count) = (port.rank(), fields.len());
+    let count = fields.len();
     let shown = Shown { fields: fields.as_ptr(), halo };
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
-    let dims = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0);
-    // Bytes of the message for so many faces, if they travel in it.
-    let small = |dim: usize, sides: [bool; 2]| {
-        let faces = usize::from(sides[0]) + usize::from(sides[1]);
-        let cells = halo.face_cells(dim).saturating_mul(faces * count);
-        let bytes = cells.saturating_mul(size_of::<T>());
-        (bytes <= SMALL).then_some(bytes + size_of::<u64>())
-    };
-    let post = |port: &mut Port, dim: usize| {
-        let (before, after) = grid.shift(rank, dim, 1);
-        // What the neighbour before me has after it; one message even where
-        // both neighbours are one rank.
-        let both = before == after;
-        for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
-            let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
-                continue;
-            };
-            match small(dim, sides) {
-                Some(bytes) => port.post_copy(peer, bytes, 1, |body| {
-                    // SAFETY: a body has room for `bytes` bytes: the digest
-                    // and the faces.
-                    unsafe { pack::<T>(&shown, count, dim, sides, body) }
-                })?,
-                None => {
-                    let at = std::ptr::from_ref(&shown).cast();
-                    port.post_words(
-                        peer,
-                        PayloadKind::SLICE,
-                        WordBytes { at, count: dim, len: count },
-                    )?;
+    let mut work = Some(|| {
+        let (at, len) = match fields {
+            [] => (std::ptr::NonNull::<T>::dangling().as_ptr().cast_const(), 0),
+            [first, ..] => (first.cast::<T>().cast_const(), plan.len),
+        };
+        // SAFETY: by the contract; until `work` is over nobody writes.
+        work(unsafe { std::slice::from_raw_parts(at, len) })
+    });
+    let mut result = None;
+    // What can be posted at once is, before the call goes on record.
+    let mut unlogged = Some(begun);
+    for stage in &plan.stages {
+        for face in &plan.sends[stage.sends.clone()] {
+            let peer = face.peer;
+            if let Some(bytes) = face.bytes {
+                if !port.has_room(peer) {
+                    log(port, &mut unlogged);
+                    port.await_room(peer)?;
                 }
+                port.post_copy_in_room(peer, bytes, 1, |body| {
+                    // SAFETY: a body has room for `bytes` bytes: the digest and the faces; the
+                    // plan's rows are inside of the fields.
+                    unsafe { pack_rows::<T>(plan, face, fields, body) }
+                });
+            } else {
+                log(port, &mut unlogged);
+                let at = std::ptr::from_ref(&shown).cast();
+                let words = WordBytes { at, count: face.dim, len: count };
+                port.post_words(peer, PayloadKind::SLICE, words)?;
             }
         }
-        Ok(())
-    };
-    let take = |port: &mut Port, dim: usize| {
-        let (before, after) = grid.shift(rank, dim, 1);
-        let both = before == after;
-        for (peer, sides) in [(before, [true, both]), (after, [false, !both])] {
-            let Some(peer) = peer.filter(|_| sides != [false; 2]) else { continue };
-            if peer == rank {
+        log(port, &mut unlogged);
+        result = result.or_else(|| work.take().map(|work| work()));
+        for face in &plan.takes[stage.takes.clone()] {
+            let (peer, dim, sides) = (face.peer, face.dim, face.sides);
+            if peer == port.rank() {
                 // SAFETY: by the contract; own cells and halo are disjoint.
                 unsafe { fill::<T>(&shown, &shown, count, dim, sides) };
                 continue;
             }
-            if let Some(bytes) = small(dim, sides) {
+            if let Some(bytes) = face.bytes {
                 let fits = port.take_copy(peer, bytes, 1, |body| {
-                    // SAFETY: the peer has packed as many bytes of faces of T
-                    // (kind, fingerprint).
-                    unsafe { unpack::<T>(&shown, count, dim, sides, body) }
+                    // SAFETY: the peer has packed as many bytes of faces of T (kind, fingerprint);
+                    // the plan's rows are inside of the fields.
+                    unsafe { unpack_rows::<T>(plan, face, fields, body) }
                 })?;
                 if !fits {
-                    let what = format!("face across dimension {dim}: another shape than {halo:?}");
-                    return Err(Stop::Differs { peer, what });
+                    return Err(another_shape(peer, dim, halo));
                 }
                 continue;
             }
@@ -373,33 +396,94 @@ unsafe fn around<T: Element, R>(
                 return Err(Stop::Differs { peer, what });
             }
         }
-        Ok(())
-    };
-    let mut work = Some(|| {
-        let (at, len) = match fields {
-            [] => (std::ptr::NonNull::<T>::dangling().as_ptr().cast_const(), 0),
-            [first, ..] => (first.cast::<T>().cast_const(), halo.len()),
-        };
-        // SAFETY: by the contract; until `work` is over nobody writes.
-        work(unsafe { std::slice::from_raw_parts(at, len) })
-    });
-    let mut result = None;
-    if !halo.corners() {
-        dims.clone().try_for_each(|dim| post(port, dim))?;
-        result = work.take().map(|work| work());
-    }
-    for dim in dims {
-        if halo.corners() {
-            post(port, dim)?;
-            result = result.or_else(|| work.take().map(|work| work()));
-        }
-        take(port, dim)?;
     }
     // Not done yet where no dimension has a halo.
+    log(port, &mut unlogged);
     let result = result.or_else(|| work.take().map(|work| work()));
     port.wait_all_acked()?;
     guard.disarm();
     Ok(result.expect("the work is done once"))
+}
+
+/// Puts the call on record, if it is not yet.
+#[inline(always)]
+fn log(port: &Port, unlogged: &mut Option<StartedCall>) {
+    if let Some(begun) = unlogged.take() {
+        port.log_call(begun);
+    }
+}
+
+/// Why a call ends in which a neighbour's small face has other cells.
+#[cold]
+#[inline(never)]
+fn another_shape(peer: usize, dim: usize, halo: &Halo) -> Stop {
+    let what = format!("face across dimension {dim}: another shape than {halo:?}");
+    Stop::Differs { peer, what }
+}
+
+/// Writes the digest to `body`, and behind it the cells of `face`.
+///
+/// # Safety
+/// - `fields` are addresses of as many elements of type T as the plan says, valid for reads.
+/// - There is room for the face's `bytes`.
+#[inline(always)]
+unsafe fn pack_rows<T: Element>(plan: &HaloPlan, face: &Face, fields: &[*mut u8], body: *mut u8) {
+    // SAFETY: by the contract.
+    unsafe { body.cast::<u64>().write_unaligned(face.digest) };
+    let mut to = body.wrapping_add(size_of::<u64>()).cast::<T>();
+    for field in fields {
+        for row in plan.rows(face) {
+            let from = field.cast::<T>().cast_const().wrapping_add(row.start);
+            if row.run == 1 {
+                // SAFETY: as below. (The usual case, without the loop around it.)
+                unsafe { to.write_unaligned(from.read()) };
+                to = to.wrapping_add(1);
+                continue;
+            }
+            for i in 0..row.run {
+                // SAFETY: cells of the plan, which are inside of the field; and room for them.
+                unsafe { to.write_unaligned(from.add(i).read()) };
+                to = to.wrapping_add(1);
+            }
+        }
+    }
+}
+
+/// Copies what a neighbour has [packed](pack_rows) into the halo. Returns whether it has the same
+/// shape; if not, nothing is copied.
+///
+/// # Safety
+/// As [`pack_rows`]'s, but valid for writes; `body` holds as many cells of type T.
+#[inline(always)]
+unsafe fn unpack_rows<T: Element>(
+    plan: &HaloPlan,
+    face: &Face,
+    fields: &[*mut u8],
+    body: *const u8,
+) -> bool {
+    // SAFETY: the message begins with a digest.
+    if unsafe { body.cast::<u64>().read_unaligned() } != face.digest {
+        return false;
+    }
+    let mut from = body.wrapping_add(size_of::<u64>()).cast::<T>();
+    for field in fields {
+        for row in plan.rows(face) {
+            let to = field.cast::<T>().wrapping_add(row.start);
+            if row.run == 1 {
+                // SAFETY: as below.
+                unsafe { to.write(from.read_unaligned()) };
+                from = from.wrapping_add(1);
+                continue;
+            }
+            for i in 0..row.run {
+                // SAFETY: cells of the plan, which are inside of the field; and cells of the
+                // message by the contract.
+                unsafe { to.add(i).write(from.read_unaligned()) };
+                from = from.wrapping_add(1);
+            }
+        }
+    }
+    true
 }
 
 /// Copies from `theirs` into the halo of `own`, before and after (as `sides`
@@ -498,7 +582,7 @@ unsafe fn unpack<T: Element>(
 }
 
 /// Two boxes of one shape in two arrays: what is copied where.
-struct Boxes {
+pub(super) struct Boxes {
     dims: usize,
     shape: [usize; MAX_DIMENSIONS],
     /// Of the target and of the source: first element, and elements between
@@ -508,7 +592,7 @@ struct Boxes {
 }
 
 impl Boxes {
-    fn new(to: &Halo, ghost: Region, from: &Halo, face: Region) -> Self {
+    pub(super) fn new(to: &Halo, ghost: Region, from: &Halo, face: Region) -> Self {
         let mut dims = to.dimensions();
         let mut boxes =
             Boxes { dims, shape: ghost.shape, start: [0; 2], strides: [[1; MAX_DIMENSIONS]; 2] };
@@ -545,7 +629,7 @@ impl Boxes {
 
     /// Calls `f` with where each row begins in both arrays, and its length.
     #[inline(always)]
-    fn each_row(&self, mut f: impl FnMut(usize, usize, usize)) {
+    pub(super) fn each_row(&self, mut f: impl FnMut(usize, usize, usize)) {
         let run = self.shape[self.dims - 1];
         // The last two dimensions are loops, those before count up like digits.
         let (outer, rows) = match self.dims {

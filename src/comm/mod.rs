@@ -3,6 +3,8 @@
 
 mod all_to_all;
 mod arguments;
+mod atomic_element;
+mod atomic_window;
 mod audit;
 mod barrier;
 mod broadcast;
@@ -16,6 +18,7 @@ mod gather;
 mod gather_grid;
 mod global;
 mod halo_exchange;
+mod halo_plan;
 mod message;
 mod neighborhood;
 mod nodes;
@@ -29,13 +32,18 @@ mod shift;
 mod split;
 mod varied;
 mod views;
+mod window;
+mod window_part;
 
+pub use atomic_element::{AtomicElement, AtomicF32, AtomicF64};
+pub use atomic_window::AtomicWindow;
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
 pub use neighborhood::Neighborhood;
 pub use views::Peers;
+pub use window::Window;
 
 pub(crate) use audit::{Tally, compare, final_cause};
 pub(crate) use nodes::{LANES_FROM, NodeJob};
@@ -50,6 +58,8 @@ use crate::sync::{Arc, catch_unwind, panicking, this_thread};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
+use cart::Grids;
+use halo_plan::HaloPlans;
 use nodes::NodeGroup;
 use route::Decisions;
 use std::fmt;
@@ -95,6 +105,8 @@ pub struct Comm {
     slow_path: bool,
     decisions: Decisions,
     work: Workspace,
+    grids: Grids,
+    halo_plans: HaloPlans,
     roster: Option<Arc<Roster>>,
     /// The same on all ranks: the sizes for this number of ranks, and what
     /// those of sub-communicators come from.
@@ -136,6 +148,8 @@ impl Comm {
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
+            grids: Grids::default(),
+            halo_plans: HaloPlans::default(),
             roster,
             tuning,
             rules,
@@ -165,6 +179,8 @@ impl Comm {
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
+            grids: Grids::default(),
+            halo_plans: HaloPlans::default(),
             roster: self.roster.clone(),
             tuning,
             rules: self.rules.clone(),

@@ -31,7 +31,7 @@ pub struct Peers<'a, T> {
     _slices: PhantomData<&'a [T]>,
 }
 
-impl<'a, T: Element> Peers<'a, T> {
+impl<'a, T> Peers<'a, T> {
     /// Of slices that stay, unwritten, for 'a.
     pub(super) fn new(spans: &'a [Span]) -> Self {
         Peers { spans, _slices: PhantomData }
@@ -81,7 +81,7 @@ impl<'a, T: Element> Peers<'a, T> {
     }
 }
 
-impl<'a, T: Element> Index<usize> for Peers<'a, T> {
+impl<T> Index<usize> for Peers<'_, T> {
     type Output = [T];
 
     fn index(&self, rank: usize) -> &[T] {
@@ -147,7 +147,20 @@ impl Comm {
         if self.spans_nodes() {
             return self.with_peers_wide(sig, at, mine, f);
         }
-        let params = CallParams { own_len: Some(mine.len()), ..CallParams::of(0) };
+        self.show_all_here(sig, at, mine, mine.len(), f)
+    }
+
+    /// [`with_peers`](Comm::with_peers) of the port's ranks. Nothing is copied, so it shows
+    /// whatever threads may share. `len` is what the call says in errors.
+    pub(super) fn show_all_here<T: Sync + 'static, R>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        mine: &[T],
+        len: usize,
+        f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
+    ) -> R {
+        let params = CallParams { own_len: Some(len), ..CallParams::of(0) };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }

@@ -8,15 +8,13 @@
 //! memory, in large communicators.
 
 use super::channel::{Channel, channels};
+use super::pages::Pages;
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use super::pages::page;
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use memmap2::{Advice, MmapOptions};
 use std::ops::Deref;
 use std::ptr::NonNull;
-
-#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-use memmap2::{Advice, MmapMut as Pages, MmapOptions};
-
-/// There are no pages from the system elsewhere.
-#[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
-type Pages = std::convert::Infallible;
 
 /// Channels that began as zeros, in rows of [`pitch`](ChannelTable::pitch).
 pub(crate) struct ChannelTable {
@@ -44,6 +42,8 @@ impl ChannelTable {
     pub(crate) fn new(rows: usize, apart: bool) -> ChannelTable {
         #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         {
+            // A channel is five times 128 bytes, so `page / 128` channels are exactly five pages.
+            const { assert!(size_of::<Channel>() == 5 * 128) }
             let pitch = if apart { rows.next_multiple_of(page() / 128) } else { rows };
             let bytes = rows * pitch * size_of::<Channel>();
             if (apart || bytes >= LARGE)
@@ -88,16 +88,6 @@ impl Drop for ChannelTable {
             drop(unsafe { Box::from_raw(self.channels.as_ptr()) });
         }
     }
-}
-
-/// The size of a page: a power of two. A channel is five times 128 bytes, so `page / 128` channels
-/// are exactly five pages.
-#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-fn page() -> usize {
-    const { assert!(size_of::<Channel>() == 5 * 128) }
-    // SAFETY: asks for a constant of the system.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
 }
 
 /// Untouched pages of zeros. All-zero bytes are a valid `Channel` (see `channels`), and pages are

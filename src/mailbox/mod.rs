@@ -8,6 +8,7 @@ mod channel;
 mod channel_table;
 mod eager_buffer;
 mod gate;
+mod pages;
 
 pub(crate) use board::{Board, Notice};
 #[cfg(any(test, loom))]
@@ -22,6 +23,8 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
+#[cfg(not(loom))]
+pub(crate) use pages::{Pages, page};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

@@ -3,6 +3,7 @@
 
 use super::Extents;
 use std::fmt;
+use std::ops::Deref;
 
 /// A grid of ranks of any number of dimensions, each periodic or not.
 ///
@@ -23,8 +24,43 @@ use std::fmt;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Cartesian {
-    dims: Vec<usize>,
-    periodic: Vec<bool>,
+    dims: PerAxis<usize>,
+    periodic: PerAxis<bool>,
+}
+
+/// A value for each dimension. Grids are handed out by value in every time step, so the usual ones
+/// own no memory.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum PerAxis<T> {
+    /// So many; behind them are defaults.
+    Few(u8, [T; FEW]),
+    Many(Box<[T]>),
+}
+
+/// Dimensions whose values need no memory of their own.
+const FEW: usize = 4;
+
+impl<T: Copy + Default> From<&[T]> for PerAxis<T> {
+    fn from(values: &[T]) -> Self {
+        let Some(rest) = FEW.checked_sub(values.len()) else {
+            return PerAxis::Many(values.into());
+        };
+        let mut few = [T::default(); FEW];
+        few[..FEW - rest].copy_from_slice(values);
+        PerAxis::Few(values.len() as u8, few)
+    }
+}
+
+impl<T> Deref for PerAxis<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match self {
+            PerAxis::Few(len, few) => &few[..usize::from(*len).min(FEW)],
+            PerAxis::Many(many) => many,
+        }
+    }
 }
 
 impl Cartesian {
@@ -38,7 +74,8 @@ impl Cartesian {
         if dims.len() != periodic.len() {
             return Err(BadGrid::Periodic { dims: dims.len(), given: periodic.len() });
         }
-        Ok(Cartesian { dims: balanced(ranks, dims)?, periodic: periodic.to_vec() })
+        let dims = PerAxis::from(&balanced(ranks, dims)?[..]);
+        Ok(Cartesian { dims, periodic: periodic.into() })
     }
 
     /// The number of ranks.
@@ -85,12 +122,12 @@ impl Cartesian {
         if coordinates.len() != self.dims.len() {
             return None;
         }
-        let axes = self.dims.iter().zip(&self.periodic).zip(coordinates);
+        let axes = self.dims.iter().zip(&*self.periodic).zip(coordinates);
         axes.map(|((&n, &wraps), &c)| match wraps {
             true => Some(c.rem_euclid(n as isize) as usize),
             false => usize::try_from(c).ok().filter(|&c| c < n),
         })
-        .zip(&self.dims)
+        .zip(&*self.dims)
         .try_fold(0, |rank, (c, n)| Some(rank * n + c?))
     }
 
@@ -131,22 +168,23 @@ impl Cartesian {
         if keep.len() != self.dims.len() {
             return Err(BadGrid::Keep { dims: self.dims.len(), given: keep.len() });
         }
-        let mut grid = Cartesian { dims: Vec::new(), periodic: Vec::new() };
+        let (mut dims, mut periodic) = (Vec::new(), Vec::new());
         let (mut which, mut place) = (0, 0);
         for (d, &keep) in keep.iter().enumerate() {
             let (n, c) = (self.dims[d], self.coordinate(rank, d));
             if keep {
-                grid.dims.push(n);
-                grid.periodic.push(self.periodic[d]);
+                dims.push(n);
+                periodic.push(self.periodic[d]);
                 place = place * n + c;
             } else {
                 which = which * n + c;
             }
         }
-        if grid.dims.is_empty() {
-            grid = Cartesian { dims: vec![1], periodic: vec![false] };
+        if dims.is_empty() {
+            (dims, periodic) = (vec![1], vec![false]);
         }
-        Ok((grid, which, place))
+        let (dims, periodic) = (PerAxis::from(&dims[..]), PerAxis::from(&periodic[..]));
+        Ok((Cartesian { dims, periodic }, which, place))
     }
 
     /// The same grid as [`Extents`] (which count dimensions from the fastest).
@@ -159,7 +197,7 @@ impl Cartesian {
 impl fmt::Display for Cartesian {
     /// `2x3p`: two rows, three columns that wrap around.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let axes = self.dims.iter().zip(&self.periodic);
+        let axes = self.dims.iter().zip(&*self.periodic);
         let axes: Vec<String> =
             axes.map(|(n, &wraps)| format!("{n}{}", if wraps { "p" } else { "" })).collect();
         f.pad(&axes.join("x"))

@@ -149,6 +149,21 @@ fn work_that_fails_elsewhere_beside_an_exchange_of_halos() {
     }
 }
 
+/// Nodes share no memory; the ranks of one do.
+#[test]
+fn windows_are_of_one_node() {
+    for error in causes(run_on(&[2, 1], false, None, |comm| drop(comm.shared::<u64>(1)))) {
+        assert!(error.contains("ranks on several nodes share no memory"), "{error}");
+    }
+    let seen = good(run_on(&[2, 1], false, None, |comm| {
+        let mut of_node = comm.split_by_node();
+        let mut window = of_node.shared_from(&[comm.rank()]);
+        window.update(&mut of_node, |mine| mine[0] += 10);
+        window.global().iter().copied().collect::<Vec<_>>()
+    }));
+    assert_eq!(seen, [vec![10, 11], vec![10, 11], vec![12]]);
+}
+
 /// The calls that a sum in fixed order is made of, where ranks are not in the order
 /// of nodes, are met by nobody else's: here by one with room for numbers in place of
 /// numbers.

@@ -115,6 +115,7 @@ fn method(call: Call) -> &'static str {
         WithPeers => "with_peers",
         WithGlobal => "with_global",
         WithRoot => "with_root",
+        Shared => "shared_from",
         FixedReduce => "fixed_reduce",
         Split => "split",
         GatherGhosts | ScatterGhosts => "ghosts",

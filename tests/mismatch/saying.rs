@@ -50,6 +50,8 @@ listed! {
     WithPeers,
     WithGlobal,
     WithRoot,
+    /// A window, made and not used.
+    Shared,
     /// Of parts that follow one another, with any operator.
     FixedReduce,
     Split,
@@ -76,7 +78,7 @@ impl Call {
 
     /// Lengths that must agree; views, and parts of a vector, may be of different ones.
     pub(crate) fn has_length(self) -> bool {
-        self.has_data() && !matches!(self, WithPeers | WithGlobal | WithRoot | FixedReduce)
+        self.has_data() && !matches!(self, WithPeers | WithGlobal | WithRoot | Shared | FixedReduce)
     }
 
     pub(crate) fn has_operator(self) -> bool {
@@ -122,8 +124,8 @@ impl Call {
             AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
             BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithGlobal | WithRoot
-            | FixedReduce | Split | GatherGhosts | ScatterGhosts | Exchange | ExchangeHalo
-            | SendRecv => return None,
+            | Shared | FixedReduce | Split | GatherGhosts | ScatterGhosts | Exchange
+            | ExchangeHalo | SendRecv => return None,
         })
     }
 
@@ -312,6 +314,7 @@ macro_rules! mouth {
                     WithGlobal => {
                         comm.with_global(&one, |all| assert!(all.iter().count() < 99_999))
                     }
+                    Shared => drop(comm.shared_from(&one)),
                     FixedReduce => drop(comm.fixed_reduce(&one, op, r * n)),
                     Split => drop(comm.split(0, n)),
                     GatherGhosts | ScatterGhosts => {

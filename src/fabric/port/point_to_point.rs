@@ -219,8 +219,9 @@ impl Port {
         self.wait_more(peer, For::Peer, &mut |peer| peer.endpoint().poll())
     }
 
+    /// Waits until a message to `peer` can be posted.
     #[inline(always)]
-    fn await_room(&mut self, peer: usize) -> Result<(), Stop> {
+    pub(crate) fn await_room(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().has_room() {
             return Ok(());
         }

@@ -80,7 +80,7 @@ fn has_blocks(kind: CallKind) -> bool {
     match kind {
         CallKind::Collective(op) => op.has_blocks(),
         CallKind::Varied(_) | CallKind::Peers | CallKind::Global => true,
-        CallKind::Whole | CallKind::Ghosts => true,
+        CallKind::Window | CallKind::Whole | CallKind::Ghosts => true,
         _ => false,
     }
 }
@@ -142,6 +142,7 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
         CallKind::Peers => peers::<T>(comm, &call),
         CallKind::Root => root::<T>(comm, &call),
         CallKind::Global => global::<T>(comm, &call),
+        CallKind::Window => window::<T>(comm, &call),
         CallKind::While => overlap::<T>(comm, &call),
         // A block of it is combined in lanes, by value: in a build without optimisation some of
         // these fill a thread's stack.
@@ -365,6 +366,29 @@ fn peers<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
             check("with_peers", act, slice, &input(act.salt, q, 0, counts[q]));
         }
     });
+}
+
+/// Parts that are written twice, and counters that all ranks raise.
+fn window<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
+    let &SoakCall { act, rank, p, tick, .. } = call;
+    let counts = counts(call);
+    let mut window = comm.shared_from(&input::<T>(act.salt, rank, 0, counts[rank]));
+    let mut counters = comm.shared_atomic::<u64>(1);
+    for salt in [act.salt, act.salt ^ 1] {
+        if salt != act.salt {
+            let mine = input::<T>(salt, rank, 0, counts[rank]);
+            window.update(comm, |part| {
+                tick();
+                part.copy_from_slice(&mine);
+            });
+        }
+        for (q, part) in window.parts().iter().enumerate() {
+            check("a window", act, part, &input(salt, q, 0, counts[q]));
+            counters.part(q)[0].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+    let raised = counters.read(comm, |all| concat(p, |q| all[q].to_vec()));
+    check("a window of atomics", act, &raised, &vec![2 * p as u64; p]);
 }
 
 fn root<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {

@@ -64,6 +64,7 @@ fn may_differ(kind: CallKind) -> bool {
         CallKind::Peers
             | CallKind::Root
             | CallKind::Global
+            | CallKind::Window
             | CallKind::Whole
             | CallKind::Halo
             | CallKind::Ghosts
@@ -144,6 +145,7 @@ mod tests {
             CallKind::Global,
             CallKind::Peers,
             CallKind::Root,
+            CallKind::Window,
             CallKind::Whole,
             CallKind::Halo,
             CallKind::Ghosts,

@@ -37,6 +37,8 @@ pub(crate) enum CallKind {
     Root,
     /// Looking at everybody's slices as one array.
     Global,
+    /// A window that is written in turns, and atomics.
+    Window,
     /// A reduction or a barrier, and work meanwhile.
     While,
     /// All elements of a vector that is spread, combined.
@@ -143,7 +145,7 @@ impl Script {
         let (most_bytes, length) = match scale {
             Scale::Short => (MOST_BYTES_OF_SHORT, 64 + dice.roll(64)),
             Scale::Small => (MOST_BYTES_OF_SMALL, 16 + dice.roll(48)),
-            Scale::Large => (MOST_BYTES, 4 + dice.roll(24)),
+            Scale::Large => (MOST_BYTES, 4 + dice.roll(25)),
         };
         let acts: Vec<Act> = (0..length)
             .map(|_| match scale {
@@ -179,7 +181,7 @@ fn short_call(dice: &mut Dice) -> Act {
 }
 
 fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
-    let kind = match dice.roll(25) {
+    let kind = match dice.roll(26) {
         0..=10 => CallKind::Collective(*dice.pick(&Operation::ALL)),
         11..=13 => CallKind::Varied(*dice.pick(&UNEVEN)),
         14 => CallKind::Peers,
@@ -192,6 +194,7 @@ fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
         22 => CallKind::Whole,
         23 => CallKind::Halo,
         24 => CallKind::Ghosts,
+        25 => CallKind::Window,
         18 | 19 if *comms > 1 => CallKind::Drop,
         _ => CallKind::Collective(Operation::Barrier),
     };
@@ -265,6 +268,7 @@ mod tests {
             CallKind::Whole,
             CallKind::Halo,
             CallKind::Ghosts,
+            CallKind::Window,
             CallKind::Varied(Operation::AllToAll),
         ] {
             assert!(scripts.iter().any(|s| s.acts.iter().any(|a| a.kind == kind)), "{kind:?}");
