@@ -1,7 +1,7 @@
-//! A solver's calls beside their replacements: halo and ghost exchange, batched sums, fixed sums, work
-//! between calls. As in `ratios.rs`, both sides of a ratio run in interleaved batches of one team,
-//! and a round counts only if the raw exchange of two flags before and after it agree (`near` below
-//! 130 ns, else `far`).
+//! A solver's calls beside their replacements: exchange of halos and ghosts, batched sums, fixed
+//! sums, work between calls. As in `ratios.rs`, both sides of a ratio run in interleaved batches of
+//! one team, and a round counts only if the raw exchange of two flags before and after it agree
+//! (`near` below 130 ns, else `far`).
 //!
 //! `cargo bench --bench solver`; with `--test` one round.
 

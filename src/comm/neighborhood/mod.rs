@@ -168,6 +168,13 @@ impl Neighborhood {
     }
 
     /// How many ghosts this rank has.
+    ///
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let ghosts = phalanx::run(2, |comm| comm.ghosts(&Block::new(6, 2), &[0, 5, 5]).ghosts())?;
+    /// assert_eq!(ghosts, [3, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
     pub fn ghosts(&self) -> usize {
         self.ghosts
     }
@@ -193,6 +200,16 @@ impl Neighborhood {
     }
 
     /// The ranks that have ghosts of this rank's elements, in ascending order.
+    ///
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let readers = phalanx::run(3, |comm| {
+    ///     let plan = comm.ghosts(&Block::new(3, 3), &[0]); // all read rank 0's element
+    ///     plan.readers().collect::<Vec<_>>()
+    /// })?;
+    /// assert_eq!(readers, [vec![0, 1, 2], vec![], vec![]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
     pub fn readers(&self) -> impl ExactSizeIterator<Item = usize> {
         self.readers.iter().map(|edge| edge.peer)
     }
