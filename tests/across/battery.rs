@@ -178,7 +178,10 @@ fn varied(comm: &mut Comm, n: usize) {
     let send: Vec<E> = (0..p).flat_map(|q| block(r, q)).collect();
     let mut recv = vec![(0, 0); recvs.iter().sum()];
     comm.all_to_all_varied_into(&send, &sends, &mut recv, &recvs);
-    assert!(recv.into_iter().eq((0..p).flat_map(|q| block(q, r))));
+    assert!(recv.iter().copied().eq((0..p).flat_map(|q| block(q, r))));
+    assert_eq!(comm.all_to_all_vec(&send, &sends), (recv, recvs));
+    assert_eq!(comm.all_gather_vec(&mine), (want.clone(), counts.clone()));
+    assert_eq!(comm.gather_vec(&mine, root), (r == root).then_some((want, counts)));
 }
 
 fn reductions(comm: &mut Comm, n: usize) {
