@@ -14,7 +14,7 @@ const SAMPLES: usize = 200_000;
 /// The bin of sample `i`: most are in few bins.
 fn bin(i: usize) -> usize {
     let x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (x * x >> 32) as usize * BINS >> 32
+    (((x * x) >> 32) as usize * BINS) >> 32
 }
 
 /// This rank's bins, by a window.

@@ -62,7 +62,7 @@ impl Comm {
     ///     for i in 0..100 {
     ///         bins.global()[i % 3].fetch_add(1, Relaxed);
     ///     }
-    ///     bins.read(comm, |all| [all[0], all[1]].concat())
+    ///     bins.read(comm, |all| [&all[0], &all[1]].concat())
     /// })?;
     /// assert_eq!(bins, [[68, 66, 66, 0]; 2]);
     /// # Ok::<(), phalanx::Error>(())

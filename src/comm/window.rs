@@ -178,12 +178,9 @@ impl<T: Element> Window<T> {
     /// ```
     /// let out = phalanx::run(4, |comm| {
     ///     let mut window = comm.shared::<usize>(1);
-    ///     window.update(comm, |mine| mine[0] = comm_square(mine.len()));
+    ///     window.update(comm, |mine| mine[0] = 10);
     ///     window.parts().iter().flatten().sum::<usize>()
     /// })?;
-    /// fn comm_square(n: usize) -> usize {
-    ///     10 * n
-    /// }
     /// assert_eq!(out, [40; 4]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
