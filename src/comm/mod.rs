@@ -19,6 +19,7 @@ mod halo_exchange;
 mod message;
 mod nodes;
 mod overlap;
+mod own_memory;
 mod reduce;
 mod roster;
 mod route;
@@ -308,6 +309,7 @@ impl Comm {
             let fabric = self.port.fabric();
             let member = fabric.member(self.port.rank());
             Thread::here().put_on(fabric.world_arc(), member, self.port.run());
+            self.port.bring_home();
         }
     }
 }
