@@ -92,30 +92,26 @@ fn kernel() -> String {
 fn text(machine: &Machine, rows: &[Promise]) -> String {
     let cpu = crate::bench::run_conditions::cpu();
     let mut out = String::new();
-    let mut line = |text: &str| {
-        out += &prose::folded(text);
-        out.push('\n');
-    };
-    line(&format!("# phalanx {} check --machine, {}", env!("CARGO_PKG_VERSION"), now()));
-    line(&format!("# {cpu}, {}, {}", emulation::described(), kernel()));
-    for line_of_machine in super::machine::page(machine).lines() {
-        line(line_of_machine);
-    }
-    line("");
+    let heads = [
+        format!("# phalanx {} check --machine, {}", env!("CARGO_PKG_VERSION"), now()),
+        format!("# {cpu}, {}, {}", emulation::described(), kernel()),
+    ];
+    heads.iter().for_each(|head| out += &format!("{}\n", prose::folded(head)));
+    out += &super::machine::page(machine);
+    out.push('\n');
     for row in rows {
         let (result, about) = outcome(row);
-        let head = format!("{:<25} {result}: {about}", row.name);
-        line(&head);
+        out += &prose::folded(&format!("{result}: {}: {about}", row.name));
+        out.push('\n');
     }
     let count = |wanted: &str| rows.iter().filter(|row| outcome(row).0 == wanted).count();
     let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
-    line("");
-    line(&format!(
-        "# {} ok, {} failed, {} not applicable, {seconds:.1} s",
+    out += &format!(
+        "\n# {} ok, {} failed, {} not applicable, {seconds:.1} s\n",
         count("ok"),
         count("FAILED"),
         count("not applicable")
-    ));
+    );
     out
 }
 
@@ -160,8 +156,8 @@ mod tests {
             row("c", Err("PU 3 is lost".to_string())),
         ];
         let page = text(&machine, &rows);
-        assert!(page.contains("c                         FAILED: PU 3 is lost"), "{page}");
-        assert!(page.contains("not applicable: one memory"), "{page}");
+        assert!(page.contains("FAILED: c: PU 3 is lost"), "{page}");
+        assert!(page.contains("not applicable: b: one memory"), "{page}");
         assert!(page.contains("NUMA node 1: memory of unknown size"), "{page}");
         assert!(page.ends_with("# 1 ok, 1 failed, 1 not applicable, 1.5 s\n"), "{page}");
         assert_eq!(object(&machine, &rows)["broken"], 1);

@@ -7,6 +7,7 @@ use phalanx::Comm;
 use phalanx::dist::Halo;
 use phalanx::machine::{Level, affinity};
 use phalanx::placement::{Placement, assign};
+use std::collections::BTreeSet;
 
 /// Of an array with a halo, so that it has pages of its own.
 const CELLS: usize = 1 << 16;
@@ -78,7 +79,8 @@ fn look_everywhere(comm: &mut Comm) -> PagesFound {
         inboxes_at(&mut child, home, name, &mut pages, &mut wrong);
     }
     let halo = Halo::new(&[CELLS], 1);
-    let mut field = vec![rank as f64; halo.len()];
+    // Not of zeros, which nobody would have written.
+    let mut field = vec![1.0 + rank as f64; halo.len()];
     comm.cart(&[size], &[true]).exchange_halo(&mut field, &halo);
     at_home("an array with a halo", &field, home, &mut pages, &mut wrong);
     (pages, wrong)
@@ -145,11 +147,11 @@ fn lie_at(
     match nodes_of(at, bytes) {
         Err(why) => wrong.push(format!("{what}: {why}")),
         Ok(nodes) => {
-            let away = nodes.iter().filter(|node| **node != home).count();
-            if away > 0 {
+            let away: BTreeSet<_> = nodes.iter().filter(|node| **node != home).collect();
+            if !away.is_empty() {
+                let count = nodes.iter().filter(|node| **node != home).count();
                 let all = nodes.len();
-                wrong
-                    .push(format!("{what}: {away} of {all} pages not in node {home:?}: {nodes:?}"));
+                wrong.push(format!("{what}: {count} of {all} pages in {away:?}, not in {home:?}"));
             }
             *pages += nodes.len();
         }
