@@ -28,7 +28,7 @@ fn team(wait: Wait) -> Team {
 /// Collectives by gates and by messages, with their results.
 fn work(comm: &mut phalanx::Comm) {
     let p = comm.size();
-    for _ in 0..20 {
+    for _ in 0..5 {
         comm.barrier();
         let mut x = vec![1_u64; 500];
         comm.all_reduce(&mut x, op::Sum);

@@ -2,11 +2,11 @@
 //! the XML that hwloc writes of it (where there is a program that does).
 
 use super::{Kept, Subject, said};
-use phalanx::machine::{Level, Machine};
+use phalanx::machine::{Level, Machine, NumaNode};
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-const LEVELS: [Level; 6] =
-    [Level::Package, Level::Die, Level::L3, Level::L2, Level::L1, Level::Numa];
+const LEVELS: [Level; 5] = [Level::Package, Level::Die, Level::L3, Level::L2, Level::L1];
 
 pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     let machine = subject.machine;
@@ -44,15 +44,25 @@ fn own_xml() -> Result<String, String> {
     Err("there is no lstopo".to_string())
 }
 
+/// By the two nodes' numbers.
+fn distances(machine: &Machine) -> BTreeMap<(usize, usize), u64> {
+    let nodes = machine.numa_nodes();
+    let rows = nodes.iter().zip(machine.distances().unwrap_or_default());
+    let row = |(from, row): (&NumaNode, &Vec<u64>)| {
+        let cells = nodes.iter().zip(row).map(|(to, value)| ((from.os_id, to.os_id), *value));
+        cells.collect::<Vec<_>>()
+    };
+    rows.flat_map(row).collect()
+}
+
 /// The first thing in which two descriptions differ.
 fn differ(one: &Machine, other: &Machine) -> Option<String> {
     let cores = |m: &Machine| m.cores().iter().map(|core| core.pus.clone()).collect::<Vec<_>>();
     if cores(one) != cores(other) {
         return Some(format!("cores {:?} and {:?}", cores(one), cores(other)));
     }
-    let groups = |m: &Machine, level| match level {
-        Level::Numa => m.numa_nodes().iter().map(|node| node.pus.clone()).collect::<Vec<_>>(),
-        _ => m.groups(level).iter().map(|group| group.pus.clone()).collect(),
+    let groups = |m: &Machine, level| -> Vec<_> {
+        m.groups(level).iter().map(|group| group.pus.clone()).collect()
     };
     for level in LEVELS {
         let (a, b) = (groups(one, level), groups(other, level));
@@ -60,12 +70,19 @@ fn differ(one: &Machine, other: &Machine) -> Option<String> {
             return Some(format!("{level}: {a:?} and {b:?}"));
         }
     }
-    let nodes = |m: &Machine| m.numa_nodes().iter().map(|node| node.os_id).collect::<Vec<_>>();
-    if nodes(one) != nodes(other) {
-        return Some(format!("memories {:?} and {:?}", nodes(one), nodes(other)));
+    let nodes = |m: &Machine| -> BTreeMap<usize, Vec<usize>> {
+        m.numa_nodes().iter().map(|node| (node.os_id, node.pus.clone())).collect()
+    };
+    let (a, b) = (nodes(one), nodes(other));
+    if a.keys().ne(b.keys()) {
+        return Some(format!("memories {:?} and {:?}", a.keys(), b.keys()));
     }
-    if one.distances() != other.distances() {
-        return Some(format!("distances {:?} and {:?}", one.distances(), other.distances()));
+    // Memory without processors hwloc puts beside those that it is nearest to.
+    if let Some((node, pus)) = a.iter().find(|(node, pus)| !pus.is_empty() && b[*node] != **pus) {
+        return Some(format!("NUMA node {node}: PUs {pus:?} and {:?}", b[node]));
+    }
+    if distances(one) != distances(other) {
+        return Some(format!("distances {:?} and {:?}", distances(one), distances(other)));
     }
     None
 }
@@ -82,6 +99,6 @@ mod tests {
         let said = |other| differ(&one, &machine(other)).unwrap();
         assert!(said("pack:2 [numa] l3:1 core:4 pu:1").starts_with("cores"));
         assert!(said("pack:2 [numa] l3:2 core:1 pu:2").starts_with("L3"));
-        assert!(said("pack:2 l3:1 core:2 pu:2").starts_with("NUMA node"));
+        assert!(said("pack:2 l3:1 core:2 pu:2").starts_with("memories"));
     }
 }
