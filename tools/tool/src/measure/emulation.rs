@@ -16,7 +16,7 @@ struct MachineFacts {
 
 /// Who runs the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Ground {
+enum Runner {
     /// Nobody, as far as is known.
     Hardware,
     /// A hypervisor, on the processor itself.
@@ -39,16 +39,16 @@ impl MachineFacts {
         }
     }
 
-    fn ground(&self) -> Ground {
+    fn runner(&self) -> Runner {
         let named = self.hypervisor.as_deref();
         // "QEMU TCG CPU version 2.5+". "QEMU Virtual CPU" runs under KVM, too.
         if named == Some(TCG) || self.cpu.contains("QEMU TCG") {
-            return Ground::Emulated("QEMU TCG".to_string());
+            return Runner::Emulated("QEMU TCG".to_string());
         }
         match named {
-            Some(name) => Ground::Virtual(name.to_string()),
-            None if self.vendor == "QEMU" => Ground::Virtual("QEMU".to_string()),
-            None => Ground::Hardware,
+            Some(name) => Runner::Virtual(name.to_string()),
+            None if self.vendor == "QEMU" => Runner::Virtual("QEMU".to_string()),
+            None => Runner::Hardware,
         }
     }
 }
@@ -75,15 +75,15 @@ fn hypervisor() -> Option<String> {
     None
 }
 
-fn ground() -> &'static Ground {
-    static GROUND: OnceLock<Ground> = OnceLock::new();
-    GROUND.get_or_init(|| MachineFacts::here().ground())
+fn runner() -> &'static Runner {
+    static RUNNER: OnceLock<Runner> = OnceLock::new();
+    RUNNER.get_or_init(|| MachineFacts::here().runner())
 }
 
 /// The emulator that runs this machine; none of hardware and of virtual machines.
 pub fn emulator() -> Option<&'static str> {
-    match ground() {
-        Ground::Emulated(name) => Some(name),
+    match runner() {
+        Runner::Emulated(name) => Some(name),
         _ => None,
     }
 }
@@ -98,10 +98,10 @@ pub fn warning() -> Option<String> {
 
 /// In a few words, for the description of a machine.
 pub(crate) fn described() -> String {
-    match ground() {
-        Ground::Hardware => "no hypervisor known".to_string(),
-        Ground::Virtual(name) => format!("virtual machine ({name})"),
-        Ground::Emulated(name) => format!("emulated ({name}): its times mean nothing"),
+    match runner() {
+        Runner::Hardware => "no hypervisor known".to_string(),
+        Runner::Virtual(name) => format!("virtual machine ({name})"),
+        Runner::Emulated(name) => format!("emulated ({name}): its times mean nothing"),
     }
 }
 
@@ -109,28 +109,28 @@ pub(crate) fn described() -> String {
 mod tests {
     use super::*;
 
-    fn ground(hypervisor: Option<&str>, cpu: &str, vendor: &str) -> Ground {
+    fn runner(hypervisor: Option<&str>, cpu: &str, vendor: &str) -> Runner {
         let hypervisor = hypervisor.map(String::from);
-        MachineFacts { hypervisor, cpu: cpu.to_string(), vendor: vendor.to_string() }.ground()
+        MachineFacts { hypervisor, cpu: cpu.to_string(), vendor: vendor.to_string() }.runner()
     }
 
     /// As these machines say.
     #[test]
     fn emulated_and_virtual_machines_are_told_apart() {
-        let emulated = Ground::Emulated("QEMU TCG".to_string());
-        assert_eq!(ground(Some(TCG), "QEMU TCG CPU version 2.5+", "QEMU"), emulated);
-        assert_eq!(ground(Some(TCG), "Intel Xeon Processor (Skylake)", "QEMU"), emulated);
-        assert_eq!(ground(None, "QEMU TCG CPU version 2.5+", ""), emulated);
-        let run_by = |name: &str| Ground::Virtual(name.to_string());
+        let emulated = Runner::Emulated("QEMU TCG".to_string());
+        assert_eq!(runner(Some(TCG), "QEMU TCG CPU version 2.5+", "QEMU"), emulated);
+        assert_eq!(runner(Some(TCG), "Intel Xeon Processor (Skylake)", "QEMU"), emulated);
+        assert_eq!(runner(None, "QEMU TCG CPU version 2.5+", ""), emulated);
+        let run_by = |name: &str| Runner::Virtual(name.to_string());
         let kvm = Some("KVMKVMKVM");
-        assert_eq!(ground(kvm, "QEMU Virtual CPU version 2.5+", "QEMU"), run_by("KVMKVMKVM"));
-        assert_eq!(ground(kvm, "AMD EPYC 7B13", "Google"), run_by("KVMKVMKVM"));
+        assert_eq!(runner(kvm, "QEMU Virtual CPU version 2.5+", "QEMU"), run_by("KVMKVMKVM"));
+        assert_eq!(runner(kvm, "AMD EPYC 7B13", "Google"), run_by("KVMKVMKVM"));
         assert_eq!(
-            ground(Some("Microsoft Hv"), "AMD EPYC 7763", "Microsoft Corporation"),
+            runner(Some("Microsoft Hv"), "AMD EPYC 7763", "Microsoft Corporation"),
             run_by("Microsoft Hv")
         );
-        assert_eq!(ground(None, "Cortex-A72", "QEMU"), run_by("QEMU"));
-        assert_eq!(ground(None, "AMD EPYC 9654 96-Core Processor", "Supermicro"), Ground::Hardware);
+        assert_eq!(runner(None, "Cortex-A72", "QEMU"), run_by("QEMU"));
+        assert_eq!(runner(None, "AMD EPYC 9654 96-Core Processor", "Supermicro"), Runner::Hardware);
     }
 
     #[test]

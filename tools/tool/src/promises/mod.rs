@@ -55,9 +55,9 @@ pub(crate) struct Subject<'a> {
     deadline: Duration,
 }
 
-type Check = fn(&Subject<'_>) -> Result<Kept, String>;
+type PromiseCheck = fn(&Subject<'_>) -> Result<Kept, String>;
 
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, PromiseCheck); 8] = [
     ("machine is read alike", back_ends::check),
     ("machine is as expected", expectation::check),
     ("masks are respected", allowed_units::check),
@@ -77,7 +77,7 @@ pub(crate) fn check_all(
     mut begin: impl FnMut(&str),
 ) -> Vec<Promise> {
     let subject = Subject { machine, expected, most: most.clamp(1, MAX_RANKS), deadline };
-    let check = |&(name, check): &(&'static str, Check)| {
+    let check = |&(name, check): &(&'static str, PromiseCheck)| {
         begin(name);
         let since = Instant::now();
         let result = check(&subject);
