@@ -35,8 +35,12 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         let found = of_own_threads(subject, &units)?;
         pages += summed(found).map_err(|why| format!("{placement}, own threads: {why}"))?;
     }
+    let later = match pages_wander() {
+        true => "; where the kernel moves them later (numa_balancing), it may",
+        false => "",
+    };
     let what = format!("{ranks} ranks, {memories} memories: {pages} pages, each its rank's own");
-    Ok(Kept::Holds(what))
+    Ok(Kept::Holds(what + later))
 }
 
 /// What one rank found: pages at home, and what is wrong.
@@ -97,7 +101,7 @@ fn home(wrong: &mut Vec<String>) -> Option<usize> {
     home
 }
 
-/// Uses all mailboxes of `comm`, then looks where they are.
+/// Looks where the mailboxes of `comm` are, uses all of them, and looks again.
 fn inboxes_at(
     comm: &mut Comm,
     home: Option<usize>,
@@ -105,6 +109,13 @@ fn inboxes_at(
     pages: &mut usize,
     wrong: &mut Vec<String>,
 ) {
+    let mut look = |comm: &Comm| {
+        for (part, at, bytes) in comm.own_memory() {
+            let what = format!("rank {}: {part} of {name}", comm.rank());
+            lie_at(&what, at, bytes, home, pages, wrong);
+        }
+    };
+    look(comm);
     let p = comm.size();
     // In the line, in the eager buffer, by address.
     for elements in [1, 100, 1000] {
@@ -113,14 +124,18 @@ fn inboxes_at(
     }
     let mut homes = vec![0; p];
     comm.all_gather_into(&[home.unwrap_or(0)], &mut homes);
-    let parts = comm.own_memory();
-    if parts.is_empty() && homes.iter().any(|home| *home != homes[0]) {
+    if !pages_wander() {
+        look(comm);
+    }
+    if comm.own_memory().is_empty() && homes.iter().any(|home| *home != homes[0]) {
         wrong.push(format!("{name}: its ranks are in several memories, its mailboxes in one"));
     }
-    for (part, at, bytes) in parts {
-        let (rank, what) = (comm.rank(), format!("{part} of {name}"));
-        lie_at(&format!("rank {rank}: {what}"), at, bytes, home, pages, wrong);
-    }
+}
+
+/// Whether the kernel moves pages to the processors that use them, whoever touched them first.
+fn pages_wander() -> bool {
+    let on = std::fs::read_to_string("/proc/sys/kernel/numa_balancing");
+    on.is_ok_and(|text| text.trim() != "0")
 }
 
 /// The whole pages of an array.
