@@ -23,6 +23,7 @@ mod message;
 mod neighborhood;
 mod nodes;
 mod overlap;
+mod own_memory;
 mod reduce;
 mod roster;
 mod route;
@@ -327,6 +328,7 @@ impl Comm {
             let fabric = self.port.fabric();
             let member = fabric.member(self.port.rank());
             Thread::here().put_on(fabric.world_arc(), member, self.port.run());
+            self.port.bring_home();
         }
     }
 }

@@ -59,8 +59,9 @@ impl Comm {
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
         group.sort_by_key(|&r| (all[r].1, r));
-        let apart = self.roster.as_ref().is_some_and(|roster| {
-            let fabric = self.port.fabric();
+        let fabric = self.port.fabric();
+        // Of threads of the user's own nobody knows where they are.
+        let apart = self.roster.as_ref().map_or(fabric.is_apart(), |roster| {
             roster.spans_numa_nodes(&group.iter().map(|&r| fabric.member(r)).collect::<Vec<_>>())
         });
         let run = self.port.run();

@@ -168,6 +168,23 @@ impl CommState {
         }
     }
 
+    /// As [`first_touch`](CommState::first_touch), where the others may have sent something
+    /// already: what they have touched comes, too.
+    #[cfg(not(loom))]
+    pub(crate) fn bring_home(&self, rank: usize) {
+        if self.is_apart() {
+            self.first_touch(rank);
+            self.channels.bring_home(rank);
+        }
+    }
+
+    /// Where the inboxes of `rank` are, and how many bytes they are.
+    #[cfg(not(loom))]
+    pub(crate) fn inboxes(&self, rank: usize) -> (usize, usize) {
+        let first = std::ptr::from_ref(self.channel(0, rank));
+        (first.addr(), self.size() * size_of::<Channel>())
+    }
+
     /// Whether members are to [`first_touch`](CommState::first_touch).
     pub(crate) fn is_apart(&self) -> bool {
         self.channels.is_apart()

@@ -110,7 +110,19 @@ pub fn allowed_pus() -> Result<Vec<usize>, PinError> {
 ///
 /// As for [`allowed_pus`].
 pub fn current_mask() -> Result<Vec<usize>, PinError> {
-    platform::get()
+    platform::get(0)
+}
+
+/// The calling thread's number, by which others can ask for its mask; 0 where there is none.
+pub(crate) fn thread_number() -> u64 {
+    platform::thread_number()
+}
+
+/// Whether thread `number` of this process is still bound to `pu` alone. A processor that goes
+/// offline takes the binding with it: the system then lets the thread run elsewhere.
+pub(crate) fn still_bound(number: u64, pu: usize) -> Result<(), PinError> {
+    let got = platform::get(number)?;
+    if got == [pu] { Ok(()) } else { Err(PinError::Different { wanted: vec![pu], got }) }
 }
 
 /// Binds the calling thread to one processing unit, and reads the mask back.
@@ -238,15 +250,23 @@ mod platform {
 
     const WORD_BITS: usize = usize::BITS as usize;
 
-    /// `sched_getaffinity` of the calling thread, with a mask that grows until the kernel's fits.
-    pub(super) fn get() -> Result<Vec<usize>, PinError> {
+    pub(super) fn thread_number() -> u64 {
+        // SAFETY: asks for a number of the calling thread.
+        u64::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or(0)
+    }
+
+    /// `sched_getaffinity` of a thread (0: the calling one), with a mask that grows until the
+    /// kernel's fits.
+    pub(super) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
+        let thread = libc::pid_t::try_from(thread).unwrap_or(0);
         let mut words = vec![0_usize; 1024 / WORD_BITS];
         loop {
             let bytes = size_of_val(words.as_slice());
             // SAFETY: the pointer is valid for `bytes` bytes of writes (the vector's own buffer,
-            // borrowed for the call only), and the kernel writes no more than that. Thread 0 means
-            // the calling one.
-            let status = unsafe { libc::sched_getaffinity(0, bytes, words.as_mut_ptr().cast()) };
+            // borrowed for the call only), and the kernel writes no more than that; it takes any
+            // number for a thread's.
+            let status =
+                unsafe { libc::sched_getaffinity(thread, bytes, words.as_mut_ptr().cast()) };
             if status == 0 {
                 break;
             }
@@ -286,8 +306,12 @@ mod platform {
 mod platform {
     use super::{MAX_PU, PinError};
 
-    pub(super) fn get() -> Result<Vec<usize>, PinError> {
+    pub(super) fn get(_thread: u64) -> Result<Vec<usize>, PinError> {
         Err(PinError::Unsupported)
+    }
+
+    pub(super) fn thread_number() -> u64 {
+        0
     }
 
     pub(super) fn set(pus: &[usize]) -> Result<(), PinError> {
@@ -318,6 +342,35 @@ mod tests {
             assert_eq!(current_mask().unwrap(), given);
             unpin().unwrap();
         });
+    }
+
+    /// As the system does when the processor goes offline.
+    #[test]
+    fn a_lost_binding_is_told_by_another_thread() {
+        use std::sync::mpsc::channel;
+        let (tell, told) = channel();
+        let (go, gone) = channel::<()>();
+        let given = allowed_pus().unwrap();
+        let pu = *given.last().unwrap();
+        let wide = given.clone();
+        let thread = std::thread::spawn(move || {
+            pin_current_thread(pu).unwrap();
+            tell.send(thread_number()).unwrap();
+            gone.recv().unwrap();
+            restore(&wide).unwrap();
+            tell.send(0).unwrap();
+            gone.recv().unwrap_err();
+        });
+        let number = told.recv().unwrap();
+        assert_eq!(still_bound(number, pu), Ok(()));
+        go.send(()).unwrap();
+        told.recv().unwrap();
+        if given.len() > 1 {
+            let lost = PinError::Different { wanted: vec![pu], got: given };
+            assert_eq!(still_bound(number, pu), Err(lost));
+        }
+        drop(go);
+        thread.join().unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::Comm;
 use crate::comm::explain_team;
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState};
-use crate::machine::Machine;
+use crate::machine::{Machine, NumaNode};
 use crate::mailbox::MAX_RANKS;
 use crate::sync::Arc;
 use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
@@ -20,12 +20,14 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let profile = for_process(here).map_err(Error::Profile)?;
     know_cores(cores);
     // Read once, for all of them: they must agree.
-    let tuning = Machine::this().map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
+    let machine = Machine::this();
+    let apart = builder.always_apart || machine.as_ref().is_ok_and(|m| may_be_apart(m, ranks));
+    let tuning = machine.map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     explain_team(ranks, Err("where the program's own threads run is not known"));
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));
     let world = Arc::new(TeamState::new(ranks).with_deadline(builder.deadline));
     let run = world.begin(ranks);
-    let fabric = Arc::new(CommState::new(world, (0..ranks).collect(), false));
+    let fabric = Arc::new(CommState::new(world, (0..ranks).collect(), apart));
     Ok((0..ranks)
         .map(|rank| {
             fabric.world().join(rank, run);
@@ -34,4 +36,12 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
             Comm::new(port, None, rules.clone())
         })
         .collect())
+}
+
+/// Whether the threads may sit in several memories: then each brings its mailboxes with it. Not
+/// where they outnumber the processing units.
+fn may_be_apart(machine: &Machine, ranks: usize) -> bool {
+    let is_ours = |node: &&NumaNode| node.pus.iter().any(|&pu| machine.is_allowed(pu));
+    let memories = machine.numa_nodes().iter().filter(is_ours).count();
+    memories > 1 && ranks > 1 && ranks <= machine.allowed_pus().len()
 }

@@ -46,8 +46,8 @@ pub struct Binding {
     pub rank: usize,
     /// The processing unit (by the system's number) that it is meant for.
     pub pu: Option<usize>,
-    /// Why it is not bound to it: the binding was refused, or read back as
-    /// something else.
+    /// Why it is not bound to it: the binding was refused, read back as
+    /// something else, or is lost, as the unit went offline.
     pub problem: Option<String>,
 }
 
@@ -199,6 +199,7 @@ impl Team {
             harmed: AtomicU64::new(0),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
+            bound: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
             wait: builder.wait,
             profile,
             rules: Arc::new(rules),
@@ -252,8 +253,11 @@ impl Team {
     }
 
     /// Where each rank runs, and for a rank that could not be bound to its
-    /// core, why. Rank 0 is bound in its first run: see
+    /// core, or has lost it, why. Rank 0 is bound in its first run: see
     /// [`Builder::pin_caller`].
+    ///
+    /// A processor that goes offline ends no run: the system lets its rank run elsewhere, and this
+    /// says so. A team that is built afterwards does without it.
     ///
     /// ```
     /// let team = phalanx::Team::builder().ranks(2).build()?;
@@ -263,11 +267,9 @@ impl Team {
     /// ```
     pub fn bindings(&self) -> Vec<Binding> {
         let pus = &self.shared.roster().pus;
-        let problem = |rank: usize| {
-            self.shared.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone()
-        };
         (0..self.size())
-            .map(|rank| Binding { rank, pu: pus[rank], problem: problem(rank) })
+            .map(|rank| (rank, pus[rank]))
+            .map(|(rank, pu)| Binding { rank, pu, problem: self.shared.problem(rank, pu) })
             .collect()
     }
 

@@ -45,6 +45,8 @@ pub(super) struct WorkerShared {
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,
     pub(super) problems: Box<[Mutex<Option<String>>]>,
+    /// By rank: the number of the worker that is bound; 0 of no worker.
+    pub(super) bound: Box<[AtomicU64]>,
     pub(super) wait: Wait,
     pub(super) profile: ProfileReport,
     pub(super) rules: Arc<TuningSource>,
@@ -76,7 +78,21 @@ impl WorkerShared {
     }
 
     pub(super) fn bind(&self, rank: usize, pu: usize) {
-        self.note(rank, &affinity::pin_current_thread(pu));
+        let result = affinity::pin_current_thread(pu);
+        if result.is_ok() && rank > 0 {
+            self.bound[rank].store(affinity::thread_number(), Relaxed);
+        }
+        self.note(rank, &result);
+    }
+
+    /// Why `rank` is not bound to `pu`, if that is so.
+    pub(super) fn problem(&self, rank: usize, pu: Option<usize>) -> Option<String> {
+        let noted = self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let lost = || match self.bound[rank].load(Relaxed) {
+            0 => None,
+            number => affinity::still_bound(number, pu?).err().map(|e| e.to_string()),
+        };
+        noted.or_else(lost)
     }
 
     /// Keeps what came of a binding of `rank`.

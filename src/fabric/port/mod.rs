@@ -274,6 +274,16 @@ impl Port {
         true
     }
 
+    /// As [`first_touch`](Port::first_touch) on a thread of the user's own, which comes when it
+    /// likes: the others may have sent it something already.
+    #[cfg(not(loom))]
+    pub(crate) fn bring_home(&mut self) {
+        if !std::mem::replace(&mut self.touched, true) && self.fabric.is_apart() {
+            self.fabric.bring_home(self.rank);
+            self.peers = self.peers.clone();
+        }
+    }
+
     /// Takes part in run `run` from now on.
     #[inline(always)]
     pub(crate) fn join_run(&mut self, run: u64) {

@@ -24,6 +24,7 @@ pub mod pair;
 pub mod paper;
 pub mod place;
 pub mod progress;
+mod promises;
 pub mod prose;
 mod soak;
 pub mod source;

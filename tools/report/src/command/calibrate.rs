@@ -15,6 +15,7 @@ use phalanx_tool::matrix::saved_run::rounded;
 use phalanx_tool::matrix::summary::table;
 use phalanx_tool::measure::clock::Clock;
 use phalanx_tool::measure::conditions::{accuracy, alone, now};
+use phalanx_tool::measure::emulation;
 use phalanx_tool::measure::proximity::ProximityLimits;
 use phalanx_tool::measure::steal::Steal;
 use phalanx_tool::output::Format;
@@ -296,6 +297,7 @@ impl CalibrationFound {
         });
         object["evidence"] = json!({
             "written_by": format!("phalanx {}", env!("CARGO_PKG_VERSION")),
+            "emulated": emulation::emulator(),
             "clock_overhead_ns": rounded(self.clock.overhead_ns),
             "clock_resolution_ns": rounded(self.clock.resolution_ns),
             "stolen_ms": self.stolen_ms,
@@ -348,6 +350,9 @@ impl CalibrationFound {
             writeln!(out, "{text}").unwrap_or_default();
         };
         line(&format!("# phalanx calibrate: {}", summary(machine)));
+        if let Some(warning) = emulation::warning() {
+            line(&format!("# {warning}"));
+        }
         match self.levels.lines.first() {
             None => {
                 let why = match pus {

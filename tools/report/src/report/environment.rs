@@ -2,6 +2,7 @@
 
 use phalanx::machine::Machine;
 use phalanx_tool::bench::run_conditions::cpu;
+use phalanx_tool::measure::emulation;
 use phalanx_tool::source::list;
 use serde_json::{Value, json};
 use std::fs;
@@ -21,6 +22,7 @@ pub(crate) fn environment(machine: &Machine) -> Value {
         "kernel": line("/proc/sys/kernel/osrelease"),
         "governor": governor,
         "virtual_machine": virtual_machine,
+        "emulated": emulation::emulator(),
         "affinity": list(machine.allowed_pus()),
         "load_1_min": line("/proc/loadavg").and_then(|text| first_number(&text)),
         "boost": line("/sys/devices/system/cpu/cpufreq/boost"),

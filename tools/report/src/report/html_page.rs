@@ -162,6 +162,14 @@ fn machine(run: &SavedReport, environment: &Value) -> String {
         count("cores", "core"),
         count("pus", "processing unit")
     );
+    if let Some(name) = environment["emulated"].as_str() {
+        let _ = writeln!(
+            out,
+            "<p class=\"warning\">An emulated machine ({}): no time or rate on this page says \
+             anything about hardware.</p>",
+            escape(name)
+        );
+    }
     if environment["build"] == "debug" {
         out += "<p class=\"warning\">The tool was built without optimisation: all times are too \
                 long.</p>\n";

@@ -48,7 +48,9 @@ fn machine(run: &SavedReport) -> Tile {
     let number = |key: &str| counts[key].as_u64().unwrap_or(0) as usize;
     let environment = run.part("environment");
     let mut about = environment["cpu"].as_str().unwrap_or("unknown processor").to_string();
-    if environment["virtual_machine"] == true {
+    if environment["emulated"].is_string() {
+        about += ", emulated: its times mean nothing";
+    } else if environment["virtual_machine"] == true {
         about += ", virtual machine";
     }
     let nodes = number("numa_nodes");

@@ -57,6 +57,9 @@ impl Style {
             s.ranks,
             s.places()
         );
+        if let Some(warning) = crate::measure::emulation::warning() {
+            out += &format!("# {warning}\n");
+        }
         if self == Style::Nccl {
             out += NCCL_HEAD;
         }

@@ -6,6 +6,7 @@ use super::row::{BenchRow, COLUMNS};
 use super::run_conditions::RunConditions;
 use crate::failure::Failure;
 use crate::measure::clock::Clock;
+use crate::measure::emulation;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::CONFIDENCE;
 use crate::output::{Format, Sink};
@@ -147,6 +148,7 @@ impl Report {
             "version": env!("CARGO_PKG_VERSION"),
             "machine": {
                 "cpu": s.cpu,
+                "emulated": emulation::emulator(),
                 "source": s.source,
                 "cores": s.cores,
                 "allowed_pus": s.allowed_pus,
@@ -248,6 +250,7 @@ fn text_head(head: &Head, view: TextView) -> String {
         out.push('\n');
     };
     line(format!("{}, {} cores, {} usable threads", s.cpu, s.cores, s.allowed_pus));
+    emulation::warning().into_iter().for_each(&mut line);
     if wide {
         line(format!("topology from {}", s.source));
     }

@@ -1,6 +1,7 @@
 //! Merges the rounds of a row: the samples of one place, and the signs of a change meanwhile.
 
 use super::sample::{FEWEST, Round, SampleResult, Times};
+use crate::measure::emulation;
 use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::record::is_adrift;
 use phalanx_model::median;
@@ -38,7 +39,13 @@ pub(crate) struct Drift {
 
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let signs = [(self.place, "place"), (self.floor, "floor"), (self.steal, "steal")];
+        let emulated = emulation::emulator().is_some();
+        let signs = [
+            (emulated, "emulated"),
+            (self.place, "place"),
+            (self.floor, "floor"),
+            (self.steal, "steal"),
+        ];
         let signs: Vec<&str> = signs.iter().filter(|sign| sign.0).map(|sign| sign.1).collect();
         f.pad(&if signs.is_empty() { "none".to_string() } else { signs.join("+") })
     }

@@ -1,5 +1,6 @@
 //! `phalanx check`: executes schedules symbolically and reports mistakes.
 
+use super::check_machine::MachineCheckArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Format, OutputArgs};
@@ -31,12 +32,23 @@ CALLS: every number of ranks in the range that the id serves, all meshes, all ro
 COLUMNS (tsv, json): id ranks dims root result. root: of a shift q=DISTANCE; of a chain with
   k=SEGMENTS.
 
+MACHINE: --machine checks what the library promises about the machine that it runs on, in a minute
+  or so: all back ends read it alike; masks and cgroups are respected; ranks are bound where the
+  placement says, and stay there; split_by gives the groups of the system's own files; placements
+  for a pattern cost no more than those that know nothing of it; mailboxes and halos lie in the
+  memory of the rank that they belong to, in teams, parts of them, and threads of the caller's own;
+  every call is right, with as many ranks as PUs and with twice as many. Each is ok, FAILED or not
+  applicable, with the reason; json and tsv: promise result seconds about. The page names the
+  machine: attach it to a report of an error. Nothing is measured, but nothing else should use all
+  of the processors meanwhile.
+
 Example:
-  phalanx check AG-RING RS-RING --ranks 1..64";
+  phalanx check AG-RING RS-RING --ranks 1..64
+  phalanx check --machine -o machine.txt";
 
 const COLUMNS: [&str; 5] = ["id", "ranks", "dims", "root", "result"];
 
-/// Run schedules on paper: contents, ports, order, costs, duals
+/// Run schedules on paper: contents, ports, order, costs, duals; or check this machine
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx check AG-RING --ranks 1..64\n\nMore with --help.")]
@@ -47,6 +59,8 @@ pub struct Check {
     /// Numbers of ranks, both ends included
     #[arg(long, value_name = "A..B", default_value = "1..64", value_parser = parse_range)]
     ranks: (usize, usize),
+    #[command(flatten)]
+    here: MachineCheckArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -63,6 +77,9 @@ struct CheckRow {
 impl Check {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        if self.here.machine {
+            return self.here.run(&self.output);
+        }
         let started = Instant::now();
         let (first, last) = self.ranks;
         let ids = if self.ids.is_empty() { Algorithm::ALL.to_vec() } else { self.ids.clone() };

@@ -11,6 +11,7 @@ use crate::matrix::svg::svg;
 use crate::matrix::unit_axis::{Axis, shared};
 use crate::measure::clock::Clock;
 use crate::measure::conditions::{accuracy, alone, now};
+use crate::measure::emulation;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::{CONFIDENCE, Summary};
 use crate::measure::steal::Steal;
@@ -352,6 +353,9 @@ pub(super) fn put(
 pub(super) fn head(run: &MatrixRun, machine: &Machine) -> String {
     let cpu = run.machine["cpu"].as_str().unwrap_or("");
     let mut out = format!("# phalanx {}: {cpu}, {}\n", run.command, summary(machine));
+    if let Some(warning) = emulation::warning() {
+        out += &format!("# {warning}\n");
+    }
     run.notes.iter().for_each(|note| out += &format!("# {note}\n"));
     if let Some(said) = run.conditions["said"].as_str() {
         out += &format!("# {said}\n");
@@ -391,6 +395,7 @@ pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &MatrixRun) -> Resu
     if !places.is_empty() {
         below.push(format!("seen at: {}", places.join(", ")));
     }
+    below.extend(emulation::warning());
     below.extend(run.notes.iter().cloned());
     std::fs::write(file, svg(grid, &below)).map_err(|e| unwritable("drawing", file, &e))
 }
@@ -402,6 +407,7 @@ pub(super) fn about(machine: &Machine) -> Value {
         "cpu": print.cpu,
         "topology": print.topology,
         "source": machine.source().to_string(),
+        "emulated": emulation::emulator(),
     })
 }
 

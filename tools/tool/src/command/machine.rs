@@ -162,6 +162,11 @@ fn tsv(machine: &Machine) -> String {
     out
 }
 
+/// This machine as text.
+pub(super) fn page(machine: &Machine) -> String {
+    text(machine, doubt(machine).as_deref())
+}
+
 fn text(machine: &Machine, doubt: Option<&str>) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();

@@ -4,6 +4,7 @@ mod bandwidth;
 mod bench;
 mod busy;
 mod check;
+mod check_machine;
 mod cost;
 mod cost_nodes;
 mod diff;

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `clock.rs` | cost and resolution of a clock reading |
 //! | `conditions.rs` | the conditions of a run, as text |
+//! | `emulation.rs` | whether software emulates the machine, so that no time means anything |
 //! | `start_gate.rs` | a common start of all ranks, independent of the library |
 //! | `probe.rs` | the raw exchange of two flags between two threads |
 //! | `proximity.rs` | smt, ccx, far: the distance of two cores, by their exchange |
@@ -22,6 +23,7 @@
 
 pub mod clock;
 pub mod conditions;
+pub mod emulation;
 pub mod probe;
 pub mod proximity;
 pub(crate) mod record;

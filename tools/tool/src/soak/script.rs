@@ -171,6 +171,41 @@ impl Script {
     }
 }
 
+impl Script {
+    /// Every sort of call without a mistake, each with few, some and many bytes, on the team and,
+    /// in between, on a part of it.
+    pub(crate) fn of_every_call(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let others = [
+            CallKind::Peers,
+            CallKind::Root,
+            CallKind::Global,
+            CallKind::While,
+            CallKind::Whole,
+            CallKind::Halo,
+            CallKind::Exchange,
+            CallKind::Relay,
+        ];
+        let kinds = Operation::ALL.into_iter().map(CallKind::Collective);
+        let kinds = kinds.chain(UNEVEN.into_iter().map(CallKind::Varied)).chain(others);
+        let mut acts = Vec::new();
+        for kind in kinds {
+            for (comm, bytes) in [(0, 64), (0, 3000), (0, 20_000), (1, 3000)] {
+                if comm > 0 {
+                    acts.push(Act { kind: CallKind::Split, comm: 0, ..act(&mut dice, &mut 1, 1) });
+                }
+                let way = CallWay::Auto;
+                acts.push(Act { comm, kind, way, bytes, ..act(&mut dice, &mut 1, 1) });
+                if comm > 0 {
+                    acts.push(Act { kind: CallKind::Drop, comm: 0, ..act(&mut dice, &mut 1, 1) });
+                }
+            }
+        }
+        let crawl = Duration::ZERO;
+        Script { scale: Scale::Large, acts, fault: None, jitter: false, crawl }
+    }
+}
+
 fn short_call(dice: &mut Dice) -> Act {
     let operations = [Operation::Barrier, Operation::AllReduce, Operation::Broadcast];
     Act {
@@ -246,6 +281,15 @@ impl fmt::Display for Script {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_call_is_there() {
+        let script = Script::of_every_call(1);
+        for op in Operation::ALL {
+            assert!(script.acts.iter().any(|act| act.kind == CallKind::Collective(op)), "{op:?}");
+        }
+        assert!(script.fault.is_none() && script.acts.iter().all(|act| act.comm <= 1));
+    }
 
     #[test]
     fn a_seed_says_everything() {

@@ -1,0 +1,166 @@
+//! `phalanx check --machine`: the library's promises about a machine, checked on this one, as a page
+//! that can be attached to a report.
+
+use crate::failure::{Failure, one_line};
+use crate::interrupt;
+use crate::measure::conditions::now;
+use crate::measure::emulation;
+use crate::output::{Format, OutputArgs};
+use crate::paper::cells;
+use crate::progress::Progress;
+use crate::promises::{COUNT, ExpectedMachine, Kept, Promise, check_all};
+use crate::prose;
+use crate::source::summary;
+use phalanx::MAX_RANKS;
+use phalanx::machine::Machine;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const COLUMNS: [&str; 4] = ["promise", "result", "seconds", "about"];
+
+/// The options that go with `--machine`.
+#[derive(Debug, clap::Args)]
+pub(super) struct MachineCheckArgs {
+    /// Instead of schedules, check what the library promises about this machine: bindings, groups,
+    /// masks, memory, results
+    #[arg(long, conflicts_with_all = ["ids", "ranks"])]
+    pub(super) machine: bool,
+    /// The machine must be like this, such as "numa=4,4 allowed=0-7 memories=2": the PUs of each
+    /// group of a level, those that may be used, the memories
+    #[arg(long, value_name = "FACTS", requires = "machine")]
+    expect: Option<ExpectedMachine>,
+    /// The most ranks of a team [default: twice the PUs that may be used]
+    #[arg(long, value_name = "N", requires = "machine", value_parser = parse_most)]
+    #[arg(allow_negative_numbers = true)]
+    most: Option<usize>,
+    /// A rank that waits longer in one call hangs
+    #[arg(long, value_name = "S", requires = "machine", value_parser = parse_seconds)]
+    #[arg(allow_negative_numbers = true, default_value = "60")]
+    seconds: u64,
+}
+
+impl MachineCheckArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let machine = Machine::this().map_err(Failure::run)?;
+        let mut sink = output.open()?;
+        interrupt::listen();
+        let mut progress = Progress::new(COUNT);
+        let expected = self.expect.clone().unwrap_or_default();
+        let (most, deadline) = (self.most.unwrap_or(MAX_RANKS), Duration::from_secs(self.seconds));
+        let rows = check_all(&machine, &expected, most, deadline, |name| progress.step(name));
+        progress.clear();
+        let broken = rows.iter().filter(|row| row.result.is_err()).count();
+        sink.write(&match output.format {
+            Format::Text => text(&machine, &rows),
+            Format::Tsv => {
+                let lines: String = rows.iter().map(|row| cells::tsv(&row_cells(row))).collect();
+                COLUMNS.join("\t") + "\n" + &lines
+            }
+            Format::Json => format!("{:#}\n", object(&machine, &rows)),
+        })?;
+        match broken {
+            0 => Ok(()),
+            _ => Err(Failure::Checks(format!("{broken} of {COUNT} promises are broken here"))),
+        }
+    }
+}
+
+/// "ok", "FAILED" or "not applicable", and why.
+fn outcome(row: &Promise) -> (&'static str, &str) {
+    match &row.result {
+        Ok(Kept::Holds(what)) => ("ok", what),
+        Ok(Kept::NotHere(why)) => ("not applicable", why),
+        Err(what) => ("FAILED", what),
+    }
+}
+
+fn row_cells(row: &Promise) -> Vec<Value> {
+    let (result, about) = outcome(row);
+    let seconds = (row.seconds * 10.0).round() / 10.0;
+    vec![json!(row.name), json!(result), json!(seconds), json!(one_line(about))]
+}
+
+fn kernel() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    match text.trim() {
+        "" => "unknown system".to_string(),
+        release => format!("Linux {release}"),
+    }
+}
+
+/// One page.
+fn text(machine: &Machine, rows: &[Promise]) -> String {
+    let cpu = crate::bench::run_conditions::cpu();
+    let mut out = String::new();
+    let heads = [
+        format!("# phalanx {} check --machine, {}", env!("CARGO_PKG_VERSION"), now()),
+        format!("# {cpu}, {}, {}", emulation::described(), kernel()),
+    ];
+    heads.iter().for_each(|head| out += &format!("{}\n", prose::folded(head)));
+    out += &super::machine::page(machine);
+    out.push('\n');
+    for row in rows {
+        let (result, about) = outcome(row);
+        out += &prose::folded(&format!("{result}: {}: {about}", row.name));
+        out.push('\n');
+    }
+    let count = |wanted: &str| rows.iter().filter(|row| outcome(row).0 == wanted).count();
+    let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
+    out += &format!(
+        "\n# {} ok, {} failed, {} not applicable, {seconds:.1} s\n",
+        count("ok"),
+        count("FAILED"),
+        count("not applicable")
+    );
+    out
+}
+
+fn object(machine: &Machine, rows: &[Promise]) -> Value {
+    json!({
+        "command": "check",
+        "version": env!("CARGO_PKG_VERSION"),
+        "date": now(),
+        "cpu": crate::bench::run_conditions::cpu(),
+        "kernel": kernel(),
+        "hypervisor": emulation::described(),
+        "emulated": emulation::emulator(),
+        "summary": summary(machine),
+        "machine": super::machine::object(machine),
+        "broken": rows.iter().filter(|row| row.result.is_err()).count(),
+        "promises": rows.iter().map(|row| cells::object(&COLUMNS, row_cells(row)))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn parse_most(text: &str) -> Result<usize, String> {
+    let most = text.parse().ok().filter(|n| (1..=MAX_RANKS).contains(n));
+    most.ok_or_else(|| format!("'{text}' is no number of ranks; accepted are 1 to {MAX_RANKS}"))
+}
+
+fn parse_seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|n| (1..=3600).contains(n));
+    seconds.ok_or_else(|| format!("'{text}' is no time; accepted are 1 to 3600 seconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_says_how_each_promise_went() {
+        let machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:1").unwrap();
+        let row = |name, result| Promise { name, result, seconds: 0.5 };
+        let rows = [
+            row("a", Ok(Kept::Holds("4 ranks".to_string()))),
+            row("b", Ok(Kept::NotHere("one memory".to_string()))),
+            row("c", Err("PU 3 is lost".to_string())),
+        ];
+        let page = text(&machine, &rows);
+        assert!(page.contains("FAILED: c: PU 3 is lost"), "{page}");
+        assert!(page.contains("not applicable: b: one memory"), "{page}");
+        assert!(page.contains("NUMA node 1: memory of unknown size"), "{page}");
+        assert!(page.ends_with("# 1 ok, 1 failed, 1 not applicable, 1.5 s\n"), "{page}");
+        assert_eq!(object(&machine, &rows)["broken"], 1);
+        assert_eq!(object(&machine, &rows)["promises"][2]["result"], "FAILED");
+    }
+}

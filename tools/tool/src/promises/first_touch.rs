@@ -1,0 +1,174 @@
+//! What belongs to a rank lies in the memory of its own NUMA node: mailboxes (also those of
+//! sub-communicators, and of threads of the caller's own) and halos.
+
+use super::page_nodes::nodes_of;
+use super::{Kept, Subject, said};
+use phalanx::Comm;
+use phalanx::dist::Halo;
+use phalanx::machine::{Level, affinity};
+use phalanx::placement::{Placement, assign};
+use std::collections::BTreeSet;
+
+/// Of an array with a halo, so that it has pages of its own.
+const CELLS: usize = 1 << 16;
+
+pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
+    let machine = subject.machine;
+    let ours = |pus: &[usize]| pus.iter().any(|&pu| machine.is_allowed(pu));
+    let memories = machine.numa_nodes().iter().filter(|node| ours(&node.pus)).count();
+    if memories < 2 {
+        let why = "the PUs that may be used have one memory, so nothing can lie elsewhere";
+        return Ok(Kept::NotHere(why.to_string()));
+    }
+    let probe = vec![1_u8; 1 << 12];
+    if let Err(why) = nodes_of(probe.as_ptr().addr(), probe.len()) {
+        return Ok(Kept::NotHere(format!("where pages lie: {why}")));
+    }
+    let ranks = machine.allowed_pus().len().min(subject.most);
+    let mut pages = 0;
+    for placement in [Placement::Scatter, Placement::Auto] {
+        let planned = assign(&placement, machine, ranks).map_err(said)?;
+        let units: Vec<usize> = planned.pus().iter().copied().flatten().collect();
+        let team = subject.builder(ranks).placement(placement.clone());
+        let found = team.build().and_then(|team| team.run(look_everywhere)).map_err(said)?;
+        pages += summed(found).map_err(|why| format!("{placement}, a team: {why}"))?;
+        let found = of_own_threads(subject, &units)?;
+        pages += summed(found).map_err(|why| format!("{placement}, own threads: {why}"))?;
+    }
+    let later = match pages_wander() {
+        true => "; where the kernel moves them later (numa_balancing), it may",
+        false => "",
+    };
+    let what = format!("{ranks} ranks, {memories} memories: {pages} pages, each its rank's own");
+    Ok(Kept::Holds(what + later))
+}
+
+/// What one rank found: pages at home, and what is wrong.
+type PagesFound = (usize, Vec<String>);
+
+fn summed(found: Vec<PagesFound>) -> Result<usize, String> {
+    match found.iter().find_map(|(_, wrong)| wrong.first()) {
+        Some(wrong) => Err(wrong.clone()),
+        None => Ok(found.iter().map(|(pages, _)| pages).sum()),
+    }
+}
+
+/// The same with threads that the library has not made, each bound before it begins.
+fn of_own_threads(subject: &Subject<'_>, units: &[usize]) -> Result<Vec<PagesFound>, String> {
+    let comms = subject.builder(units.len()).external().map_err(said)?;
+    std::thread::scope(|scope| {
+        let start = |(mut comm, &pu): (Comm, &usize)| {
+            scope.spawn(move || {
+                affinity::pin_current_thread(pu).map_err(said)?;
+                comm.protect(look_everywhere).map_err(said)
+            })
+        };
+        let threads: Vec<_> = comms.into_iter().zip(units).map(start).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|end| end.map_err(|_| "a thread panicked".to_string())?).collect()
+    })
+}
+
+/// All ranks take part to the end, whatever one of them finds.
+fn look_everywhere(comm: &mut Comm) -> PagesFound {
+    let (mut pages, mut wrong) = (0, Vec::new());
+    let home = home(&mut wrong);
+    inboxes_at(comm, home, "the communicator", &mut pages, &mut wrong);
+    let (rank, size) = (comm.rank(), comm.size());
+    for (name, mut child) in [
+        ("a half of it", comm.split(rank / 2 % 2, rank)),
+        ("a copy in reverse", comm.split(0, size - rank)),
+        ("a package of it", comm.split_by(Level::Package)),
+    ] {
+        inboxes_at(&mut child, home, name, &mut pages, &mut wrong);
+    }
+    let halo = Halo::new(&[CELLS], 1);
+    // Not of zeros, which nobody would have written.
+    let mut field = vec![1.0 + rank as f64; halo.len()];
+    comm.cart(&[size], &[true]).exchange_halo(&mut field, &halo);
+    at_home("an array with a halo", &field, home, &mut pages, &mut wrong);
+    (pages, wrong)
+}
+
+/// The node in which a page lies that this thread is the first to touch.
+fn home(wrong: &mut Vec<String>) -> Option<usize> {
+    let fresh = vec![1_u8; 1 << 20];
+    let nodes = nodes_of(fresh.as_ptr().addr(), fresh.len()).unwrap_or_default();
+    let home = nodes.get(nodes.len() / 2).copied().flatten();
+    if home.is_none() {
+        wrong.push("a fresh page is nowhere".to_string());
+    }
+    home
+}
+
+/// Looks where the mailboxes of `comm` are, uses all of them, and looks again.
+fn inboxes_at(
+    comm: &mut Comm,
+    home: Option<usize>,
+    name: &str,
+    pages: &mut usize,
+    wrong: &mut Vec<String>,
+) {
+    let mut look = |comm: &Comm| {
+        for (part, at, bytes) in comm.own_memory() {
+            let what = format!("rank {}: {part} of {name}", comm.rank());
+            lie_at(&what, at, bytes, home, pages, wrong);
+        }
+    };
+    look(comm);
+    let p = comm.size();
+    // In the line, in the eager buffer, by address.
+    for elements in [1, 100, 1000] {
+        let (mine, mut theirs) = (vec![1_u64; p * elements], vec![0; p * elements]);
+        comm.all_to_all_into(&mine, &mut theirs);
+    }
+    let mut homes = vec![0; p];
+    comm.all_gather_into(&[home.unwrap_or(0)], &mut homes);
+    if !pages_wander() {
+        look(comm);
+    }
+    if comm.own_memory().is_empty() && homes.iter().any(|home| *home != homes[0]) {
+        wrong.push(format!("{name}: its ranks are in several memories, its mailboxes in one"));
+    }
+}
+
+/// Whether the kernel moves pages to the processors that use them, whoever touched them first.
+fn pages_wander() -> bool {
+    let on = std::fs::read_to_string("/proc/sys/kernel/numa_balancing");
+    on.is_ok_and(|text| text.trim() != "0")
+}
+
+/// The whole pages of an array.
+fn at_home<T>(
+    what: &str,
+    array: &[T],
+    home: Option<usize>,
+    pages: &mut usize,
+    wrong: &mut Vec<String>,
+) {
+    const MARGIN: usize = 1 << 16;
+    let (at, bytes) = (array.as_ptr().addr(), size_of_val(array));
+    lie_at(what, at + MARGIN, bytes.saturating_sub(2 * MARGIN), home, pages, wrong);
+}
+
+fn lie_at(
+    what: &str,
+    at: usize,
+    bytes: usize,
+    home: Option<usize>,
+    pages: &mut usize,
+    wrong: &mut Vec<String>,
+) {
+    match nodes_of(at, bytes) {
+        Err(why) => wrong.push(format!("{what}: {why}")),
+        Ok(nodes) => {
+            let away: BTreeSet<_> = nodes.iter().filter(|node| **node != home).collect();
+            if !away.is_empty() {
+                let count = nodes.iter().filter(|node| **node != home).count();
+                let all = nodes.len();
+                wrong.push(format!("{what}: {count} of {all} pages in {away:?}, not in {home:?}"));
+            }
+            *pages += nodes.len();
+        }
+    }
+}
