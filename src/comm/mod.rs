@@ -26,12 +26,15 @@ mod scan;
 mod scatter;
 mod shift;
 mod split;
+mod tag;
+mod tagged;
 mod views;
 
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
+pub use tag::{Source, Status, Tag};
 pub use views::Peers;
 
 pub(crate) use audit::{Tally, compare, final_cause};

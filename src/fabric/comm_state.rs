@@ -2,6 +2,7 @@
 //! board and [`RankSlots`] for every rank.
 
 use super::counts::Said;
+use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
 use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
@@ -83,6 +84,8 @@ pub(crate) struct CommState {
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
     seats: Box<[CachePadded<RankSlots>]>,
+    /// By receiver.
+    tagged: Box<[CachePadded<TaggedQueue>]>,
     /// By phase: where crowded ranks sleep.
     events: [Events; 3],
     /// By rank: its group there, those of one core.
@@ -116,6 +119,7 @@ impl CommState {
             gates: (0..p).map(|_| Gate::after(0)).collect(),
             boards: (0..p).map(|_| Board::new()).collect(),
             seats: (0..p).map(seat).collect(),
+            tagged: (0..p).map(|rank| CachePadded::new(TaggedQueue::new(rank))).collect(),
             events,
             groups,
             eager_buffers: Mutex::new(Vec::new()),
@@ -179,9 +183,23 @@ impl CommState {
     pub(crate) fn unreceived(&self) -> Option<(usize, usize, u32)> {
         let p = self.size();
         let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
+        let tagged = |to: usize| self.tagged[to].unreceived().map(|(from, n)| (from, to, n));
         pairs
             .map(|(from, to)| (from, to, self.channel(from, to).untaken()))
             .find(|&(_, _, messages)| messages != 0)
+            .or_else(|| (0..p).find_map(tagged))
+    }
+
+    /// The queue of `rank` for tagged messages.
+    #[inline(always)]
+    pub(crate) fn tagged(&self, rank: usize) -> &TaggedQueue {
+        &self.tagged[rank]
+    }
+
+    /// Drops all tagged messages that nobody has received. Only while no rank runs.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn clear_tagged(&self) {
+        self.tagged.iter().for_each(|queue| queue.clear());
     }
 
     #[inline(always)]
@@ -241,6 +259,11 @@ impl CommState {
         // Ordering: pairs with the store in `leave`.
         self.seats[rank].left.load(consume(Site::Left)) == LEFT
             || self.world.has_left(self.members[rank], run)
+    }
+
+    /// Whether all others than `rank` have done so.
+    pub(crate) fn have_others_left(&self, rank: usize, run: u64) -> bool {
+        (0..self.size()).all(|other| other == rank || self.has_left(other, run))
     }
 
     /// Whether `rank` touches nobody's memory in this communicator any more.

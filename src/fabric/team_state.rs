@@ -3,7 +3,7 @@
 
 use super::call_log::{CallLog, RankState, ticket};
 use super::cause::Cause;
-use super::thread::{Seen, Thread};
+use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
@@ -316,6 +316,7 @@ impl TeamState {
     fn standing(&self, rank: usize, run: u64) -> RankReport {
         let thread = self.thread(rank);
         let doing = match thread.and_then(|thread| Some((thread.waits_in(), thread.wait()?.1))) {
+            Some((world, ANYBODY)) if world == self.id => Activity::WaitsForAny,
             Some((world, peer)) if world == self.id => Activity::WaitsFor(peer),
             Some(_) => Activity::WaitsElsewhere,
             None if self.has_left(rank, run) => Activity::Returned,

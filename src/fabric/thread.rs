@@ -8,6 +8,9 @@ use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
 use std::ptr::null_mut;
 
+/// For whom a thread waits that waits for a message from any rank.
+pub(crate) const ANYBODY: usize = u32::MAX as usize - 1;
+
 /// See the module documentation. Never freed, and handed on to a later thread when its
 /// own has ended: who follows a circle may come to it at any time.
 pub(crate) struct Thread {

@@ -19,9 +19,11 @@ use std::ptr::NonNull;
 mod collective;
 mod point_to_point;
 mod slot_layout;
+mod tagged;
 mod waiting;
 
 pub(crate) use slot_layout::{Span, WordBytes};
+use tagged::OpenTicket;
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
 
@@ -81,6 +83,8 @@ pub(crate) struct Port {
     eager_buffer: Option<NonNull<EagerBuffer>>,
     /// Pointers under way: peer and message number.
     debts: Vec<(usize, u32)>,
+    /// Memory of this rank that waits in a queue with a tagged message.
+    open_tickets: Vec<OpenTicket>,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
@@ -151,6 +155,7 @@ impl Port {
             wait,
             eager_buffer: None,
             debts: Vec::new(),
+            open_tickets: Vec::new(),
             calls: u64::from(start),
             unsent: 0,
             counts: OwnCounts::default(),
@@ -569,6 +574,22 @@ impl Peer {
     #[cold]
     fn call(&self) {
         if self.seat().berth().call(self.me as usize, || false) && self.near {
+            has_woken_neighbour();
+        }
+    }
+
+    /// The same for what the peer may have awaited from any rank.
+    #[inline(always)]
+    fn wake_for_any(&self) {
+        // SAFETY: as in `wake`.
+        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
+            self.call_for_any();
+        }
+    }
+
+    #[cold]
+    fn call_for_any(&self) {
+        if self.seat().berth().call(self.me as usize, || true) && self.near {
             has_woken_neighbour();
         }
     }

@@ -1,7 +1,8 @@
 //! Waits for a peer, and the ways in which a wait fails.
 
 use super::super::comm_state::CommState;
-use super::super::thread::Seen;
+use super::super::tagged_queue::Unfit;
+use super::super::thread::{ANYBODY, Seen};
 use super::{CLOSED, Peer, Phase, Port};
 use crate::mailbox::Header;
 use crate::sync::Instant;
@@ -39,6 +40,8 @@ pub(crate) enum Stop {
     /// What the peer's message describes does not fit, in words.
     #[cfg_attr(loom, allow(dead_code))] // Made by communicators only.
     Differs { peer: usize, what: String },
+    /// A tagged message and a receive match, and do not fit.
+    Unfit(Box<Unfit>),
 }
 
 /// What a rank waits for, and so by which word it is to be woken.
@@ -52,6 +55,8 @@ pub(super) enum For {
     Notice,
     /// The last of all to be done with this rank's memory; nobody else waits.
     Last,
+    /// A message from any rank to this one; the wait's peer stands for none, it is this rank.
+    Anybody,
 }
 
 /// Where a rank sleeps.
@@ -69,7 +74,7 @@ struct RankSleeper<'a> {
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
         let occasion = match self.what {
-            For::Peer => Occasion::Pair,
+            For::Peer | For::Anybody => Occasion::Pair,
             _ => Occasion::Together,
         };
         Backoff::new(wait, self.crowded.then_some(occasion))
@@ -80,6 +85,12 @@ impl RankSleeper<'_> {
     fn sleep(&self, patience: &mut Backoff, longest: Duration, over: &mut dyn FnMut() -> bool) {
         let &RankSleeper { fabric, rank, peer, what, event, crowded } = self;
         let seat = fabric.seat(rank);
+        if !crowded && what == For::Anybody {
+            seat.hint().store(1, Relaxed);
+            seat.berth().sleep(Awaited::Everybody, Some(longest), over);
+            seat.hint().store(0, Relaxed);
+            return;
+        }
         if !crowded {
             // Relaxed: a hint (`wait/berth.rs`).
             seat.hint().store(1, Relaxed);
@@ -100,6 +111,10 @@ impl RankSleeper<'_> {
                 }
                 let _asleep = world.cores().sleep(me);
                 seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);
+            }
+            For::Anybody => {
+                let _asleep = world.cores().sleep(me);
+                seat.berth().sleep(Awaited::Everybody, Some(longest), over);
             }
             For::Notice => {
                 if fabric.group(peer) != own && alone(over) {
@@ -177,12 +192,14 @@ impl Port {
         let sleeper = RankSleeper { fabric, rank: *rank, peer, what, event, crowded: *crowded };
         let world = fabric.world();
         let (me, it) = (fabric.member(*rank), fabric.member(peer));
-        let number = world.begin_wait(me, it);
+        let by_any = what == For::Anybody;
+        let number = world.begin_wait(me, if by_any { ANYBODY } else { it });
         let mut patience = sleeper.patience(*wait);
         let result = loop {
             // What would make waiting pointless is looked at first and the
             // word once more after it: a message sent before leaving counts.
             let poisoned = world.is_poisoned(*run);
+            let are_alone = by_any && fabric.have_others_left(*rank, *run);
             let left = fabric.has_left(peer, *run);
             let peer_wait = world.wait_of(it);
             if ready(at) {
@@ -196,6 +213,9 @@ impl Port {
             if left {
                 break Err(Stop::Left { peer });
             }
+            if are_alone {
+                break Err(Stop::Left { peer: usize::from(*rank == 0) });
+            }
             if let Some(outer) = world.outer_over(me) {
                 break Err(Stop::Outer(outer));
             }
@@ -204,6 +224,8 @@ impl Port {
             if world.hear_cancel(me, *run) {
                 break Err(Stop::Poisoned);
             }
+            // One peer's wait proves nothing if any may send.
+            let peer_wait = peer_wait.filter(|_| !by_any);
             if let Some((peer_number, thread)) = peer_wait {
                 world.confirm(me, number, thread, peer_number);
                 if patience.is_long()
@@ -290,6 +312,7 @@ impl Port {
         }
         let world = fabric.world();
         fabric.wake_everybody(self.crowded);
+        self.withdraw_tickets();
         for peer in (0..self.size()).filter(|&q| q != me) {
             let it = fabric.member(peer);
             // Inline messages are the fabric's. What describes this rank's memory
@@ -347,6 +370,7 @@ impl Port {
             return;
         }
         self.pass = CLOSED;
+        self.withdraw_tickets();
         if in_panic {
             self.fabric.leave_in_panic(self.rank);
         } else {
