@@ -20,6 +20,7 @@ mod message;
 mod nodes;
 mod overlap;
 mod reduce;
+mod requests;
 mod roster;
 mod route;
 mod scan;
@@ -32,6 +33,7 @@ pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
+pub use requests::{Request, Requests};
 pub use views::Peers;
 
 pub(crate) use audit::{Tally, compare, final_cause};

@@ -29,9 +29,11 @@ pub(crate) use comm_state::CommState;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
-pub(crate) use port::{Guard, Port, Span, StartedCall, Stop, WordBytes};
+pub(crate) use port::{
+    Disagreement, Guard, LaneCall, Place, Port, Span, StartedCall, Stop, WordBytes,
+};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
-pub(crate) use thread::{Seen, Thread};
+pub(crate) use thread::{Background, Seen, Thread};
 #[cfg(loom)]
 pub(crate) use {
     call_log::{CallLog, RankState, ticket},

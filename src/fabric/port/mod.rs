@@ -17,10 +17,12 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 mod collective;
+mod lane;
 mod point_to_point;
 mod slot_layout;
 mod waiting;
 
+pub(crate) use lane::{Disagreement, LaneCall, Place};
 pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
@@ -83,6 +85,8 @@ pub(crate) struct Port {
     debts: Vec<(usize, u32)>,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
+    /// Calls started so far; equal on all ranks.
+    requests: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them last..
@@ -152,6 +156,7 @@ impl Port {
             eager_buffer: None,
             debts: Vec::new(),
             calls: u64::from(start),
+            requests: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             varied: Digest::NONE,
@@ -229,6 +234,11 @@ impl Port {
     #[inline(always)]
     pub(crate) fn run(&self) -> u64 {
         self.run
+    }
+
+    /// Looks before a wait counts as long.
+    pub(crate) fn looks(&self) -> u32 {
+        self.looks
     }
 
     pub(crate) fn wait_policy(&self) -> Wait {
