@@ -84,7 +84,7 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
-pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Spread};
+pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Request, Requests, Spread};
 pub use comm::{Source, Status, Tag};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};

@@ -20,6 +20,7 @@ mod message;
 mod nodes;
 mod overlap;
 mod reduce;
+mod requests;
 mod roster;
 mod route;
 mod scan;
@@ -34,6 +35,7 @@ pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
+pub use requests::{Request, Requests};
 pub use tag::{Source, Status, Tag};
 pub use views::Peers;
 

@@ -2,6 +2,7 @@
 
 use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
+use crate::error::CallSite;
 use crate::exec::copy;
 use crate::fabric::{CallParams, Digest, Fingerprint, KEPT_UP_TO, Label, Pattern, Room, Signature};
 use std::any::TypeId;
@@ -9,23 +10,32 @@ use std::panic::Location;
 
 /// A call with tagged messages.
 #[derive(Clone, Copy)]
-struct TaggedCall {
-    sig: &'static Signature,
-    at: &'static Location<'static>,
-    len: usize,
+pub(super) struct TaggedCall {
+    pub(super) sig: &'static Signature,
+    pub(super) at: &'static Location<'static>,
+    pub(super) len: usize,
     /// The rank on the other end; none for any.
-    peer: Option<usize>,
-    tag: Option<u32>,
+    pub(super) peer: Option<usize>,
+    pub(super) tag: Option<u32>,
 }
 
 impl TaggedCall {
-    fn label<T: 'static>(&self, owned: bool) -> Label {
+    pub(super) fn label<T: 'static>(&self, owned: bool) -> Label {
         let &TaggedCall { sig, at, len, .. } = self;
         Label { sig, at, len, element: TypeId::of::<T>(), owned }
     }
 
-    fn pattern(&self) -> Pattern {
+    pub(super) fn pattern(&self) -> Pattern {
         Pattern { source: self.peer.map(|rank| rank as u32), tag: self.tag }
+    }
+}
+
+impl TaggedCall {
+    /// As it appears in an error.
+    pub(super) fn site(&self) -> CallSite {
+        let words = self.sig.words(self.len, self.peer);
+        let tag = Digest::of_tag(self.tag).tag_in_words(self.peer.is_some());
+        CallSite { call: words + &tag, at: self.at }
     }
 }
 
@@ -89,9 +99,12 @@ impl Comm {
         let sent = unsafe { self.port.send_tagged(to, tag, call.label::<T>(false), memory, copy) };
         match sent {
             Ok(None) => {}
-            Ok(Some(_)) if to == self.port.rank() => self.refuse_to_wait_for_own(&call, true),
+            Ok(Some(ticket)) if to == self.port.rank() => {
+                self.port.open_ticket(to, &ticket);
+                self.refuse_to_wait_for_own(&call, true);
+            }
             Ok(Some(ticket)) => {
-                if let Err(stop) = self.port.await_ticket(Some(to), &ticket) {
+                if let Err(stop) = self.port.await_ticket(to, Some(to), &ticket) {
                     self.stop(stop);
                 }
             }
@@ -165,11 +178,12 @@ impl Comm {
         let received = unsafe { self.port.recv_tagged(call.pattern(), room, copy) };
         let envelope = match received {
             Ok(Ok(envelope)) => Ok(envelope),
-            Ok(Err(_)) if self.is_own_matter(call) => {
+            Ok(Err(ticket)) if self.is_own_matter(call) => {
+                self.port.open_ticket(self.port.rank(), &ticket);
                 self.refuse_to_wait_for_own(call, false);
                 self.nothing_to_return();
             }
-            Ok(Err(ticket)) => self.port.await_ticket(call.peer, &ticket),
+            Ok(Err(ticket)) => self.port.await_ticket(self.port.rank(), call.peer, &ticket),
             Err(stop) => Err(stop),
         };
         match envelope {
@@ -451,7 +465,7 @@ impl Comm {
 
     /// Begins the call, and puts it on record.
     #[inline(always)]
-    fn enter_tagged(&mut self, call: &TaggedCall) -> bool {
+    pub(super) fn enter_tagged(&mut self, call: &TaggedCall) -> bool {
         if !self.check_tagged(call) {
             return false;
         }

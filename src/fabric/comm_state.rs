@@ -4,7 +4,7 @@
 use super::counts::Said;
 use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
-use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate};
+use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate, Lanes};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
 use crate::wait::{Berth, Events};
@@ -83,6 +83,8 @@ pub(crate) struct CommState {
     channels: ChannelTable,
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
+    /// For started calls.
+    lanes: Lanes,
     seats: Box<[CachePadded<RankSlots>]>,
     /// By receiver.
     tagged: Box<[CachePadded<TaggedQueue>]>,
@@ -118,6 +120,7 @@ impl CommState {
             channels: ChannelTable::new(p, apart),
             gates: (0..p).map(|_| Gate::after(0)).collect(),
             boards: (0..p).map(|_| Board::new()).collect(),
+            lanes: Lanes::new(p),
             seats: (0..p).map(seat).collect(),
             tagged: (0..p).map(|rank| CachePadded::new(TaggedQueue::new(rank))).collect(),
             events,
@@ -237,6 +240,11 @@ impl CommState {
     #[inline(always)]
     pub(crate) fn board(&self, rank: usize) -> &Board {
         &self.boards[rank]
+    }
+
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     /// Declares that `rank` touches nobody's memory in this communicator any

@@ -34,11 +34,13 @@ pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
 pub(crate) use match_list::Pattern;
-pub(crate) use port::{Guard, Port, Span, StartedCall, Stop, WordBytes};
+pub(crate) use port::{
+    Disagreement, Guard, LaneCall, Place, Port, Span, StartedCall, Stop, TaggedRequest, WordBytes,
+};
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, Room, Unfit};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
-pub(crate) use thread::{Seen, Thread};
-pub(crate) use ticket::Envelope;
+pub(crate) use thread::{Background, Seen, Thread};
+pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]
 pub(crate) use {
     call_log::{CallLog, RankState, ticket},

@@ -8,8 +8,9 @@ mod channel;
 mod channel_table;
 mod eager_buffer;
 mod gate;
+mod lanes;
 
-pub(crate) use board::{Board, Notice};
+pub(crate) use board::{BRIEF_ROOM, Board, Notice};
 #[cfg(any(test, loom))]
 pub(crate) use channel::SLOTS;
 #[cfg(loom)]
@@ -22,6 +23,7 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
+pub(crate) use lanes::{LANES, Lanes};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

@@ -17,13 +17,16 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 mod collective;
+mod lane;
 mod point_to_point;
 mod slot_layout;
 mod tagged;
 mod waiting;
 
+pub(crate) use lane::{Disagreement, LaneCall, Place};
 pub(crate) use slot_layout::{Span, WordBytes};
 use tagged::OpenTicket;
+pub(crate) use tagged::TaggedRequest;
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
 
@@ -87,6 +90,8 @@ pub(crate) struct Port {
     open_tickets: Vec<OpenTicket>,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
+    /// Calls started so far; equal on all ranks.
+    requests: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them last..
@@ -157,6 +162,7 @@ impl Port {
             debts: Vec::new(),
             open_tickets: Vec::new(),
             calls: u64::from(start),
+            requests: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             varied: Digest::NONE,
@@ -234,6 +240,11 @@ impl Port {
     #[inline(always)]
     pub(crate) fn run(&self) -> u64 {
         self.run
+    }
+
+    /// Looks before a wait counts as long.
+    pub(crate) fn looks(&self) -> u32 {
+        self.looks
     }
 
     pub(crate) fn wait_policy(&self) -> Wait {

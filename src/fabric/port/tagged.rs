@@ -1,11 +1,13 @@
 //! Tagged messages: what a rank does with its own queue and those of its peers. See `README.md`,
 //! "Tagged messages".
 
+use super::super::comm_state::CommState;
 use super::super::match_list::Pattern;
 use super::super::tagged_queue::{
     Copier, Data, Label, Outgoing, Received, Room, Sent, TaggedQueue,
 };
 use super::super::ticket::{Envelope, Ticket};
+use super::lane::{Place, give_up};
 use super::waiting::For;
 use super::{Peer, Port, Stop};
 use crate::sync::Arc;
@@ -75,7 +77,6 @@ impl Port {
             }
             Sent::Lent(ticket) => {
                 self.count_tagged(1, 0);
-                self.open_tickets.push(OpenTicket { owner: to, ticket: ticket.clone() });
                 Some(ticket)
             }
         };
@@ -119,34 +120,29 @@ impl Port {
                 }
                 Ok(Ok(envelope))
             }
-            Received::Posted(ticket) => {
-                let owner = self.rank;
-                self.open_tickets.push(OpenTicket { owner, ticket: ticket.clone() });
-                Ok(Err(ticket))
-            }
+            Received::Posted(ticket) => Ok(Err(ticket)),
         }
     }
 
-    /// Waits until `ticket` is done, by rank `peer`; by none: by any.
+    /// Waits until `ticket`, in the queue of `owner`, is done, by rank `peer`; by none: by any.
     #[inline]
     pub(crate) fn await_ticket(
         &mut self,
+        owner: usize,
         peer: Option<usize>,
         ticket: &Arc<Ticket>,
     ) -> Result<Envelope, Stop> {
+        self.open_ticket(owner, ticket);
         self.wait_for(peer, |_| ticket.is_done())?;
-        self.close_ticket(ticket).ok_or(Stop::Poisoned)
+        // No call of this rank began meanwhile that left a ticket and has not taken it back.
+        self.open_tickets.pop();
+        ticket.envelope().ok_or(Stop::Poisoned)
     }
 
-    /// What came by `ticket`, if it is done: this rank's memory is its own again.
-    #[inline]
-    pub(crate) fn close_ticket(&mut self, ticket: &Arc<Ticket>) -> Option<Envelope> {
-        let envelope = ticket.envelope()?;
-        let at = self.open_tickets.iter().rposition(|it| Arc::ptr_eq(&it.ticket, ticket));
-        if let Some(at) = at {
-            self.open_tickets.swap_remove(at);
-        }
-        Some(envelope)
+    /// A call of this rank cannot end before `ticket`, in the queue of `owner`, is done or
+    /// withdrawn, by [`quiesce`](Port::quiesce).
+    pub(crate) fn open_ticket(&mut self, owner: usize, ticket: &Arc<Ticket>) {
+        self.open_tickets.push(OpenTicket { owner, ticket: ticket.clone() });
     }
 
     /// Waits for `peer`; for none: for any rank.
@@ -226,14 +222,88 @@ impl Port {
     /// it: between taking an entry and marking its ticket a rank does nothing else.
     pub(super) fn withdraw_tickets(&mut self) {
         for OpenTicket { owner, ticket } in std::mem::take(&mut self.open_tickets) {
-            if self.fabric.tagged(owner).withdraw(&ticket) {
-                continue;
-            }
-            let mut patience = Backoff::new(Wait::Yield, None);
-            while !ticket.is_done() {
-                // Yields: this policy never naps.
-                drop(patience.pause());
-            }
+            withdraw_ticket(&self.fabric, owner, &ticket);
+        }
+    }
+}
+
+/// Takes back what `ticket` stands for, in the queue of `owner`. Where another rank copies
+/// already, waits for it: between taking an entry and marking its ticket a rank does nothing else.
+fn withdraw_ticket(fabric: &CommState, owner: usize, ticket: &Arc<Ticket>) {
+    if fabric.tagged(owner).withdraw(ticket) {
+        return;
+    }
+    let mut patience = Backoff::new(Wait::Yield, None);
+    while !ticket.is_done() {
+        // Yields: this policy never naps.
+        drop(patience.pause());
+    }
+}
+
+/// A tagged message that this rank has started to send, or to receive, and waits for later.
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+pub(crate) struct TaggedRequest {
+    fabric: Arc<CommState>,
+    rank: usize,
+    run: u64,
+    wait: Wait,
+    crowded: bool,
+    /// Whose queue has it.
+    owner: usize,
+    /// From, or to, this rank; none: from any.
+    peer: Option<usize>,
+    state: Result<Envelope, Arc<Ticket>>,
+}
+
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+impl TaggedRequest {
+    /// Of a message that has been copied, or of a ticket in the queue of `owner`.
+    pub(crate) fn new(
+        port: &Port,
+        owner: usize,
+        peer: Option<usize>,
+        state: Result<Envelope, Arc<Ticket>>,
+    ) -> Self {
+        let &Port { ref fabric, rank, run, wait, crowded, .. } = port;
+        TaggedRequest { fabric: fabric.clone(), rank, run, wait, crowded, owner, peer, state }
+    }
+
+    /// What has been copied, if it has.
+    #[inline]
+    pub(crate) fn envelope(&self) -> Option<Envelope> {
+        match &self.state {
+            Ok(envelope) => Some(*envelope),
+            Err(ticket) => ticket.envelope(),
+        }
+    }
+
+    /// Where to wait for it.
+    pub(crate) fn place(&self) -> Place {
+        let &TaggedRequest { ref fabric, rank, run, wait, crowded, peer, .. } = self;
+        let other = match fabric.size() {
+            // Of two ranks it is the other one; alone a rank waits for itself, which is a circle.
+            2 => Some(1 - rank),
+            1 => Some(rank),
+            _ => None,
+        };
+        let known = peer.or(other);
+        let (peer, by_any) = (known.unwrap_or(rank), known.is_none());
+        Place { fabric: fabric.clone(), rank, run, wait, crowded, peer, by_any }
+    }
+
+    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
+        (&self.fabric, self.rank, self.run)
+    }
+
+    /// As [`LaneCall::give_up`](super::LaneCall::give_up).
+    pub(crate) fn give_up(&self) {
+        give_up(&self.fabric, self.rank, self.run, self.crowded);
+    }
+
+    /// When this returns nobody touches the request's memory.
+    pub(crate) fn quiesce(&self) {
+        if let Err(ticket) = &self.state {
+            withdraw_ticket(&self.fabric, self.owner, ticket);
         }
     }
 }
