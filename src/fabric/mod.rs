@@ -46,4 +46,7 @@ pub(crate) use {
     call_log::{CallLog, RankState, ticket},
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
+    match_list::MatchList,
+    tagged_queue::{Copier, Data, Outgoing, Received, Sent, TaggedQueue},
+    thread::ANYBODY,
 };

@@ -4,7 +4,7 @@
 //! Whichever rank comes second copies. A sender that finds a posted receive copies into its
 //! memory; a receiver that finds a message takes what was kept, or copies from the sender's
 //! memory. What stays behind in the queue meanwhile has a [`Ticket`]. All matching happens under
-//! the lock, all copying outside it. Every function returns at once.
+//! the lock, all copying outside it. Every function but [`TaggedQueue::withdraw`] returns at once.
 
 use super::digest::Digest;
 use super::fingerprint::Signature;
@@ -13,7 +13,7 @@ use super::team_state::discard;
 use super::ticket::{Envelope, Ticket};
 use crate::error::CallSite;
 use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::wait::Lock;
+use crate::wait::{Backoff, Lock, Wait};
 use std::any::{Any, TypeId};
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -375,9 +375,22 @@ impl TaggedQueue {
         }))
     }
 
-    /// Takes back what its sender, or its receiver, left here with `ticket`. False if another rank
-    /// has taken it: it copies, and will say when it is done.
-    pub(crate) fn withdraw(&self, ticket: &Arc<Ticket>) -> bool {
+    /// Takes back what its sender, or its receiver, left here with `ticket`: when this returns
+    /// nobody touches its memory. Where another rank has taken it already, waits until that has
+    /// copied: between taking an entry and marking its ticket a rank does nothing else.
+    #[cold]
+    pub(crate) fn withdraw(&self, ticket: &Arc<Ticket>) {
+        if self.try_withdraw(ticket) {
+            return;
+        }
+        let mut patience = Backoff::new(Wait::Yield, None);
+        while !ticket.is_done() {
+            // Yields: this policy never naps.
+            drop(patience.pause());
+        }
+    }
+
+    fn try_withdraw(&self, ticket: &Arc<Ticket>) -> bool {
         self.lists.with(|lists| {
             let is_it = |it: &Receive| Arc::ptr_eq(&it.ticket, ticket);
             if lists.list.withdraw_posted(is_it).is_some() {

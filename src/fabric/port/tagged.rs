@@ -11,7 +11,7 @@ use super::lane::{Place, give_up};
 use super::waiting::For;
 use super::{Peer, Port, Stop};
 use crate::sync::Arc;
-use crate::wait::{Backoff, Wait};
+use crate::wait::Wait;
 use std::any::Any;
 
 /// What this rank has left in a queue.
@@ -218,25 +218,11 @@ impl Port {
         }
     }
 
-    /// Takes back what this rank has left in queues. Where another rank copies already, waits for
-    /// it: between taking an entry and marking its ticket a rank does nothing else.
+    /// Takes back what this rank has left in queues.
     pub(super) fn withdraw_tickets(&mut self) {
         for OpenTicket { owner, ticket } in std::mem::take(&mut self.open_tickets) {
-            withdraw_ticket(&self.fabric, owner, &ticket);
+            self.fabric.tagged(owner).withdraw(&ticket);
         }
-    }
-}
-
-/// Takes back what `ticket` stands for, in the queue of `owner`. Where another rank copies
-/// already, waits for it: between taking an entry and marking its ticket a rank does nothing else.
-fn withdraw_ticket(fabric: &CommState, owner: usize, ticket: &Arc<Ticket>) {
-    if fabric.tagged(owner).withdraw(ticket) {
-        return;
-    }
-    let mut patience = Backoff::new(Wait::Yield, None);
-    while !ticket.is_done() {
-        // Yields: this policy never naps.
-        drop(patience.pause());
     }
 }
 
@@ -303,7 +289,7 @@ impl TaggedRequest {
     /// When this returns nobody touches the request's memory.
     pub(crate) fn quiesce(&self) {
         if let Err(ticket) = &self.state {
-            withdraw_ticket(&self.fabric, self.owner, ticket);
+            self.fabric.tagged(self.owner).withdraw(ticket);
         }
     }
 }
