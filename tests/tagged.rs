@@ -892,9 +892,9 @@ fn requests_that_cannot_be_completed_are_told() {
     watched(|| {
         let team = team(2);
         told(&team, &["in a circle", "started send_tagged of 4096 u64"], |comm| {
-            let x = [0u64; LONG];
+            let (x, peer) = ([0u64; LONG], 1 - comm.rank());
             comm.requests(|scope| {
-                let sent = scope.send_tagged(&x, 1 - scope.comm().rank(), 0);
+                let sent = scope.send_tagged(&x, peer, 0);
                 scope.wait(sent);
             });
         });

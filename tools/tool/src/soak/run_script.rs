@@ -57,11 +57,16 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
 }
 
 /// Whether ranks may call it with different lengths: views may, global ones, too, and parts of a
-/// vector; a halo has its own length.
+/// vector; a halo has its own length; the buffer for a tagged message may be longer.
 fn may_differ(kind: CallKind) -> bool {
     matches!(
         kind,
-        CallKind::Peers | CallKind::Root | CallKind::Global | CallKind::Whole | CallKind::Halo
+        CallKind::Peers
+            | CallKind::Root
+            | CallKind::Global
+            | CallKind::Whole
+            | CallKind::Halo
+            | CallKind::Tagged
     )
 }
 
