@@ -1,6 +1,6 @@
-//! A master and its workers: a worker that is done with a piece gets the next one. Pieces are owned values,
-//! which are moved; results are as long as they happen to be. They come in any order, and are put
-//! in their place by their tag: so the whole is the same in every run.
+//! A master and its workers: a worker that is done with a piece gets the next one. Pieces are owned
+//! values, which are moved; results are as long as they happen to be. They come in any order, and
+//! are put in their place by their tag: so the whole is the same in every run.
 
 use phalanx::{Comm, Error, Source, Tag};
 use std::ops::Range;

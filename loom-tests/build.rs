@@ -236,7 +236,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "tagged_queue_taking_by_sight",
         "../src/fabric/tagged_queue.rs",
         &[(
-            "if let Some(receive) = lists.list.take_posted(at) { return Ok(Next::Deliver(receive)); }",
+            "if let Some(receive) = lists.list.take_posted(at) { \
+             return Ok(Next::Deliver(receive)); }",
             "let receive = Receive {\n\
              room: Room { label: receive.room.label, at: receive.room.at },\n\
              ticket: receive.ticket.clone(),\n\

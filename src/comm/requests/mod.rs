@@ -2,9 +2,9 @@
 //! open, whatever becomes of the handles.
 
 mod collective;
-mod message;
 mod open;
 mod start;
+mod tagged_request;
 
 use super::Comm;
 use super::diagnose::disagree;

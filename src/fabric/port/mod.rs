@@ -18,15 +18,15 @@ use std::ptr::NonNull;
 
 mod collective;
 mod lane;
+mod matching;
 mod point_to_point;
 mod slot_layout;
-mod tagged;
 mod waiting;
 
 pub(crate) use lane::{Disagreement, LaneCall, Place};
+use matching::OpenTicket;
+pub(crate) use matching::TaggedRequest;
 pub(crate) use slot_layout::{Span, WordBytes};
-use tagged::OpenTicket;
-pub(crate) use tagged::TaggedRequest;
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, MANY_LOOKS};
 

@@ -69,7 +69,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// ```
     /// let out = phalanx::run(2, |comm| {
     ///     let (me, peer) = (comm.rank(), 1 - comm.rank());
-    ///     let (mine, mut theirs) = (vec![me; 100_000], vec![9; 100_000]);
+    ///     let (mine, mut theirs) = (vec![me; 100_000], vec![9usize; 100_000]);
     ///     comm.requests(|scope| {
     ///         let sent = scope.send_tagged(&mine, peer, 0);
     ///         let got = scope.recv_tagged(&mut theirs, peer, 0);
