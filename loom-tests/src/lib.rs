@@ -141,7 +141,7 @@ mod mutants {
     }
     mod tagged_queue {
         pub(super) use crate::fabric::{
-            Copier, Data, Label, Outgoing, Received, Room, Sent, TaggedQueue, Unfit,
+            Copier, Data, Label, Outgoing, OwnedMessage, Received, Room, Sent, TaggedQueue, Unfit,
         };
     }
     mod ticket {

@@ -47,6 +47,6 @@ pub(crate) use {
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
     match_list::MatchList,
-    tagged_queue::{Copier, Data, Outgoing, Received, Sent, TaggedQueue},
+    tagged_queue::{Copier, Data, Outgoing, OwnedMessage, Received, Sent, TaggedQueue},
     thread::ANYBODY,
 };

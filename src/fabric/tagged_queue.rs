@@ -86,6 +86,9 @@ pub(crate) enum Data {
     Owned(Box<dyn Any + Send>),
 }
 
+/// An owned value, and what it came with.
+pub(crate) type OwnedMessage = (Envelope, Box<dyn Any + Send>);
+
 /// What became of a message.
 pub(crate) enum Sent {
     /// It is in its receiver's memory.
@@ -360,11 +363,7 @@ impl TaggedQueue {
 
     /// Takes the first message that `pattern` asks for, which must be an owned value of the
     /// label's type. For the queue's owner.
-    pub(crate) fn take_owned(
-        &self,
-        pattern: Pattern,
-        room: &Label,
-    ) -> Fit<Option<(Envelope, Box<dyn Any + Send>)>> {
+    pub(crate) fn take_owned(&self, pattern: Pattern, room: &Label) -> Fit<Option<OwnedMessage>> {
         let taken = self.lists.with(|lists| -> Fit<_> {
             let at = self.find(lists, pattern, Some(room))?;
             Ok(at.and_then(|at| Self::envelope(lists, at).zip(lists.take(at))))
@@ -386,7 +385,7 @@ impl TaggedQueue {
         let mut patience = Backoff::new(Wait::Yield, None);
         while !ticket.is_done() {
             // Yields: this policy never naps.
-            drop(patience.pause());
+            patience.pause();
         }
     }
 

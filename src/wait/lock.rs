@@ -68,7 +68,7 @@ impl<T> Lock<T> {
                 spin_loop();
             }
             // Yields: this policy never naps.
-            drop(patience.pause());
+            patience.pause();
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::super::comm_state::CommState;
 use super::super::match_list::Pattern;
 use super::super::tagged_queue::{
-    Copier, Data, Label, Outgoing, Received, Room, Sent, TaggedQueue,
+    Copier, Data, Label, Outgoing, OwnedMessage, Received, Room, Sent, TaggedQueue,
 };
 use super::super::ticket::{Envelope, Ticket};
 use super::lane::{Place, give_up};
@@ -201,7 +201,7 @@ impl Port {
         &mut self,
         pattern: Pattern,
         room: &Label,
-    ) -> Result<Option<(Envelope, Box<dyn Any + Send>)>, Stop> {
+    ) -> Result<Option<OwnedMessage>, Stop> {
         let own = self.fabric.tagged(self.rank);
         let taken = own.take_owned(pattern, room).map_err(Stop::Unfit)?;
         if taken.is_some() {
