@@ -225,6 +225,7 @@ impl Waiter<'_> {
         let sleeper = RankSleeper { fabric, rank: *rank, peer, what, event, crowded: *crowded };
         let world = fabric.world();
         let (me, it) = (fabric.member(*rank), fabric.member(peer));
+        // By any: on no circle (`own` is none), so `peer_wait`, which is the own one, is none, too.
         let by_any = what == For::Anybody;
         let awaited = if by_any { ANYBODY } else { it };
         let mut carried = world.carry_on(me);
@@ -260,8 +261,6 @@ impl Waiter<'_> {
             if world.hear_cancel(me, *run) {
                 break Err(Stop::Poisoned);
             }
-            // One peer's wait proves nothing if any may send.
-            let peer_wait = peer_wait.filter(|_| !by_any);
             if let Some((peer_number, thread)) = peer_wait {
                 world.confirm(me, number, thread, peer_number);
                 if patience.is_long()
