@@ -252,7 +252,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[
             (
                 "let world = fabric.world();\n        let (me, it)",
-                "while !ready(at) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                "while !ready() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
                  let world = fabric.world();\n        let (me, it)",
             ),
             (
