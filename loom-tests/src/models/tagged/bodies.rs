@@ -109,5 +109,5 @@ pub(super) fn any_source() {
     });
     reached(if sources[0] == 1 { "1 first" } else { "2 first" });
     assert_eq!(sources[0] + sources[1], 3);
-    senders.map(|it| it.join().unwrap());
+    senders.into_iter().for_each(|it| it.join().unwrap());
 }
