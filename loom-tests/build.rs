@@ -227,10 +227,10 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "tagged_queue_completing_early",
         "../src/fabric/tagged_queue.rs",
-        &[
-            ("unsafe { copy(to, from, bytes) };\n                ticket.complete(envelope);",
-             "ticket.complete(envelope);\n                unsafe { copy(to, from, bytes) };"),
-        ],
+        &[(
+            "unsafe { copy(to, from, bytes) };\n                ticket.complete(envelope);",
+            "ticket.complete(envelope);\n                unsafe { copy(to, from, bytes) };",
+        )],
     ),
     (
         "tagged_queue_taking_by_sight",

@@ -33,7 +33,7 @@ fn second_comer_copies() {
     Model {
         name: "tagged: the second comer copies, memory rewritten after",
         ranks: 2,
-        bound: None,
+        bound: Some(3),
         floor: 1,
         reaches: &["delivered", "lent"],
         catches: &[Lock, Ticket],
@@ -41,7 +41,7 @@ fn second_comer_copies() {
         body: real::second_comer_copies,
     }
     .check();
-    must_fail("tagged: a ticket is done before the copy", None, "Causality violation", || {
+    must_fail("tagged: a ticket is done before the copy", Some(3), "Causality violation", || {
         completing_early::second_comer_copies();
     });
 }
@@ -51,7 +51,7 @@ fn withdrawn_meanwhile() {
     Model {
         name: "tagged: both withdraw at once",
         ranks: 2,
-        bound: None,
+        bound: Some(3),
         floor: 1,
         reaches: &["delivered", "withdrawn by the sender", "withdrawn by the receiver"],
         catches: &[Lock, Ticket],
@@ -59,7 +59,7 @@ fn withdrawn_meanwhile() {
         body: real::withdrawn_meanwhile,
     }
     .check();
-    must_fail("tagged: withdrawn while it is copied", None, "Causality violation", || {
+    must_fail("tagged: withdrawn while it is copied", Some(3), "Causality violation", || {
         withdrawing_blindly::withdrawn_meanwhile();
     });
 }
