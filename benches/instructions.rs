@@ -153,6 +153,13 @@ fn counted_send_recv<const N: usize>(comms: &mut [Comm], x: &mut [f64]) {
 }
 
 #[inline(never)]
+fn counted_send_recv_tagged(comms: &mut [Comm], x: &mut [f64]) {
+    let (a, b) = x.split_at_mut(1);
+    comms[0].send_tagged(a, 1, 7);
+    comms[1].recv_tagged(&mut b[..1], 0, 7);
+}
+
+#[inline(never)]
 fn counted_broadcasts(comms: &mut [Comm], x: &mut [f64]) {
     comms[0].broadcast(&mut x[..1], 0);
     comms[1].broadcast(&mut x[..1], 0);
@@ -217,6 +224,7 @@ fn gathers(calls: u64) -> Result<(), phalanx::Error> {
 const PAIRS: &[(&str, Both)] = &[
     ("send-recv-8", counted_send_recv::<1>),
     ("send-recv-64", counted_send_recv::<8>),
+    ("send-recv-tagged-8", counted_send_recv_tagged),
     ("broadcast-8-both", counted_broadcasts),
 ];
 

@@ -227,6 +227,32 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))",
         )],
     ),
+    (
+        "tagged_queue_withdrawing_blindly",
+        "../src/fabric/tagged_queue.rs",
+        &[("while !ticket.is_done() { patience.pause(); }", "patience.pause();")],
+    ),
+    (
+        "tagged_queue_completing_early",
+        "../src/fabric/tagged_queue.rs",
+        &[(
+            "unsafe { copy(to, from, bytes) };\n                ticket.complete(envelope);",
+            "ticket.complete(envelope);\n                unsafe { copy(to, from, bytes) };",
+        )],
+    ),
+    (
+        "tagged_queue_taking_by_sight",
+        "../src/fabric/tagged_queue.rs",
+        &[(
+            "if let Some(receive) = lists.list.take_posted(at) { \
+             return Ok(Next::Deliver(receive)); }",
+            "let receive = Receive {\n\
+             room: Room { label: receive.room.label, at: receive.room.at },\n\
+             ticket: receive.ticket.clone(),\n\
+             };\n\
+             return Ok(Next::Deliver(receive));",
+        )],
+    ),
     // Not a mistake: see `lean` in `src/lib.rs`.
     (
         "port_lean",
@@ -234,7 +260,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[
             (
                 "let world = fabric.world();\n        let (me, it)",
-                "while !ready(at) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                "while !ready() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
                  let world = fabric.world();\n        let (me, it)",
             ),
             (

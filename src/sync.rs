@@ -184,6 +184,11 @@ pub(crate) enum Site {
     Epoch,
     /// A worker's done word: its result is in place.
     Done,
+    /// A short lock: what was changed under it is complete.
+    Lock,
+    /// A ticket's word: a tagged message has been copied, and its sender's or its receiver's
+    /// memory is not touched any more.
+    Ticket,
 }
 
 /// The ordering of a publishing store: `Release`. Built with `--cfg weak="word"`
@@ -203,6 +208,8 @@ pub(crate) const fn publish(site: Site) -> Ordering {
         Site::Waiting => cfg!(weak = "waiting"),
         Site::Epoch => cfg!(weak = "epoch"),
         Site::Done => cfg!(weak = "done"),
+        Site::Lock => cfg!(weak = "lock"),
+        Site::Ticket => cfg!(weak = "ticket"),
     };
     if is_weak { Ordering::Relaxed } else { Ordering::Release }
 }
@@ -223,6 +230,8 @@ pub(crate) const fn consume(site: Site) -> Ordering {
         Site::Waiting => cfg!(weak_load = "waiting"),
         Site::Epoch => cfg!(weak_load = "epoch"),
         Site::Done => cfg!(weak_load = "done"),
+        Site::Lock => cfg!(weak_load = "lock"),
+        Site::Ticket => cfg!(weak_load = "ticket"),
     };
     if is_weak { Ordering::Relaxed } else { Ordering::Acquire }
 }
@@ -261,6 +270,8 @@ impl Site {
             Site::Waiting => "Waiting",
             Site::Epoch => "Epoch",
             Site::Done => "Done",
+            Site::Lock => "Lock",
+            Site::Ticket => "Ticket",
         }
     }
 }

@@ -134,7 +134,21 @@ mod mutants {
         pub(super) use crate::mailbox::{EagerBuffer, EagerSlot};
     }
     mod thread {
-        pub(super) use crate::fabric::Seen;
+        pub(super) use crate::fabric::{ANYBODY, Seen};
+    }
+    mod match_list {
+        pub(super) use crate::fabric::{MatchList, Pattern};
+    }
+    mod tagged_queue {
+        pub(super) use crate::fabric::{
+            Copier, Data, Label, Outgoing, OwnedMessage, Received, Room, Sent, TaggedQueue, Unfit,
+        };
+    }
+    mod ticket {
+        pub(super) use crate::fabric::{Envelope, Ticket};
+    }
+    mod team_state {
+        pub(super) use crate::fabric::discard;
     }
     use crate::mailbox::Header;
 
@@ -222,6 +236,15 @@ mod mutants {
     }
     pub(crate) mod berth_rousing_unfenced {
         include!(concat!(env!("OUT_DIR"), "/berth_rousing_unfenced/mod.rs"));
+    }
+    pub(crate) mod tagged_queue_withdrawing_blindly {
+        include!(concat!(env!("OUT_DIR"), "/tagged_queue_withdrawing_blindly/mod.rs"));
+    }
+    pub(crate) mod tagged_queue_completing_early {
+        include!(concat!(env!("OUT_DIR"), "/tagged_queue_completing_early/mod.rs"));
+    }
+    pub(crate) mod tagged_queue_taking_by_sight {
+        include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_by_sight/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

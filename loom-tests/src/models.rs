@@ -5,6 +5,7 @@ mod dispatch;
 mod gate;
 mod mailbox;
 mod port;
+mod tagged;
 mod waiting;
 
 use crate::sync::UnsafeCell;

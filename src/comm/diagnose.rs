@@ -3,8 +3,8 @@
 use super::Comm;
 use crate::error::{CallSite, Error, Quit, Waiting};
 use crate::fabric::{
-    CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, disagreement,
-    in_words,
+    CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, Unfit,
+    disagreement, in_words,
 };
 use crate::schedule::Algorithm;
 use crate::sync::{Instant, panicking, resume_unwind, this_thread};
@@ -263,6 +263,11 @@ impl Comm {
                 let peer = fabric.member(peer);
                 let there = latest(peer).map(site);
                 Error::Mismatch { rank: me, here: site(latest(me)?), peer, there, what }
+            }
+            Stop::Unfit(unfit) => {
+                let Unfit { peer, there, what } = *unfit;
+                let (peer, there) = (fabric.member(peer), Some(there));
+                Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
                 Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }

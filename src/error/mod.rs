@@ -157,7 +157,8 @@ pub enum Error {
     Deadline {
         /// The rank that waited.
         rank: usize,
-        /// The rank that it waited for; itself, if it was preparing a call's plan.
+        /// The rank that it waited for; itself, if it was preparing a call's plan, or waited for a
+        /// message from any rank.
         peer: usize,
         /// The deadline.
         limit: Duration,
@@ -328,7 +329,12 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Error::Deadline { rank, peer, limit, ranks } => {
+                let waits_for_any =
+                    |it: &RankReport| it.rank == *rank && it.doing == Activity::WaitsForAny;
                 match rank == peer {
+                    true if ranks.iter().any(waits_for_any) => {
+                        write!(f, "rank {rank} has waited {limit:?} for a message from any rank")?;
+                    }
                     true => write!(f, "rank {rank} has prepared the plan of a call for {limit:?}")?,
                     false => write!(f, "rank {rank} has waited {limit:?} for rank {peer}")?,
                 }

@@ -14,6 +14,8 @@ use std::fmt;
 pub enum Activity {
     /// It waited for this rank.
     WaitsFor(usize),
+    /// It waited for a message from any rank.
+    WaitsForAny,
     /// It waited for a rank of another team: its thread is a rank of both.
     WaitsElsewhere,
     /// It was in the user's own code (or in a call, and did not wait).
@@ -53,6 +55,7 @@ impl fmt::Display for RankReport {
         write!(f, "rank {} ", self.rank)?;
         match self.doing {
             Activity::WaitsFor(peer) => write!(f, "waits for rank {peer}; ")?,
+            Activity::WaitsForAny => f.write_str("waits for a message from any rank; ")?,
             Activity::WaitsElsewhere => f.write_str("waits in a communicator of another team; ")?,
             Activity::Computes => f.write_str("is in its own code; ")?,
             Activity::Prepares => f.write_str("prepares the plan of its latest call; ")?,

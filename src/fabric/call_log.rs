@@ -130,7 +130,11 @@ pub(crate) struct CallRecord {
 impl CallRecord {
     /// As it appears in an error.
     pub(crate) fn site(&self) -> CallSite {
-        CallSite { call: self.sig.words(self.len, self.parameter), at: self.at }
+        let mut call = self.sig.words(self.len, self.parameter);
+        if self.call == 0 && self.digest != Digest::NONE {
+            call += &self.digest.tag_in_words(self.parameter.is_some());
+        }
+        CallSite { call, at: self.at }
     }
 
     /// A number in which calls that are not parts of one differ, as good as

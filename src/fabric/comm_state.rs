@@ -2,8 +2,9 @@
 //! board and [`RankSlots`] for every rank.
 
 use super::counts::Said;
+use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
-use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate};
+use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate, Lanes};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
 use crate::wait::{Berth, Events};
@@ -82,7 +83,11 @@ pub(crate) struct CommState {
     channels: ChannelTable,
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
+    /// For started calls.
+    lanes: Lanes,
     seats: Box<[CachePadded<RankSlots>]>,
+    /// By receiver.
+    tagged: Box<[CachePadded<TaggedQueue>]>,
     /// By phase: where crowded ranks sleep.
     events: [Events; 3],
     /// By rank: its group there, those of one core.
@@ -115,7 +120,9 @@ impl CommState {
             channels: ChannelTable::new(p, apart),
             gates: (0..p).map(|_| Gate::after(0)).collect(),
             boards: (0..p).map(|_| Board::new()).collect(),
+            lanes: Lanes::new(p),
             seats: (0..p).map(seat).collect(),
+            tagged: (0..p).map(|rank| CachePadded::new(TaggedQueue::new(rank))).collect(),
             events,
             groups,
             eager_buffers: Mutex::new(Vec::new()),
@@ -196,9 +203,23 @@ impl CommState {
     pub(crate) fn unreceived(&self) -> Option<(usize, usize, u32)> {
         let p = self.size();
         let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
+        let tagged = |to: usize| self.tagged[to].unreceived().map(|(from, n)| (from, to, n));
         pairs
             .map(|(from, to)| (from, to, self.channel(from, to).untaken()))
             .find(|&(_, _, messages)| messages != 0)
+            .or_else(|| (0..p).find_map(tagged))
+    }
+
+    /// The queue of `rank` for tagged messages.
+    #[inline(always)]
+    pub(crate) fn tagged(&self, rank: usize) -> &TaggedQueue {
+        &self.tagged[rank]
+    }
+
+    /// Drops all tagged messages that nobody has received. Only while no rank runs.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn clear_tagged(&self) {
+        self.tagged.iter().for_each(|queue| queue.clear());
     }
 
     #[inline(always)]
@@ -238,6 +259,11 @@ impl CommState {
         &self.boards[rank]
     }
 
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
     /// Declares that `rank` touches nobody's memory in this communicator any
     /// more, ever.
     pub(crate) fn leave(&self, rank: usize) {
@@ -258,6 +284,11 @@ impl CommState {
         // Ordering: pairs with the store in `leave`.
         self.seats[rank].left.load(consume(Site::Left)) == LEFT
             || self.world.has_left(self.members[rank], run)
+    }
+
+    /// Whether all others than `rank` have done so.
+    pub(crate) fn have_others_left(&self, rank: usize, run: u64) -> bool {
+        (0..self.size()).all(|other| other == rank || self.has_left(other, run))
     }
 
     /// Whether `rank` touches nobody's memory in this communicator any more.

@@ -46,6 +46,21 @@ impl Digest {
         Digest(3 << 62 | (number & NUMBER) << NUMBERS_AT | hash(counts) & ((1 << NUMBERS_AT) - 1))
     }
 
+    /// That of a tagged message, for its record only: no fingerprint has it. None: any tag.
+    pub(crate) fn of_tag(tag: Option<u32>) -> Self {
+        Digest(1 << 32 | u64::from(tag.is_none()) << 33 | u64::from(tag.unwrap_or(0)))
+    }
+
+    /// What a tagged message's record says beside the call, which names a rank or any
+    /// (`has_rank`).
+    pub(crate) fn tag_in_words(self, has_rank: bool) -> String {
+        let from = if has_rank { "" } else { ", from any rank" };
+        match self.0 >> 33 {
+            0 => format!("{from}, tag {}", self.0 as u32),
+            _ => format!("{from}, any tag"),
+        }
+    }
+
     pub(crate) fn is_of_counts(self) -> bool {
         self.0 >> 62 == 3
     }

@@ -292,6 +292,12 @@ impl Fingerprint {
         (self.0 ^ other.0) & COMPARED == 0
     }
 
+    /// Root or distance, if there is one.
+    pub(crate) const fn parameter(self) -> Option<usize> {
+        let parameter = (self.0 >> 14) as usize & 0x7ff;
+        if parameter == Fingerprint::NO_PARAMETER { None } else { Some(parameter) }
+    }
+
     /// The low bits of the number of the sender's record.
     pub(crate) const fn record(self) -> u64 {
         self.0 >> 56

@@ -7,6 +7,7 @@
 //! - [`Port`]: one per rank and communicator: the private counters, and every
 //!   operation that may have to wait; with [`Port::branch`], by which a part of
 //!   the ranks come by a communicator of their own.
+//!   With [`Port::send_tagged`], messages that match by source and tag.
 //! - [`Signature`], [`CallParams`], [`Digest`]: the fingerprint by which two ranks notice
 //!   that they disagree; [`disagreement()`]: about what, once one has noticed.
 //!
@@ -20,9 +21,12 @@ mod counts;
 mod digest;
 mod disagreement;
 mod fingerprint;
+mod match_list;
 mod port;
+mod tagged_queue;
 mod team_state;
 mod thread;
+mod ticket;
 
 pub(crate) use call_log::CallRecord;
 pub(crate) use comm_state::CommState;
@@ -30,15 +34,21 @@ pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
+pub(crate) use match_list::Pattern;
 pub(crate) use port::{
-    Guard, NeighborGuard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, WordBytes,
-    copy_few,
+    Disagreement, Guard, LaneCall, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks, Span,
+    StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
+pub(crate) use tagged_queue::{KEPT_UP_TO, Label, Room, Unfit};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
-pub(crate) use thread::{Seen, Thread};
+pub(crate) use thread::{Background, Seen, Thread};
+pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]
 pub(crate) use {
     call_log::{CallLog, RankState, ticket},
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
+    match_list::MatchList,
+    tagged_queue::{Copier, Data, Outgoing, OwnedMessage, Received, Sent, TaggedQueue},
+    thread::ANYBODY,
 };

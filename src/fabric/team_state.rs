@@ -3,7 +3,7 @@
 
 use super::call_log::{CallLog, RankState, ticket};
 use super::cause::Cause;
-use super::thread::{Seen, Thread};
+use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
@@ -315,7 +315,8 @@ impl TeamState {
 
     fn standing(&self, rank: usize, run: u64) -> RankReport {
         let thread = self.thread(rank);
-        let doing = match thread.and_then(|thread| Some((thread.waits_in(), thread.wait()?.1))) {
+        let doing = match thread.and_then(|thread| Some((thread.waits_in(), thread.awaited()?))) {
+            Some((world, ANYBODY)) if world == self.id => Activity::WaitsForAny,
             Some((world, peer)) if world == self.id => Activity::WaitsFor(peer),
             Some(_) => Activity::WaitsElsewhere,
             None if self.has_left(rank, run) => Activity::Returned,
@@ -368,9 +369,17 @@ impl TeamState {
         self.lines[rank].left.load(consume(Site::Left)) == run
     }
 
-    /// `rank` begins a long wait for `peer`; returns the wait's number.
-    pub(crate) fn begin_wait(&self, rank: usize, peer: usize) -> u32 {
-        self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer))
+    /// `rank` begins a long wait for `peer`; returns the wait's number. `is_proof`: until the
+    /// awaited word comes, its thread publishes nothing that anybody may wait for.
+    pub(crate) fn begin_wait(&self, rank: usize, peer: usize, is_proof: bool) -> u32 {
+        self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer, is_proof))
+    }
+
+    /// Goes on with the calls that `rank`'s thread, the calling one, has started; returns how many
+    /// of them others may still wait for.
+    #[inline]
+    pub(crate) fn carry_on(&self, rank: usize) -> usize {
+        self.thread(rank).map_or(0, Thread::carry_on)
     }
 
     pub(crate) fn end_wait(&self, rank: usize) {

@@ -8,11 +8,14 @@ use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
 use std::ptr::null_mut;
 
+/// For whom a thread waits that waits for a message from any rank.
+pub(crate) const ANYBODY: usize = !LOOSE as usize - 1;
+
 /// See the module documentation. Never freed, and handed on to a later thread when its
 /// own has ended: who follows a circle may come to it at any time.
 pub(crate) struct Thread {
     /// High half: number of the thread's latest long wait. Low half: the rank that it
-    /// waits for, plus 1; 0 when that wait is over.
+    /// waits for, plus 1, and perhaps [`LOOSE`]; 0 when that wait is over.
     wait: AtomicU64,
     /// What the thread knows about its current wait. High half: its number. Low half:
     /// the number of the wait in which it saw its peer *before* it looked for what it
@@ -27,10 +30,29 @@ pub(crate) struct Thread {
     told: diagnostic::Mutex<Option<(u32, Option<CallSite>)>>,
     /// The runs that the thread is in, the innermost first. Used by the thread only.
     parts: diagnostic::AtomicPtr<CatchScope>,
+    /// What the thread goes on with while it waits, the latest first. Used by the thread only.
+    started: diagnostic::AtomicPtr<Started>,
     /// The ranks that the thread is beside that of its outermost run: those to be told
     /// when that fails, or when the thread ends.
     #[cfg(not(loom))]
     hats: diagnostic::Mutex<Vec<Hat>>,
+}
+
+/// In [`Thread::wait`]: meanwhile the thread may publish what others wait for, so the wait is on no
+/// circle.
+const LOOSE: u32 = 1 << 31;
+
+/// Calls that a thread has started, and goes on with while it waits for something else.
+pub(crate) trait Background {
+    /// Goes on as far as it can without waiting. Returns for how many calls others may still wait
+    /// that this rank publishes something. Never unwinds.
+    fn carry_on(&self) -> usize;
+}
+
+/// An entry of a thread's list of started calls.
+struct Started {
+    work: *const (dyn Background + 'static),
+    below: *mut Started,
 }
 
 /// A run that a thread is in, or a piece of a program that catches what a failed call
@@ -78,14 +100,15 @@ impl Thread {
             rank: PlainU64::new(0),
             told: diagnostic::Mutex::new(None),
             parts: diagnostic::AtomicPtr::new(null_mut()),
+            started: diagnostic::AtomicPtr::new(null_mut()),
             #[cfg(not(loom))]
             hats: diagnostic::Mutex::new(Vec::new()),
         }))
     }
 
     /// The thread begins a long wait, as rank `rank` of `world`, for `peer`; returns the
-    /// wait's number.
-    pub(super) fn begin_wait(&self, world: u64, rank: usize, peer: usize) -> u32 {
+    /// wait's number. See [`TeamState::begin_wait`].
+    pub(super) fn begin_wait(&self, world: u64, rank: usize, peer: usize, is_proof: bool) -> u32 {
         let number = ((self.wait.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
         self.world.store(world, Relaxed);
         self.rank.store(rank as u64, Relaxed);
@@ -93,7 +116,8 @@ impl Thread {
         self.toward.store(null_mut(), Ordering::Relaxed);
         // Ordering: whoever sees this wait also sees everything that the thread
         // sent before it; pairs with the load in `wait`.
-        self.wait.store(u64::from(number) << 32 | (peer as u64 + 1), publish(Site::Waiting));
+        let awaited = (peer as u32 + 1) | if is_proof { 0 } else { LOOSE };
+        self.wait.store(u64::from(number) << 32 | u64::from(awaited), publish(Site::Waiting));
         number
     }
 
@@ -103,14 +127,23 @@ impl Thread {
         self.wait.store(self.wait.load(Ordering::Relaxed) >> 32 << 32, Ordering::Relaxed);
     }
 
-    /// The number of the thread's current long wait, and for which rank of its world.
+    /// The number of the thread's current long wait, and for which rank of its world; none if it
+    /// may publish something meanwhile.
     pub(super) fn wait(&self) -> Option<(u32, usize)> {
         // Ordering: pairs with the store in `begin_wait`.
         let word = self.wait.load(consume(Site::Waiting));
         match word as u32 {
             0 => None,
+            peer if peer & LOOSE != 0 => None,
             peer => Some(((word >> 32) as u32, peer as usize - 1)),
         }
+    }
+
+    /// The rank of its world that the thread waits for. For reports.
+    pub(super) fn awaited(&self) -> Option<usize> {
+        // Relaxed: reports only.
+        let word = self.wait.load(Ordering::Relaxed) as u32;
+        (word & !LOOSE).checked_sub(1).map(|peer| peer as usize)
     }
 
     /// The id of the world that the thread waits in, or waited in last. For reports.
@@ -224,6 +257,45 @@ impl Thread {
         let _out = Out(self, below);
         self.parts.store(&raw mut part, Relaxed);
         f()
+    }
+
+    /// Calls `f`; wherever the thread waits meanwhile it goes on with `work`.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn beside<R>(&self, work: &dyn Background, f: impl FnOnce() -> R) -> R {
+        struct Out<'a>(&'a Thread, *mut Started);
+        impl Drop for Out<'_> {
+            fn drop(&mut self) {
+                self.0.started.store(self.1, Relaxed);
+            }
+        }
+        // Relaxed, here and below: only the thread itself uses it.
+        let below = self.started.load(Relaxed);
+        // SAFETY: the lifetime is forgotten, and the entry taken off the list (`Out`) before it
+        // ends.
+        let work = unsafe {
+            std::mem::transmute::<*const (dyn Background + '_), *const (dyn Background + 'static)>(
+                work,
+            )
+        };
+        let mut started = Started { work, below };
+        let _out = Out(self, below);
+        self.started.store(&raw mut started, Relaxed);
+        f()
+    }
+
+    /// Goes on with what was started; returns how many calls others may still wait for.
+    #[inline]
+    pub(super) fn carry_on(&self) -> usize {
+        let mut at = self.started.load(Relaxed);
+        let mut owing = 0;
+        // SAFETY: entries are on the stack of this thread, below this frame, until `beside` takes
+        // them off the list.
+        while let Some(started) = unsafe { at.as_ref() } {
+            // SAFETY: as above; `work` was borrowed for as long.
+            owing += unsafe { &*started.work }.carry_on();
+            at = started.below;
+        }
+        owing
     }
 
     /// The first of the thread's parts, from the innermost, of which `is` holds, as

@@ -4,6 +4,7 @@
 //! ```text
 //!  Board (128 B)
 //!  | entered 64 | finished 64 | sig | check | a | b | len |   written by its owner only
+//!  | brief 64 B                                          |   of a started call
 //! ```
 //!
 //! Used by the views (`with_peers`, `with_root`) and by the fused paths, where
@@ -12,6 +13,7 @@
 
 use super::Header;
 use crate::sync::{AtomicU64, Site, UnsafeCell, consume, publish};
+use std::mem::MaybeUninit;
 
 /// What a rank shows: two places in its memory and their length in elements.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +34,18 @@ pub(crate) struct Board {
     /// else's memory.
     finished: AtomicU64,
     notice: UnsafeCell<Notice>,
+    brief: UnsafeCell<Brief>,
 }
 
-// SAFETY: the notice is written by the owner only while no peer may read it,
+/// Bytes that a board has room for beside its notice.
+pub(crate) const BRIEF_ROOM: usize = 64;
+
+#[repr(C, align(64))]
+struct Brief([MaybeUninit<u8>; BRIEF_ROOM]);
+
+const _: () = assert!(cfg!(loom) || cfg!(shuttle) || size_of::<Board>() == 128);
+
+// SAFETY: the notice, and the room beside it, is written by the owner only while no peer may read it,
 // and read by peers only between seeing its number in `entered` and storing
 // that number in their own `finished` (README.md, "Boards"); the pointers are
 // plain data here.
@@ -53,7 +64,26 @@ impl Board {
                 b: std::ptr::null_mut(),
                 len: 0,
             }),
+            brief: UnsafeCell::new(Brief([MaybeUninit::uninit(); BRIEF_ROOM])),
         }
+    }
+
+    /// Writes up to [`BRIEF_ROOM`] bytes that the next notice stands for: `fill` gets their
+    /// place, which is aligned to as many.
+    ///
+    /// # Safety
+    /// As [`show`](Board::show), which follows.
+    pub(crate) unsafe fn write_brief(&self, fill: impl FnOnce(*mut u8)) {
+        // SAFETY: by the contract nobody reads the room now.
+        self.brief.with_mut(|room| fill(room.cast()));
+    }
+
+    /// Where they are.
+    ///
+    /// # Safety
+    /// As [`notice`](Board::notice).
+    pub(crate) unsafe fn brief(&self) -> *mut u8 {
+        self.brief.with(|room| room.cast_mut().cast())
     }
 
     /// Shows `notice` as that of call `call` (larger than any before).

@@ -8,9 +8,10 @@ mod channel;
 mod channel_table;
 mod eager_buffer;
 mod gate;
+mod lanes;
 mod pages;
 
-pub(crate) use board::{Board, Notice};
+pub(crate) use board::{BRIEF_ROOM, Board, Notice};
 #[cfg(any(test, loom))]
 pub(crate) use channel::SLOTS;
 #[cfg(loom)]
@@ -23,6 +24,7 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
+pub(crate) use lanes::{LANES, Lanes};
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, page};
 

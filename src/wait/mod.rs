@@ -34,6 +34,7 @@
 //! | `events.rs` | sleeping until everybody has shown something: one wake a core |
 //! | `berth.rs` | sleeping until one rank, or the last of all, has sent something |
 //! | `cores.rs` | which ranks share a core, and which of them sleep |
+//! | `lock.rs` | a lock for a few instructions |
 //! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
 //! | `slice.rs` | the slice of a thread that sleeps often |
 //!
@@ -42,6 +43,7 @@
 mod berth;
 mod cores;
 mod events;
+mod lock;
 #[cfg(not(loom))]
 mod mode;
 mod slice;
@@ -52,6 +54,7 @@ mod word;
 pub(crate) use berth::{Awaited, Berth};
 pub(crate) use cores::{Cores, has_woken_neighbour};
 pub(crate) use events::{Events, SleepLevel};
+pub(crate) use lock::Lock;
 pub(crate) use slice::give_back;
 #[cfg(loom)]
 pub(crate) use word::Word;

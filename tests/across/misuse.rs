@@ -1,6 +1,7 @@
 //! Attempts to access another rank's memory by calls between nodes.
 
 use super::{causes, good, run_on};
+use phalanx::Comm;
 use phalanx::dist::Halo;
 use phalanx::net::{NetFold, NetNumber};
 use phalanx::op::Operator;
@@ -184,4 +185,20 @@ fn the_parts_of_a_sum_are_met_by_its_own_parts_only() {
         }
     }));
     assert!(errors.iter().any(|e| e.contains("element type") || e.contains("all_gather")));
+}
+
+/// They match by source and tag in one node's memory: between nodes there is an error, not a hang.
+#[test]
+fn tagged_messages_stay_on_a_node() {
+    let calls: [fn(&mut Comm); 4] = [
+        |comm| comm.send_tagged(&[1], 2, 0),
+        |comm| comm.send_owned(String::new(), 0, 0),
+        |comm| _ = comm.recv_vec::<u8>(phalanx::Source::Any, 0),
+        |comm| _ = comm.try_probe(1, phalanx::Tag::Any),
+    ];
+    for call in calls {
+        let errors = causes(run_on(&[2, 1], false, None, |comm| call(comm)));
+        let is_told = errors.iter().any(|it| it.contains("between nodes there are send, recv"));
+        assert!(is_told, "{errors:?}");
+    }
 }

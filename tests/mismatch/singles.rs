@@ -3,7 +3,7 @@
 use super::common::{bomb, check_usable, failure, team, watched};
 use phalanx::topology::Extents;
 use phalanx::tuning::Rates;
-use phalanx::{Algorithm, Comm, Element, Error, Order, Team, op};
+use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
 /// `got`, and whose text has all of `words`; then sees whether the team still works.
@@ -744,6 +744,62 @@ fn operators_of_two_types() {
                 (0..12).for_each(|call| combined(c, call, 3, op));
             });
             run.unwrap();
+        }
+    });
+}
+
+// ---- Tagged messages ----
+
+/// Whatever is wrong between a sender and a receiver, whichever comes first: both calls, with both
+/// lines.
+#[test]
+fn tagged_messages_that_do_not_fit() {
+    type Half = fn(&mut Comm);
+    let sends: [(Half, &str); 4] = [
+        (|c| c.send_tagged(&[1u64; 5], 1, 2), "send_tagged of 5 u64, to rank 1, tag 2"),
+        (|c| c.send_tagged(&[1i64; 9000], 1, 2), "send_tagged of 9000 i64, to rank 1, tag 2"),
+        (|c| c.send_owned(5u64, 1, 2), "send_owned of 1 u64, to rank 1, tag 2"),
+        (|c| c.send_owned(vec![5u64], 1, 2), "send_owned of 1 alloc::vec::Vec<u64>, to rank 1"),
+    ];
+    let receives: [(Half, &str); 4] = [
+        (
+            |c| _ = c.recv_tagged(&mut [0u64; 4], Source::Any, 2),
+            "recv_tagged of 4 u64, from any rank, tag 2",
+        ),
+        (
+            |c| _ = c.recv_tagged(&mut [0u8; 9000], 0, Tag::Any),
+            "recv_tagged of 9000 u8, from rank 0",
+        ),
+        (|c| _ = c.recv_vec::<u32>(0, 2), "recv_vec of"),
+        (|c| _ = c.recv_owned::<String>(0, Tag::Any), "recv_owned of 1 alloc::string::String"),
+    ];
+    watched(|| {
+        let team = team(3);
+        for ((send, sent), (receive, received)) in
+            sends.iter().flat_map(|s| receives.iter().map(move |r| (s, r)))
+        {
+            for late in [0, 1] {
+                let error = failure(team.run(|comm| {
+                    if comm.rank() == late {
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                    }
+                    match comm.rank() {
+                        0 => send(comm),
+                        1 => receive(comm),
+                        _ => {}
+                    }
+                }));
+                let text = error.to_string();
+                let Error::Mismatch { rank, peer, there: Some(_), .. } = error else {
+                    panic!("{text}");
+                };
+                assert_eq!(rank + peer, 1, "{text}");
+                for words in [*sent, *received, "expected", "singles.rs"] {
+                    let is_said = text.contains(words) || text.contains("truncation");
+                    assert!(is_said, "`{words}` is not in: {text}");
+                }
+                check_usable(&team, 1);
+            }
         }
     });
 }

@@ -15,21 +15,28 @@ pub(super) unsafe fn broadcast(
     buf: *mut u8,
     len: usize,
 ) -> Result<(), Stop> {
-    call.together(buf, len, |work, all| {
-        let mine = work.share(len);
-        // Read once, written to all while it is in the cache; to one receiver
-        // in one piece.
-        let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
-        for block in step {
-            for to in (0..work.p).map(|d| (work.rank + d) % work.p).filter(|&to| to != root) {
-                let at = |buf: *mut u8| work.at(buf, block.start);
-                // SAFETY: this range of every receiver's buffer is written by
-                // us alone, the root's is only read, and all owners keep them
-                // until we finish.
-                unsafe { work.deliver(at(all[to]), at(all[root]), block.len()) };
-            }
+    // SAFETY: these are everybody's, who keep them until we finish.
+    call.together(buf, len, |work, all| unsafe { broadcast_part(work, all, root, len) })
+}
+
+/// This rank's part of a broadcast of `len` elements at `all[root]` to the other addresses.
+///
+/// # Safety
+/// They are valid for writes (the root's: reads) of `len` elements of the kernel's type, and
+/// accessed by nobody but the ranks' parts of this very call.
+pub(super) unsafe fn broadcast_part(work: &Work<'_>, all: &[*mut u8], root: usize, len: usize) {
+    let mine = work.share(len);
+    // Read once, written to all while it is in the cache; to one receiver
+    // in one piece.
+    let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
+    for block in step {
+        for to in (0..work.p).map(|d| (work.rank + d) % work.p).filter(|&to| to != root) {
+            let at = |buf: *mut u8| work.at(buf, block.start);
+            // SAFETY: this range of every receiver's buffer is written by
+            // us alone, the root's is only read.
+            unsafe { work.deliver(at(all[to]), at(all[root]), block.len()) };
         }
-    })
+    }
 }
 
 /// Everybody shows `own`, `len` elements; then `take` is called once for every
@@ -264,35 +271,44 @@ pub(super) unsafe fn shift(
     buf: *mut u8,
     len: usize,
 ) -> Result<(), Stop> {
-    call.together(buf, len, |work, all| {
-        let before = |r: usize| (r + work.p - distance) % work.p;
-        let mine = work.share(len);
-        if 2 * distance == work.p {
-            for low in 0..distance {
-                let at = |r: usize| work.at(all[r], mine.start);
-                // SAFETY: this range of every buffer is ours alone.
-                unsafe { work.kernel.swap(at(low), at(low + distance), mine.len()) };
-            }
-            return;
+    // SAFETY: these are everybody's, who keep them until we finish.
+    call.together(buf, len, |work, all| unsafe { shift_part(work, all, distance, len) })
+}
+
+/// This rank's part of a shift of `len` elements at each of the addresses in `all`.
+///
+/// # Safety
+/// They are valid for reads and writes of `len` elements of the kernel's type, and accessed by
+/// nobody but the ranks' parts of this very call. The distance is not 0; the scratch memory is as
+/// large as `scratch_bytes` says.
+pub(super) unsafe fn shift_part(work: &Work<'_>, all: &[*mut u8], distance: usize, len: usize) {
+    let before = |r: usize| (r + work.p - distance) % work.p;
+    let mine = work.share(len);
+    if 2 * distance == work.p {
+        for low in 0..distance {
+            let at = |r: usize| work.at(all[r], mine.start);
+            // SAFETY: this range of every buffer is ours alone.
+            unsafe { work.kernel.swap(at(low), at(low + distance), mine.len()) };
         }
-        let cycles = gcd(distance, work.p);
-        for block in work.blocks(mine) {
-            let (n, bounce) = (block.len(), work.scratch);
-            let at = |r: usize| work.at(all[r], block.start);
-            for first in 0..cycles {
-                // SAFETY: as above; a block fits the scratch memory.
-                unsafe {
-                    work.kernel.copy(bounce, at(first), n);
-                    let mut to = first;
-                    while before(to) != first {
-                        work.kernel.copy(at(to), at(before(to)), n);
-                        to = before(to);
-                    }
-                    work.kernel.copy(at(to), bounce, n);
+        return;
+    }
+    let cycles = gcd(distance, work.p);
+    for block in work.blocks(mine) {
+        let (n, bounce) = (block.len(), work.scratch);
+        let at = |r: usize| work.at(all[r], block.start);
+        for first in 0..cycles {
+            // SAFETY: as above; a block fits the scratch memory.
+            unsafe {
+                work.kernel.copy(bounce, at(first), n);
+                let mut to = first;
+                while before(to) != first {
+                    work.kernel.copy(at(to), at(before(to)), n);
+                    to = before(to);
                 }
+                work.kernel.copy(at(to), bounce, n);
             }
         }
-    })
+    }
 }
 
 fn gcd(a: usize, b: usize) -> usize {

@@ -95,18 +95,26 @@ pub(super) unsafe fn reduce_scatter(
 /// # Safety
 /// As [`all_reduce`].
 pub(super) unsafe fn scan(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
-    call.together(buf, len, |work, all| {
-        let mine = work.share(len);
-        // Two ranks need no blocks: nothing passes through a cache.
-        let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
-        for block in step {
-            let at = |r: usize| work.at(all[r], block.start);
-            for r in 1..work.p {
-                // SAFETY: as in `all_reduce`.
-                unsafe { work.kernel.combine(at(r), at(r - 1), at(r), block.len()) };
-            }
+    // SAFETY: these are everybody's, who keep them until we finish.
+    call.together(buf, len, |work, all| unsafe { scan_part(work, all, len) })
+}
+
+/// This rank's part of an inclusive scan of `len` elements at each of the addresses in `all`.
+///
+/// # Safety
+/// They are valid for reads and writes of `len` elements of the kernel's type, and accessed by
+/// nobody but the ranks' parts of this very call.
+pub(super) unsafe fn scan_part(work: &Work<'_>, all: &[*mut u8], len: usize) {
+    let mine = work.share(len);
+    // Two ranks need no blocks: nothing passes through a cache.
+    let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
+    for block in step {
+        let at = |r: usize| work.at(all[r], block.start);
+        for r in 1..work.p {
+            // SAFETY: as in `all_reduce`.
+            unsafe { work.kernel.combine(at(r), at(r - 1), at(r), block.len()) };
         }
-    })
+    }
 }
 
 /// Exclusive scan in place of `len` elements at `buf`. Rank 0's buffer is filled
@@ -120,26 +128,41 @@ pub(super) unsafe fn exclusive_scan(
     buf: *mut u8,
     len: usize,
 ) -> Result<(), Stop> {
-    call.together_with((buf, identity.cast_mut()), len, |work, all, identity| {
-        let (kernel, total, last) = (work.kernel, work.scratch, work.p - 1);
-        for block in work.blocks(work.share(len)) {
-            let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
-            // SAFETY: as in `all_reduce`; the scratch memory is ours; rank 0
-            // keeps its identity until all have finished.
-            unsafe {
-                if last == 1 {
-                    kernel.copy(at(1), at(0), n);
-                } else {
-                    kernel.copy(total, at(0), n);
-                    (1..last).for_each(|r| kernel.carry(total, at(r), n));
-                    kernel.copy(at(last), total, n);
-                }
-                if !identity.is_null() {
-                    kernel.fill(at(0), identity, n);
-                }
+    // SAFETY: these are everybody's, who keep them, and rank 0 its identity, until all have
+    // finished.
+    call.together_with((buf, identity.cast_mut()), len, |work, all, identity| unsafe {
+        exclusive_scan_part(work, all, len, identity);
+    })
+}
+
+/// This rank's part of an exclusive scan of `len` elements at each of the addresses in `all`.
+///
+/// # Safety
+/// As [`scan_part`]; `identity` is null or valid for reads of an element. The scratch memory is as
+/// large as `scratch_bytes` says.
+pub(super) unsafe fn exclusive_scan_part(
+    work: &Work<'_>,
+    all: &[*mut u8],
+    len: usize,
+    identity: *const u8,
+) {
+    let (kernel, total, last) = (work.kernel, work.scratch, work.p - 1);
+    for block in work.blocks(work.share(len)) {
+        let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
+        // SAFETY: as in `all_reduce`; the scratch memory is ours.
+        unsafe {
+            if last == 1 {
+                kernel.copy(at(1), at(0), n);
+            } else {
+                kernel.copy(total, at(0), n);
+                (1..last).for_each(|r| kernel.carry(total, at(r), n));
+                kernel.copy(at(last), total, n);
+            }
+            if !identity.is_null() {
+                kernel.fill(at(0), identity, n);
             }
         }
-    })
+    }
 }
 
 impl Work<'_> {

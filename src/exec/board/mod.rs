@@ -29,6 +29,7 @@
 mod direct_move;
 mod direct_reduce;
 pub(crate) mod ordered;
+pub(crate) mod started;
 
 use super::call::{Call, Partition, RawBuffers};
 use super::kernel::stream;

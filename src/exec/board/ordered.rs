@@ -27,7 +27,7 @@ fn slot(kernel: &Kernel<'_>) -> usize {
 
 /// Bytes of scratch memory that a reduction over `p` ranks needs: a block for
 /// every level of the tree.
-fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
+pub(super) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
     slot(kernel) * (p.ilog2() as usize + 2)
 }
 
@@ -83,16 +83,38 @@ unsafe fn all_reduce<R>(
 ) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
-    let (rank, p, size) = (port.rank(), port.size(), kernel.size());
+    let rank = port.rank();
     let Desk { all, slots } = own;
     port.show(buf, buf, len);
     let result = meanwhile();
     addresses(port, buf, len, all)?;
+    // SAFETY: these are everybody's, who keep them until we finish.
+    unsafe { all_reduce_part(kernel, all, rank, len, slots) };
+    port.finish();
+    port.close()?;
+    guard.disarm();
+    Ok(result)
+}
+
+/// Rank `rank`'s part of an all-reduce of `len` elements at each of the addresses in `all`.
+///
+/// # Safety
+/// - They are valid for reads and writes of `len` elements of the kernel's type, and accessed by
+///   nobody but the ranks' parts of this very call.
+/// - `slots` are [`scratch`] bytes of this rank's own.
+pub(super) unsafe fn all_reduce_part(
+    kernel: &Kernel<'_>,
+    all: &[*mut u8],
+    rank: usize,
+    len: usize,
+    slots: *mut u8,
+) {
+    let (p, size) = (all.len(), kernel.size());
     let mine = chunk(len, rank, p);
     if let [a, b] = all[..] {
         let at = mine.start * size;
         // SAFETY: chunks of different ranks are disjoint, the two buffers are
-        // (two live `&mut`), and both owners keep them until we finish.
+        // (two live `&mut`).
         unsafe { kernel.both(a.wrapping_add(at), b.wrapping_add(at), mine.len()) };
     } else if p > 1 {
         for block in blocks(mine, size) {
@@ -107,10 +129,6 @@ unsafe fn all_reduce<R>(
             }
         }
     }
-    port.finish();
-    port.close()?;
-    guard.disarm();
-    Ok(result)
 }
 
 /// Where the result of [`reduce`] goes.
@@ -139,7 +157,6 @@ unsafe fn reduce<R>(
 ) -> Result<R, Stop> {
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
-    let size = kernel.size();
     let Desk { all, slots } = own;
     let input = input.cast_mut();
     port.show(input, input, len);
@@ -147,9 +164,33 @@ unsafe fn reduce<R>(
     addresses(port, input, len, all)?;
     // Where element 0 of the result would be.
     let (part, base) = match to {
-        To::Own(part, output) => (part.clone(), output.wrapping_sub(part.start * size)),
+        To::Own(part, output) => (part.clone(), output.wrapping_sub(part.start * kernel.size())),
         To::Root(root) => (chunk(len, port.rank(), port.size()), all[root]),
     };
+    // SAFETY: everybody's inputs, which they keep until we finish.
+    unsafe { reduce_part(kernel, all, part, base, slots) };
+    port.finish();
+    port.close()?;
+    guard.disarm();
+    Ok(result)
+}
+
+/// Combines the elements `part` of the vectors at the addresses in `all`, and stores them at their
+/// places in a vector at `base`.
+///
+/// # Safety
+/// - The vectors are valid for reads of these elements of the kernel's type, and nobody writes
+///   them; but `base` may be one of them, if only this rank accesses these elements of it.
+/// - `base` is valid for writes of these elements, and overlaps no other input.
+/// - `slots` are [`scratch`] bytes of this rank's own.
+pub(super) unsafe fn reduce_part(
+    kernel: &Kernel<'_>,
+    all: &[*mut u8],
+    part: Range<usize>,
+    base: *mut u8,
+    slots: *mut u8,
+) {
+    let size = kernel.size();
     for block in blocks(part, size) {
         let at = block.start * size;
         // SAFETY: the inputs are only read, except that this range of the
@@ -164,10 +205,6 @@ unsafe fn reduce<R>(
             }
         }
     }
-    port.finish();
-    port.close()?;
-    guard.disarm();
-    Ok(result)
 }
 
 /// Collects everybody's buffer, in rank order.

@@ -17,12 +17,17 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 mod collective;
+mod lane;
+mod matching;
 mod neighbors;
 mod point_to_point;
 mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
+pub(crate) use lane::{Disagreement, LaneCall, Place};
+use matching::OpenTicket;
+pub(crate) use matching::TaggedRequest;
 pub(crate) use neighbors::NeighborGuard;
 pub(crate) use shown_blocks::{OwnBlocks, ShownBlocks, copy_few};
 pub(crate) use slot_layout::{Span, WordBytes};
@@ -85,8 +90,12 @@ pub(crate) struct Port {
     eager_buffer: Option<NonNull<EagerBuffer>>,
     /// Pointers under way: peer and message number.
     debts: Vec<(usize, u32)>,
+    /// Memory of this rank that waits in a queue with a tagged message.
+    open_tickets: Vec<OpenTicket>,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
+    /// Calls started so far; equal on all ranks.
+    requests: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them.
@@ -153,7 +162,9 @@ impl Port {
             wait,
             eager_buffer: None,
             debts: Vec::new(),
+            open_tickets: Vec::new(),
             calls: u64::from(start),
+            requests: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             open: None,
@@ -230,6 +241,11 @@ impl Port {
     #[inline(always)]
     pub(crate) fn run(&self) -> u64 {
         self.run
+    }
+
+    /// Looks before a wait counts as long.
+    pub(crate) fn looks(&self) -> u32 {
+        self.looks
     }
 
     pub(crate) fn wait_policy(&self) -> Wait {
@@ -597,6 +613,22 @@ impl Peer {
     #[cold]
     fn call(&self) {
         if self.seat().berth().call(self.me as usize, || false) && self.near {
+            has_woken_neighbour();
+        }
+    }
+
+    /// The same for what the peer may have awaited from any rank.
+    #[inline(always)]
+    fn wake_for_any(&self) {
+        // SAFETY: as in `wake`.
+        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
+            self.call_for_any();
+        }
+    }
+
+    #[cold]
+    fn call_for_any(&self) {
+        if self.seat().berth().call(self.me as usize, || true) && self.near {
             has_woken_neighbour();
         }
     }

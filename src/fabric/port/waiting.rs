@@ -1,7 +1,8 @@
 //! Waits for a peer, and the ways in which a wait fails.
 
 use super::super::comm_state::CommState;
-use super::super::thread::Seen;
+use super::super::tagged_queue::Unfit;
+use super::super::thread::{ANYBODY, Seen};
 use super::{CLOSED, Peer, Phase, Port};
 use crate::mailbox::Header;
 use crate::sync::Instant;
@@ -39,6 +40,8 @@ pub(crate) enum Stop {
     /// What the peer's message describes does not fit, in words.
     #[cfg_attr(loom, allow(dead_code))] // Made by communicators only.
     Differs { peer: usize, what: String },
+    /// A tagged message and a receive match, and do not fit.
+    Unfit(Box<Unfit>),
 }
 
 /// What a rank waits for, and so by which word it is to be woken.
@@ -52,6 +55,8 @@ pub(super) enum For {
     Notice,
     /// The last of all to be done with this rank's memory; nobody else waits.
     Last,
+    /// A message from any rank to this one; the wait's peer stands for none, it is this rank.
+    Anybody,
 }
 
 /// Where a rank sleeps.
@@ -69,7 +74,7 @@ struct RankSleeper<'a> {
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
         let occasion = match self.what {
-            For::Peer => Occasion::Pair,
+            For::Peer | For::Anybody => Occasion::Pair,
             _ => Occasion::Together,
         };
         Backoff::new(wait, self.crowded.then_some(occasion))
@@ -80,6 +85,12 @@ impl RankSleeper<'_> {
     fn sleep(&self, patience: &mut Backoff, longest: Duration, over: &mut dyn FnMut() -> bool) {
         let &RankSleeper { fabric, rank, peer, what, event, crowded } = self;
         let seat = fabric.seat(rank);
+        if !crowded && what == For::Anybody {
+            seat.hint().store(1, Relaxed);
+            seat.berth().sleep(Awaited::Everybody, Some(longest), over);
+            seat.hint().store(0, Relaxed);
+            return;
+        }
         if !crowded {
             // Relaxed: a hint (`wait/berth.rs`).
             seat.hint().store(1, Relaxed);
@@ -100,6 +111,10 @@ impl RankSleeper<'_> {
                 }
                 let _asleep = world.cores().sleep(me);
                 seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);
+            }
+            For::Anybody => {
+                let _asleep = world.cores().sleep(me);
+                seat.berth().sleep(Awaited::Everybody, Some(longest), over);
             }
             For::Notice => {
                 if fabric.group(peer) != own && alone(over) {
@@ -141,6 +156,19 @@ impl RankSleeper<'_> {
     }
 }
 
+/// Which rank waits, and how.
+pub(super) struct Waiter<'a> {
+    pub(super) fabric: &'a CommState,
+    pub(super) rank: usize,
+    pub(super) run: u64,
+    pub(super) wait: Wait,
+    pub(super) crowded: bool,
+}
+
+/// How long a rank naps at most that has started calls which others may wait for: nobody wakes it
+/// for those.
+const CARRYING_NAP: Duration = Duration::from_micros(100);
+
 impl Port {
     /// Looks until `ready`, which gets what this rank has of `peer`.
     #[inline(always)]
@@ -174,18 +202,44 @@ impl Port {
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
         let Port { fabric, peers, rank, run, wait, crowded, .. } = self;
         let (fabric, at) = (&**fabric, &mut peers[peer]);
+        let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let own = (what != For::Anybody).then_some(0);
+        waiter.wait_long(peer, (what, event), own, &mut || ready(at))
+    }
+}
+
+impl Waiter<'_> {
+    /// Waits for `peer` until `ready`, in episode or call `event` if it is for all, and goes on
+    /// with the calls that the thread has started. `own`: so many of those that others may wait
+    /// for wait for this very thing; None if what is awaited may come from others than `peer`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_long(
+        &self,
+        peer: usize,
+        (what, event): (For, u64),
+        own: Option<usize>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stop> {
+        let Waiter { fabric, rank, run, wait, crowded } = self;
         let sleeper = RankSleeper { fabric, rank: *rank, peer, what, event, crowded: *crowded };
         let world = fabric.world();
         let (me, it) = (fabric.member(*rank), fabric.member(peer));
-        let number = world.begin_wait(me, it);
+        // By any: on no circle (`own` is none), so `peer_wait`, which is the own one, is none, too.
+        let by_any = what == For::Anybody;
+        let awaited = if by_any { ANYBODY } else { it };
+        let mut carried = world.carry_on(me);
+        let mut is_proof = own.is_some_and(|own| carried <= own);
+        let mut number = world.begin_wait(me, awaited, is_proof);
         let mut patience = sleeper.patience(*wait);
         let result = loop {
             // What would make waiting pointless is looked at first and the
             // word once more after it: a message sent before leaving counts.
             let poisoned = world.is_poisoned(*run);
+            let are_alone = by_any && fabric.have_others_left(*rank, *run);
             let left = fabric.has_left(peer, *run);
             let peer_wait = world.wait_of(it);
-            if ready(at) {
+            if ready() {
                 break Ok(());
             }
             // Poison is stored before a failing rank leaves: whoever saw it
@@ -195,6 +249,9 @@ impl Port {
             }
             if left {
                 break Err(Stop::Left { peer });
+            }
+            if are_alone {
+                break Err(Stop::Left { peer: usize::from(*rank == 0) });
             }
             if let Some(outer) = world.outer_over(me) {
                 break Err(Stop::Outer(outer));
@@ -216,7 +273,16 @@ impl Port {
                 world.give_up(me, it, *run);
                 break Err(Stop::Poisoned);
             }
+            // Not between the looks: what a thread publishes in a wait that others may take for
+            // a part of a circle, it publishes because what it awaits has come. (A wait for others,
+            // or with calls that others wait for, is on no circle.)
+            carried = world.carry_on(me);
+            if is_proof != own.is_some_and(|own| carried <= own) {
+                is_proof = !is_proof;
+                number = world.begin_wait(me, awaited, is_proof);
+            }
             if let Pause::Nap(longest) = patience.pause() {
+                let longest = if carried == 0 { longest } else { longest.min(CARRYING_NAP) };
                 let is_over = || {
                     #[cfg(not(loom))]
                     if world.is_cancelled(*run) {
@@ -224,7 +290,7 @@ impl Port {
                     }
                     world.is_poisoned(*run)
                 };
-                let mut over = || ready(at) || is_over();
+                let mut over = || ready() || is_over();
                 sleeper.sleep(&mut patience, longest, &mut over);
             }
         };
@@ -232,6 +298,40 @@ impl Port {
         result
     }
 
+    /// Waits until `is_done`, on behalf of a rank that must not leave before: whatever else
+    /// happens.
+    pub(super) fn wait_to_the_end(&self, peer: usize, is_done: &mut dyn FnMut() -> bool) {
+        let &Waiter { fabric, rank, wait, crowded, .. } = self;
+        let (world, member, it) = (fabric.world(), fabric.member(rank), fabric.member(peer));
+        let sleeper = RankSleeper { fabric, rank, peer, what: For::Peer, event: 0, crowded };
+        let mut patience = sleeper.patience(wait);
+        // On the graph of waits, so that a rank that waits for this one elsewhere
+        // finds the circle, and leaves. This one must stay.
+        let mut number = None;
+        loop {
+            let peer_wait = patience.is_long().then(|| world.wait_of(it));
+            if is_done() {
+                break;
+            }
+            if let Some(peer_wait) = peer_wait {
+                let number = *number.get_or_insert_with(|| world.begin_wait(member, it, true));
+                if let Some((peer_number, thread)) = peer_wait {
+                    world.confirm(member, number, thread, peer_number);
+                    // Says that it has found the circle, if there is one.
+                    drop(world.circle(member));
+                }
+            }
+            if let Pause::Nap(longest) = patience.pause() {
+                sleeper.sleep(&mut patience, longest, is_done);
+            }
+        }
+        if number.is_some() {
+            world.end_wait(member);
+        }
+    }
+}
+
+impl Port {
     /// Does `work`, which may take long and waits for nobody: the preparation of a call that is on
     /// record. Reports say so meanwhile; the work asks now and then whether to
     /// go on, and gives up (by none) if the run is over or the deadline has passed.
@@ -295,50 +395,25 @@ impl Port {
             // for that very peer below.
             fabric.world().leave(member, self.run);
         }
-        let world = fabric.world();
         fabric.wake_everybody(self.crowded);
+        self.withdraw_tickets();
         for peer in (0..self.size()).filter(|&q| q != me) {
-            let it = fabric.member(peer);
             // Inline messages are the fabric's. What describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
             let crowded = self.crowded;
-            let sleeper =
-                RankSleeper { fabric: &fabric, rank: me, peer, what: For::Peer, event: 0, crowded };
-            let mut patience = sleeper.patience(self.wait);
-            // On the graph of waits, so that a rank that waits for this one elsewhere
-            // finds the circle, and leaves. This one must stay.
-            let mut number = None;
-            loop {
-                let peer_wait = patience.is_long().then(|| world.wait_of(it));
-                let endpoint = &mut self.peers[peer];
-                let mut is_done = || {
-                    // Left is looked at first: an acknowledgement given before
-                    // leaving then counts as well.
-                    let left = fabric.is_gone(peer, self.run);
-                    let acked = owed.is_none_or(|n| endpoint.endpoint().is_acked(n));
-                    let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
-                    left || (acked && finished && is_done_elsewhere(peer))
-                };
-                if is_done() {
-                    break;
-                }
-                if let Some(peer_wait) = peer_wait {
-                    let number = *number.get_or_insert_with(|| world.begin_wait(member, it));
-                    if let Some((peer_number, thread)) = peer_wait {
-                        world.confirm(member, number, thread, peer_number);
-                        // Says that it has found the circle, if there is one.
-                        drop(world.circle(member));
-                    }
-                }
-                if let Pause::Nap(longest) = patience.pause() {
-                    sleeper.sleep(&mut patience, longest, &mut is_done);
-                }
-            }
-            if number.is_some() {
-                world.end_wait(member);
-            }
+            let (rank, run, wait) = (me, self.run, self.wait);
+            let waiter = Waiter { fabric: &fabric, rank, run, wait, crowded };
+            let endpoint = &mut self.peers[peer];
+            waiter.wait_to_the_end(peer, &mut || {
+                // Left is looked at first: an acknowledgement given before
+                // leaving then counts as well.
+                let left = fabric.is_gone(peer, self.run);
+                let acked = owed.is_none_or(|n| endpoint.endpoint().is_acked(n));
+                let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
+                left || (acked && finished && is_done_elsewhere(peer))
+            });
         }
         self.open = None;
         self.debts.clear();
@@ -354,6 +429,7 @@ impl Port {
             return;
         }
         self.pass = CLOSED;
+        self.withdraw_tickets();
         if in_panic {
             self.fabric.leave_in_panic(self.rank);
         } else {

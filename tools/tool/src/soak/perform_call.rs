@@ -152,6 +152,7 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
         CallKind::Ghosts => ghosts::<T>(comm, &call),
         CallKind::Exchange => exchange::<T>(comm, &call),
         CallKind::Relay => relay::<T>(comm, &call),
+        CallKind::Tagged => tagged::<T>(comm, &call),
         CallKind::Split | CallKind::Drop => unreachable!("the round does these"),
     }
 }
@@ -577,6 +578,24 @@ fn relay<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
         comm.send(&x, (rank + 1) % p);
     }
     check("a relay", act, &x, &input(act.salt, root, 0, n));
+}
+
+fn tagged<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
+    let &SoakCall { act, n, rank, p, .. } = call;
+    let distance = act.number % p;
+    let (to, from, tag) = ((rank + distance) % p, (rank + p - distance) % p, act.salt as u32);
+    let own = input::<T>(act.salt, rank, 0, n);
+    let mut got = vec![T::make(0); n];
+    comm.requests(|scope| {
+        let received = scope.recv_tagged(&mut got, from, tag);
+        let sent = scope.send_tagged(&own, to, tag);
+        scope.wait(received);
+        scope.wait(sent);
+    });
+    check("a tagged message", act, &got, &input(act.salt, from, 0, n));
+    comm.send_owned(own, to, !tag);
+    let (owned, _) = comm.recv_owned::<Vec<T>>(from, !tag);
+    check("an owned value", act, &owned, &got);
 }
 
 #[cfg(test)]

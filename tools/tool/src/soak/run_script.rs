@@ -57,7 +57,8 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
 }
 
 /// Whether ranks may call it with different lengths: views may, global ones, too, and parts of a
-/// vector; halos and neighbourhoods have lengths of their own.
+/// vector; halos and neighbourhoods have lengths of their own; the buffer for a tagged message may
+/// be longer.
 fn may_differ(kind: CallKind) -> bool {
     matches!(
         kind,
@@ -68,6 +69,7 @@ fn may_differ(kind: CallKind) -> bool {
             | CallKind::Whole
             | CallKind::Halo
             | CallKind::Ghosts
+            | CallKind::Tagged
     )
 }
 

@@ -51,6 +51,8 @@ pub(crate) enum CallKind {
     Exchange,
     /// `send` and `recv` from rank to rank.
     Relay,
+    /// A tagged message around a ring, started and waited for, and an owned value.
+    Tagged,
     /// A new communicator.
     Split,
     /// The newest communicator goes.
@@ -216,7 +218,7 @@ fn short_call(dice: &mut Dice) -> Act {
 }
 
 fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
-    let kind = match dice.roll(26) {
+    let kind = match dice.roll(27) {
         0..=10 => CallKind::Collective(*dice.pick(&Operation::ALL)),
         11..=13 => CallKind::Varied(*dice.pick(&UNEVEN)),
         14 => CallKind::Peers,
@@ -230,6 +232,7 @@ fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
         23 => CallKind::Halo,
         24 => CallKind::Ghosts,
         25 => CallKind::Window,
+        26 => CallKind::Tagged,
         18 | 19 if *comms > 1 => CallKind::Drop,
         _ => CallKind::Collective(Operation::Barrier),
     };
@@ -307,6 +310,7 @@ mod tests {
             CallKind::Split,
             CallKind::Drop,
             CallKind::Relay,
+            CallKind::Tagged,
             CallKind::Global,
             CallKind::While,
             CallKind::Whole,

@@ -1,0 +1,83 @@
+//! The queue of tagged messages: whoever comes second copies; what is withdrawn meanwhile.
+
+use super::{Cell, read, write};
+use crate::fabric::{Pattern, Signature};
+use crate::harness::{Model, must_fail, reached};
+use crate::sync::{Arc, Site::*, yield_now};
+use loom::thread;
+use std::any::TypeId;
+use std::panic::Location;
+
+static SIG: Signature = Signature::of::<u64>("model", "");
+
+/// The models' bodies, for the real queue and for its mutants.
+macro_rules! bodies {
+    ($name:ident, $($queue:ident)::+) => {
+        mod $name {
+            use super::*;
+            use crate::fabric::Ticket;
+            use $($queue)::+::{Data, Label, Outgoing, Received, Room, Sent, TaggedQueue};
+
+            include!("tagged/bodies.rs");
+        }
+    };
+}
+
+bodies!(real, crate::fabric);
+bodies!(withdrawing_blindly, crate::mutants::tagged_queue_withdrawing_blindly);
+bodies!(completing_early, crate::mutants::tagged_queue_completing_early);
+bodies!(taking_by_sight, crate::mutants::tagged_queue_taking_by_sight);
+
+#[test]
+fn second_comer_copies() {
+    Model {
+        name: "tagged: the second comer copies, memory rewritten after",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1,
+        reaches: &["delivered", "lent"],
+        catches: &[Lock, Ticket],
+        silent: &[],
+        body: real::second_comer_copies,
+    }
+    .check();
+    must_fail("tagged: a ticket is done before the copy", Some(3), "Causality violation", || {
+        completing_early::second_comer_copies();
+    });
+}
+
+#[test]
+fn withdrawn_meanwhile() {
+    Model {
+        name: "tagged: both withdraw at once",
+        ranks: 2,
+        bound: Some(3),
+        floor: 1,
+        reaches: &["delivered", "withdrawn by the sender", "withdrawn by the receiver"],
+        catches: &[Lock, Ticket],
+        silent: &[],
+        body: real::withdrawn_meanwhile,
+    }
+    .check();
+    must_fail("tagged: withdrawn while it is copied", Some(3), "Causality violation", || {
+        withdrawing_blindly::withdrawn_meanwhile();
+    });
+}
+
+#[test]
+fn any_source() {
+    Model {
+        name: "tagged: from any source, two senders",
+        ranks: 3,
+        bound: Some(2),
+        floor: 1,
+        reaches: &["1 first", "2 first"],
+        catches: &[Lock, Ticket],
+        silent: &[],
+        body: real::any_source,
+    }
+    .check();
+    must_fail("tagged: two senders take one receive", Some(2), "violation", || {
+        taking_by_sight::any_source();
+    });
+}

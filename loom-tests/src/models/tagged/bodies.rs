@@ -1,0 +1,119 @@
+// Included by `tagged.rs` for the real queue and for each of its mutants.
+
+/// Elements of the models are loom's cells.
+unsafe fn copy(to: *mut u8, from: *const u8, _: usize) {
+    // SAFETY: the models hand over addresses of cells, which live until loom has checked them.
+    unsafe { write(&*to.cast::<Cell>(), read(&*from.cast::<Cell>())) }
+}
+
+#[track_caller]
+fn label() -> Label {
+    let (at, element) = (Location::caller(), TypeId::of::<u64>());
+    Label { sig: &SIG, at, len: 1, element, owned: false }
+}
+
+fn send(queue: &TaggedQueue, source: u32, cell: &Cell) -> Option<Arc<Ticket>> {
+    let data = Data::Elements(std::ptr::from_ref(cell).cast(), 8);
+    let out = Outgoing { source, tag: 7, label: label(), data };
+    // SAFETY: the models wait for the ticket, or withdraw it; what they do too early loom finds.
+    match unsafe { queue.send(out, copy) }.expect("they fit") {
+        Sent::Delivered => {
+            reached("delivered");
+            None
+        }
+        Sent::Kept => panic!("a model's message is kept"),
+        Sent::Lent(ticket) => {
+            reached("lent");
+            Some(ticket)
+        }
+    }
+}
+
+/// The source, or the ticket.
+fn receive(queue: &TaggedQueue, source: Option<u32>, cell: &Cell) -> Result<u32, Arc<Ticket>> {
+    let room = Room { label: label(), at: std::ptr::from_ref(cell).cast_mut().cast() };
+    // SAFETY: as above.
+    match unsafe { queue.receive(Pattern { source, tag: Some(7) }, room, copy) }.expect("they fit")
+    {
+        Received::Message { envelope, .. } => Ok(envelope.source),
+        Received::Posted(ticket) => Err(ticket),
+    }
+}
+
+fn await_done(ticket: &Ticket) -> u32 {
+    loop {
+        match ticket.envelope() {
+            Some(envelope) => return envelope.source,
+            None => yield_now(),
+        }
+    }
+}
+
+pub(super) fn second_comer_copies() {
+    // A look at a ticket sees the latest: what else loom would try is a look that fails.
+    crate::sync::eager::set(true);
+    let queue = Arc::new(TaggedQueue::new(0));
+    let (own, there) = (Cell::new(0), queue.clone());
+    let sender = thread::spawn(move || {
+        let cell = Cell::new(40);
+        if let Some(ticket) = send(&there, 1, &cell) {
+            await_done(&ticket);
+        }
+        // Its memory is its own again.
+        write(&cell, 0);
+    });
+    let source = receive(&queue, Some(1), &own).unwrap_or_else(|ticket| await_done(&ticket));
+    assert_eq!((source, read(&own)), (1, 40));
+    write(&own, 0);
+    sender.join().unwrap();
+}
+
+pub(super) fn withdrawn_meanwhile() {
+    // A look at a ticket sees the latest: what else loom would try is a look that fails.
+    crate::sync::eager::set(true);
+    let queue = Arc::new(TaggedQueue::new(0));
+    let (own, there) = (Cell::new(0), queue.clone());
+    let sender = thread::spawn(move || {
+        let cell = Cell::new(40);
+        if let Some(ticket) = send(&there, 1, &cell) {
+            there.withdraw(&ticket);
+            if !ticket.is_done() {
+                reached("withdrawn by the sender");
+            }
+        }
+        write(&cell, 0);
+    });
+    if let Err(ticket) = receive(&queue, None, &own) {
+        queue.withdraw(&ticket);
+        if !ticket.is_done() {
+            reached("withdrawn by the receiver");
+        }
+    }
+    write(&own, 1);
+    sender.join().unwrap();
+}
+
+pub(super) fn any_source() {
+    // A look at a ticket sees the latest: what else loom would try is a look that fails.
+    crate::sync::eager::set(true);
+    let queue = Arc::new(TaggedQueue::new(0));
+    let cells = [Cell::new(0), Cell::new(0)];
+    let senders = [1, 2].map(|source| {
+        let there = queue.clone();
+        thread::spawn(move || {
+            let cell = Cell::new(40 + u64::from(source));
+            if let Some(ticket) = send(&there, source, &cell) {
+                await_done(&ticket);
+            }
+            write(&cell, 0);
+        })
+    });
+    let sources = cells.each_ref().map(|cell| {
+        let source = receive(&queue, None, cell).unwrap_or_else(|ticket| await_done(&ticket));
+        assert_eq!(read(cell), 40 + u64::from(source));
+        source
+    });
+    reached(if sources[0] == 1 { "1 first" } else { "2 first" });
+    assert_eq!(sources[0] + sources[1], 3);
+    senders.into_iter().for_each(|it| it.join().unwrap());
+}

@@ -1,0 +1,344 @@
+//! Started calls: what a rank shows on a lane, and what it sees of its peers there. Nothing here
+//! waits but for a lane that is still in use, and where [`LaneCall::wait`] says so. The protocol is
+//! in `src/mailbox/README.md`, "Lanes".
+
+use super::super::comm_state::CommState;
+use super::super::fingerprint::{Fingerprint, PayloadKind, Signature};
+use super::waiting::{For, Waiter};
+use super::{Port, StartedCall, Stop, has_woken_neighbour};
+use crate::error::CallSite;
+use crate::mailbox::{Board, Header, LANES, Notice};
+use crate::sync::Arc;
+use crate::sync::diagnostic::Ordering::Relaxed;
+use crate::wait::Wait;
+use std::panic::Location;
+
+/// A call that this rank has started: its lane, and how far it has come.
+pub(crate) struct LaneCall {
+    fabric: Arc<CommState>,
+    rank: usize,
+    run: u64,
+    wait: Wait,
+    crowded: bool,
+    /// The number of the request in its communicator, equal on all ranks.
+    number: u64,
+    header: Header,
+    sig: &'static Signature,
+    at: &'static Location<'static>,
+    len: usize,
+    parameter: usize,
+    /// So many ranks, from this one on, have started the call, too.
+    begun: usize,
+    /// So many have finished it.
+    finished: usize,
+    /// Whether this one has.
+    has_finished: bool,
+}
+
+/// Where a rank can wait for what a peer is to publish for a request.
+pub(crate) struct Place {
+    pub(super) fabric: Arc<CommState>,
+    pub(super) rank: usize,
+    pub(super) run: u64,
+    pub(super) wait: Wait,
+    pub(super) crowded: bool,
+    pub(super) peer: usize,
+    /// Any rank may publish it; `peer` is none of the others.
+    pub(super) by_any: bool,
+}
+
+impl Place {
+    /// Waits until `ready`, which goes on with the request. `own`: so many of the thread's calls
+    /// that others may wait for are this one; None if other calls are awaited, too.
+    pub(crate) fn wait(
+        &self,
+        own: Option<usize>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stop> {
+        let &Place { ref fabric, rank, run, wait, crowded, peer, by_any } = self;
+        let waiter = Waiter { fabric, rank, run, wait, crowded };
+        let what = if by_any { For::Anybody } else { For::Peer };
+        waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), ready)
+    }
+
+    /// That peer.
+    pub(crate) fn awaited(&self) -> usize {
+        self.peer
+    }
+}
+
+/// Two ranks that have started different calls.
+#[derive(Debug)]
+#[cfg_attr(loom, allow(dead_code))] // Read by communicators only.
+pub(crate) struct Disagreement {
+    pub(crate) peer: usize,
+    pub(crate) here: CallSite,
+    pub(crate) there: CallSite,
+    pub(crate) what: String,
+}
+
+impl Port {
+    /// Waits until the next request's lane is free: every rank has finished the request that had
+    /// it before.
+    pub(crate) fn claim_lane(&mut self) -> Result<(), Stop> {
+        self.requests += 1;
+        self.fabric.lanes().make(self.rank);
+        match self.requests.checked_sub(LANES as u64) {
+            None | Some(0) => Ok(()),
+            Some(before) => self.await_lane(before),
+        }
+    }
+
+    fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
+        let Port { fabric, rank, run, wait, crowded, .. } = self;
+        let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let has_finished = |rank: usize| {
+            fabric.lanes().board(rank, before).is_some_and(|board| board.has_finished(before))
+        };
+        let p = fabric.size();
+        // The own request ends by what `wait_long` goes on with.
+        for peer in (0..p).map(|d| (*rank + d) % p) {
+            if !has_finished(peer) {
+                let of = if peer == *rank { (*rank + 1) % p } else { peer };
+                waiter.wait_long(of, (For::Peer, 0), None, &mut || has_finished(peer))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the call `begun`, of `len` elements, on the lane that was claimed: shows the memory
+    /// `at`, and what `fill` writes to the room beside the notice.
+    ///
+    /// # Safety
+    /// The lane was [claimed](Port::claim_lane), and no call started on it since.
+    pub(crate) unsafe fn start(
+        &mut self,
+        begun: StartedCall,
+        len: usize,
+        at: *mut u8,
+        fill: Option<&mut dyn FnMut(*mut u8)>,
+    ) -> LaneCall {
+        let call = LaneCall {
+            fabric: self.fabric.clone(),
+            rank: self.rank,
+            run: self.run,
+            wait: self.wait,
+            crowded: self.crowded,
+            number: self.requests,
+            header: self.header(PayloadKind::SLICE),
+            sig: begun.sig,
+            at: begun.at,
+            len,
+            parameter: begun.params.parameter,
+            begun: 1,
+            finished: 1,
+            has_finished: false,
+        };
+        let line = std::ptr::from_ref(begun.at).cast_mut().cast();
+        let notice = Notice { header: call.header, a: at, b: line, len };
+        let board = call.board(self.rank).expect("made when the lane was claimed");
+        // SAFETY: this is the owner, and by the contract nobody reads the board now.
+        unsafe {
+            if let Some(fill) = fill {
+                board.write_brief(fill);
+            }
+            board.show(call.number, notice);
+        }
+        call.tell();
+        self.log_call(begun);
+        call
+    }
+}
+
+impl LaneCall {
+    #[inline(always)]
+    fn board(&self, rank: usize) -> Option<&Board> {
+        self.fabric.lanes().board(rank, self.number)
+    }
+
+    /// The rank `distance` places further.
+    #[inline(always)]
+    fn peer(&self, distance: usize) -> usize {
+        let (rank, p) = (self.rank + distance, self.fabric.size());
+        if rank < p { rank } else { rank - p }
+    }
+
+    /// Wakes whoever sleeps until this rank publishes something.
+    fn tell(&self) {
+        for peer in (0..self.fabric.size()).filter(|&peer| peer != self.rank) {
+            let seat = self.fabric.seat(peer);
+            // Relaxed: a hint (`wait/berth.rs`).
+            let may_sleep = self.crowded || seat.hint().load(Relaxed) != 0;
+            let is_near = || self.fabric.group(peer) == self.fabric.group(self.rank);
+            if may_sleep && seat.berth().call(self.rank, || false) && is_near() {
+                has_woken_neighbour();
+            }
+        }
+    }
+
+    /// Whether all ranks have started the call.
+    #[inline]
+    pub(crate) fn have_all_begun(&mut self) -> Result<bool, Box<Disagreement>> {
+        while self.begun < self.fabric.size() {
+            let peer = self.peer(self.begun);
+            let Some(board) = self.board(peer) else { return Ok(false) };
+            if board.look() < self.number {
+                return Ok(false);
+            }
+            // SAFETY: this rank is in the request, has seen its number, and has not finished it.
+            // (No peer shows a later one there before that.)
+            let notice = unsafe { board.notice() };
+            let agrees = notice.len == self.len
+                && Fingerprint(self.header.check).agrees(Fingerprint(notice.header.check))
+                && self.sig.agrees(notice.header.sig);
+            if !agrees {
+                return Err(self.disagreement(peer, notice));
+            }
+            self.begun += 1;
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn disagreement(&self, peer: usize, there: Notice) -> Box<Disagreement> {
+        // SAFETY: `start` has made them of a `&'static` each.
+        let (sig, at) = unsafe {
+            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
+        };
+        let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
+        let name = |_| "none".to_string();
+        let what = match self.sig.difference(there.header.sig) {
+            Some(differs) => differs,
+            None if self.len != there.len => {
+                format!("length: expected {}, got {}", self.len, there.len)
+            }
+            None => own.difference(other, self.sig.element_size, name),
+        };
+        let there = CallSite { call: sig.words(there.len, other.parameter()), at };
+        Box::new(Disagreement { peer, here: self.site(), there, what })
+    }
+
+    /// The call, for errors.
+    pub(crate) fn site(&self) -> CallSite {
+        let parameter = (self.parameter != Fingerprint::NO_PARAMETER).then_some(self.parameter);
+        CallSite { call: self.sig.words(self.len, parameter), at: self.at }
+    }
+
+    /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
+    ///
+    /// # Safety
+    /// [All have begun](LaneCall::have_all_begun), and this rank has not finished.
+    pub(crate) unsafe fn addresses(&self, copies: bool, all: &mut Vec<*mut u8>) {
+        all.clear();
+        all.extend((0..self.fabric.size()).map(|rank| {
+            let board = self.board(rank).expect("it has begun");
+            // SAFETY: passed on.
+            unsafe { if copies { board.brief() } else { board.notice().a } }
+        }));
+    }
+
+    /// Declares this rank done with everybody's memory in this call.
+    pub(crate) fn finish(&mut self) {
+        self.has_finished = true;
+        self.board(self.rank).expect("made when it began").finish(self.number);
+        self.tell();
+    }
+
+    /// Whether all ranks are.
+    #[inline]
+    pub(crate) fn have_all_finished(&mut self) -> bool {
+        while self.finished < self.fabric.size() {
+            let board = self.board(self.peer(self.finished));
+            if !board.is_some_and(|board| board.has_finished(self.number)) {
+                return false;
+            }
+            self.finished += 1;
+        }
+        true
+    }
+
+    /// The first rank that is missing.
+    fn awaited(&self) -> usize {
+        self.peer(if self.has_finished { self.finished } else { self.begun })
+    }
+
+    /// Where to wait for that rank.
+    pub(crate) fn place(&self) -> Place {
+        let &LaneCall { ref fabric, rank, run, wait, crowded, .. } = self;
+        Place {
+            fabric: fabric.clone(),
+            rank,
+            run,
+            wait,
+            crowded,
+            peer: self.awaited(),
+            by_any: false,
+        }
+    }
+
+    fn waiter(&self) -> Waiter<'_> {
+        let &LaneCall { ref fabric, rank, run, wait, crowded, .. } = self;
+        Waiter { fabric, rank, run, wait, crowded }
+    }
+
+    pub(crate) fn fabric(&self) -> &Arc<CommState> {
+        &self.fabric
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    pub(crate) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Whether this rank has declared that it touches nobody's memory any more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.fabric.is_gone(self.rank, self.run)
+    }
+
+    /// Calls `f`, which may run an operator of the user's: if that fails in a call on another
+    /// communicator, the rank is not done yet.
+    pub(crate) fn in_user_code<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Out<'a>(&'a LaneCall);
+        impl Drop for Out<'_> {
+            fn drop(&mut self) {
+                let fabric = &self.0.fabric;
+                fabric.world().line(fabric.member(self.0.rank)).leave_user_code();
+            }
+        }
+        self.fabric.world().line(self.fabric.member(self.rank)).enter_user_code();
+        let _out = Out(self);
+        f()
+    }
+
+    /// Ends the run, whose cause is to follow, and declares that this rank touches nobody's memory
+    /// in the communicator any more: it never goes on with the call.
+    pub(crate) fn give_up(&self) {
+        give_up(&self.fabric, self.rank, self.run, self.crowded);
+    }
+
+    /// Waits until no rank touches what this one has shown, after [`give_up`](LaneCall::give_up).
+    pub(crate) fn quiesce(&self) {
+        for peer in (1..self.fabric.size()).map(|d| self.peer(d)) {
+            self.waiter().wait_to_the_end(peer, &mut || {
+                // Left is looked at first: what was finished before leaving counts as well.
+                let left = self.fabric.is_gone(peer, self.run);
+                left || self.board(peer).is_some_and(|board| board.has_finished(self.number))
+            });
+        }
+    }
+}
+
+/// See [`LaneCall::give_up`].
+pub(super) fn give_up(fabric: &CommState, rank: usize, run: u64, crowded: bool) {
+    let member = fabric.member(rank);
+    drop(fabric.world().poison(run, member, None));
+    fabric.leave(rank);
+    if !fabric.world().is_inside(member) {
+        // As in `Port::quiesce`.
+        fabric.world().leave(member, run);
+    }
+    fabric.wake_everybody(crowded);
+}

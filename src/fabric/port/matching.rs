@@ -1,0 +1,295 @@
+//! Tagged messages: what a rank does with its own queue and those of its peers. See `README.md`,
+//! "Tagged messages".
+
+use super::super::comm_state::CommState;
+use super::super::match_list::Pattern;
+use super::super::tagged_queue::{
+    Copier, Data, Label, Outgoing, OwnedMessage, Received, Room, Sent, TaggedQueue,
+};
+use super::super::ticket::{Envelope, Ticket};
+use super::lane::{Place, give_up};
+use super::waiting::For;
+use super::{Peer, Port, Stop};
+use crate::sync::Arc;
+use crate::wait::Wait;
+use std::any::Any;
+
+/// What this rank has left in a queue.
+pub(super) struct OpenTicket {
+    /// Whose queue.
+    owner: usize,
+    ticket: Arc<Ticket>,
+}
+
+impl Port {
+    /// Posts a tagged message of elements. If its memory is lent: the ticket, which is to be
+    /// [awaited](Port::await_ticket).
+    ///
+    /// # Safety
+    /// As [`TaggedQueue::send`]; [`quiesce`](Port::quiesce) must run before the memory goes in
+    /// any other way.
+    #[inline]
+    pub(crate) unsafe fn send_tagged(
+        &mut self,
+        to: usize,
+        tag: u32,
+        label: Label,
+        (data, bytes): (*const u8, usize),
+        copy: Copier,
+    ) -> Result<Option<Arc<Ticket>>, Stop> {
+        // SAFETY: by the contract.
+        unsafe { self.post_tagged(to, tag, label, Data::Elements(data, bytes), copy) }
+    }
+
+    /// Posts an owned value.
+    #[cfg_attr(loom, allow(dead_code))] // Elements are what is modelled.
+    pub(crate) fn send_owned(
+        &mut self,
+        to: usize,
+        tag: u32,
+        label: Label,
+        value: Box<dyn Any + Send>,
+    ) -> Result<(), Stop> {
+        unsafe fn nothing(_: *mut u8, _: *const u8, _: usize) {}
+        // SAFETY: there are no elements: an owned value fits no receive that is posted.
+        unsafe { self.post_tagged(to, tag, label, Data::Owned(value), nothing) }.map(|_| ())
+    }
+
+    /// # Safety
+    /// As [`send_tagged`](Port::send_tagged).
+    #[inline]
+    unsafe fn post_tagged(
+        &mut self,
+        to: usize,
+        tag: u32,
+        label: Label,
+        data: Data,
+        copy: Copier,
+    ) -> Result<Option<Arc<Ticket>>, Stop> {
+        let out = Outgoing { source: self.rank as u32, tag, label, data };
+        // SAFETY: by the contract.
+        let sent = unsafe { self.fabric.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
+        let ticket = match sent {
+            Sent::Delivered => None,
+            Sent::Kept => {
+                self.count_tagged(1, 0);
+                None
+            }
+            Sent::Lent(ticket) => {
+                self.count_tagged(1, 0);
+                Some(ticket)
+            }
+        };
+        if to != self.rank {
+            self.peers[to].wake_for_any();
+        }
+        Ok(ticket)
+    }
+
+    /// Counts messages that were left in a queue, and taken from one. In the counters of a channel
+    /// that nobody uses, that from this rank to itself: so the balance at the end of the run has
+    /// them, at no cost.
+    #[inline(always)]
+    fn count_tagged(&mut self, left: u32, taken: u32) {
+        let cursor = &mut self.peers[self.rank].cursor;
+        cursor.tx = cursor.tx.wrapping_add(left);
+        cursor.rx = cursor.rx.wrapping_add(taken);
+    }
+
+    /// Receives a tagged message of elements that is there; or posts the room for it, and returns
+    /// the ticket, which is to be [awaited](Port::await_ticket).
+    ///
+    /// # Safety
+    /// As [`TaggedQueue::receive`]; [`quiesce`](Port::quiesce) must run before the memory goes in
+    /// any other way.
+    #[inline]
+    pub(crate) unsafe fn recv_tagged(
+        &mut self,
+        pattern: Pattern,
+        room: Room,
+        copy: Copier,
+    ) -> Result<Result<Envelope, Arc<Ticket>>, Stop> {
+        let own = self.fabric.tagged(self.rank);
+        // SAFETY: by the contract.
+        match unsafe { own.receive(pattern, room, copy) }.map_err(Stop::Unfit)? {
+            Received::Message { envelope, was_lent } => {
+                self.count_tagged(0, 1);
+                let source = envelope.source as usize;
+                if was_lent && source != self.rank {
+                    self.peers[source].wake();
+                }
+                Ok(Ok(envelope))
+            }
+            Received::Posted(ticket) => Ok(Err(ticket)),
+        }
+    }
+
+    /// Waits until `ticket`, in the queue of `owner`, is done, by rank `peer`; by none: by any.
+    #[inline]
+    pub(crate) fn await_ticket(
+        &mut self,
+        owner: usize,
+        peer: Option<usize>,
+        ticket: &Arc<Ticket>,
+    ) -> Result<Envelope, Stop> {
+        self.open_ticket(owner, ticket);
+        self.wait_for(peer, |_| ticket.is_done())?;
+        // No call of this rank began meanwhile that left a ticket and has not taken it back.
+        self.open_tickets.pop();
+        ticket.envelope().ok_or(Stop::Poisoned)
+    }
+
+    /// A call of this rank cannot end before `ticket`, in the queue of `owner`, is done or
+    /// withdrawn, by [`quiesce`](Port::quiesce).
+    pub(crate) fn open_ticket(&mut self, owner: usize, ticket: &Arc<Ticket>) {
+        self.open_tickets.push(OpenTicket { owner, ticket: ticket.clone() });
+    }
+
+    /// Waits for `peer`; for none: for any rank.
+    #[inline]
+    fn wait_for(
+        &mut self,
+        peer: Option<usize>,
+        ready: impl FnMut(&mut Peer) -> bool,
+    ) -> Result<(), Stop> {
+        match peer {
+            Some(peer) => self.wait(peer, For::Peer, ready),
+            // Of two ranks it is the other one.
+            None if self.size() == 2 => self.wait(1 - self.rank, For::Peer, ready),
+            None => self.wait(self.rank, For::Anybody, ready),
+        }
+    }
+
+    /// The first message that `pattern` asks for, and that has to fit `room`, if it is there.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn probe(
+        &self,
+        pattern: Pattern,
+        room: Option<&Label>,
+    ) -> Result<Option<Envelope>, Stop> {
+        self.fabric.tagged(self.rank).probe(pattern, room).map_err(Stop::Unfit)
+    }
+
+    /// Waits for a message that `pattern` asks for, and that has to fit `room`; it stays where it
+    /// is.
+    pub(crate) fn await_tagged(
+        &mut self,
+        pattern: Pattern,
+        room: Option<&Label>,
+    ) -> Result<Envelope, Stop> {
+        let fabric = self.fabric.clone();
+        let queue: &TaggedQueue = fabric.tagged(self.rank);
+        let mut seen = queue.arrivals();
+        let mut found = queue.probe(pattern, room);
+        if !matches!(found, Ok(None)) {
+            return found.map_err(Stop::Unfit)?.ok_or(Stop::Poisoned);
+        }
+        self.wait_for(pattern.source.map(|it| it as usize), |_| {
+            let arrivals = queue.arrivals();
+            if std::mem::replace(&mut seen, arrivals) != arrivals {
+                found = queue.probe(pattern, room);
+            }
+            !matches!(found, Ok(None))
+        })?;
+        found.map_err(Stop::Unfit)?.ok_or(Stop::Poisoned)
+    }
+
+    /// Takes the first message that `pattern` asks for, which must be an owned value of the
+    /// label's type, if it is there.
+    #[cfg_attr(loom, allow(dead_code))] // Elements are what is modelled.
+    pub(crate) fn take_owned(
+        &mut self,
+        pattern: Pattern,
+        room: &Label,
+    ) -> Result<Option<OwnedMessage>, Stop> {
+        let own = self.fabric.tagged(self.rank);
+        let taken = own.take_owned(pattern, room).map_err(Stop::Unfit)?;
+        if taken.is_some() {
+            self.count_tagged(0, 1);
+        }
+        Ok(taken)
+    }
+
+    /// A look of the user's own has found nothing: gives the core to others who may be wanting it.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn let_others_run(&self) {
+        if self.crowded {
+            crate::sync::yield_now();
+        }
+    }
+
+    /// Takes back what this rank has left in queues.
+    pub(super) fn withdraw_tickets(&mut self) {
+        for OpenTicket { owner, ticket } in std::mem::take(&mut self.open_tickets) {
+            self.fabric.tagged(owner).withdraw(&ticket);
+        }
+    }
+}
+
+/// A tagged message that this rank has started to send, or to receive, and waits for later.
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+pub(crate) struct TaggedRequest {
+    fabric: Arc<CommState>,
+    rank: usize,
+    run: u64,
+    wait: Wait,
+    crowded: bool,
+    /// Whose queue has it.
+    owner: usize,
+    /// From, or to, this rank; none: from any.
+    peer: Option<usize>,
+    state: Result<Envelope, Arc<Ticket>>,
+}
+
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+impl TaggedRequest {
+    /// Of a message that has been copied, or of a ticket in the queue of `owner`.
+    pub(crate) fn new(
+        port: &Port,
+        owner: usize,
+        peer: Option<usize>,
+        state: Result<Envelope, Arc<Ticket>>,
+    ) -> Self {
+        let &Port { ref fabric, rank, run, wait, crowded, .. } = port;
+        TaggedRequest { fabric: fabric.clone(), rank, run, wait, crowded, owner, peer, state }
+    }
+
+    /// What has been copied, if it has.
+    #[inline]
+    pub(crate) fn envelope(&self) -> Option<Envelope> {
+        match &self.state {
+            Ok(envelope) => Some(*envelope),
+            Err(ticket) => ticket.envelope(),
+        }
+    }
+
+    /// Where to wait for it.
+    pub(crate) fn place(&self) -> Place {
+        let &TaggedRequest { ref fabric, rank, run, wait, crowded, peer, .. } = self;
+        let other = match fabric.size() {
+            // Of two ranks it is the other one; alone a rank waits for itself, which is a circle.
+            2 => Some(1 - rank),
+            1 => Some(rank),
+            _ => None,
+        };
+        let known = peer.or(other);
+        let (peer, by_any) = (known.unwrap_or(rank), known.is_none());
+        Place { fabric: fabric.clone(), rank, run, wait, crowded, peer, by_any }
+    }
+
+    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
+        (&self.fabric, self.rank, self.run)
+    }
+
+    /// As [`LaneCall::give_up`](super::LaneCall::give_up).
+    pub(crate) fn give_up(&self) {
+        give_up(&self.fabric, self.rank, self.run, self.crowded);
+    }
+
+    /// When this returns nobody touches the request's memory.
+    pub(crate) fn quiesce(&self) {
+        if let Err(ticket) = &self.state {
+            self.fabric.tagged(self.owner).withdraw(ticket);
+        }
+    }
+}

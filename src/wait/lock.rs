@@ -1,0 +1,77 @@
+//! A lock for a few instructions: whoever does not get it spins a little, then yields. Nobody
+//! sleeps with it or for it, and no code of the user's runs under it.
+//!
+//! (Not std's `Mutex`: where that is contended it waits in code that the sanitizer does not see,
+//! and it would then report what users hand over after taking it.)
+
+use super::{Backoff, Wait};
+use crate::sync::{AtomicU32, Ordering, Site, UnsafeCell, consume, publish, spin_loop};
+
+/// Looks before the first yield: longer than any holder takes that has its core.
+const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
+
+/// See the module documentation.
+pub(crate) struct Lock<T> {
+    is_taken: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands its value to one thread at a time, so it is as good as a `Mutex`.
+unsafe impl<T: Send> Sync for Lock<T> {}
+// SAFETY: as the value.
+unsafe impl<T: Send> Send for Lock<T> {}
+
+/// Gives the lock back, also when the function under it panics.
+struct Held<'a>(&'a AtomicU32);
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Ordering: pairs with the swap in `with`, of whoever is next.
+        self.0.store(0, publish(Site::Lock));
+    }
+}
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Lock { is_taken: AtomicU32::new(0), value: UnsafeCell::new(value) }
+    }
+
+    /// Calls `f` while nobody else has the value.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        if !self.try_take() {
+            self.take();
+        }
+        let _held = Held(&self.is_taken);
+        // SAFETY: this thread has changed the word from 0 to 1, and gives it back after `f`; no
+        // other does so meanwhile. What the holder before did is seen (`try_take`).
+        self.value.with_mut(|value| f(unsafe { &mut *value }))
+    }
+
+    #[inline(always)]
+    fn try_take(&self) -> bool {
+        // Ordering: pairs with the store in `Held`. An RMW: of two takers one finds 0.
+        self.is_taken.swap(1, consume(Site::Lock)) == 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take(&self) {
+        let mut patience = Backoff::new(Wait::Yield, None);
+        loop {
+            for _ in 0..LOOKS {
+                // Relaxed: a hint that saves the line's transfer; `try_take` decides. (A checker may
+                // show the old value for ever.)
+                let seems_free =
+                    cfg!(any(loom, shuttle)) || self.is_taken.load(Ordering::Relaxed) == 0;
+                if seems_free && self.try_take() {
+                    return;
+                }
+                spin_loop();
+            }
+            // Yields: this policy never naps.
+            patience.pause();
+        }
+    }
+}
