@@ -108,14 +108,6 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "port_closing_a_call_early",
-        "../src/fabric/port",
-        &[(
-            "self.wait(peer, For::Peer, |_| board.has_finished(call))",
-            "self.wait(peer, For::Peer, |_| board.has_finished(call - 1))",
-        )],
-    ),
-    (
         "port_giving_up_in_silence",
         "../src/fabric/port",
         &[("                world.give_up(me, it, *run);\n", "")],

@@ -7,6 +7,7 @@ mod common;
 use common::{Canary, Dice, bomb, check_usable, failure, look_alive, team, watched};
 use phalanx::dist::{Block, BlockCyclic, Distribution};
 use phalanx::{Error, Neighborhood, Team, op};
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// Element `i` of a vector, in a case.
@@ -331,7 +332,7 @@ fn wrong_arguments() {
 #[test]
 fn a_plan_of_an_earlier_run() {
     std::thread_local! {
-        static KEPT: std::cell::RefCell<Option<Neighborhood>> = const { std::cell::RefCell::new(None) };
+        static KEPT: RefCell<Option<Neighborhood>> = const { RefCell::new(None) };
     }
     let team = team(3);
     let make = |comm: &mut phalanx::Comm| {

@@ -182,9 +182,6 @@ mod mutants {
     pub(crate) mod port_quiescing_by_poison {
         include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison/mod.rs"));
     }
-    pub(crate) mod port_closing_a_call_early {
-        include!(concat!(env!("OUT_DIR"), "/port_closing_a_call_early/mod.rs"));
-    }
     pub(crate) mod port_giving_up_in_silence {
         include!(concat!(env!("OUT_DIR"), "/port_giving_up_in_silence/mod.rs"));
     }

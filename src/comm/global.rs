@@ -146,7 +146,8 @@ impl Comm {
     /// **Must agree on all ranks:** the element type. Lengths may differ.
     ///
     /// **Cost** as `with_peers`; `log2 p` steps for each element looked up. Where the same elements
-    /// are needed again and again, a plan costs less: [`ghosts_of_columns`](Comm::ghosts_of_columns).
+    /// are needed again and again, a plan costs less:
+    /// [`ghosts_of_columns`](Comm::ghosts_of_columns).
     ///
     /// # Examples
     /// A product with a matrix of which each rank has some rows:

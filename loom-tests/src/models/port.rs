@@ -30,7 +30,6 @@ bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
 bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
-bodies!(closing_a_call_early, crate::mutants::port_closing_a_call_early);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
 bodies!(port_lean, crate::mutants::port_lean);
@@ -243,24 +242,6 @@ fn poison_while_looking() {
         body: || ranks(2, fail_with_notice),
     }
     .check();
-}
-
-#[test]
-fn neighbors_once() {
-    Model {
-        name: "port: boards of a plan, both read",
-        ranks: 2,
-        bound: Some(2),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Entered, Finished, Waiting],
-        silent: &[],
-        body: || ranks(2, neighbors),
-    }
-    .check();
-    must_fail("port: a neighbour's last call counts", Some(2), "Causality violation", || {
-        closing_a_call_early::ranks(2, closing_a_call_early::neighbors);
-    });
 }
 
 #[test]

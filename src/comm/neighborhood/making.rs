@@ -106,8 +106,8 @@ fn by_neighbor<L: AsRef<[usize]>>(
 
 impl Comm {
     /// The plan by which this rank gets the elements `indices` of a vector that is shared out by
-    /// `distribution`: ghost `k` is a copy of element `indices[k]`. They may come in any order, more
-    /// than once, and from this rank itself; ranks may want any number of them, or none.
+    /// `distribution`: ghost `k` is a copy of element `indices[k]`. They may come in any order,
+    /// more than once, and from this rank itself; ranks may want any number of them, or none.
     ///
     /// Consecutive indices make the longest runs, and so the fastest plan.
     ///
@@ -284,7 +284,7 @@ impl Comm {
         self.nothing_to_return();
     }
 
-    /// Agrees with the others on the plan in which this rank offers `offer` and has `ghosts` ghosts.
+    /// Agrees with the others on the plan in which this rank offers `offer` and has so many ghosts.
     fn make_plan(
         &mut self,
         sig: &'static Signature,

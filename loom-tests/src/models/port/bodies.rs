@@ -326,30 +326,6 @@ pub(super) fn fail_with_notice(port: &mut Port) {
     }
 }
 
-/// Both show a cell on the boards of a plan, read the other's, and rewrite their own.
-pub(super) fn neighbors(port: &mut Port) {
-    loom::lazy_static! {
-        static ref BOARDS: [Board; 2] = [Board::new(), Board::new()];
-    }
-    let boards: &[Board; 2] = &BOARDS;
-    let (me, it) = (port.rank(), 1 - port.rank());
-    let cell = Cell::new(0);
-    enter(port);
-    write(&cell, me as u64);
-        // SAFETY: this rank's board; its reader has finished the call before.
-        unsafe {
-            port.show_neighbors(&boards[me], std::ptr::from_ref(&cell).cast_mut().cast(), 1);
-        }
-        port.wake(it);
-        let notice = fine(port.notice_of_neighbor(it, &boards[it], 1));
-        // SAFETY: shown by the other rank; there until this one finishes.
-        assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), it as u64);
-        port.finish_neighbors(&boards[me]);
-        port.wake(it);
-        fine(port.close_neighbor(it, &boards[it]));
-    write(&cell, 99);
-}
-
 /// Rank 0 fails while rank 1 may be reading its memory by a plan's board.
 pub(super) fn fail_with_neighbor(port: &mut Port) {
     loom::lazy_static! {
