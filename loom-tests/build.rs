@@ -219,6 +219,11 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))",
         )],
     ),
+    (
+        "port_claiming_early",
+        "../src/fabric/port",
+        &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],
+    ),
     // Not a mistake: see `lean` in `src/lib.rs`.
     (
         "port_lean",
@@ -226,7 +231,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[
             (
                 "let world = fabric.world();\n        let (me, it)",
-                "while !ready(at) {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                "while !ready() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
                  let world = fabric.world();\n        let (me, it)",
             ),
             (

@@ -84,7 +84,9 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
-pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Request, Requests, Spread};
+pub use comm::{
+    Canceller, Cart, Choice, Comm, Forced, Global, OpenRequest, Peers, Persistent, Requests, Spread,
+};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};
 pub use exec::{Hazard, check_hazards};

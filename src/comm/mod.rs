@@ -33,7 +33,7 @@ pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
-pub use requests::{Request, Requests};
+pub use requests::{OpenRequest, Persistent, Requests};
 pub use views::Peers;
 
 pub(crate) use audit::{Tally, compare, final_cause};

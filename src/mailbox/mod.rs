@@ -8,7 +8,7 @@ mod channel;
 mod channel_table;
 mod eager_buffer;
 mod gate;
-mod lanes;
+mod lane_boards;
 
 pub(crate) use board::{BRIEF_ROOM, Board, Notice};
 #[cfg(any(test, loom))]
@@ -23,7 +23,7 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
-pub(crate) use lanes::{LANES, Lanes};
+pub(crate) use lane_boards::{LANES, Lanes};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where
