@@ -36,6 +36,9 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     // With the grid made in the loop, as programs write it; one cell to each side.
     ("halo-8", 2, counted_halo, |comm, x| halo(comm, x)),
     ("cart", 1, counted_cart, |_, _| ()),
+    ("started-sum-8", 2, counted_started, counted_started),
+    ("started-10-alone", 1, counted_started_anew, |_, _| ()),
+    ("persistent-10-alone", 1, counted_persistent, |_, _| ()),
     ("barrier-alone", 1, counted_barrier, |_, _| ()),
     ("all-reduce-8-alone", 1, counted_all_reduce::<1>, |_, _| ()),
     ("broadcast-8-alone", 1, counted_broadcast, |_, _| ()),
@@ -89,6 +92,40 @@ fn counted_broadcast(comm: &mut Comm, x: &mut [f64]) {
 #[inline(never)]
 fn counted_scan(comm: &mut Comm, x: &mut [f64]) {
     comm.scan(&mut x[..1], op::Sum);
+}
+
+/// A scope, in which an all-reduce is started and waited for.
+#[inline(never)]
+fn counted_started(comm: &mut Comm, x: &mut [f64]) {
+    let own = x[0];
+    [x[0]] = comm.requests(|scope| {
+        let request = scope.sum([own]);
+        scope.wait(request)
+    });
+}
+
+/// Ten of them in one scope.
+#[inline(never)]
+fn counted_started_anew(comm: &mut Comm, x: &mut [f64]) {
+    comm.requests(|scope| {
+        let mut x = &mut x[..1];
+        for _ in 0..10 {
+            let request = scope.all_reduce(x, op::Sum);
+            x = scope.wait(request);
+        }
+    });
+}
+
+/// The same, set up once.
+#[inline(never)]
+fn counted_persistent(comm: &mut Comm, x: &mut [f64]) {
+    comm.requests(|scope| {
+        let mut sum = scope.persistent_all_reduce(&mut x[..1], op::Sum);
+        for _ in 0..10 {
+            let request = scope.start(sum);
+            sum = scope.wait(request);
+        }
+    });
 }
 
 #[inline(never)]

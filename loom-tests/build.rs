@@ -245,6 +245,11 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
              return Ok(Next::Deliver(receive));",
         )],
     ),
+    (
+        "port_claiming_early",
+        "../src/fabric/port",
+        &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],
+    ),
     // Not a mistake: see `lean` in `src/lib.rs`.
     (
         "port_lean",

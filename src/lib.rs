@@ -87,7 +87,7 @@ mod wait;
 
 pub use comm::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Window};
 pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Neighborhood, Peers, Spread};
-pub use comm::{Request, Requests, Source, Status, Tag};
+pub use comm::{OpenRequest, Persistent, Requests, Source, Status, Tag};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};
 pub use exec::{Hazard, check_hazards};

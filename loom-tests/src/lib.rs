@@ -188,6 +188,10 @@ mod mutants {
     pub(crate) mod port_sleeping_without_limit {
         include!(concat!(env!("OUT_DIR"), "/port_sleeping_without_limit/mod.rs"));
     }
+    #[allow(unused_variables)]
+    pub(crate) mod port_claiming_early {
+        include!(concat!(env!("OUT_DIR"), "/port_claiming_early/mod.rs"));
+    }
     pub(crate) mod fabric_joining_blindly {
         include!(concat!(env!("OUT_DIR"), "/fabric_joining_blindly/mod.rs"));
     }

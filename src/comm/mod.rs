@@ -46,7 +46,7 @@ pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
 pub use neighborhood::Neighborhood;
-pub use requests::{Request, Requests};
+pub use requests::{OpenRequest, Persistent, Requests};
 pub use tag::{Source, Status, Tag};
 pub use views::Peers;
 pub use window::Window;

@@ -2,9 +2,10 @@
 
 use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
-use crate::error::CallSite;
 use crate::exec::copy;
-use crate::fabric::{CallParams, Digest, Fingerprint, KEPT_UP_TO, Label, Pattern, Room, Signature};
+use crate::fabric::{
+    CallParams, Digest, Fingerprint, KEPT_UP_TO, Label, Pattern, Port, Room, Signature,
+};
 use std::any::TypeId;
 use std::panic::Location;
 
@@ -28,14 +29,14 @@ impl TaggedCall {
     pub(super) fn pattern(&self) -> Pattern {
         Pattern { source: self.peer.map(|rank| rank as u32), tag: self.tag }
     }
-}
 
-impl TaggedCall {
-    /// As it appears in an error.
-    pub(super) fn site(&self) -> CallSite {
-        let words = self.sig.words(self.len, self.peer);
-        let tag = Digest::of_tag(self.tag).tag_in_words(self.peer.is_some());
-        CallSite { call: words + &tag, at: self.at }
+    /// Makes it the call in progress of `port`, on record.
+    pub(super) fn begin(&self, port: &mut Port) {
+        let &TaggedCall { sig, at, len, peer, tag } = self;
+        let parameter = peer.unwrap_or(Fingerprint::NO_PARAMETER);
+        let params = CallParams { parameter, digest: Digest::of_tag(tag), ..CallParams::of(len) };
+        let begun = port.begin_p2p(sig, sig, at, params);
+        port.log_call(begun);
     }
 }
 
@@ -469,11 +470,7 @@ impl Comm {
         if !self.check_tagged(call) {
             return false;
         }
-        let &TaggedCall { sig, at, len, peer, tag } = call;
-        let parameter = peer.unwrap_or(Fingerprint::NO_PARAMETER);
-        let params = CallParams { parameter, digest: Digest::of_tag(tag), ..CallParams::of(len) };
-        let begun = self.port.begin_p2p(sig, sig, at, params);
-        self.port.log_call(begun);
+        call.begin(&mut self.port);
         true
     }
 

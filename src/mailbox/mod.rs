@@ -8,7 +8,7 @@ mod channel;
 mod channel_table;
 mod eager_buffer;
 mod gate;
-mod lanes;
+mod lane_boards;
 mod pages;
 
 pub(crate) use board::{BRIEF_ROOM, Board, Notice};
@@ -24,7 +24,7 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
-pub(crate) use lanes::{LANES, Lanes};
+pub(crate) use lane_boards::{LANES, Lanes};
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, page};
 

@@ -17,7 +17,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{LaneCall, NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -32,6 +32,7 @@ bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
+bodies!(claiming_early, crate::mutants::port_claiming_early);
 bodies!(port_lean, crate::mutants::port_lean);
 
 /// The same for models of worlds.
@@ -635,4 +636,37 @@ fn mutants_are_found() {
         use quiescing_by_poison::*;
         ranks(2, fail_with_message);
     });
+}
+
+#[test]
+fn lanes_used_twice() {
+    Model {
+        name: "lanes: 3 started calls by copies, over 2 lanes",
+        ranks: 2,
+        bound: Some(2),
+        floor: 12_000,
+        reaches: &[],
+        catches: &[Entered, Finished],
+        silent: &[Waiting],
+        body: || ranks(2, |port| started(port, 3, true)),
+    }
+    .check();
+    must_fail("lanes: claimed before all have finished", Some(2), "Causality violation", || {
+        claiming_early::ranks(2, |port| claiming_early::started(port, 3, true));
+    });
+}
+
+#[test]
+fn lanes_side_by_side() {
+    Model {
+        name: "lanes: 2 started calls at a time, on memory",
+        ranks: 2,
+        bound: Some(2),
+        floor: 3_200,
+        reaches: &[],
+        catches: &[Entered, Finished],
+        silent: &[],
+        body: || ranks(2, |port| started(port, 2, false)),
+    }
+    .check();
 }

@@ -1,26 +1,41 @@
 //! Requests: calls that are started, and waited for later. A scope owns them, so that none is left
 //! open, whatever becomes of the handles.
+//!
+//! | file | |
+//! |---|---|
+//! | `mod.rs` | the scope; waiting, and how it ends badly |
+//! | `start.rs` | the calls that can be started |
+//! | `persistent.rs` | those that are set up once |
+//! | `open.rs` | the requests of a scope, and [`Underway`](open::Underway): what any of them does |
+//! | `started_collective.rs` | a started collective |
+//! | `tagged_request.rs` | a started send or receive of a tagged message |
 
-mod collective;
 mod open;
+mod persistent;
 mod start;
+mod started_collective;
 mod tagged_request;
+
+pub use persistent::Persistent;
 
 use super::Comm;
 use super::diagnose::disagree;
 use crate::error::Error;
-use crate::fabric::{Signature, Stop, Thread};
+use crate::fabric::{Disagreement, Signature, Stop, Thread};
 use crate::sync::{catch_unwind, panicking, resume_unwind};
-use open::{Failure, Open, Progress};
+use open::{Failure, Open, Progress, Whose};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location};
 
-/// A type that no other has: lifetimes by which a request knows its scope.
+/// A lifetime that no other scope has.
 type Brand<'scope> = PhantomData<fn(&'scope ()) -> &'scope ()>;
 
-/// A scope in which collectives are started: see [`Comm::requests`].
+/// A scope in which calls are started, to be waited for later: see [`Comm::requests`].
+///
+/// Each method starts the collective of its name, as [`Comm`] has it, and returns a [`OpenRequest`];
+/// [`wait`](Requests::wait) completes it, and gives the buffer back.
 pub struct Requests<'scope, 'env> {
     comm: &'scope mut Comm,
     open: &'scope Open<'env>,
@@ -29,19 +44,27 @@ pub struct Requests<'scope, 'env> {
     _brand: Brand<'scope>,
 }
 
-/// A call that was started in a scope, and gives a `B` when it is waited for.
+/// A call that was started in a scope ([`Comm::requests`]), and gives a `B` when it is waited for.
 ///
-/// To drop or to forget it changes nothing but that: the scope completes the call.
+/// To drop it, or to forget it, gives up that `B`, and nothing else: the scope completes the call.
+///
+/// # Examples
+/// ```
+/// phalanx::run(3, |comm| {
+///     comm.requests(|scope| std::mem::forget(scope.barrier()));
+/// })?;
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 #[must_use = "the call is complete when it was waited for, or the scope has ended"]
-pub struct Request<'scope, B> {
+pub struct OpenRequest<'scope, B> {
     slot: usize,
     _brand: Brand<'scope>,
     _gives: PhantomData<fn() -> B>,
 }
 
-impl<B> fmt::Debug for Request<'_, B> {
+impl<B> fmt::Debug for OpenRequest<'_, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").finish_non_exhaustive()
+        f.debug_struct("OpenRequest").finish_non_exhaustive()
     }
 }
 
@@ -52,21 +75,69 @@ impl fmt::Debug for Requests<'_, '_> {
 }
 
 impl Comm {
-    /// Calls `f` with a scope in which calls can be started, and waited for later.
+    /// Calls `f` with a scope in which collectives are started, and waited for later: several at a
+    /// time, in any order, with work and other calls in between. Requests that are still open when
+    /// `f` returns are completed then, so none outlives the scope; buffers are borrowed from
+    /// outside of it, as by [`std::thread::scope`].
+    ///
+    /// **Must agree on all ranks:** the order in which calls are started on a communicator, blocking
+    /// ones among them (as in MPI); the order in which they are waited for need not. A disagreement
+    /// ends the run with an error that names both ranks and both lines.
+    ///
+    /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
+    /// those for all ranks), a call is complete when all ranks have *started* it. A longer one needs
+    /// every rank's part of the work, which a rank does wherever it waits in the library (on any
+    /// communicator), and in [`wait`](Requests::wait) and [`test`](Requests::test): a rank that
+    /// computes makes none. Algorithms that a view of the communicator forces are for its blocking
+    /// calls only.
+    ///
+    /// Of 64 calls under way on a communicator the oldest is completed before another one starts.
+    ///
+    /// **If `f` panics** while a request is open the run ends, with that panic; the rank unwinds
+    /// when no other reaches its buffers any more.
+    ///
+    /// # Errors
+    /// On several nodes it ends the run: calls between nodes are not started.
     ///
     /// # Examples
     /// ```
     /// use phalanx::op;
     /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank() as f64; 100];
+    ///     let (mut x, mut y) = ([comm.rank() as f64; 100], [1u8]);
     ///     comm.requests(|scope| {
     ///         let sum = scope.all_reduce(&mut x, op::Sum);
-    ///         let work = 6 * 7;
-    ///         (scope.wait(sum)[99], work)
+    ///         let max = scope.all_reduce(&mut y, op::Max);
+    ///         let work: f64 = (0..10).map(f64::from).sum();
+    ///         scope.comm().barrier(); // calls that wait are there as ever
+    ///         let y: &mut [u8] = scope.wait(max); // in any order; the buffer comes back
+    ///         (scope.wait(sum)[99], y[0], work)
     ///     })
     /// })?;
-    /// assert_eq!(out, [(3.0, 42); 3]);
+    /// assert_eq!(out, [(3.0, 1, 45.0); 3]);
     /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// A buffer is not there while a call has it, and no request leaves its scope:
+    /// ```compile_fail
+    /// phalanx::run(2, |comm| {
+    ///     let mut x = [1.0];
+    ///     comm.requests(|scope| {
+    ///         let sum = scope.all_reduce(&mut x, phalanx::op::Sum);
+    ///         x[0] = 2.0;
+    ///         scope.wait(sum);
+    ///     });
+    /// });
+    /// ```
+    /// ```compile_fail
+    /// phalanx::run(2, |comm| { let kept = comm.requests(|scope| scope.barrier()); });
+    /// ```
+    /// ```compile_fail
+    /// phalanx::run(2, |comm| {
+    ///     comm.requests(|scope| {
+    ///         let mut x = [1.0]; // shorter than the scope
+    ///         let sum = scope.all_reduce(&mut x, phalanx::op::Sum);
+    ///         scope.wait(sum);
+    ///     });
+    /// });
     /// ```
     #[track_caller]
     pub fn requests<'env, R>(
@@ -79,128 +150,239 @@ impl Comm {
             self.nothing_to_return();
         }
         if self.spans_nodes() {
-            self.wrong(&SIG, at, 0, "no calls are started between nodes".to_string());
+            self.wrong(&SIG, at, 0, "calls between nodes cannot be started".to_string());
             self.nothing_to_return();
         }
         let open = Open::new();
-        let (id, thread) = (self.port.id(), Thread::here());
+        let id = self.port.id();
         let within = || {
             let mut scope = Requests { comm: self, open: &open, id, _brand: PhantomData };
             let result = f(&mut scope);
             scope.complete();
             result
         };
-        match thread.beside(&open, || catch_unwind(AssertUnwindSafe(within))) {
-            Ok(result) => result,
-            Err(payload) => {
-                open.abandon();
-                match open.take_failure() {
-                    // It has ended the call that this payload comes from.
-                    Some(Failure::Panicked(first)) => resume_unwind(first),
-                    _ => resume_unwind(payload),
+        let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
+        result.unwrap_or_else(|payload| {
+            open.abandon();
+            match open.take_failure() {
+                // Another call has ended for it, by this payload.
+                Some((Failure::Panicked(first), _)) => resume_unwind(first),
+                Some((Failure::Disagrees(found), (fabric, rank, run))) => {
+                    let error = mismatch(*found, &(fabric.clone(), rank, run));
+                    let (world, me) = (fabric.world(), fabric.member(rank));
+                    if world.poison(run, me, Some(error)).is_none() {
+                        world.suspect(run, me, fabric.id());
+                    }
+                    resume_unwind(payload)
                 }
+                Some((Failure::Over, _)) | None => resume_unwind(payload),
             }
-        }
+        })
     }
 }
 
-impl<'scope, 'env> Requests<'scope, 'env> {
-    /// The communicator, for calls that wait.
+/// The error for two ranks that have started different calls.
+fn mismatch(found: Disagreement, (fabric, rank, _): &Whose) -> Error {
+    let me = fabric.member(*rank);
+    let Disagreement { peer, here, there, what } = found;
+    let first = disagree(fabric.world(), fabric.id(), me);
+    first.unwrap_or_else(|| Error::Mismatch {
+        rank: me,
+        here,
+        peer: fabric.member(peer),
+        there: Some(there),
+        what,
+    })
+}
+
+impl<'scope> Requests<'scope, '_> {
+    /// The communicator, for its blocking calls: they are there as ever, and go on with what was
+    /// started while they wait.
+    ///
+    /// # Examples
+    /// ```
+    /// let ranks = phalanx::run(2, |comm| comm.requests(|scope| scope.comm().rank()))?;
+    /// assert_eq!(ranks, [0, 1]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
     pub fn comm(&mut self) -> &mut Comm {
         self.comm
     }
 
-    /// Waits until the call is complete, and returns what it gives.
-    pub fn wait<B>(&mut self, request: Request<'scope, B>) -> B {
+    /// Waits until the call is complete, and returns what it gives: its buffer, or its values.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     comm.requests(|scope| {
+    ///         let request = scope.sum([1]);
+    ///         scope.wait(request)
+    ///     })
+    /// })?;
+    /// assert_eq!(out, [[2]; 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[inline]
+    pub fn wait<B>(&mut self, request: OpenRequest<'scope, B>) -> B {
         if self.open.advance(request.slot) != Progress::Done {
-            self.wait_more(request.slot, true);
+            self.wait_for(&[request.slot]);
         }
-        self.take(request)
+        let mut given = MaybeUninit::<B>::uninit();
+        let call = self.open.take(request.slot).expect("complete, and taken once");
+        // SAFETY: complete. A slot's only request (of this scope, by its brand) is of the type that
+        // what is in the slot gives (`added`).
+        unsafe {
+            call.give(given.as_mut_ptr().cast());
+            given.assume_init()
+        }
+    }
+
+    /// Waits for all, and returns what they give, in their order.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(3, |comm| {
+    ///     comm.requests(|scope| {
+    ///         let requests: Vec<_> = (0..100).map(|i| scope.sum([i])).collect();
+    ///         scope.wait_all(requests)[99]
+    ///     })
+    /// })?;
+    /// assert_eq!(out, [[297]; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn wait_all<B>(
+        &mut self,
+        requests: impl IntoIterator<Item = OpenRequest<'scope, B>>,
+    ) -> Vec<B> {
+        requests.into_iter().map(|request| self.wait(request)).collect()
+    }
+
+    /// Waits until one of the calls is complete, and returns its index; to [`wait`](Requests::wait)
+    /// for that one then takes no time. If several are, it is the first of them.
+    ///
+    /// # Panics
+    /// If there are none.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let mut x = [comm.rank() as f64; 1000];
+    ///     comm.requests(|scope| {
+    ///         let mut open = vec![scope.shift(&mut x, 1)];
+    ///         let i = scope.wait_any(&open);
+    ///         scope.wait(open.swap_remove(i))[0]
+    ///     })
+    /// })?;
+    /// assert_eq!(out, [1.0, 0.0]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn wait_any<B>(&mut self, requests: &[OpenRequest<'scope, B>]) -> usize {
+        assert!(!requests.is_empty(), "wait_any: there is no request to wait for");
+        let slots: Vec<usize> = requests.iter().map(|request| request.slot).collect();
+        self.wait_for(&slots)
     }
 
     /// Goes on with the call as far as that is possible without waiting; whether it is complete.
-    pub fn test<B>(&mut self, request: &mut Request<'scope, B>) -> bool {
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     comm.requests(|scope| {
+    ///         let mut request = scope.sum([1]);
+    ///         let mut work = 0;
+    ///         while !scope.test(&mut request) {
+    ///             work += 1;
+    ///         }
+    ///         scope.wait(request)
+    ///     })
+    /// })?;
+    /// assert_eq!(out, [[2]; 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn test<B>(&mut self, request: &mut OpenRequest<'scope, B>) -> bool {
         match self.open.advance(request.slot) {
             Progress::Done => true,
-            Progress::Open => self.look_around(),
-            Progress::Failed => self.fail(request.slot, Stop::Poisoned),
+            Progress::Open => self.look_around(request.slot, Location::caller()),
+            Progress::Failed => self.fail(Some(request.slot), Stop::Poisoned),
         }
     }
 
-    /// A look at what would end a wait; false.
-    fn look_around(&mut self) -> bool {
+    /// Looks at what would end a wait for the request; whether it is complete.
+    fn look_around(&mut self, slot: usize, at: &'static Location<'static>) -> bool {
         static SIG: Signature = Signature::of::<()>("test", "");
-        if !self.comm.check_usable(&SIG, Location::caller()) {
+        if !self.comm.check_usable(&SIG, at) {
             self.comm.nothing_to_return();
         }
-        false
-    }
-
-    fn take<B>(&mut self, request: Request<'scope, B>) -> B {
-        let mut given = MaybeUninit::<B>::uninit();
-        let pending = self.open.take(request.slot).expect("complete, and taken once");
-        // SAFETY: complete; a slot's only request (of this scope, by its brand) is of the type that
-        // what is in the slot gives (`start`).
-        unsafe {
-            pending.give(given.as_mut_ptr().cast());
-            given.assume_init()
+        if self.comm.port.is_crowded() {
+            crate::sync::yield_now();
+        }
+        let Some(peer) = self.open.left(slot) else { return false };
+        // What was published before it left counts.
+        match self.open.advance(slot) {
+            Progress::Done => true,
+            Progress::Open => self.fail(Some(slot), Stop::Left { peer }),
+            Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
         }
     }
 
     /// Completes all.
     fn complete(&mut self) {
         while let Some(slot) = self.open.first_open() {
-            self.wait_more(slot, true);
+            self.wait_for(&[slot]);
         }
     }
 
-    /// Waits until the request of a slot is complete, for which alone if `alone`.
-    #[cold]
-    fn wait_more(&mut self, slot: usize, alone: bool) {
+    /// Waits until the request of one of the slots is complete; returns its index.
+    fn wait_for(&mut self, slots: &[usize]) -> usize {
+        let open = self.open;
+        // The first that is complete, or has failed.
+        let ended = || {
+            let progress = slots.iter().map(|&slot| open.advance(slot));
+            progress.enumerate().find(|&(_, progress)| progress != Progress::Open)
+        };
         loop {
             for _ in 0..self.comm.port.looks() {
-                match self.open.advance(slot) {
-                    Progress::Open => {}
-                    Progress::Done => return,
-                    Progress::Failed => self.fail(slot, Stop::Poisoned),
+                match ended() {
+                    None => {}
+                    Some((i, Progress::Done)) => return i,
+                    Some((i, _)) => self.fail(Some(slots[i]), Stop::Poisoned),
                 }
             }
-            let Some((place, owes)) = self.open.place(slot) else { return };
-            let own = alone.then_some(usize::from(owes));
-            let open = self.open;
-            let result = place.wait(own, &mut || {
-                open.advance(slot) != Progress::Open
-                    || open.place(slot).is_none_or(|(now, _)| now.awaited() != place.awaited())
-            });
+            let Some((place, owes)) = open.place(slots[0]) else { continue };
+            // One of several may be completed by others than its peer.
+            let own = (slots.len() == 1).then_some(usize::from(owes));
+            let awaited = open.awaited(slots[0]);
+            let result =
+                place.wait(own, &mut || ended().is_some() || open.awaited(slots[0]) != awaited);
             if let Err(stop) = result {
-                self.fail(slot, stop);
+                self.fail(Some(slots[0]), stop);
             }
         }
     }
 
-    /// Ends the run: the request of `slot` cannot be completed.
+    /// Ends the run: a request, that of `slot` if it is known, cannot be completed.
     #[cold]
-    fn fail(&mut self, _slot: usize, stop: Stop) -> ! {
-        let comm = &mut *self.comm;
-        match self.open.take_failure() {
-            Some(Failure::Panicked(payload)) => {
-                if !panicking() {
-                    resume_unwind(payload);
-                }
-            }
-            Some(Failure::Disagrees(found)) => {
-                let fabric = comm.port.fabric().clone();
-                let me = fabric.member(comm.port.rank());
-                let (rank, peer) = (me, fabric.member(found.peer));
-                let there = Some(found.there);
-                let error =
-                    Error::Mismatch { rank, here: found.here, peer, there, what: found.what };
-                let error = disagree(fabric.world(), fabric.id(), me).unwrap_or(error);
-                comm.end_run(error, Some(fabric.id()));
-            }
-            Some(Failure::Over) => comm.stop(Stop::Poisoned),
-            None => comm.stop(stop),
+    fn fail(&mut self, slot: Option<usize>, stop: Stop) -> ! {
+        if self.comm.port.id() != self.id {
+            self.comm.is_swapped("scope of requests");
+            self.comm.nothing_to_return();
         }
-        comm.nothing_to_return()
+        match self.open.take_failure() {
+            Some((Failure::Panicked(payload), _)) if !panicking() => resume_unwind(payload),
+            Some((Failure::Disagrees(found), whose)) => {
+                let error = mismatch(*found, &whose);
+                self.comm.end_run(error, Some(self.id));
+            }
+            Some(_) => self.comm.stop(Stop::Poisoned),
+            None => {
+                if let Some(slot) = slot {
+                    self.open.blame(slot, &mut self.comm.port);
+                }
+                self.comm.stop(stop);
+            }
+        }
+        self.comm.nothing_to_return()
     }
 }

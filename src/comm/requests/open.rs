@@ -1,21 +1,20 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
-use crate::error::CallSite;
 use crate::exec::Scratch;
-use crate::fabric::{Background, CommState, Disagreement, Place};
+use crate::fabric::{Background, CommState, Disagreement, Place, Port};
 use crate::sync::Arc;
 use std::any::Any;
 use std::cell::RefCell;
 
 /// What the requests of a scope work with: one at a time.
-pub(crate) struct Desk {
+pub(crate) struct WorkDesk {
     pub(crate) scratch: Scratch,
     pub(crate) all: Vec<*mut u8>,
 }
 
 /// Why a request cannot be completed.
 pub(crate) enum Failure {
-    /// A peer has started another call.
+    /// A peer has started another call than this rank of the communicator, in the run.
     Disagrees(Box<Disagreement>),
     /// An operator has panicked.
     Panicked(Box<dyn Any + Send>),
@@ -23,11 +22,14 @@ pub(crate) enum Failure {
     Over,
 }
 
+/// A communicator, a rank there, and a run.
+pub(crate) type Whose = (Arc<CommState>, usize, u64);
+
 /// Something that was started: it goes on wherever its rank waits, and owes its peers that it does.
-pub(crate) trait Pending {
+pub(crate) trait Underway {
     /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
     /// is, or has failed.
-    fn advance(&mut self, desk: &mut Desk) -> Result<bool, Failure>;
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
 
     /// Whether peers may still wait that this rank publishes something for it.
     fn owes(&self) -> bool;
@@ -35,11 +37,17 @@ pub(crate) trait Pending {
     /// Where the rank can wait until this may go on.
     fn place(&self) -> Place;
 
-    /// The call, for errors.
-    fn site(&self) -> CallSite;
+    /// The rank that is awaited there.
+    fn awaited(&self) -> usize;
+
+    /// That rank, if it has left: it never comes.
+    fn left(&self) -> Option<usize>;
+
+    /// Makes this the call in progress of its port, for errors.
+    fn blame(&self, port: &mut Port);
 
     /// Its communicator, this rank there, and the run.
-    fn whose(&self) -> (&Arc<CommState>, usize, u64);
+    fn whose(&self) -> Whose;
 
     /// Ends the run, whose cause is to follow: the rank touches no memory of others any more.
     fn give_up(&self);
@@ -54,18 +62,19 @@ pub(crate) trait Pending {
     unsafe fn give(self: Box<Self>, to: *mut u8);
 }
 
-enum Slot<'env> {
+enum OpenSlot<'env> {
     Free,
-    Open(Box<dyn Pending + 'env>),
-    Done(Box<dyn Pending + 'env>),
+    Open(Box<dyn Underway + 'env>),
+    Done(Box<dyn Underway + 'env>),
 }
 
 struct Inner<'env> {
-    slots: Vec<Slot<'env>>,
+    slots: Vec<OpenSlot<'env>>,
     /// Those that are open.
     open: usize,
-    desk: Desk,
-    failure: Option<Failure>,
+    desk: WorkDesk,
+    /// With the communicator, the rank and the run.
+    failure: Option<(Failure, Whose)>,
     /// Nothing goes on any more.
     is_dead: bool,
 }
@@ -84,20 +93,20 @@ pub(crate) enum Progress {
 
 impl<'env> Open<'env> {
     pub(crate) fn new() -> Self {
-        let desk = Desk { scratch: Scratch::new(), all: Vec::new() };
+        let desk = WorkDesk { scratch: Scratch::new(), all: Vec::new() };
         let (slots, failure) = (Vec::new(), None);
         Open(RefCell::new(Inner { slots, open: 0, desk, failure, is_dead: false }))
     }
 
     /// Takes a request in; returns its slot.
-    pub(crate) fn add(&self, pending: Box<dyn Pending + 'env>) -> usize {
+    pub(crate) fn add(&self, pending: Box<dyn Underway + 'env>) -> usize {
         let mut inner = self.0.borrow_mut();
         inner.open += 1;
-        let free = inner.slots.iter().position(|slot| matches!(slot, Slot::Free));
+        let free = inner.slots.iter().position(|slot| matches!(slot, OpenSlot::Free));
         let slot = free.unwrap_or(inner.slots.len());
         match free {
-            Some(slot) => inner.slots[slot] = Slot::Open(pending),
-            None => inner.slots.push(Slot::Open(pending)),
+            Some(slot) => inner.slots[slot] = OpenSlot::Open(pending),
+            None => inner.slots.push(OpenSlot::Open(pending)),
         }
         slot
     }
@@ -109,35 +118,50 @@ impl<'env> Open<'env> {
 
     /// The first slot whose request is not complete.
     pub(crate) fn first_open(&self) -> Option<usize> {
-        self.0.borrow().slots.iter().position(|slot| matches!(slot, Slot::Open(_)))
+        self.0.borrow().slots.iter().position(|slot| matches!(slot, OpenSlot::Open(_)))
     }
 
     /// Where to wait for the request of a slot, and whether peers may wait for it.
     pub(crate) fn place(&self, slot: usize) -> Option<(Place, bool)> {
         match &self.0.borrow().slots[slot] {
-            Slot::Open(pending) => Some((pending.place(), pending.owes())),
-            Slot::Free | Slot::Done(_) => None,
+            OpenSlot::Open(pending) => Some((pending.place(), pending.owes())),
+            OpenSlot::Free | OpenSlot::Done(_) => None,
         }
     }
 
-    /// The call of a slot's request, for errors.
-    pub(crate) fn site(&self, slot: usize) -> Option<CallSite> {
+    /// The rank that the request of a slot waits for.
+    pub(crate) fn awaited(&self, slot: usize) -> Option<usize> {
         match &self.0.borrow().slots[slot] {
-            Slot::Open(pending) => Some(pending.site()),
-            Slot::Free | Slot::Done(_) => None,
+            OpenSlot::Open(pending) => Some(pending.awaited()),
+            OpenSlot::Free | OpenSlot::Done(_) => None,
+        }
+    }
+
+    /// The rank that the request of a slot waits for, if that has left.
+    pub(crate) fn left(&self, slot: usize) -> Option<usize> {
+        match &self.0.borrow().slots[slot] {
+            OpenSlot::Open(pending) => pending.left(),
+            OpenSlot::Free | OpenSlot::Done(_) => None,
+        }
+    }
+
+    /// Makes the request of a slot the call in progress of its port, for errors.
+    pub(crate) fn blame(&self, slot: usize, port: &mut Port) {
+        if let OpenSlot::Open(pending) = &self.0.borrow().slots[slot] {
+            pending.blame(port);
         }
     }
 
     /// Why nothing goes on any more, if it does not and nobody has asked before.
-    pub(crate) fn take_failure(&self) -> Option<Failure> {
+    pub(crate) fn take_failure(&self) -> Option<(Failure, Whose)> {
         self.0.borrow_mut().failure.take()
     }
 
     /// Takes a complete request out.
-    pub(crate) fn take(&self, slot: usize) -> Option<Box<dyn Pending + 'env>> {
+    pub(crate) fn take(&self, slot: usize) -> Option<Box<dyn Underway + 'env>> {
         let mut inner = self.0.borrow_mut();
-        match std::mem::replace(&mut inner.slots[slot], Slot::Free) {
-            Slot::Done(pending) => Some(pending),
+        match std::mem::replace(&mut inner.slots[slot], OpenSlot::Free) {
+            OpenSlot::Done(pending) => Some(pending),
             other => {
                 inner.slots[slot] = other;
                 None
@@ -153,8 +177,8 @@ impl<'env> Open<'env> {
         inner.is_dead = true;
         let open = || {
             inner.slots.iter().filter_map(|slot| match slot {
-                Slot::Open(pending) => Some(pending),
-                Slot::Free | Slot::Done(_) => None,
+                OpenSlot::Open(pending) => Some(pending),
+                OpenSlot::Free | OpenSlot::Done(_) => None,
             })
         };
         open().for_each(|pending| pending.give_up());
@@ -166,25 +190,26 @@ impl Inner<'_> {
     fn advance(&mut self, slot: usize) -> Progress {
         let Inner { slots, open, desk, failure, is_dead } = self;
         let pending = match &mut slots[slot] {
-            Slot::Open(_) if *is_dead => return Progress::Failed,
-            Slot::Open(pending) => pending,
-            Slot::Free | Slot::Done(_) => return Progress::Done,
+            OpenSlot::Open(_) if *is_dead => return Progress::Failed,
+            OpenSlot::Open(pending) => pending,
+            OpenSlot::Free | OpenSlot::Done(_) => return Progress::Done,
         };
         match pending.advance(desk) {
             Ok(false) => Progress::Open,
             Ok(true) => {
                 *open -= 1;
-                if let Slot::Open(pending) = std::mem::replace(&mut slots[slot], Slot::Free) {
-                    slots[slot] = Slot::Done(pending);
+                if let OpenSlot::Open(pending) = std::mem::replace(&mut slots[slot], OpenSlot::Free)
+                {
+                    slots[slot] = OpenSlot::Done(pending);
                 }
                 Progress::Done
             }
             Err(why) => {
                 *is_dead = true;
-                *failure = Some(why);
-                // Whatever call is under way ends; the cause follows when it has.
                 let (fabric, rank, run) = pending.whose();
+                // Whatever call is under way ends; the cause follows when it has.
                 drop(fabric.world().poison(run, fabric.member(rank), None));
+                *failure = Some((why, (fabric, rank, run)));
                 Progress::Failed
             }
         }
@@ -201,7 +226,7 @@ impl Background for Open<'_> {
         (0..inner.slots.len())
             .filter(|&slot| {
                 inner.advance(slot) == Progress::Open
-                    && matches!(&inner.slots[slot], Slot::Open(pending) if pending.owes())
+                    && matches!(&inner.slots[slot], OpenSlot::Open(pending) if pending.owes())
             })
             .count()
     }

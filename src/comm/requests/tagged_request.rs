@@ -1,12 +1,11 @@
 //! Started sends and receives of tagged messages.
 
 use super::super::tagged::TaggedCall;
-use super::open::{Desk, Failure, Pending};
-use super::{Request, Requests};
+use super::open::{Failure, Underway, Whose, WorkDesk};
+use super::{OpenRequest, Requests};
 use crate::element::Element;
-use crate::error::CallSite;
 use crate::exec::copy;
-use crate::fabric::{CommState, Envelope, Place, Room, Signature, Stop, TaggedRequest, Ticket};
+use crate::fabric::{Envelope, Place, Port, Room, Signature, Stop, TaggedRequest, Ticket};
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
 use std::marker::PhantomData;
@@ -19,8 +18,8 @@ struct Message<G> {
     gives: G,
 }
 
-impl<B, G: FnOnce(Envelope) -> B> Pending for Message<G> {
-    fn advance(&mut self, _: &mut Desk) -> Result<bool, Failure> {
+impl<B, G: FnOnce(Envelope) -> B> Underway for Message<G> {
+    fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
         Ok(self.request.envelope().is_some())
     }
 
@@ -33,12 +32,21 @@ impl<B, G: FnOnce(Envelope) -> B> Pending for Message<G> {
         self.request.place()
     }
 
-    fn site(&self) -> CallSite {
-        self.call.site()
+    fn awaited(&self) -> usize {
+        self.request.awaited()
     }
 
-    fn whose(&self) -> (&Arc<CommState>, usize, u64) {
-        self.request.whose()
+    fn left(&self) -> Option<usize> {
+        self.request.left()
+    }
+
+    fn blame(&self, port: &mut Port) {
+        self.call.begin(port);
+    }
+
+    fn whose(&self) -> Whose {
+        let (fabric, rank, run) = self.request.whose();
+        (fabric.clone(), rank, run)
     }
 
     fn give_up(&self) {
@@ -52,7 +60,7 @@ impl<B, G: FnOnce(Envelope) -> B> Pending for Message<G> {
     unsafe fn give(self: Box<Self>, to: *mut u8) {
         let Message { request, gives, .. } = *self;
         let envelope = request.envelope().expect("a request that is complete");
-        // SAFETY: there is room for its output (`Pending::give`).
+        // SAFETY: there is room for its output (`Underway::give`).
         unsafe { to.cast::<B>().write(gives(envelope)) };
     }
 }
@@ -87,7 +95,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         data: &'env [T],
         to: usize,
         tag: u32,
-    ) -> Request<'scope, ()> {
+    ) -> OpenRequest<'scope, ()> {
         let sig = const { &Signature::of::<T>("started send_tagged", "to rank") };
         let at = Location::caller();
         let call = TaggedCall { sig, at, len: data.len(), peer: Some(to), tag: Some(tag) };
@@ -141,7 +149,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         data: &'env mut [T],
         from: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Request<'scope, (&'env mut [T], Status)> {
+    ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
         let sig = const { &Signature::of::<T>("started recv_tagged", "from rank") };
         let (peer, tag) = (from.into().rank(), tag.into().number());
         let call = TaggedCall { sig, at: Location::caller(), len: data.len(), peer, tag };
@@ -176,7 +184,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         owner: usize,
         state: Result<Result<Envelope, Arc<Ticket>>, Stop>,
         gives: impl FnOnce(Envelope) -> B + 'env,
-    ) -> Request<'scope, B> {
+    ) -> OpenRequest<'scope, B> {
         let state = match state {
             Ok(state) => state,
             Err(stop) => self.comm.stop_for_good(stop),
@@ -187,6 +195,6 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         if is_done {
             self.open.advance(slot);
         }
-        Request { slot, _brand: PhantomData, _gives: PhantomData }
+        OpenRequest { slot, _brand: PhantomData, _gives: PhantomData }
     }
 }

@@ -23,10 +23,8 @@ pub(crate) struct LaneCall {
     /// The number of the request in its communicator, equal on all ranks.
     number: u64,
     header: Header,
-    sig: &'static Signature,
-    at: &'static Location<'static>,
+    call: Option<StartedCall>,
     len: usize,
-    parameter: usize,
     /// So many ranks, from this one on, have started the call, too.
     begun: usize,
     /// So many have finished it.
@@ -59,11 +57,6 @@ impl Place {
         let waiter = Waiter { fabric, rank, run, wait, crowded };
         let what = if by_any { For::Anybody } else { For::Peer };
         waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), ready)
-    }
-
-    /// That peer.
-    pub(crate) fn awaited(&self) -> usize {
-        self.peer
     }
 }
 
@@ -107,33 +100,24 @@ impl Port {
     }
 
     /// Starts the call `begun`, of `len` elements, on the lane that was claimed: shows the memory
-    /// `at`, and what `fill` writes to the room beside the notice.
+    /// `at`, and what `fill` writes to the room beside the notice. It is to be `call`, which is new,
+    /// or over.
     ///
     /// # Safety
-    /// The lane was [claimed](Port::claim_lane), and no call started on it since.
+    /// - The lane was [claimed](Port::claim_lane), and no call started on it since.
+    /// - `call` was made for this port.
     pub(crate) unsafe fn start(
         &mut self,
+        call: &mut LaneCall,
         begun: StartedCall,
         len: usize,
         at: *mut u8,
         fill: Option<&mut dyn FnMut(*mut u8)>,
-    ) -> LaneCall {
-        let call = LaneCall {
-            fabric: self.fabric.clone(),
-            rank: self.rank,
-            run: self.run,
-            wait: self.wait,
-            crowded: self.crowded,
-            number: self.requests,
-            header: self.header(PayloadKind::SLICE),
-            sig: begun.sig,
-            at: begun.at,
-            len,
-            parameter: begun.params.parameter,
-            begun: 1,
-            finished: 1,
-            has_finished: false,
-        };
+    ) {
+        call.number = self.requests;
+        call.header = self.header(PayloadKind::SLICE);
+        call.call = Some(begun);
+        (call.begun, call.finished, call.has_finished, call.len) = (1, 1, false, len);
         let line = std::ptr::from_ref(begun.at).cast_mut().cast();
         let notice = Notice { header: call.header, a: at, b: line, len };
         let board = call.board(self.rank).expect("made when the lane was claimed");
@@ -146,11 +130,34 @@ impl Port {
         }
         call.tell();
         self.log_call(begun);
-        call
     }
 }
 
 impl LaneCall {
+    /// One that is still to be [started](Port::start).
+    pub(crate) fn new(port: &Port) -> Self {
+        LaneCall {
+            fabric: port.fabric.clone(),
+            rank: port.rank,
+            run: port.run,
+            wait: port.wait,
+            crowded: port.crowded,
+            number: 0,
+            header: port.header(PayloadKind::SLICE),
+            call: None,
+            len: 0,
+            begun: 1,
+            finished: 1,
+            has_finished: false,
+        }
+    }
+
+    /// The call.
+    #[inline(always)]
+    fn started(&self) -> &StartedCall {
+        self.call.as_ref().expect("started")
+    }
+
     #[inline(always)]
     fn board(&self, rank: usize) -> Option<&Board> {
         self.fabric.lanes().board(rank, self.number)
@@ -190,7 +197,7 @@ impl LaneCall {
             let notice = unsafe { board.notice() };
             let agrees = notice.len == self.len
                 && Fingerprint(self.header.check).agrees(Fingerprint(notice.header.check))
-                && self.sig.agrees(notice.header.sig);
+                && self.started().sig.agrees(notice.header.sig);
             if !agrees {
                 return Err(self.disagreement(peer, notice));
             }
@@ -207,21 +214,27 @@ impl LaneCall {
         };
         let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
         let name = |_| "none".to_string();
-        let what = match self.sig.difference(there.header.sig) {
+        let what = match self.started().sig.difference(there.header.sig) {
             Some(differs) => differs,
             None if self.len != there.len => {
                 format!("length: expected {}, got {}", self.len, there.len)
             }
-            None => own.difference(other, self.sig.element_size, name),
+            None => own.difference(other, self.started().sig.element_size, name),
         };
         let there = CallSite { call: sig.words(there.len, other.parameter()), at };
         Box::new(Disagreement { peer, here: self.site(), there, what })
     }
 
+    /// Makes this the call in progress of `port`, for errors.
+    pub(crate) fn blame(&self, port: &mut Port) {
+        port.sig = self.started().sig;
+        port.check = Fingerprint(self.header.check);
+    }
+
     /// The call, for errors.
-    pub(crate) fn site(&self) -> CallSite {
-        let parameter = (self.parameter != Fingerprint::NO_PARAMETER).then_some(self.parameter);
-        CallSite { call: self.sig.words(self.len, parameter), at: self.at }
+    fn site(&self) -> CallSite {
+        let &StartedCall { sig, at, .. } = self.started();
+        CallSite { call: sig.words(self.len, Fingerprint(self.header.check).parameter()), at }
     }
 
     /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
@@ -258,7 +271,7 @@ impl LaneCall {
     }
 
     /// The first rank that is missing.
-    fn awaited(&self) -> usize {
+    pub(crate) fn awaited(&self) -> usize {
         self.peer(if self.has_finished { self.finished } else { self.begun })
     }
 
@@ -274,6 +287,12 @@ impl LaneCall {
             peer: self.awaited(),
             by_any: false,
         }
+    }
+
+    /// The rank that is awaited, if it has left: it never comes.
+    pub(crate) fn left(&self) -> Option<usize> {
+        let peer = self.awaited();
+        self.fabric.has_left(peer, self.run).then_some(peer)
     }
 
     fn waiter(&self) -> Waiter<'_> {
@@ -336,8 +355,9 @@ pub(super) fn give_up(fabric: &CommState, rank: usize, run: u64, crowded: bool) 
     let member = fabric.member(rank);
     drop(fabric.world().poison(run, member, None));
     fabric.leave(rank);
-    if !fabric.world().is_inside(member) {
-        // As in `Port::quiesce`.
+    // As in `Port::quiesce`.
+    let is_inside = fabric.world().is_inside(member);
+    if !is_inside {
         fabric.world().leave(member, run);
     }
     fabric.wake_everybody(crowded);

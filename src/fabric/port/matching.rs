@@ -277,6 +277,22 @@ impl TaggedRequest {
         Place { fabric: fabric.clone(), rank, run, wait, crowded, peer, by_any }
     }
 
+    /// The rank that is awaited there.
+    pub(crate) fn awaited(&self) -> usize {
+        self.place().peer
+    }
+
+    /// The rank that is awaited, if it has left (of any source: if all others have): it never
+    /// comes.
+    pub(crate) fn left(&self) -> Option<usize> {
+        let Place { peer, by_any, .. } = self.place();
+        let gone = match by_any {
+            true => self.fabric.have_others_left(self.rank, self.run),
+            false => peer != self.rank && self.fabric.has_left(peer, self.run),
+        };
+        gone.then_some(peer)
+    }
+
     pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
         (&self.fabric, self.rank, self.run)
     }

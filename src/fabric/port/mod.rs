@@ -248,6 +248,11 @@ impl Port {
         self.looks
     }
 
+    /// Whether ranks outnumber cores.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     pub(crate) fn wait_policy(&self) -> Wait {
         self.wait
     }

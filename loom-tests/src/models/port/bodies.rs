@@ -495,3 +495,61 @@ pub(super) fn circle(port: &mut Port) {
     }
     port.quiesce();
 }
+
+/// Starts a call that shows `cell`, and `value` beside its notice.
+fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneCall {
+    let begun = port.begin(&SIG, Location::caller(), CallParams::of(1));
+    fine(port.claim_lane());
+    let mut call = LaneCall::new(port);
+    let at = std::ptr::from_ref(cell).cast_mut().cast();
+    // SAFETY: eight bytes fit the room. The lane was claimed just now; the cell is there until
+    // all have finished, or loom reports it.
+    unsafe {
+        let mut fill = |room: *mut u8| room.cast::<u64>().write(value);
+        port.start(&mut call, begun, 1, at, Some(&mut fill));
+    }
+    call
+}
+
+/// Completes call `n`: takes the peer's copy; or what is in its cell, and waits until it has taken
+/// what is in this rank's.
+fn complete(mut call: LaneCall, me: usize, n: u64, by_copies: bool) {
+    while !call.have_all_begun().expect("one call") {
+        crate::sync::yield_now();
+    }
+    let mut all = Vec::new();
+    // SAFETY: all have begun, and this rank finishes below. The peer's cell is there until then.
+    unsafe {
+        call.addresses(by_copies, &mut all);
+        match by_copies {
+            true => assert_eq!(all[1 - me].cast::<u64>().read(), n * 10 + 1 - me as u64),
+            false => assert_eq!(read(&*all[1 - me].cast::<Cell>()), n * 10),
+        }
+    }
+    call.finish();
+    while !by_copies && !call.have_all_finished() {
+        crate::sync::yield_now();
+    }
+}
+
+/// Started calls, the second before the first is complete, and so on.
+pub(super) fn started(port: &mut Port, calls: u64, by_copies: bool) {
+    let cells = [Cell::new(0), Cell::new(0)];
+    let me = port.rank();
+    let mut open = None;
+    for n in 1..=calls {
+        let cell = &cells[n as usize % 2];
+        if !by_copies {
+            write(cell, n * 10);
+        }
+        let call = start(port, cell, n * 10 + me as u64);
+        if let Some((call, n)) = open.replace((call, n)) {
+            complete(call, me, n, by_copies);
+        }
+    }
+    let (call, n) = open.expect("the last");
+    complete(call, me, n, by_copies);
+    if !by_copies {
+        cells.iter().for_each(|cell| write(cell, 0));
+    }
+}
