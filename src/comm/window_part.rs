@@ -104,7 +104,9 @@ mod tests {
     fn parts_are_apart_and_filled() {
         #[derive(Clone, Copy, Default)]
         #[repr(align(16384))]
-        struct Wide(u8);
+        struct Wide {
+            _byte: u8,
+        }
         for len in [0, 1, 15, 511, 512, 513, 5000] {
             let part = WindowPart::new(len, |i| i as u64).unwrap();
             let apart = if len * 8 >= page() { page() } else { APART };
