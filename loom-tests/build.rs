@@ -238,8 +238,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[(
             "if let Some(receive) = lists.list.take_posted(at) { \
              return Ok(Next::Deliver(receive)); }",
-            "let receive = Receive {\n\
-             room: Room { label: receive.room.label, at: receive.room.at },\n\
+            "let receive = PostedReceive {\n\
+             room: ReceiveRoom { label: receive.room.label, at: receive.room.at },\n\
              ticket: receive.ticket.clone(),\n\
              };\n\
              return Ok(Next::Deliver(receive));",

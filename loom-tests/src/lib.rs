@@ -137,11 +137,12 @@ mod mutants {
         pub(super) use crate::fabric::{ANYBODY, Seen};
     }
     mod match_list {
-        pub(super) use crate::fabric::{MatchList, Pattern};
+        pub(super) use crate::fabric::{MatchList, MatchPattern};
     }
     mod tagged_queue {
         pub(super) use crate::fabric::{
-            Copier, Data, Label, Outgoing, OwnedMessage, Received, Room, Sent, TaggedQueue, Unfit,
+            Copier, Data, Label, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage,
+            TaggedQueue, UnfitReceive,
         };
     }
     mod ticket {

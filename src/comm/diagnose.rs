@@ -3,7 +3,7 @@
 use super::Comm;
 use crate::error::{CallSite, Error, Quit, Waiting};
 use crate::fabric::{
-    CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, Unfit,
+    CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, in_words,
 };
 use crate::schedule::Algorithm;
@@ -265,7 +265,7 @@ impl Comm {
                 Error::Mismatch { rank: me, here: site(latest(me)?), peer, there, what }
             }
             Stop::Unfit(unfit) => {
-                let Unfit { peer, there, what } = *unfit;
+                let UnfitReceive { peer, there, what } = *unfit;
                 let (peer, there) = (fabric.member(peer), Some(there));
                 Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }

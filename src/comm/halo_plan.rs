@@ -35,13 +35,13 @@ pub(super) struct Face {
 
 /// Neighbouring cells of a field: the first, and how many.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct HaloRow {
     pub(super) start: usize,
     pub(super) run: usize,
 }
 
 /// What is sent before something is awaited: everything or, with corners, one dimension.
-pub(super) struct Stage {
+pub(super) struct HaloStage {
     pub(super) sends: Range<usize>,
     pub(super) takes: Range<usize>,
 }
@@ -56,10 +56,10 @@ pub(super) struct HaloPlan {
     pub(super) len: usize,
     /// The grid's, for the call's fingerprint.
     pub(super) digest: Digest,
-    pub(super) stages: Vec<Stage>,
+    pub(super) stages: Vec<HaloStage>,
     pub(super) sends: Vec<Face>,
     pub(super) takes: Vec<Face>,
-    rows: Vec<Row>,
+    rows: Vec<HaloRow>,
 }
 
 impl HaloPlan {
@@ -101,9 +101,10 @@ impl HaloPlan {
                     stage.sends.end = plan.sends.len();
                     stage.takes.end = plan.takes.len();
                 }
-                None => plan
-                    .stages
-                    .push(Stage { sends: sends..plan.sends.len(), takes: takes..plan.takes.len() }),
+                None => plan.stages.push(HaloStage {
+                    sends: sends..plan.sends.len(),
+                    takes: takes..plan.takes.len(),
+                }),
             }
         }
         plan
@@ -128,7 +129,7 @@ impl HaloPlan {
                 let region = region(&halo, after);
                 let rows = &mut self.rows;
                 Boxes::new(&halo, region, &halo, region)
-                    .each_row(|start, _, run| rows.push(Row { start, run }));
+                    .each_row(|start, _, run| rows.push(HaloRow { start, run }));
             }
         }
         let rows = first..self.rows.len();
@@ -143,7 +144,7 @@ impl HaloPlan {
 
     /// Where the cells of `face`, which travel in its message, lie in each field.
     #[inline(always)]
-    pub(super) fn rows(&self, face: &Face) -> &[Row] {
+    pub(super) fn rows(&self, face: &Face) -> &[HaloRow] {
         &self.rows[face.rows.clone()]
     }
 }

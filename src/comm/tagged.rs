@@ -4,7 +4,7 @@ use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
 use crate::exec::copy;
 use crate::fabric::{
-    CallParams, Digest, Fingerprint, KEPT_UP_TO, Label, Pattern, Port, Room, Signature,
+    CallParams, Digest, Fingerprint, KEPT_UP_TO, Label, MatchPattern, Port, ReceiveRoom, Signature,
 };
 use std::any::TypeId;
 use std::panic::Location;
@@ -26,8 +26,8 @@ impl TaggedCall {
         Label { sig, at, len, element: TypeId::of::<T>(), owned }
     }
 
-    pub(super) fn pattern(&self) -> Pattern {
-        Pattern { source: self.peer.map(|rank| rank as u32), tag: self.tag }
+    pub(super) fn pattern(&self) -> MatchPattern {
+        MatchPattern { source: self.peer.map(|rank| rank as u32), tag: self.tag }
     }
 
     /// Makes it the call in progress of `port`, on record.
@@ -173,7 +173,7 @@ impl Comm {
     /// function returns or unwinds.
     #[inline]
     unsafe fn take_tagged<T: Element>(&mut self, call: &TaggedCall, to: *mut T) -> Status {
-        let room = Room { label: call.label::<T>(false), at: to.cast() };
+        let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
         // SAFETY: by the contract; until this function ends the ticket is done, or the port has
         // quiesced.
         let received = unsafe { self.port.recv_tagged(call.pattern(), room, copy) };

@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 
 /// What a receive asks for; none stands for any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct MatchPattern {
     pub(crate) source: Option<u32>,
     pub(crate) tag: Option<u32>,
 }
 
-impl Pattern {
+impl MatchPattern {
     /// Whether a message from `source` with `tag` is asked for.
     #[inline(always)]
     fn fits(self, source: u32, tag: u32) -> bool {
@@ -31,12 +31,12 @@ const KEPT: usize = 64;
 
 /// The two ends of a chain.
 #[derive(Clone, Copy)]
-struct Ends {
+struct ListEnds {
     first: u32,
     last: u32,
 }
 
-const EMPTY: Ends = Ends { first: NONE, last: NONE };
+const EMPTY: ListEnds = ListEnds { first: NONE, last: NONE };
 
 /// Neighbours on a chain; of a vacant place `next` is the next vacant one.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ struct Links {
 const ALL: usize = 0;
 const OF_SOURCE: usize = 1;
 
-struct Place<M> {
+struct ListPlace<M> {
     source: u32,
     tag: u32,
     links: [Links; 2],
@@ -59,13 +59,13 @@ struct Place<M> {
 
 /// See the module documentation. `M`: what is kept of a message; `R`: of a receive.
 pub(crate) struct MatchList<M, R> {
-    places: Vec<Place<M>>,
+    places: Vec<ListPlace<M>>,
     vacant: u32,
     count: usize,
-    all: Ends,
+    all: ListEnds,
     /// By source, as far as any has sent.
-    of_source: Vec<Ends>,
-    posted: VecDeque<(Pattern, R)>,
+    of_source: Vec<ListEnds>,
+    posted: VecDeque<(MatchPattern, R)>,
 }
 
 impl<M, R> Default for MatchList<M, R> {
@@ -86,7 +86,7 @@ impl<M, R> MatchList<M, R> {
     #[inline]
     pub(crate) fn push(&mut self, source: u32, tag: u32, message: M) {
         let vacant = Links { before: NONE, next: NONE };
-        let place = Place { source, tag, links: [vacant; 2], message: Some(message) };
+        let place = ListPlace { source, tag, links: [vacant; 2], message: Some(message) };
         let at = match self.vacant {
             NONE => {
                 self.places.push(place);
@@ -114,13 +114,13 @@ impl<M, R> MatchList<M, R> {
     }
 
     #[inline(always)]
-    fn ends(&mut self, chain: usize, source: u32) -> &mut Ends {
+    fn ends(&mut self, chain: usize, source: u32) -> &mut ListEnds {
         if chain == ALL { &mut self.all } else { &mut self.of_source[source as usize] }
     }
 
     /// The first message that `pattern` asks for, if there is one.
     #[inline]
-    pub(crate) fn find(&self, pattern: Pattern) -> Option<usize> {
+    pub(crate) fn find(&self, pattern: MatchPattern) -> Option<usize> {
         let (chain, mut at) = match pattern.source {
             None => (ALL, self.all.first),
             Some(source) => {
@@ -177,14 +177,14 @@ impl<M, R> MatchList<M, R> {
     }
 
     /// Adds a receive that no message is there for.
-    pub(crate) fn post(&mut self, pattern: Pattern, receive: R) {
+    pub(crate) fn post(&mut self, pattern: MatchPattern, receive: R) {
         self.posted.push_back((pattern, receive));
     }
 
     /// The first receive that asks for a message from `source` with `tag`: its place, and all of
     /// it.
     #[inline]
-    pub(crate) fn find_posted(&self, source: u32, tag: u32) -> Option<(usize, &(Pattern, R))> {
+    pub(crate) fn find_posted(&self, source: u32, tag: u32) -> Option<(usize, &(MatchPattern, R))> {
         self.posted.iter().enumerate().find(|(_, (it, _))| it.fits(source, tag))
     }
 
@@ -209,7 +209,7 @@ mod tests {
     #[derive(Default)]
     struct Oracle {
         messages: Vec<(u32, u32, usize)>,
-        posted: Vec<(Pattern, usize)>,
+        posted: Vec<(MatchPattern, usize)>,
     }
 
     fn dice(state: &mut u64) -> u64 {
@@ -227,13 +227,13 @@ mod tests {
             for n in 0..5000 {
                 let (source, tag) = (dice(&mut state) as u32 % 5, dice(&mut state) as u32 % 4);
                 let any = dice(&mut state);
-                let pattern = Pattern {
+                let pattern = MatchPattern {
                     source: (any % 3 != 0).then_some(source),
                     tag: (any % 5 != 0).then_some(tag),
                 };
                 match dice(&mut state) % 9 {
                     0..4 => {
-                        let fits = |(it, _): &(Pattern, usize)| it.fits(source, tag);
+                        let fits = |(it, _): &(MatchPattern, usize)| it.fits(source, tag);
                         let wanted = oracle.posted.iter().position(fits);
                         let found = list.find_posted(source, tag).map(|(at, &(_, r))| (at, r));
                         assert_eq!(found, wanted.map(|at| (at, oracle.posted[at].1)));
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn memory_of_many_messages_is_given_back() {
         let mut list = MatchList::<usize, ()>::default();
-        let any = Pattern { source: None, tag: None };
+        let any = MatchPattern { source: None, tag: None };
         (0..100_000).for_each(|n| list.push(n as u32 % 7, u32::MAX, n));
         for n in 0..100_000 {
             let at = list.find(any).unwrap();

@@ -34,12 +34,12 @@ pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
-pub(crate) use match_list::Pattern;
+pub(crate) use match_list::MatchPattern;
 pub(crate) use port::{
     Disagreement, Guard, LaneCall, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks, Span,
     StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
-pub(crate) use tagged_queue::{KEPT_UP_TO, Label, Room, Unfit};
+pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub(crate) use thread::{Background, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
@@ -49,6 +49,8 @@ pub(crate) use {
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
     match_list::MatchList,
-    tagged_queue::{Copier, Data, Outgoing, OwnedMessage, Received, Sent, TaggedQueue},
+    tagged_queue::{
+        Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
+    },
     thread::ANYBODY,
 };

@@ -8,7 +8,7 @@
 
 use super::digest::Digest;
 use super::fingerprint::Signature;
-use super::match_list::{MatchList, Pattern};
+use super::match_list::{MatchList, MatchPattern};
 use super::team_state::discard;
 use super::ticket::{Envelope, Ticket};
 use crate::error::CallSite;
@@ -73,7 +73,7 @@ impl Label {
 }
 
 /// A message as its sender has it.
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingMessage {
     pub(crate) source: u32,
     pub(crate) tag: u32,
     pub(crate) label: Label,
@@ -90,7 +90,7 @@ pub(crate) enum Data {
 pub(crate) type OwnedMessage = (Envelope, Box<dyn Any + Send>);
 
 /// What became of a message.
-pub(crate) enum Sent {
+pub(crate) enum SentMessage {
     /// It is in its receiver's memory.
     Delivered,
     /// It is in the queue; its sender is done with it.
@@ -110,71 +110,71 @@ pub(crate) enum Received {
 /// A message and a receive match, and do not fit.
 #[derive(Debug)]
 #[cfg_attr(loom, allow(dead_code))] // Read by communicators only.
-pub(crate) struct Unfit {
+pub(crate) struct UnfitReceive {
     /// The rank that came first.
     pub(crate) peer: usize,
     pub(crate) there: CallSite,
     pub(crate) what: String,
 }
 
-impl Unfit {
+impl UnfitReceive {
     /// `label` is that of `peer`'s call, which named a rank, or any, and a tag, or any.
     #[cold]
-    fn new(peer: u32, label: &Label, named: Pattern, what: String) -> Box<Self> {
+    fn new(peer: u32, label: &Label, named: MatchPattern, what: String) -> Box<Self> {
         let rank = named.source.map(|rank| rank as usize);
         let call = label.sig.words(label.len, rank);
         let call = call + &Digest::of_tag(named.tag).tag_in_words(rank.is_some());
         let there = CallSite { call, at: label.at };
-        Box::new(Unfit { peer: peer as usize, there, what })
+        Box::new(UnfitReceive { peer: peer as usize, there, what })
     }
 }
 
 /// Words of any content, aligned to 8.
-type Words = Box<[MaybeUninit<u64>]>;
-type Fit<T> = Result<T, Box<Unfit>>;
+type QueueWords = Box<[MaybeUninit<u64>]>;
+type Fit<T> = Result<T, Box<UnfitReceive>>;
 
-enum Body {
+enum MessageBody {
     Brief([MaybeUninit<u64>; BRIEF / 8]),
-    Copied(Words),
+    Copied(QueueWords),
     Lent(*const u8, Arc<Ticket>),
     Owned(Box<dyn Any + Send>),
 }
 
-struct Message {
+struct TaggedMessage {
     label: Label,
     /// What the queue's account has for it.
     cost: usize,
-    body: Body,
+    body: MessageBody,
 }
 
 // SAFETY: the address is that of memory which its sender keeps as it is until the ticket is done,
 // whichever thread reads it (the contract of `TaggedQueue::send`); all else is `Send`.
-unsafe impl Send for Message {}
+unsafe impl Send for TaggedMessage {}
 
 /// Room for one message.
-pub(crate) struct Room {
+pub(crate) struct ReceiveRoom {
     pub(crate) label: Label,
     pub(crate) at: *mut u8,
 }
 
-struct Receive {
-    room: Room,
+struct PostedReceive {
+    room: ReceiveRoom,
     ticket: Arc<Ticket>,
 }
 
 // SAFETY: the address is that of memory which its receiver leaves alone until the ticket is done,
 // whichever thread writes it (the contract of `TaggedQueue::receive`); all else is `Send`.
-unsafe impl Send for Receive {}
+unsafe impl Send for PostedReceive {}
 
 #[derive(Default)]
 struct Lists {
-    list: MatchList<Message, Receive>,
+    list: MatchList<TaggedMessage, PostedReceive>,
     /// Bytes that are kept.
     kept: usize,
 }
 
 impl Lists {
-    fn take(&mut self, at: usize) -> Option<Message> {
+    fn take(&mut self, at: usize) -> Option<TaggedMessage> {
         let message = self.list.take(at)?;
         self.kept -= message.cost;
         Some(message)
@@ -192,9 +192,9 @@ pub(crate) struct TaggedQueue {
 
 /// What to do once the lock is free.
 enum Next {
-    Deliver(Receive),
+    Deliver(PostedReceive),
     Copy,
-    Return(Sent),
+    Return(SentMessage),
 }
 
 impl TaggedQueue {
@@ -216,9 +216,9 @@ impl TaggedQueue {
     /// The elements are valid for reads, and of the label's type. If they are lent, that stays so,
     /// and nobody writes them, until the ticket is done or withdrawn. `copy` copies such elements.
     #[inline]
-    pub(crate) unsafe fn send(&self, out: Outgoing, copy: Copier) -> Fit<Sent> {
-        let Outgoing { source, tag, label, data } = out;
-        let mut copied: Option<Words> = None;
+    pub(crate) unsafe fn send(&self, out: OutgoingMessage, copy: Copier) -> Fit<SentMessage> {
+        let OutgoingMessage { source, tag, label, data } = out;
+        let mut copied: Option<QueueWords> = None;
         let mut data = Some(data);
         let (from, bytes) = match data {
             Some(Data::Elements(from, bytes)) => (from, bytes),
@@ -229,50 +229,50 @@ impl TaggedQueue {
                 if let Some((at, (wanted, receive))) = lists.list.find_posted(source, tag) {
                     if let Err(what) = label.check(true, &receive.room.label) {
                         let theirs = &receive.room.label;
-                        return Err(Unfit::new(self.owner, theirs, *wanted, what));
+                        return Err(UnfitReceive::new(self.owner, theirs, *wanted, what));
                     }
                     if let Some(receive) = lists.list.take_posted(at) {
                         return Ok(Next::Deliver(receive));
                     }
                 }
-                let cost = size_of::<Message>() + bytes;
+                let cost = size_of::<TaggedMessage>() + bytes;
                 let has_room = bytes <= KEPT_UP_TO && lists.kept + cost <= KEPT_IN_ALL;
                 let (body, sent) = match data.take() {
-                    Some(Data::Owned(value)) => (Body::Owned(value), Sent::Kept),
+                    Some(Data::Owned(value)) => (MessageBody::Owned(value), SentMessage::Kept),
                     _ if !has_room => {
                         let ticket = Arc::new(Ticket::new());
-                        (Body::Lent(from, ticket.clone()), Sent::Lent(ticket))
+                        (MessageBody::Lent(from, ticket.clone()), SentMessage::Lent(ticket))
                     }
                     _ if bytes <= BRIEF => {
                         let mut brief = [MaybeUninit::uninit(); BRIEF / 8];
                         // SAFETY: there is room; valid for reads by the contract.
                         unsafe { copy_bytes(brief.as_mut_ptr().cast(), from, bytes) };
-                        (Body::Brief(brief), Sent::Kept)
+                        (MessageBody::Brief(brief), SentMessage::Kept)
                     }
                     _ => match copied.take() {
-                        Some(words) => (Body::Copied(words), Sent::Kept),
+                        Some(words) => (MessageBody::Copied(words), SentMessage::Kept),
                         None => return Ok(Next::Copy),
                     },
                 };
-                let cost = if matches!(sent, Sent::Lent(_)) { 0 } else { cost };
+                let cost = if matches!(sent, SentMessage::Lent(_)) { 0 } else { cost };
                 lists.kept += cost;
-                lists.list.push(source, tag, Message { label, cost, body });
+                lists.list.push(source, tag, TaggedMessage { label, cost, body });
                 // Relaxed: see `arrivals`. Under the lock, so no update is lost.
                 self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
                 Ok(Next::Return(sent))
             })?;
             match next {
                 Next::Return(sent) => return Ok(sent),
-                Next::Deliver(Receive { room, ticket }) => {
+                Next::Deliver(PostedReceive { room, ticket }) => {
                     // SAFETY: of the same type, no longer than the room (checked). The receiver
                     // leaves its memory alone until the ticket is done, and this entry was taken
                     // from the list, so no other sender has it.
                     unsafe { copy(room.at, from, bytes) };
                     ticket.complete(Envelope { source, tag, len: label.len });
-                    return Ok(Sent::Delivered);
+                    return Ok(SentMessage::Delivered);
                 }
                 Next::Copy => {
-                    let mut words: Words = Box::new_uninit_slice(bytes.div_ceil(8));
+                    let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
                     // SAFETY: there is room; valid for reads by the contract.
                     unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
                     copied = Some(words);
@@ -290,15 +290,15 @@ impl TaggedQueue {
     #[inline]
     pub(crate) unsafe fn receive(
         &self,
-        pattern: Pattern,
-        room: Room,
+        pattern: MatchPattern,
+        room: ReceiveRoom,
         copy: Copier,
     ) -> Fit<Received> {
         let (to, size) = (room.at, room.label.sig.element_size);
         let found = self.lists.with(|lists| -> Fit<Result<_, Arc<Ticket>>> {
             let Some(at) = self.find(lists, pattern, Some(&room.label))? else {
                 let ticket = Arc::new(Ticket::new());
-                lists.list.post(pattern, Receive { room, ticket: ticket.clone() });
+                lists.list.post(pattern, PostedReceive { room, ticket: ticket.clone() });
                 return Ok(Err(ticket));
             };
             Ok(Ok(Self::envelope(lists, at).zip(lists.take(at))))
@@ -309,18 +309,18 @@ impl TaggedQueue {
         };
         let bytes = envelope.len * size;
         let was_lent = match message.body {
-            Body::Brief(words) => {
+            MessageBody::Brief(words) => {
                 // SAFETY: the sender's elements, as many bytes, of the same type (checked), which
                 // fit the room.
                 unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
                 false
             }
-            Body::Copied(words) => {
+            MessageBody::Copied(words) => {
                 // SAFETY: as above.
                 unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
                 false
             }
-            Body::Lent(from, ticket) => {
+            MessageBody::Lent(from, ticket) => {
                 // SAFETY: as above; the sender keeps them as they are until the ticket is done,
                 // and can withdraw them no more, since the entry was taken from the list.
                 unsafe { copy(to, from, bytes) };
@@ -328,21 +328,26 @@ impl TaggedQueue {
                 true
             }
             // `check` has refused it: the room is for elements.
-            Body::Owned(_) => false,
+            MessageBody::Owned(_) => false,
         };
         Ok(Received::Message { envelope, was_lent })
     }
 
     /// The first message that `pattern` asks for, and that has to fit `room`.
     #[inline]
-    fn find(&self, lists: &Lists, pattern: Pattern, room: Option<&Label>) -> Fit<Option<usize>> {
+    fn find(
+        &self,
+        lists: &Lists,
+        pattern: MatchPattern,
+        room: Option<&Label>,
+    ) -> Fit<Option<usize>> {
         let Some(at) = lists.list.find(pattern) else { return Ok(None) };
         if let Some((source, tag, message)) = lists.list.message(at)
             && let Some(room) = room
             && let Err(what) = room.check(false, &message.label)
         {
-            let sent = Pattern { source: Some(self.owner), tag: Some(tag) };
-            return Err(Unfit::new(source, &message.label, sent, what));
+            let sent = MatchPattern { source: Some(self.owner), tag: Some(tag) };
+            return Err(UnfitReceive::new(source, &message.label, sent, what));
         }
         Ok(Some(at))
     }
@@ -354,7 +359,11 @@ impl TaggedQueue {
     }
 
     /// The first message that `pattern` asks for, and that has to fit `room`, stays here.
-    pub(crate) fn probe(&self, pattern: Pattern, room: Option<&Label>) -> Fit<Option<Envelope>> {
+    pub(crate) fn probe(
+        &self,
+        pattern: MatchPattern,
+        room: Option<&Label>,
+    ) -> Fit<Option<Envelope>> {
         self.lists.with(|lists| {
             let at = self.find(lists, pattern, room)?;
             Ok(at.and_then(|at| Self::envelope(lists, at)))
@@ -363,13 +372,17 @@ impl TaggedQueue {
 
     /// Takes the first message that `pattern` asks for, which must be an owned value of the
     /// label's type. For the queue's owner.
-    pub(crate) fn take_owned(&self, pattern: Pattern, room: &Label) -> Fit<Option<OwnedMessage>> {
+    pub(crate) fn take_owned(
+        &self,
+        pattern: MatchPattern,
+        room: &Label,
+    ) -> Fit<Option<OwnedMessage>> {
         let taken = self.lists.with(|lists| -> Fit<_> {
             let at = self.find(lists, pattern, Some(room))?;
             Ok(at.and_then(|at| Self::envelope(lists, at).zip(lists.take(at))))
         })?;
         Ok(taken.and_then(|(envelope, message)| match message.body {
-            Body::Owned(value) => Some((envelope, value)),
+            MessageBody::Owned(value) => Some((envelope, value)),
             _ => None,
         }))
     }
@@ -391,12 +404,12 @@ impl TaggedQueue {
 
     fn try_withdraw(&self, ticket: &Arc<Ticket>) -> bool {
         self.lists.with(|lists| {
-            let is_it = |it: &Receive| Arc::ptr_eq(&it.ticket, ticket);
+            let is_it = |it: &PostedReceive| Arc::ptr_eq(&it.ticket, ticket);
             if lists.list.withdraw_posted(is_it).is_some() {
                 return true;
             }
-            let is_it = |it: &Message| match &it.body {
-                Body::Lent(_, it) => Arc::ptr_eq(it, ticket),
+            let is_it = |it: &TaggedMessage| match &it.body {
+                MessageBody::Lent(_, it) => Arc::ptr_eq(it, ticket),
                 _ => false,
             };
             let at = lists.list.messages().find(|(_, _, it)| is_it(it)).map(|(at, ..)| at);

@@ -13,7 +13,7 @@ use super::core::{Core, Group, LevelGroups, NumaNode};
 use super::facts::{Facts, RawCore, RawGroup};
 use super::level::Level;
 use super::mask::format_list;
-use super::source::Source;
+use super::source::MachineSource;
 use super::tree::Tree;
 use super::{Machine, MachineError};
 
@@ -25,7 +25,7 @@ fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
 }
 
 /// Builds the machine, or says that there is nothing to build it from.
-pub(crate) fn build(facts: Facts, source: Source) -> Result<Machine, MachineError> {
+pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, MachineError> {
     let Facts { cores, groups, nodes, distances, caches, kinds, allowed, mut warnings } = facts;
     let cores = disjoint_cores(cores, &mut warnings);
     if cores.is_empty() {

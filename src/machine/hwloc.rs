@@ -120,7 +120,7 @@ mod tests {
     use std::process::Command;
 
     use super::super::facts::Facts;
-    use super::super::source::Source;
+    use super::super::source::MachineSource;
     use super::super::{Machine, build};
     use super::*;
 
@@ -152,7 +152,7 @@ mod tests {
         };
         let Found { cores, groups } = load().unwrap();
         let facts = Facts { cores, groups, ..Facts::default() };
-        let theirs = build::build(facts, Source::all("hwloc")).unwrap();
+        let theirs = build::build(facts, MachineSource::all("hwloc")).unwrap();
         let cores = |machine: &Machine| -> Vec<Vec<usize>> {
             machine.cores().iter().map(|core| core.pus.clone()).collect()
         };

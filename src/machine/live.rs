@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use super::facts::{Facts, RawCore};
-use super::source::Source;
+use super::source::MachineSource;
 use super::{Machine, MachineError, affinity, build, sysfs};
 
 /// hwloc if it is there and makes sense, else sysfs, else a row of processing units.
@@ -14,7 +14,7 @@ pub(super) fn this() -> Result<Machine, MachineError> {
         Err(_) => (None, "not known, all"),
     };
     let (mut facts, mut source) = match sysfs::read(Path::new("/")) {
-        Ok(facts) => (facts, Source::all("sysfs")),
+        Ok(facts) => (facts, MachineSource::all("sysfs")),
         Err(error) => flat(allowed.as_deref(), &error.to_string()),
     };
     allowed_source.clone_into(&mut source.allowed);
@@ -41,7 +41,7 @@ pub(super) fn this() -> Result<Machine, MachineError> {
 }
 
 /// Processing units side by side, when nothing says what they share.
-fn flat(allowed: Option<&[usize]>, reason: &str) -> (Facts, Source) {
+fn flat(allowed: Option<&[usize]>, reason: &str) -> (Facts, MachineSource) {
     let pus = allowed.map_or_else(
         || (0..std::thread::available_parallelism().map_or(1, NonZero::get)).collect(),
         <[usize]>::to_vec,
@@ -51,5 +51,5 @@ fn flat(allowed: Option<&[usize]>, reason: &str) -> (Facts, Source) {
         warnings: vec![format!("what the cores share is not known: {reason}")],
         ..Facts::default()
     };
-    (facts, Source::all("number of processors"))
+    (facts, MachineSource::all("number of processors"))
 }

@@ -37,7 +37,7 @@ use std::path::Path;
 pub use self::core::{Core, Group, LevelGroups, NumaNode};
 pub use self::error::MachineError;
 pub use self::level::{Level, UnknownLevel};
-pub use self::source::Source;
+pub use self::source::MachineSource;
 pub use self::tree::{Tree, Vertex};
 
 /// A machine: its cores, what they share, and what may be used of it.
@@ -62,7 +62,7 @@ pub struct Machine {
     caches: Vec<(Level, u64)>,
     allowed: Vec<usize>,
     tree: Tree,
-    source: Source,
+    source: MachineSource,
     warnings: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl Machine {
     pub fn from_sysfs(root: impl AsRef<Path>) -> Result<Machine, MachineError> {
         let root = root.as_ref();
         let facts = sysfs::read_saved(root)?;
-        build::build(facts, Source::all(&format!("sysfs {}", root.display())))
+        build::build(facts, MachineSource::all(&format!("sysfs {}", root.display())))
     }
 
     /// Builds a machine from hwloc's synthetic syntax: levels from the outside to the inside, each
@@ -122,7 +122,7 @@ impl Machine {
     /// # Ok::<(), phalanx::machine::MachineError>(())
     /// ```
     pub fn from_synthetic(text: &str) -> Result<Machine, MachineError> {
-        build::build(synthetic::read(text)?, Source::all(&format!("synthetic {text}")))
+        build::build(synthetic::read(text)?, MachineSource::all(&format!("synthetic {text}")))
     }
 
     /// Reads a machine from XML that hwloc 2 or hwloc 3 wrote (`lstopo machine.xml`).
@@ -137,7 +137,10 @@ impl Machine {
             |reason: String| MachineError::Unreadable { path: path.to_owned(), reason };
         let bytes = crate::file::read(path, xml::MAX_BYTES).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
-        build::build(xml::read(&text)?, Source::all(&format!("hwloc XML {}", path.display())))
+        build::build(
+            xml::read(&text)?,
+            MachineSource::all(&format!("hwloc XML {}", path.display())),
+        )
     }
 
     /// As [`Machine::from_xml`], from the text itself.
@@ -154,7 +157,7 @@ impl Machine {
     /// assert!(matches!(version_1, Err(MachineError::Unsupported { .. })));
     /// ```
     pub fn from_xml_text(text: &str) -> Result<Machine, MachineError> {
-        build::build(xml::read(text)?, Source::all("hwloc XML"))
+        build::build(xml::read(text)?, MachineSource::all("hwloc XML"))
     }
 
     /// The cores, in logical order: neighbours in this list share as much as possible.
@@ -232,7 +235,7 @@ impl Machine {
 
     /// Where the facts came from.
     #[must_use]
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &MachineSource {
         &self.source
     }
 

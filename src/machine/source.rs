@@ -11,7 +11,7 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Source {
+pub struct MachineSource {
     /// Cores, caches, packages, groups: "hwloc 2.9.0", "sysfs", "synthetic pack:2 core:4" ..
     pub cores: String,
     /// NUMA nodes and their distances.
@@ -22,15 +22,15 @@ pub struct Source {
     pub allowed: String,
 }
 
-impl Source {
+impl MachineSource {
     /// All facts from one place.
-    pub(crate) fn all(text: &str) -> Source {
+    pub(crate) fn all(text: &str) -> MachineSource {
         let text = || text.to_owned();
-        Source { cores: text(), memory: text(), kinds: text(), allowed: text() }
+        MachineSource { cores: text(), memory: text(), kinds: text(), allowed: text() }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for MachineSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cores)?;
         if self.memory != self.cores {

@@ -89,7 +89,7 @@ fn sets_that_cross_stay_out_of_the_tree() {
         allowed: Some(vec![7]),
         ..Facts::default()
     };
-    let machine = build::build(facts, Source::all("test")).unwrap();
+    let machine = build::build(facts, MachineSource::all("test")).unwrap();
     check_invariants(&machine);
     assert_eq!(machine.tree().vertices().len(), 2);
     assert_eq!(machine.group_of(3, Level::L3), Some(0));

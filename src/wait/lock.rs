@@ -22,9 +22,9 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 unsafe impl<T: Send> Send for Lock<T> {}
 
 /// Gives the lock back, also when the function under it panics.
-struct Held<'a>(&'a AtomicU32);
+struct LockHolder<'a>(&'a AtomicU32);
 
-impl Drop for Held<'_> {
+impl Drop for LockHolder<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Ordering: pairs with the swap in `with`, of whoever is next.
@@ -43,7 +43,7 @@ impl<T> Lock<T> {
         if !self.try_take() {
             self.take();
         }
-        let _held = Held(&self.is_taken);
+        let _held = LockHolder(&self.is_taken);
         // SAFETY: this thread has changed the word from 0 to 1, and gives it back after `f`; no
         // other does so meanwhile. What the holder before did is seen (`try_take`).
         self.value.with_mut(|value| f(unsafe { &mut *value }))

@@ -1,7 +1,7 @@
 //! The queue of tagged messages: whoever comes second copies; what is withdrawn meanwhile.
 
 use super::{Cell, read, write};
-use crate::fabric::{Pattern, Signature};
+use crate::fabric::{MatchPattern, Signature};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
@@ -16,7 +16,7 @@ macro_rules! bodies {
         mod $name {
             use super::*;
             use crate::fabric::Ticket;
-            use $($queue)::+::{Data, Label, Outgoing, Received, Room, Sent, TaggedQueue};
+            use $($queue)::+::{Data, Label, OutgoingMessage, Received, ReceiveRoom, SentMessage, TaggedQueue};
 
             include!("tagged/bodies.rs");
         }

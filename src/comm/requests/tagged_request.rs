@@ -5,20 +5,20 @@ use super::open::{Failure, Underway, Whose, WorkDesk};
 use super::{OpenRequest, Requests};
 use crate::element::Element;
 use crate::exec::copy;
-use crate::fabric::{Envelope, Place, Port, Room, Signature, Stop, TaggedRequest, Ticket};
+use crate::fabric::{Envelope, Place, Port, ReceiveRoom, Signature, Stop, TaggedRequest, Ticket};
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
 use std::marker::PhantomData;
 use std::panic::Location;
 
 /// See the module documentation. `gives` makes what the request gives.
-struct Message<G> {
+struct StartedMessage<G> {
     call: TaggedCall,
     request: TaggedRequest,
     gives: G,
 }
 
-impl<B, G: FnOnce(Envelope) -> B> Underway for Message<G> {
+impl<B, G: FnOnce(Envelope) -> B> Underway for StartedMessage<G> {
     fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
         Ok(self.request.envelope().is_some())
     }
@@ -58,7 +58,7 @@ impl<B, G: FnOnce(Envelope) -> B> Underway for Message<G> {
     }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
-        let Message { request, gives, .. } = *self;
+        let StartedMessage { request, gives, .. } = *self;
         let envelope = request.envelope().expect("a request that is complete");
         // SAFETY: there is room for its output (`Underway::give`).
         unsafe { to.cast::<B>().write(gives(envelope)) };
@@ -155,7 +155,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         let call = TaggedCall { sig, at: Location::caller(), len: data.len(), peer, tag };
         self.enter_tagged(&call);
         let lent = std::ptr::from_mut(data);
-        let room = Room { label: call.label::<T>(false), at: lent.cast() };
+        let room = ReceiveRoom { label: call.label::<T>(false), at: lent.cast() };
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
         // request is complete or withdrawn; nobody uses it before that.
         let received = unsafe { self.comm.port.recv_tagged(call.pattern(), room, copy) };
@@ -191,7 +191,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         };
         let is_done = state.is_ok();
         let request = TaggedRequest::new(&self.comm.port, owner, call.peer, state);
-        let slot = self.open.add(Box::new(Message { call, request, gives }));
+        let slot = self.open.add(Box::new(StartedMessage { call, request, gives }));
         if is_done {
             self.open.advance(slot);
         }

@@ -2,9 +2,10 @@
 //! "Tagged messages".
 
 use super::super::comm_state::CommState;
-use super::super::match_list::Pattern;
+use super::super::match_list::MatchPattern;
 use super::super::tagged_queue::{
-    Copier, Data, Label, Outgoing, OwnedMessage, Received, Room, Sent, TaggedQueue,
+    Copier, Data, Label, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage,
+    TaggedQueue,
 };
 use super::super::ticket::{Envelope, Ticket};
 use super::lane::{Place, give_up};
@@ -66,16 +67,16 @@ impl Port {
         data: Data,
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
-        let out = Outgoing { source: self.rank as u32, tag, label, data };
+        let out = OutgoingMessage { source: self.rank as u32, tag, label, data };
         // SAFETY: by the contract.
         let sent = unsafe { self.fabric.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
         let ticket = match sent {
-            Sent::Delivered => None,
-            Sent::Kept => {
+            SentMessage::Delivered => None,
+            SentMessage::Kept => {
                 self.count_tagged(1, 0);
                 None
             }
-            Sent::Lent(ticket) => {
+            SentMessage::Lent(ticket) => {
                 self.count_tagged(1, 0);
                 Some(ticket)
             }
@@ -105,8 +106,8 @@ impl Port {
     #[inline]
     pub(crate) unsafe fn recv_tagged(
         &mut self,
-        pattern: Pattern,
-        room: Room,
+        pattern: MatchPattern,
+        room: ReceiveRoom,
         copy: Copier,
     ) -> Result<Result<Envelope, Arc<Ticket>>, Stop> {
         let own = self.fabric.tagged(self.rank);
@@ -164,7 +165,7 @@ impl Port {
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn probe(
         &self,
-        pattern: Pattern,
+        pattern: MatchPattern,
         room: Option<&Label>,
     ) -> Result<Option<Envelope>, Stop> {
         self.fabric.tagged(self.rank).probe(pattern, room).map_err(Stop::Unfit)
@@ -174,7 +175,7 @@ impl Port {
     /// is.
     pub(crate) fn await_tagged(
         &mut self,
-        pattern: Pattern,
+        pattern: MatchPattern,
         room: Option<&Label>,
     ) -> Result<Envelope, Stop> {
         let fabric = self.fabric.clone();
@@ -199,7 +200,7 @@ impl Port {
     #[cfg_attr(loom, allow(dead_code))] // Elements are what is modelled.
     pub(crate) fn take_owned(
         &mut self,
-        pattern: Pattern,
+        pattern: MatchPattern,
         room: &Label,
     ) -> Result<Option<OwnedMessage>, Stop> {
         let own = self.fabric.tagged(self.rank);

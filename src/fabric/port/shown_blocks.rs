@@ -21,7 +21,7 @@ pub(crate) struct OwnBlocks<'a> {
 }
 
 /// A length in what is copied, before the data.
-type Short = u16;
+type ShortLength = u16;
 
 /// The payload is in the slot.
 const IN_SLOT: PayloadKind = PayloadKind::copied(0);
@@ -40,7 +40,7 @@ impl OwnBlocks<'_> {
     /// Bytes of the lengths: whole words, so that data of words are aligned.
     #[inline(always)]
     const fn head(blocks: usize) -> usize {
-        (blocks * size_of::<Short>()).next_multiple_of(size_of::<usize>())
+        (blocks * size_of::<ShortLength>()).next_multiple_of(size_of::<usize>())
     }
 
     /// Bytes of all, if they are few enough to be copied.
@@ -48,7 +48,7 @@ impl OwnBlocks<'_> {
     fn copied(&self) -> Option<usize> {
         // A slice has at most isize::MAX bytes: no overflow. No count is more than all together.
         let bytes = Self::head(self.counts.len()) + self.len * self.size;
-        (bytes <= EAGER && self.len <= usize::from(Short::MAX)).then_some(bytes)
+        (bytes <= EAGER && self.len <= usize::from(ShortLength::MAX)).then_some(bytes)
     }
 
     /// # Safety
@@ -57,11 +57,13 @@ impl OwnBlocks<'_> {
     unsafe fn write(&self, body: *mut u8) {
         match *self.counts {
             // SAFETY: by the contract; aligned as the body is.
-            [a, b] => unsafe { body.cast::<[Short; 2]>().write([a as Short, b as Short]) },
+            [a, b] => unsafe {
+                body.cast::<[ShortLength; 2]>().write([a as ShortLength, b as ShortLength])
+            },
             _ => {
                 for (i, &count) in self.counts.iter().enumerate() {
                     // SAFETY: as above.
-                    unsafe { body.cast::<Short>().add(i).write(count as Short) };
+                    unsafe { body.cast::<ShortLength>().add(i).write(count as ShortLength) };
                 }
             }
         }
@@ -99,8 +101,8 @@ struct BlocksAddress {
 
 /// Where the lengths of a peer's blocks are.
 #[derive(Clone, Copy)]
-enum Lengths {
-    Copied(*const Short),
+enum BlockLengths {
+    Copied(*const ShortLength),
     Elsewhere(*const usize),
 }
 
@@ -108,7 +110,7 @@ enum Lengths {
 #[derive(Clone, Copy)]
 pub(crate) struct ShownBlocks {
     header: Header,
-    lengths: Lengths,
+    lengths: BlockLengths,
     data: *const u8,
 }
 
@@ -116,7 +118,7 @@ impl ShownBlocks {
     /// Whether they are in the peer's own memory, until all have finished the call.
     #[inline(always)]
     pub(crate) fn is_elsewhere(&self) -> bool {
-        matches!(self.lengths, Lengths::Elsewhere(_))
+        matches!(self.lengths, BlockLengths::Elsewhere(_))
     }
 
     /// Block `i`: where it is, perhaps not aligned, and how many elements of `size` bytes it has.
@@ -128,9 +130,9 @@ impl ShownBlocks {
     pub(crate) unsafe fn block(&self, i: usize, size: usize) -> (*const u8, usize) {
         let (start, len) = match self.lengths {
             // SAFETY: by the contract.
-            Lengths::Copied(at) => unsafe { before_and_at(i, |k| usize::from(*at.add(k))) },
+            BlockLengths::Copied(at) => unsafe { before_and_at(i, |k| usize::from(*at.add(k))) },
             // SAFETY: by the contract.
-            Lengths::Elsewhere(at) => unsafe { before_and_at(i, |k| *at.add(k)) },
+            BlockLengths::Elsewhere(at) => unsafe { before_and_at(i, |k| *at.add(k)) },
         };
         (self.data.wrapping_add(start * size), len)
     }
@@ -236,7 +238,7 @@ impl Port {
         }
         let copied = |at: *const u8| ShownBlocks {
             header: got,
-            lengths: Lengths::Copied(at.cast()),
+            lengths: BlockLengths::Copied(at.cast()),
             data: at.wrapping_add(OwnBlocks::head(blocks)),
         };
         match kind {
@@ -251,7 +253,7 @@ impl Port {
                 if call != self.calls {
                     return Err(Stop::Mismatch { peer, expected, got, lens: None });
                 }
-                Ok(ShownBlocks { header: got, lengths: Lengths::Elsewhere(counts), data })
+                Ok(ShownBlocks { header: got, lengths: BlockLengths::Elsewhere(counts), data })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Waits for a peer, and the ways in which a wait fails.
 
 use super::super::comm_state::CommState;
-use super::super::tagged_queue::Unfit;
+use super::super::tagged_queue::UnfitReceive;
 use super::super::thread::{ANYBODY, Seen};
 use super::{CLOSED, Peer, Phase, Port};
 use crate::mailbox::Header;
@@ -41,7 +41,7 @@ pub(crate) enum Stop {
     #[cfg_attr(loom, allow(dead_code))] // Made by communicators only.
     Differs { peer: usize, what: String },
     /// A tagged message and a receive match, and do not fit.
-    Unfit(Box<Unfit>),
+    Unfit(Box<UnfitReceive>),
 }
 
 /// What a rank waits for, and so by which word it is to be woken.

@@ -14,15 +14,15 @@ fn label() -> Label {
 
 fn send(queue: &TaggedQueue, source: u32, cell: &Cell) -> Option<Arc<Ticket>> {
     let data = Data::Elements(std::ptr::from_ref(cell).cast(), 8);
-    let out = Outgoing { source, tag: 7, label: label(), data };
+    let out = OutgoingMessage { source, tag: 7, label: label(), data };
     // SAFETY: the models wait for the ticket, or withdraw it; what they do too early loom finds.
     match unsafe { queue.send(out, copy) }.expect("they fit") {
-        Sent::Delivered => {
+        SentMessage::Delivered => {
             reached("delivered");
             None
         }
-        Sent::Kept => panic!("a model's message is kept"),
-        Sent::Lent(ticket) => {
+        SentMessage::Kept => panic!("a model's message is kept"),
+        SentMessage::Lent(ticket) => {
             reached("lent");
             Some(ticket)
         }
@@ -31,9 +31,9 @@ fn send(queue: &TaggedQueue, source: u32, cell: &Cell) -> Option<Arc<Ticket>> {
 
 /// The source, or the ticket.
 fn receive(queue: &TaggedQueue, source: Option<u32>, cell: &Cell) -> Result<u32, Arc<Ticket>> {
-    let room = Room { label: label(), at: std::ptr::from_ref(cell).cast_mut().cast() };
+    let room = ReceiveRoom { label: label(), at: std::ptr::from_ref(cell).cast_mut().cast() };
     // SAFETY: as above.
-    match unsafe { queue.receive(Pattern { source, tag: Some(7) }, room, copy) }.expect("they fit")
+    match unsafe { queue.receive(MatchPattern { source, tag: Some(7) }, room, copy) }.expect("they fit")
     {
         Received::Message { envelope, .. } => Ok(envelope.source),
         Received::Posted(ticket) => Err(ticket),
