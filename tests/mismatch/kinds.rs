@@ -116,7 +116,7 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
         // which is no mistake (each message is still the next between its two ranks).
         let next = match call {
             Scan => AllReduce,
-            call if call.is_message() => ReduceScatterVaried,
+            call if call.is_message() => Shift,
             _ => Scan,
         };
         let next = Saying::new(next, 7);

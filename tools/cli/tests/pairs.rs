@@ -67,7 +67,7 @@ fn latency_of_every_pair() {
         "rows",
     ];
     assert_eq!(keys(&run), wanted);
-    assert_eq!(keys(&run["machine"]), ["cpu", "topology", "source"]);
+    assert_eq!(keys(&run["machine"]), ["cpu", "topology", "source", "emulated"]);
     let rows = run["rows"].as_array().unwrap();
     // Two directions; flags with either home, and the mailbox. A pair whose
     // cores never stayed put is a note.
@@ -243,6 +243,7 @@ fn a_profile_is_written_and_read() {
     let evidence = &object["evidence"];
     let wanted = [
         "written_by",
+        "emulated",
         "clock_overhead_ns",
         "clock_resolution_ns",
         "stolen_ms",

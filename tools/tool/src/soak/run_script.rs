@@ -151,10 +151,12 @@ mod tests {
             CallKind::Whole,
             CallKind::Halo,
             CallKind::Ghosts,
+            CallKind::Tagged,
             CallKind::Exchange,
         ];
         for kind in kinds {
-            let act = Act { kind, comm: 0, element: 1, bytes: 100, ..drawn.acts[0] };
+            // To another rank, where it is a message.
+            let act = Act { kind, comm: 0, element: 1, bytes: 100, number: 1, ..drawn.acts[0] };
             let fault = Some((1, 0, Fault::OtherLength));
             let script = Script { acts: vec![act], fault, jitter: false, ..drawn.clone() };
             let result = phalanx::run(3, |comm| play(comm, &script, 1)).map(drop);
