@@ -84,8 +84,8 @@ fn a_processor_vanishes() {
         team.run(work).unwrap();
         drop(team);
         switch(pu, true);
-        // Linux takes an offline unit out of every mask that is set meanwhile, so also out of the one
-        // that the caller gets back after its first run of a team. All others are there.
+        // Linux takes an offline unit out of every mask that is set meanwhile, so also out of the
+        // one that the caller gets back after its first run of a team. All others are there.
         let after = affinity::allowed_pus().unwrap();
         let kept = before.iter().filter(|unit| **unit != pu);
         assert!(kept.clone().all(|unit| after.contains(unit)), "{wait:?}: {after:?}");

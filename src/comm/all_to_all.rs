@@ -95,10 +95,10 @@ impl Comm {
     /// **Must agree on all ranks:** the element type; what rank `i` sends to
     /// `j` is what `j` expects from `i`.
     ///
-    /// **Cost** up to 1024 bytes of `send` and counts: one step, everybody to everybody (gates); more
-    /// stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`, as
-    /// `TX-FUSED`. The counts need not be those of the call before. On a forced topology the plan is
-    /// made anew in each call.
+    /// **Cost** up to 1024 bytes of `send` and counts: one step, everybody to everybody (gates);
+    /// more stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`, as
+    /// `TX-FUSED`. The counts need not be those of the call before. On a forced topology the plan
+    /// is made anew in each call.
     ///
     /// # Errors
     /// Counts that do not fit end the run; of two ranks that disagree about a block, the receiver

@@ -3,7 +3,7 @@
 //! | route | when |
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
-//! | gate | an all-gather of few bytes, where one of equal blocks goes by the gates; any all-to-all, and what is collected into a `Vec` |
+//! | gate | an all-gather of few bytes; any all-to-all, and what is collected into a `Vec` |
 //! | plan | the plan of the same call before, with counts that this rank has given before |
 //! | any other | as equal blocks: `route.rs` |
 

@@ -45,10 +45,9 @@ struct Brief([MaybeUninit<u8>; BRIEF_ROOM]);
 
 const _: () = assert!(cfg!(loom) || cfg!(shuttle) || size_of::<Board>() == 128);
 
-// SAFETY: the notice, and the room beside it, is written by the owner only while no peer may read it,
-// and read by peers only between seeing its number in `entered` and storing
-// that number in their own `finished` (README.md, "Boards"); the pointers are
-// plain data here.
+// SAFETY: the notice, and the room beside it, is written by the owner only while no peer may read
+// it, and read by peers only between seeing its number in `entered` and storing that number in
+// their own `finished` (README.md, "Boards"); the pointers are plain data here.
 unsafe impl Sync for Board {}
 // SAFETY: as above; nothing in a board is tied to a thread.
 unsafe impl Send for Board {}

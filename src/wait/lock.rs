@@ -61,8 +61,8 @@ impl<T> Lock<T> {
         let mut patience = Backoff::new(Wait::Yield, None);
         loop {
             for _ in 0..LOOKS {
-                // Relaxed: a hint that saves the line's transfer; `try_take` decides. (A checker may
-                // show the old value for ever.)
+                // Relaxed: a hint that saves the line's transfer; `try_take` decides. (A checker
+                // may show the old value for ever.)
                 let seems_free =
                     cfg!(any(loom, shuttle)) || self.is_taken.load(Ordering::Relaxed) == 0;
                 if seems_free && self.try_take() {

@@ -168,7 +168,8 @@ impl Comm {
     /// let out = phalanx::run(3, |comm| {
     ///     let rows = Block::new(6, comm.size());
     ///     let own = rows.range(comm.rank());
-    ///     let columns: Vec<usize> = own.clone().flat_map(|i| [(i + 5) % 6, i, (i + 1) % 6]).collect();
+    ///     let columns = own.clone().flat_map(|i| [(i + 5) % 6, i, (i + 1) % 6]);
+    ///     let columns: Vec<usize> = columns.collect();
     ///     let (plan, columns) = comm.ghosts_of_columns(&rows, &columns);
     ///     let mut x: Vec<f64> = own.map(|i| (i * i) as f64).collect();
     ///     x.resize(plan.owned() + plan.ghosts(), 0.0);

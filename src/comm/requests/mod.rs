@@ -34,8 +34,8 @@ type Brand<'scope> = PhantomData<fn(&'scope ()) -> &'scope ()>;
 
 /// A scope in which calls are started, to be waited for later: see [`Comm::requests`].
 ///
-/// Each method starts the collective of its name, as [`Comm`] has it, and returns a [`OpenRequest`];
-/// [`wait`](Requests::wait) completes it, and gives the buffer back.
+/// Each method starts the collective of its name, as [`Comm`] has it, and returns a
+/// [`OpenRequest`]; [`wait`](Requests::wait) completes it, and gives the buffer back.
 pub struct Requests<'scope, 'env> {
     comm: &'scope mut Comm,
     open: &'scope Open<'env>,
@@ -80,14 +80,14 @@ impl Comm {
     /// `f` returns are completed then, so none outlives the scope; buffers are borrowed from
     /// outside of it, as by [`std::thread::scope`].
     ///
-    /// **Must agree on all ranks:** the order in which calls are started on a communicator, blocking
-    /// ones among them (as in MPI); the order in which they are waited for need not. A disagreement
-    /// ends the run with an error that names both ranks and both lines.
+    /// **Must agree on all ranks:** the order in which calls are started on a communicator,
+    /// blocking ones among them (as in MPI); the order in which they are waited for need not. A
+    /// disagreement ends the run with an error that names both ranks and both lines.
     ///
     /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
-    /// those for all ranks), a call is complete when all ranks have *started* it. A longer one needs
-    /// every rank's part of the work, which a rank does wherever it waits in the library (on any
-    /// communicator), and in [`wait`](Requests::wait) and [`test`](Requests::test): a rank that
+    /// those for all ranks), a call is complete when all ranks have *started* it. A longer one
+    /// needs every rank's part of the work, which a rank does wherever it waits in the library (on
+    /// any communicator), and in [`wait`](Requests::wait) and [`test`](Requests::test): a rank that
     /// computes makes none. Algorithms that a view of the communicator forces are for its blocking
     /// calls only.
     ///

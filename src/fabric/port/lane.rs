@@ -100,8 +100,8 @@ impl Port {
     }
 
     /// Starts the call `begun`, of `len` elements, on the lane that was claimed: shows the memory
-    /// `at`, and what `fill` writes to the room beside the notice. It is to be `call`, which is new,
-    /// or over.
+    /// `at`, and what `fill` writes to the room beside the notice. It is to be `call`, which is
+    /// new, or over.
     ///
     /// # Safety
     /// - The lane was [claimed](Port::claim_lane), and no call started on it since.

@@ -243,8 +243,8 @@ impl Port {
         };
         match kind {
             IN_SLOT => Ok(copied(body)),
-            // SAFETY: by the kind, which only `show_blocks` sets in this call; eager buffers live as
-            // long as the fabric.
+            // SAFETY: by the kind, which only `show_blocks` sets in this call; eager buffers live
+            // as long as the fabric.
             IN_BUFFER => Ok(unsafe { (*body.cast::<EagerAddress>().read().place).read(copied) }),
             _ => {
                 // SAFETY: by the kind, as above.

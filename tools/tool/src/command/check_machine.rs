@@ -1,5 +1,5 @@
-//! `phalanx check --machine`: the library's promises about a machine, checked on this one, as a page
-//! that can be attached to a report.
+//! `phalanx check --machine`: the library's promises about a machine, checked on this one, as a
+//! page that can be attached to a report.
 
 use crate::failure::{Failure, one_line};
 use crate::interrupt;

@@ -9,8 +9,8 @@ pub(super) fn nodes_of(at: usize, bytes: usize) -> Result<Vec<Option<usize>>, St
     let page = usize::try_from(page).map_err(|_| "the size of a page is not known".to_string())?;
     let pages: Vec<usize> = (at / page * page..at + bytes).step_by(page).collect();
     let mut nodes = vec![-1_i32; pages.len()];
-    // SAFETY: with no nodes to move to the kernel only tells: it reads as many addresses, and writes
-    // as many numbers, as the vectors have.
+    // SAFETY: with no nodes to move to the kernel only tells: it reads as many addresses, and
+    // writes as many numbers, as the vectors have.
     let status = unsafe {
         let none = std::ptr::null::<libc::c_int>();
         let (pages, count, nodes) = (pages.as_ptr(), pages.len(), nodes.as_mut_ptr());
