@@ -54,5 +54,6 @@ fn search(comm: &mut Comm) -> usize {
 }
 
 fn main() -> Result<(), Error> {
-    (1..=6).try_for_each(|p| Ok(assert_eq!(phalanx::run(p, search)?.iter().sum::<usize>(), 92)))
+    (1..=6)
+        .try_for_each(|p| phalanx::run(p, search).map(|n| assert_eq!(n.iter().sum::<usize>(), 92)))
 }

@@ -1,5 +1,8 @@
 //! Started calls: what they give, in which order they may be waited for, and how they end badly.
 
+// To forget a request is what is tested.
+#![allow(clippy::forget_non_drop)]
+
 mod common;
 
 use common::{Dice, bomb, check_usable, compose, failure, team, watched, watched_cases};

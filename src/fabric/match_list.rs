@@ -228,8 +228,8 @@ mod tests {
                 let (source, tag) = (dice(&mut state) as u32 % 5, dice(&mut state) as u32 % 4);
                 let any = dice(&mut state);
                 let pattern = MatchPattern {
-                    source: (any % 3 != 0).then_some(source),
-                    tag: (any % 5 != 0).then_some(tag),
+                    source: (!any.is_multiple_of(3)).then_some(source),
+                    tag: (!any.is_multiple_of(5)).then_some(tag),
                 };
                 match dice(&mut state) % 9 {
                     0..4 => {

@@ -197,7 +197,7 @@ fn tagged_messages_stay_on_a_node() {
         |comm| _ = comm.try_probe(1, phalanx::Tag::Any),
     ];
     for call in calls {
-        let errors = causes(run_on(&[2, 1], false, None, |comm| call(comm)));
+        let errors = causes(run_on(&[2, 1], false, None, call));
         let is_told = errors.iter().any(|it| it.contains("between nodes there are send, recv"));
         assert!(is_told, "{errors:?}");
     }

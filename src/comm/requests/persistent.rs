@@ -190,7 +190,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.check_place();
         let (sig, params) = (call.sig(), params(&call));
         let comm = &*self.comm;
-        let job = Job::new(call, comm.port.rank(), comm.port.size()).as_usual_in(&comm.work);
+        let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
         let call = Collective::new(&comm.port, job, kept, ());
         Persistent::of(Box::new(Repeated { call, buf, sig, params }), buf)
     }

@@ -543,7 +543,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> OpenRequest<'scope, Y::Output> {
         let begun = self.begin(call.sig(), call.at(), params(&call));
         let comm = &mut *self.comm;
-        let job = Job::new(call, comm.port.rank(), comm.port.size()).as_usual_in(&comm.work);
+        let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
         let mut call = Box::new(Collective::new(&comm.port, job, kept, yields));
         // SAFETY: made with this port; the scope completes the call, or waits until nobody has its
         // memory.

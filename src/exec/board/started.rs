@@ -34,7 +34,7 @@ impl<'a> Job<'a> {
     }
 
     /// The same, which may go round the caches as the communicator of `work` does.
-    pub(crate) fn as_usual_in(mut self, work: &Workspace) -> Self {
+    pub(crate) fn streaming_as(mut self, work: &Workspace) -> Self {
         self.stream = touched(&self.call, self.p) >= work.stream_from;
         self
     }
