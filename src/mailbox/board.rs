@@ -74,7 +74,7 @@ impl Board {
     /// # Safety
     /// As [`show`](Board::show), which follows.
     pub(crate) unsafe fn write_brief(&self, fill: impl FnOnce(*mut u8)) {
-        // SAFETY: by the contract nobody reads the room now.
+        // By the contract nobody reads the room now.
         self.brief.with_mut(|room| fill(room.cast()));
     }
 
