@@ -48,6 +48,17 @@ fn every_operation_is_right() {
 }
 
 #[test]
+fn every_form_of_an_operation_is_right() {
+    let forms = "all-gather-varied all-to-all-varied reduce-scatter-varied scatter-varied \
+                 gather-varied all-to-all-neighbors";
+    for p in [2, 3, 5] {
+        let rows = rows(&format!("bench {forms} -p {p} --sizes 64,40K -n 3 -w 1"));
+        let names: Vec<&str> = rows.iter().step_by(2).map(|row| row[0].as_str()).collect();
+        assert_eq!(names, forms.split_whitespace().collect::<Vec<_>>(), "{p} ranks");
+    }
+}
+
+#[test]
 fn every_algorithm_is_right() {
     for p in [2, 3, 4, 6] {
         let rows = rows(&format!("bench -p {p} -a all -b 200 -e 200 -n 2 -w 0"));
@@ -352,6 +363,9 @@ fn wrong_arguments_get_one_line() {
         ("bench --format tvs", "did you mean tsv?"),
         ("bench --style ncll", "did you mean nccl?"),
         ("bench --style osu --format tsv", "without --format"),
+        ("bench all-to-all-varied --style osu", "no columns for all-to-all-varied"),
+        ("bench all-to-all-neighbors -p 1", "one rank has no neighbours"),
+        ("bench all-to-all-neighbors -p 2 -a all", "has no algorithms"),
         ("bench --rounds 0", "1 to 1000"),
         ("bench --calls 0", "1 to 1024"),
         ("bench --time -1", "ms"),

@@ -8,6 +8,7 @@ use phalanx::schedule::Operation;
 use phalanx::{Error, Team};
 use phalanx_model::median;
 use phalanx_tool::bench::call_buffers::{BufferShape, CallBuffers, has_blocks, lanes_for};
+use phalanx_tool::bench::call_form::CallForm;
 use phalanx_tool::bench::operator::Redop;
 use phalanx_tool::measure::clock::Clock;
 use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
@@ -38,7 +39,7 @@ impl ComparedCall {
             lanes: if crowded { 1 } else { lanes_for(count * size_of::<f64>()) },
             shift: 1,
             apart: false,
-            varied: false,
+            form: CallForm::Even,
         }
     }
 }

@@ -6,8 +6,9 @@
 
 use super::installation::{Family, Installation};
 use super::programs::{FLOOR, OPENMP_CLANG, OPENMP_GCC, Program};
-use super::raw::OURS;
+use super::raw::{OURS, VARIANTS};
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -293,14 +294,9 @@ impl Contender {
     fn ask(&self, command: &mut Command, ask: &Ask) -> Option<()> {
         let mine: Vec<&str> = self.setting.ops.split(',').filter(|op| !op.is_empty()).collect();
         let asked = operations_of(ask).filter(|op| mine.is_empty() || mine.contains(op));
-        let with_variants: Vec<String> = asked
-            .flat_map(|op| [op.to_string(), format!("{op}_inplace"), format!("{op}_clause")])
-            .collect();
-        // Beside an all-to-all, that of neighbours; ours are in `benches/solver.rs`.
-        let neighbors = ["neighbor_alltoallv", "neighbor_alltoallv_persistent"];
-        let has_all_to_all = with_variants.iter().any(|op| op == "alltoall");
-        let neighbors = neighbors.iter().filter(|_| has_all_to_all).map(ToString::to_string);
-        let with_variants: Vec<String> = with_variants.into_iter().chain(neighbors).collect();
+        let suffixes = || iter::once("").chain(VARIANTS.map(|variant| variant.0));
+        let with_variants: Vec<String> =
+            asked.flat_map(|op| suffixes().map(move |end| format!("{op}{end}"))).collect();
         if with_variants.is_empty() {
             return None;
         }

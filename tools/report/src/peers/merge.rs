@@ -1,7 +1,7 @@
 //! Merges the rows of many runs into one line for each operation, size and place: medians of the
 //! runs' medians, the best peer, and the winner.
 
-use super::raw::{OURS, Raw};
+use super::raw::{OURS, Raw, VARIANTS};
 use phalanx_model::median;
 use phalanx_tool::measure::proximity::Proximity;
 use phalanx_tool::measure::stats::spread_percent;
@@ -139,10 +139,10 @@ pub(crate) fn merge(rows: &[Raw]) -> Vec<MergedLine> {
     lines
 }
 
-/// The operation, and what is special about how it was called: in place, or by
-/// OpenMP's clause.
+/// The operation, and what is special about how it was called: in place, by OpenMP's clause, or by
+/// a persistent request.
 fn split(op: &str) -> (String, Option<&'static str>) {
-    for (part, name) in [("_inplace", "in place"), ("_clause", "clause")] {
+    for (part, name) in VARIANTS {
         if op.contains(part) {
             return (op.replacen(part, "", 1), Some(name));
         }
@@ -181,6 +181,19 @@ phalanx\tscan.b2b\t2\t64\t10.0\t50.0\t0.1\tccx
 openmpi\tscan_inplace.b2b\t2\t64\t10.0\t51.0\t0.1\tccx
 stranger\tbarrier\t2\t0\t1.0\t1.0\t0.1\tccx
 ";
+
+    #[test]
+    fn a_persistent_request_is_a_variant_of_its_call() {
+        let lines = "phalanx\tneighbor_alltoallv.b2b\t2\t8\t70.0\t90.0\t0.1\tccx
+mpich\tneighbor_alltoallv.b2b\t2\t8\t60.0\t200.0\t0.1\tccx
+mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
+";
+        let lines = merge(&super::super::raw::parse(lines).0);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].key.op, "neighbor_alltoallv.b2b");
+        assert_eq!(lines[0].best().unwrap().library, "mpich (persistent)");
+        assert_eq!(lines[0].ratio(), Some(0.5));
+    }
 
     #[test]
     fn runs_are_merged_and_the_best_peer_is_found() {

@@ -89,8 +89,12 @@ pub(crate) fn parse_bench(text: &str) -> Vec<Raw> {
 /// The name under which our rows stand.
 pub(crate) const OURS: &str = "phalanx";
 
+/// The variants of the peers' operations: what their names end in, and what they are called.
+pub(crate) const VARIANTS: [(&str, &str); 3] =
+    [("_inplace", "in place"), ("_clause", "clause"), ("_persistent", "persistent")];
+
 /// Operations: our name, and MPI's in small letters.
-const NAMES: [(&str, &str); 15] = [
+const NAMES: [(&str, &str); 16] = [
     ("barrier", "barrier"),
     ("broadcast", "bcast"),
     ("reduce", "reduce"),
@@ -106,6 +110,7 @@ const NAMES: [(&str, &str); 15] = [
     ("all-to-all-varied", "alltoallv"),
     ("scatter-varied", "scatterv"),
     ("gather-varied", "gatherv"),
+    ("all-to-all-neighbors", "neighbor_alltoallv"),
 ];
 
 fn mpi_name(ours: &str) -> &str {

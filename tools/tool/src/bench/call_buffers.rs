@@ -4,12 +4,14 @@
 //! A sample may be several calls, one for each *lane* of the buffers; every
 //! lane has inputs of its own.
 
+use super::call_form::CallForm;
 use super::data::{Expected, Oracle};
 use super::element::Sample;
 use super::operator::Redop;
-use phalanx::Comm;
+use super::ring;
 use phalanx::op::Operator;
 use phalanx::schedule::{Operation, Share};
+use phalanx::{Comm, Neighborhood};
 
 /// Bytes between the starts of lanes are a multiple of this: no two lanes, and
 /// no two ranks, share a cache line or a pair of lines that is fetched together.
@@ -70,6 +72,8 @@ pub(crate) struct TimedCall<'a, T> {
     shift: isize,
     /// Elements of each rank's block, for the form for blocks of different lengths.
     counts: Option<&'a [usize]>,
+    /// For the form among neighbours.
+    plan: Option<&'a Neighborhood>,
 }
 
 /// The operation, and how much of it.
@@ -85,13 +89,7 @@ pub struct BufferShape {
     /// For an operation that works in place: whether a second buffer takes the
     /// result, so that the input must be copied there first (timed).
     pub apart: bool,
-    /// Whether the form for blocks of different lengths is called (with equal ones).
-    pub varied: bool,
-}
-
-/// Whether the operation has a form for blocks of different lengths.
-pub(crate) fn has_varied(operation: Operation) -> bool {
-    operation.has_blocks() && operation.base() == operation
+    pub form: CallForm,
 }
 
 /// Whether the operation cuts the larger buffer into a block for each rank.
@@ -106,6 +104,7 @@ pub struct CallBuffers<T> {
     ranks: usize,
     block: usize,
     counts: Vec<usize>,
+    plan: Option<Neighborhood>,
     oracle: Oracle<T>,
     input: Lanes<T>,
     output: Lanes<T>,
@@ -133,11 +132,21 @@ impl<T: Sample> CallBuffers<T> {
             ranks,
             block,
             counts: vec![block; ranks],
+            plan: None,
             oracle: Oracle::new(shape.redop, ranks),
             input: Lanes::new(input, shape.lanes),
             output: Lanes::new(output, shape.lanes),
-            call: combining.map_or(transport::<T>, |c| c.call),
+            call: match shape.form {
+                CallForm::Neighbors => gather_from_neighbors::<T>,
+                _ => combining.map_or(transport::<T>, |c| c.call),
+            },
         }
+    }
+
+    /// Agrees with the other ranks on what the calls of this run need. Untimed; all ranks call it.
+    pub(crate) fn make_ready(&mut self, comm: &mut Comm) {
+        self.plan =
+            (self.shape.form == CallForm::Neighbors).then(|| ring::plan(comm, self.shape.count));
     }
 
     fn round(&self, sample: u64, lane: usize) -> u64 {
@@ -172,8 +181,9 @@ impl<T: Sample> CallBuffers<T> {
             std::mem::swap(&mut input, &mut output);
         }
         let (operation, shift) = (shape.operation, shape.shift);
-        let counts = shape.varied.then_some(&self.counts[..]);
-        (self.call)(comm, TimedCall { operation, input, output, root, shift, counts });
+        let counts = (shape.form == CallForm::Varied).then_some(&self.counts[..]);
+        let plan = self.plan.as_ref();
+        (self.call)(comm, TimedCall { operation, input, output, root, shift, counts, plan });
     }
 
     /// The number of wrong elements after sample number `sample`.
@@ -196,6 +206,11 @@ impl<T: Sample> CallBuffers<T> {
         let of_all = |from: usize| (0..p).map(|rank| Expected::Input { rank, from }).collect();
         let fold = |ranks: std::ops::Range<usize>, from| vec![Expected::Fold { ranks, from }];
         let mine = rank * self.block;
+        if self.shape.form == CallForm::Neighbors {
+            let part = self.shape.count / ring::degree(p).max(1);
+            let of = |(rank, number)| Expected::Input { rank, from: number * part };
+            return ring::neighbors(rank, p).map(of).collect();
+        }
         match self.shape.operation {
             Operation::Broadcast => of(root, 0),
             Operation::Reduce if rank != root => of(rank, 0),
@@ -291,6 +306,14 @@ fn transport_varied<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>, counts: 
     }
 }
 
+/// The all-to-all among neighbours: what each has for this rank, by the plan.
+fn gather_from_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+    let Some(plan) = call.plan else { unreachable!("the buffers are made ready before a call") };
+    for (x, y) in call.input.iter().zip(call.output.iter_mut()) {
+        plan.gather(comm, x, y);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,7 +341,7 @@ mod tests {
                 lanes: 2,
                 shift: 1,
                 apart: false,
-                varied: false,
+                form: CallForm::Even,
             };
             let mut wrong = 0;
             for rank in 0..3 {

@@ -1,8 +1,10 @@
 //! Turns a request into the cases to measure, and reports its mistakes.
 
-use super::call_buffers::{BufferShape, has_blocks, has_varied, lanes_for};
+use super::call_buffers::{BufferShape, has_blocks, lanes_for};
+use super::call_form::CallForm;
 use super::element::Type;
 use super::operator::Redop;
+use super::ring;
 use super::run_conditions::available_memory;
 use super::sample::{Force, Root, SampleBudget, SampleCase};
 use crate::byte_size;
@@ -39,30 +41,36 @@ impl FromStr for Wanted {
     }
 }
 
-/// What is measured: an operation, perhaps in its form for blocks of different lengths.
+/// What is measured: an operation in one of its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measured {
     pub(crate) operation: Operation,
-    pub(crate) varied: bool,
+    pub(crate) form: CallForm,
+}
+
+impl Measured {
+    /// As it is asked for.
+    pub(crate) fn name(self) -> String {
+        format!("{}{}", self.operation, self.form.suffix())
+    }
 }
 
 impl From<Operation> for Measured {
     fn from(operation: Operation) -> Self {
-        Measured { operation, varied: false }
+        Measured { operation, form: CallForm::Even }
     }
 }
-
-/// What the names of the forms for blocks of different lengths end in.
-pub(crate) const VARIED: &str = "-varied";
 
 /// Reads an operation's name; hyphens and case do not matter.
 pub(crate) fn parse_operation(text: &str) -> Result<Measured, String> {
     let bare = |name: &str| suggest::plain(name).replace('-', "");
     let found = |text: &str| Operation::ALL.into_iter().find(|op| bare(op.name()) == bare(text));
-    let text_of_varied = bare(text);
-    let varied = text_of_varied.strip_suffix(&VARIED[1..]).and_then(found);
-    if let Some(operation) = varied.filter(|&operation| has_varied(operation)) {
-        return Ok(Measured { operation, varied: true });
+    let asked = bare(text);
+    for form in CallForm::NAMED {
+        let named = asked.strip_suffix(&bare(form.suffix())).and_then(found);
+        if let Some(operation) = named.filter(|&operation| form.is_of(operation)) {
+            return Ok(Measured { operation, form });
+        }
     }
     let unknown = || suggest::unknown("operation", text, &Operation::ALL.map(Operation::name));
     found(text).map(Measured::from).ok_or_else(unknown)
@@ -123,7 +131,18 @@ impl BenchRequest {
         if let (true, Some(Measured { operation: op, .. })) = (self.in_place, apart) {
             return Err(Failure::Usage(format!("{op} does not work in place: it has two buffers")));
         }
+        let is_forced = self.wanted != Wanted::Auto || self.dims.is_some();
+        if let Some(it) = self.neighbors().filter(|_| is_forced) {
+            let what =
+                format!("{} has no algorithms: each rank reads from its neighbours", it.name());
+            return Err(Failure::Usage(what));
+        }
         Ok(())
+    }
+
+    /// What is asked for that is among neighbours only, if anything is.
+    pub(crate) fn neighbors(&self) -> Option<Measured> {
+        self.operations.iter().copied().find(|it| it.form == CallForm::Neighbors)
     }
 
     /// The cases for `ranks` ranks, so many on each node.
@@ -139,6 +158,9 @@ impl BenchRequest {
         {
             let what = format!("a {dims} mesh has {} ranks, not {ranks}", dims.ranks());
             return Err(Failure::Usage(what));
+        }
+        if let Some(it) = self.neighbors().filter(|_| ranks == 1) {
+            return Err(Failure::Usage(format!("one rank has no neighbours for {}", it.name())));
         }
         let mut plan = BenchPlan { cases: Vec::new(), skipped: Vec::new() };
         for measured in self.all_operations() {
@@ -233,7 +255,13 @@ impl BenchRequest {
             let elements = bytes / self.ty.size();
             let count = match operation {
                 Operation::Barrier => 0,
-                op if has_blocks(op) => (elements / ranks).max(1) * ranks,
+                op if has_blocks(op) => {
+                    let parts = match measured.form {
+                        CallForm::Neighbors => ring::degree(ranks),
+                        _ => ranks,
+                    };
+                    (elements / parts).max(1) * parts
+                }
                 _ => elements.max(1),
             };
             if cases.last().is_some_and(|case| case.shape.count == count) {
@@ -250,8 +278,8 @@ impl BenchRequest {
             for &apart in apart {
                 let redop = operation.combines().then_some(self.redop);
                 let shift = self.shift;
-                let varied = measured.varied;
-                let shape = BufferShape { operation, redop, count, lanes, shift, apart, varied };
+                let form = measured.form;
+                let shape = BufferShape { operation, redop, count, lanes, shift, apart, form };
                 let (force, root, effort) = (force.clone(), self.root, self.effort);
                 cases.push(SampleCase { shape, ty: self.ty, force, root, effort });
             }
@@ -267,6 +295,9 @@ fn mesh(operation: Operation, dims: &Extents, ranks: usize) -> Force {
     Force::On(algorithm, dims.clone())
 }
 
+/// Bytes that the lists take, for each element, while a plan among neighbours is made.
+const PLAN_BYTES: u128 = 6 * size_of::<usize>() as u128;
+
 /// Refuses sizes that the memory cannot hold, before the system kills us.
 fn check_memory(cases: &[SampleCase], ranks: usize) -> Result<(), Failure> {
     let need = |case: &SampleCase| {
@@ -274,7 +305,9 @@ fn check_memory(cases: &[SampleCase], ranks: usize) -> Result<(), Failure> {
         let lanes = case.shape.lanes as u128;
         // A shift in place, a scan and the like keep one more inside.
         let buffers = if two { 2 * lanes + 1 } else { lanes + 1 };
-        buffers * ranks as u128 * case.shape.count as u128 * case.ty.size() as u128
+        let plan = if case.shape.form == CallForm::Neighbors { PLAN_BYTES } else { 0 };
+        let each = buffers * case.ty.size() as u128 + plan;
+        ranks as u128 * case.shape.count as u128 * each
     };
     let Some(available) = available_memory() else { return Ok(()) };
     match cases.iter().max_by_key(|case| need(case)) {
@@ -344,10 +377,28 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_are_of_several_ranks_and_have_no_algorithms() {
+        let mut w = wish();
+        w.operations = vec![parse_operation("all-to-all-neighbors").unwrap()];
+        let counts = |ranks| {
+            let plan = w.plan(ranks, &[ranks]).unwrap();
+            plan.cases.iter().map(|case| case.shape.count).collect::<Vec<_>>()
+        };
+        // 8 and 64 bytes, in a part for each of 1, 2 or 4 neighbours.
+        assert_eq!([2, 3, 7].map(counts), [vec![1, 8], vec![2, 8], vec![4, 8]]);
+        assert!(w.check().is_ok() && w.plan(1, &[1]).is_err());
+        w.wanted = Wanted::All;
+        assert!(w.check().is_err());
+    }
+
+    #[test]
     fn names_are_read() {
         assert_eq!(parse_operation("AllReduce"), Ok(Operation::AllReduce.into()));
-        let varied = Measured { operation: Operation::AllToAll, varied: true };
-        assert_eq!(parse_operation("all-to-all-varied"), Ok(varied));
+        for form in CallForm::NAMED {
+            let it = Measured { operation: Operation::AllToAll, form };
+            assert_eq!(parse_operation(&it.name()), Ok(it));
+        }
+        assert!(parse_operation("all-gather-neighbors").is_err());
         assert!(parse_operation("all-reduce-varied").is_err());
         assert_eq!("ag-ring".parse(), Ok(Wanted::One(Algorithm::AG_RING)));
         assert!("AG-RNG".parse::<Wanted>().unwrap_err().contains("AG-RING"));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `operator.rs`, `element.rs` | operators and element types by name |
 //! | `data.rs` | the formula behind every input and every expected result |
+//! | `call_form.rs`, `ring.rs` | forms of an operation; the ring of the form among neighbours |
 //! | `call_buffers.rs` | a rank's buffers: prepare, call, check |
 //! | `sample.rs` | the measuring loop of a round |
 //! | `rounds.rs` | the rounds of a row, sorted by place; signs of a change meanwhile |
@@ -34,7 +35,9 @@ pub mod run_conditions;
 pub(crate) mod sample;
 
 pub mod call_buffers;
+pub mod call_form;
 mod data;
+mod ring;
 
 /// Up to this size a sample has several calls.
 pub const LARGEST_WITH_LANES: usize = call_buffers::WARM / 2;

@@ -2,6 +2,7 @@
 //! published costs of the most similar machine.
 
 use super::call_buffers::has_blocks;
+use super::call_form::CallForm;
 use super::predict_call::CallModel;
 use super::sample::{Force, SampleCase};
 use crate::measure::proximity::Proximity;
@@ -58,6 +59,9 @@ impl<'a> Modelled<'a> {
 
     /// The time of a case at a place, in ns; none where nothing is sent, or nothing is known.
     pub(crate) fn ns(&self, case: &SampleCase, place: Proximity) -> Option<f64> {
+        if case.shape.form == CallForm::Neighbors {
+            return None;
+        }
         let operation = case.shape.operation;
         let bytes = (case.shape.count * case.ty.size()) as f64;
         let m = if has_blocks(operation) { bytes / self.ranks as f64 } else { bytes };
@@ -122,7 +126,7 @@ mod tests {
             lanes: 1,
             shift: 1,
             apart: false,
-            varied: false,
+            form: CallForm::Even,
         };
         let effort = SampleBudget {
             samples: None,

@@ -442,6 +442,7 @@ fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> Strin
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::bench::call_form::CallForm;
     use crate::measure::proximity::Proximity;
     use crate::measure::stats::Summary;
 
@@ -479,7 +480,7 @@ pub(super) mod tests {
             drift: Drift { floor: false, steal: true, place: false },
             root: None,
             apart: false,
-            varied: false,
+            form: CallForm::Even,
             rank_means: vec![69.0, 65.0],
         }
     }

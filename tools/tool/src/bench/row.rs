@@ -1,6 +1,7 @@
 //! A row of the table: its samples and the numbers computed from them.
 
-use super::cases::VARIED;
+use super::call_form::CallForm;
+use super::cases::Measured;
 use super::rounds::{Drift, Sorted};
 use super::sample::{Root, SampleCase, Times};
 use crate::measure::proximity::Proximity;
@@ -80,8 +81,7 @@ pub(crate) struct BenchRow {
     pub(crate) root: Option<usize>,
     /// Whether the result went to a second buffer, for an operation in place.
     pub(crate) apart: bool,
-    /// Whether it was called in the form for blocks of different lengths.
-    pub(crate) varied: bool,
+    pub(crate) form: CallForm,
     /// The mean time of each rank, in ns.
     pub(crate) rank_means: Vec<f64>,
 }
@@ -112,7 +112,7 @@ impl BenchRow {
             calls: shape.lanes,
             ns,
             algbw,
-            busbw: algbw * bus_factor(op, ranks),
+            busbw: algbw * bus_factor(op, shape.form, ranks),
             wrong: case.effort.check.then_some(wrong),
             model_ns: None,
             model_by: "none",
@@ -127,14 +127,14 @@ impl BenchRow {
                 _ => None,
             },
             apart: shape.apart,
-            varied: shape.varied,
+            form: shape.form,
             rank_means: rank_means(&sorted.samples, ranks),
         })
     }
 
     /// What it is, as it is asked for.
     pub(crate) fn name(&self) -> String {
-        format!("{}{}", self.op.name(), if self.varied { VARIED } else { "" })
+        Measured { operation: self.op, form: self.form }.name()
     }
 
     /// With what the model says of it.
@@ -159,10 +159,12 @@ fn rank_means(samples: &[Times], ranks: usize) -> Vec<f64> {
 /// Bytes that must cross the boundary of each rank, per byte of its larger
 /// buffer: the factors of nccl-tests, by which bandwidths of different
 /// operations and numbers of ranks compare.
-fn bus_factor(op: Operation, ranks: usize) -> f64 {
+fn bus_factor(op: Operation, form: CallForm, ranks: usize) -> f64 {
     let others = (ranks - 1) as f64 / ranks as f64;
     match op {
         Operation::AllReduce => 2.0 * others,
+        // No part is the rank's own.
+        _ if form == CallForm::Neighbors => 1.0,
         op if op.has_blocks() => others,
         _ => 1.0,
     }
@@ -180,9 +182,10 @@ mod tests {
 
     #[test]
     fn bus_factors() {
-        assert_eq!(bus_factor(Operation::AllReduce, 4), 1.5);
-        assert_eq!(bus_factor(Operation::AllGather, 4), 0.75);
-        assert_eq!(bus_factor(Operation::Broadcast, 4), 1.0);
-        assert_eq!(bus_factor(Operation::AllReduce, 1), 0.0);
+        assert_eq!(bus_factor(Operation::AllReduce, CallForm::Even, 4), 1.5);
+        assert_eq!(bus_factor(Operation::AllGather, CallForm::Even, 4), 0.75);
+        assert_eq!(bus_factor(Operation::AllToAll, CallForm::Neighbors, 4), 1.0);
+        assert_eq!(bus_factor(Operation::Broadcast, CallForm::Even, 4), 1.0);
+        assert_eq!(bus_factor(Operation::AllReduce, CallForm::Even, 1), 0.0);
     }
 }

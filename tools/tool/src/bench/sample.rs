@@ -300,9 +300,10 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         tools: &'a Tools,
         arrivals: &'a [Arrival],
         meeting: SampleStart<'a>,
-        comm: &Comm,
+        comm: &mut Comm,
     ) -> Self {
-        let (rank, p) = (comm.rank(), comm.size());
+        let mut work = CallBuffers::new(case.shape, comm.rank(), comm.size());
+        work.make_ready(comm);
         let now = Instant::now();
         SamplePart {
             case,
@@ -310,7 +311,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
             tools,
             arrivals,
             meeting,
-            work: CallBuffers::new(case.shape, rank, p),
+            work,
             times: Vec::new(),
             probes: Vec::new(),
             wrong: 0,

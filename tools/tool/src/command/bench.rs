@@ -1,6 +1,7 @@
 //! `phalanx bench`: runs the collectives on this machine's cores, checks every
 //! result and prints the table.
 
+use crate::bench::call_form::CallForm;
 use crate::bench::cases::{Apart, BenchPlan, BenchRequest, Measured, Wanted, parse_operation};
 use crate::bench::columns::Style;
 use crate::bench::element::Type;
@@ -32,9 +33,12 @@ use std::time::{Duration, Instant};
 /// The long help: the operations, then the rest.
 fn about() -> String {
     let names = Operation::ALL.map(|operation| operation.name()).join(", ");
-    let varied = "With -varied behind its name (all-to-all-varied), an operation with a block for each \
-                  rank is called in the form for blocks of different lengths, with equal ones.";
-    prose::help(&format!("OPERATIONS: {names}. {varied}\n\n{ABOUT}"))
+    let forms = "With -varied behind its name (all-to-all-varied), an operation with a block for \
+                 each rank is called in the form for blocks of different lengths, with equal ones. \
+                 all-to-all-neighbors is a gather by a plan (Neighborhood) that is made once, \
+                 untimed: each rank reads an equal part of each neighbour's vector, which is the \
+                 next rank on each side of a ring, and from 5 ranks on the second next, too.";
+    prose::help(&format!("OPERATIONS: {names}. {forms}\n\n{ABOUT}"))
 }
 
 const ABOUT: &str = "\
@@ -248,6 +252,11 @@ impl Bench {
         }
         let wish = self.wish();
         wish.check()?;
+        let other = wish.operations.iter().find(|it| it.form != CallForm::Even);
+        if let (Some(_), Some(it)) = (self.style, other) {
+            let what = format!("--style has no columns for {}", it.name());
+            return Err(Failure::Usage(what));
+        }
         Ok(wish)
     }
 
@@ -262,6 +271,11 @@ impl Bench {
         let wrong = [
             (self.algorithm != Wanted::Auto, "-a", "algorithms cannot be forced"),
             (self.dims.is_some(), "--dims", "algorithms cannot be forced"),
+            (
+                self.wish().neighbors().is_some(),
+                "all-to-all-neighbors",
+                "plans are for ranks of one node",
+            ),
             (!self.seek.is_empty(), "--seek", "places of cores cannot be told apart"),
             (self.by_place, "--by-place", "places of cores cannot be told apart"),
             (
@@ -382,7 +396,8 @@ impl Bench {
             false => Progress::silent(),
         };
         let mut failed = Vec::new();
-        for cases in plan.cases.chunk_by(|a, b| a.shape.operation == b.shape.operation) {
+        let of = |case: &SampleCase| (case.shape.operation, case.shape.form);
+        for cases in plan.cases.chunk_by(|a, b| of(a) == of(b)) {
             if interrupt::asked() {
                 break;
             }
