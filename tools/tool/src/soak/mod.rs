@@ -6,6 +6,7 @@
 //! | `random.rs` | random numbers from a seed |
 //! | `script.rs` | the calls and faults of one run |
 //! | `soak_elements.rs` | the element types, their operators, and their sequential oracle |
+//! | `started_calls.rs` | collectives started in a scope |
 //! | `perform_call.rs` | one call: carried out, and its result checked |
 //! | `run_script.rs` | a script on a team, and the check of its end |
 //! | `heap.rs` | bytes allocated, counted |
@@ -25,5 +26,6 @@ mod perform_call;
 mod random;
 mod script;
 mod soak_elements;
+mod started_calls;
 
 pub(crate) use script::Script;

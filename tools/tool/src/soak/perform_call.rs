@@ -4,6 +4,7 @@ use super::random::{Dice, mix};
 use super::script::{Act, CallKind, CallWay};
 use super::soak_elements::{Huge, NothingFarApart, Padded};
 use super::soak_elements::{Reduction, Thing, Tick, Triple, folded, input};
+use super::started_calls::StartedCalls;
 use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::schedule::{Hierarchy, Operation, Request};
 use phalanx::topology::Extents;
@@ -55,7 +56,7 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
     let combines = match act.kind {
         CallKind::Collective(op) | CallKind::Varied(op) => op.combines(),
         CallKind::While => !is_barrier_while(act),
-        CallKind::Whole => true,
+        CallKind::Whole | CallKind::Started => true,
         CallKind::Split | CallKind::Drop => return,
         _ => false,
     };
@@ -80,7 +81,7 @@ fn has_blocks(kind: CallKind) -> bool {
     match kind {
         CallKind::Collective(op) => op.has_blocks(),
         CallKind::Varied(_) | CallKind::Peers | CallKind::Global => true,
-        CallKind::Window | CallKind::Whole | CallKind::Ghosts => true,
+        CallKind::Window | CallKind::Whole | CallKind::Ghosts | CallKind::Started => true,
         _ => false,
     }
 }
@@ -153,6 +154,7 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
         CallKind::Exchange => exchange::<T>(comm, &call),
         CallKind::Relay => relay::<T>(comm, &call),
         CallKind::Tagged => tagged::<T>(comm, &call),
+        CallKind::Started => started::<T>(comm, &call),
         CallKind::Split | CallKind::Drop => unreachable!("the round does these"),
     }
 }
@@ -596,6 +598,16 @@ fn tagged<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     comm.send_owned(own, to, !tag);
     let (owned, _) = comm.recv_owned::<Vec<T>>(from, !tag);
     check("an owned value", act, &owned, &got);
+}
+
+/// Several collectives at a time.
+fn started<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
+    let &SoakCall { act, n, which, rank, p, root, tick } = call;
+    let mut calls = StartedCalls::<T>::draw(act.salt, n, rank, p, root);
+    T::reduce(comm, which, Reduction::Started(&mut calls), tick);
+    if let Some(kind) = calls.wrong(act.salt, n, which, rank, p) {
+        wrong(&format!("started {kind:?}"), act);
+    }
 }
 
 #[cfg(test)]

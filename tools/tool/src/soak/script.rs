@@ -51,6 +51,8 @@ pub(crate) enum CallKind {
     Exchange,
     /// `send` and `recv` from rank to rank.
     Relay,
+    /// Collectives that are started, and waited for in an order of each rank's own.
+    Started,
     /// A tagged message around a ring, started and waited for, and an owned value.
     Tagged,
     /// A new communicator.
@@ -183,6 +185,7 @@ impl Script {
             CallKind::Root,
             CallKind::Global,
             CallKind::While,
+            CallKind::Started,
             CallKind::Whole,
             CallKind::Halo,
             CallKind::Exchange,
@@ -218,7 +221,7 @@ fn short_call(dice: &mut Dice) -> Act {
 }
 
 fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
-    let kind = match dice.roll(27) {
+    let kind = match dice.roll(28) {
         0..=10 => CallKind::Collective(*dice.pick(&Operation::ALL)),
         11..=13 => CallKind::Varied(*dice.pick(&UNEVEN)),
         14 => CallKind::Peers,
@@ -233,6 +236,7 @@ fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
         24 => CallKind::Ghosts,
         25 => CallKind::Window,
         26 => CallKind::Tagged,
+        27 => CallKind::Started,
         18 | 19 if *comms > 1 => CallKind::Drop,
         _ => CallKind::Collective(Operation::Barrier),
     };
@@ -311,6 +315,7 @@ mod tests {
             CallKind::Drop,
             CallKind::Relay,
             CallKind::Tagged,
+            CallKind::Started,
             CallKind::Global,
             CallKind::While,
             CallKind::Whole,

@@ -5,6 +5,7 @@
 //! cheap, and every element of it can still be compared.
 
 use super::random::mix;
+use super::started_calls::StartedCalls;
 use phalanx::op::{self, Operator};
 use phalanx::{Comm, Element};
 use std::fmt;
@@ -24,6 +25,8 @@ pub(crate) enum Reduction<'a, T> {
     ExclusiveScan(&'a mut [T]),
     AllReduceWhile(&'a mut [T]),
     Whole(&'a [T], usize, &'a mut Option<T>),
+    /// One to four calls in a scope.
+    Started(&'a mut StartedCalls<T>),
     ReduceScatter(&'a [T], &'a mut [T]),
     ReduceScatterVaried(&'a [T], &'a mut [T], &'a [usize]),
 }
@@ -37,6 +40,7 @@ impl<T: Element> Reduction<'_, T> {
             Reduction::ExclusiveScan(x) => comm.exclusive_scan(x, op),
             Reduction::AllReduceWhile(x) => comm.all_reduce_while(x, op, || ()),
             Reduction::Whole(mine, offset, result) => *result = comm.fixed_reduce(mine, op, offset),
+            Reduction::Started(calls) => calls.run(comm, &op),
             Reduction::ReduceScatter(all, x) => comm.reduce_scatter_into(all, x, op),
             Reduction::ReduceScatterVaried(all, x, counts) => {
                 comm.reduce_scatter_varied_into(all, x, counts, op);
