@@ -180,6 +180,7 @@ mod mutants {
     pub(crate) mod port_leaving_unpoisoned {
         include!(concat!(env!("OUT_DIR"), "/port_leaving_unpoisoned/mod.rs"));
     }
+    #[allow(unused_variables)]
     pub(crate) mod port_quiescing_by_poison {
         include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison/mod.rs"));
     }
@@ -245,6 +246,7 @@ mod mutants {
     pub(crate) mod tagged_queue_completing_early {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_completing_early/mod.rs"));
     }
+    #[allow(unused_variables)]
     pub(crate) mod tagged_queue_taking_by_sight {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_by_sight/mod.rs"));
     }

@@ -430,22 +430,17 @@ impl TaggedQueue {
     /// Drops all messages that nobody has received. Only while no rank uses the queue: owned
     /// values' destructors are code of the user's.
     pub(crate) fn clear(&self) {
-        let lists = self.lists.with(std::mem::take);
-        discard_all(lists);
+        drop(self.lists.with(std::mem::take));
     }
 }
 
-/// Drops messages one by one: a destructor that panics must not keep the others from theirs.
-fn discard_all(mut lists: Lists) {
-    let first = |lists: &Lists| lists.list.messages().next().map(|(at, ..)| at);
-    while let Some(at) = first(&lists) {
-        discard(lists.take(at));
-    }
-}
-
-impl Drop for TaggedQueue {
+impl Drop for Lists {
+    /// Drops messages one by one: a destructor that panics must not keep the others from theirs.
     fn drop(&mut self) {
-        self.clear();
+        let first = |lists: &Lists| lists.list.messages().next().map(|(at, ..)| at);
+        while let Some(at) = first(self) {
+            discard(self.take(at));
+        }
     }
 }
 

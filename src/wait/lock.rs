@@ -27,7 +27,7 @@ struct LockHolder<'a>(&'a AtomicU32);
 impl Drop for LockHolder<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Ordering: pairs with the swap in `with`, of whoever is next.
+        // Ordering: pairs with the exchange in `try_take`, of whoever is next.
         self.0.store(0, publish(Site::Lock));
     }
 }
@@ -51,8 +51,10 @@ impl<T> Lock<T> {
 
     #[inline(always)]
     fn try_take(&self) -> bool {
-        // Ordering: pairs with the store in `Held`. An RMW: of two takers one finds 0.
-        self.is_taken.swap(1, consume(Site::Lock)) == 0
+        // Ordering: pairs with the store in `Held`. An RMW: of two takers one finds 0. Relaxed if it
+        // fails: then nothing is taken. (Not a swap, which stores 1 also when it fails: loom would
+        // put that after the holder's 0, and the lock would stay taken.)
+        self.is_taken.compare_exchange(0, 1, consume(Site::Lock), Ordering::Relaxed).is_ok()
     }
 
     #[cold]

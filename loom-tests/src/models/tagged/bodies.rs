@@ -50,8 +50,6 @@ fn await_done(ticket: &Ticket) -> u32 {
 }
 
 pub(super) fn second_comer_copies() {
-    // A look at a ticket sees the latest: what else loom would try is a look that fails.
-    crate::sync::eager::set(true);
     let queue = Arc::new(TaggedQueue::new(0));
     let (own, there) = (Cell::new(0), queue.clone());
     let sender = thread::spawn(move || {
@@ -69,8 +67,6 @@ pub(super) fn second_comer_copies() {
 }
 
 pub(super) fn withdrawn_meanwhile() {
-    // A look at a ticket sees the latest: what else loom would try is a look that fails.
-    crate::sync::eager::set(true);
     let queue = Arc::new(TaggedQueue::new(0));
     let (own, there) = (Cell::new(0), queue.clone());
     let sender = thread::spawn(move || {
@@ -94,8 +90,6 @@ pub(super) fn withdrawn_meanwhile() {
 }
 
 pub(super) fn any_source() {
-    // A look at a ticket sees the latest: what else loom would try is a look that fails.
-    crate::sync::eager::set(true);
     let queue = Arc::new(TaggedQueue::new(0));
     let cells = [Cell::new(0), Cell::new(0)];
     let senders = [1, 2].map(|source| {
