@@ -137,14 +137,14 @@ fn counted_all_gather(comm: &mut Comm, x: &mut [f64]) {
 
 /// Defines a call of blocks, of one element each, by rank 0 (counted) and by the other.
 macro_rules! blocks {
-    ($counted:ident, $plain:ident, |$comm:ident, $one:ident, $all:ident, $ones:ident| $call:expr) => {
+    ($counted:ident, $plain:ident, |$comm:ident, $one:ident, $all:ident, $ones:ident| $f:expr) => {
         #[inline(always)]
         fn $plain($comm: &mut Comm, x: &mut [f64]) {
             let p = $comm.size();
             let ($one, x) = x.split_at_mut(2);
             let ($one, $all) = (&mut $one[..p], &mut x[..p]);
             let $ones = &black_box([1; 2])[..p];
-            $call
+            $f
         }
 
         #[inline(never)]

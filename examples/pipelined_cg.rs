@@ -1,5 +1,5 @@
-//! Conjugate gradients with two sums a step (plain), with one (Chronopoulos and Gear 1989), and with
-//! one that is on its way during the product (pipelined: Ghysels and Vanroose 2014).
+//! Conjugate gradients with two sums a step (plain), with one (Chronopoulos and Gear 1989), and
+//! with one that is on its way during the product (pipelined: Ghysels and Vanroose 2014).
 
 use phalanx::{Comm, dist::Halo};
 

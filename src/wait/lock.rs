@@ -51,9 +51,9 @@ impl<T> Lock<T> {
 
     #[inline(always)]
     fn try_take(&self) -> bool {
-        // Ordering: pairs with the store in `Held`. An RMW: of two takers one finds 0. Relaxed if it
-        // fails: then nothing is taken. (Not a swap, which stores 1 also when it fails: loom would
-        // put that after the holder's 0, and the lock would stay taken.)
+        // Ordering: pairs with the store in `LockHolder`. An RMW: of two takers one finds 0.
+        // Relaxed if it fails: then nothing is taken. (Not a swap, which stores 1 also when it
+        // fails: loom would put that after the holder's 0, and the lock would stay taken.)
         self.is_taken.compare_exchange(0, 1, consume(Site::Lock), Ordering::Relaxed).is_ok()
     }
 

@@ -208,10 +208,10 @@ fn measure_as<T: Sample>(
 }
 
 /// Times, probes and wrong elements of a rank.
-type Measured = (Vec<Duration>, Vec<(usize, f64)>, u64);
+type MeasuredTimes = (Vec<Duration>, Vec<(usize, f64)>, u64);
 
 /// What the ranks of all nodes have measured, on every node.
-fn gathered(ground: &Ground, own: &[Measured]) -> Result<Vec<Measured>, Error> {
+fn gathered(ground: &Ground, own: &[MeasuredTimes]) -> Result<Vec<MeasuredTimes>, Error> {
     let first = ground.run(|comm| comm.rank())?.into_iter().min().unwrap_or(0);
     let all = ground.run(|comm| {
         let (times, _, wrong) = &own[comm.rank() - first];
