@@ -65,6 +65,10 @@ listed! {
     ExchangeHalo,
     /// From each even rank to the next.
     SendRecv,
+    /// Started, and waited for at once.
+    StartedBarrier,
+    StartedBroadcast,
+    StartedAllReduce,
 }
 
 impl Call {
@@ -73,7 +77,7 @@ impl Call {
     }
 
     pub(crate) fn has_data(self) -> bool {
-        !matches!(self, Barrier | BarrierWhile | Split)
+        !matches!(self, Barrier | BarrierWhile | Split | StartedBarrier)
     }
 
     /// Lengths that must agree; views, and parts of a vector, may be of different ones.
@@ -93,12 +97,13 @@ impl Call {
                 | ReduceScatter
                 | ReduceScatterVaried
                 | FixedReduce
+                | StartedAllReduce
         )
     }
 
     pub(crate) fn has_root(self) -> bool {
         let gathers = [Gather, GatherVaried, GatherInPlace];
-        let others = [Broadcast, Reduce, Scatter, ScatterVaried, WithRoot];
+        let others = [Broadcast, Reduce, Scatter, ScatterVaried, WithRoot, StartedBroadcast];
         gathers.contains(&self) || others.contains(&self)
     }
 
@@ -124,8 +129,9 @@ impl Call {
             AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
             BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithGlobal | WithRoot
-            | Shared | FixedReduce | Split | GatherGhosts | ScatterGhosts | Exchange
-            | ExchangeHalo | SendRecv => return None,
+            | Shared | FixedReduce | Split | StartedBarrier | StartedBroadcast
+            | StartedAllReduce | GatherGhosts | ScatterGhosts | Exchange | ExchangeHalo
+            | SendRecv => return None,
         })
     }
 
@@ -317,6 +323,18 @@ macro_rules! mouth {
                     Shared => drop(comm.shared_from(&one)),
                     FixedReduce => drop(comm.fixed_reduce(&one, op, r * n)),
                     Split => drop(comm.split(0, n)),
+                    StartedBarrier => comm.requests(|scope| {
+                        let request = scope.barrier();
+                        scope.wait(request);
+                    }),
+                    StartedBroadcast => comm.requests(|scope| {
+                        let request = scope.broadcast(&mut one, root);
+                        scope.wait(request);
+                    }),
+                    StartedAllReduce => comm.requests(|scope| {
+                        let request = scope.all_reduce(&mut one, op);
+                        scope.wait(request);
+                    }),
                     GatherGhosts | ScatterGhosts => {
                         let next = (r + 1) % p * n;
                         let wanted: Vec<usize> = (next..next + n).collect();

@@ -145,12 +145,11 @@ impl Comm {
         f: impl for<'scope> FnOnce(&mut Requests<'scope, 'env>) -> R,
     ) -> R {
         static SIG: Signature = Signature::of::<()>("requests", "");
-        let at = Location::caller();
-        if !self.check_usable(&SIG, at) {
-            self.nothing_to_return();
-        }
+        // Whether the run still goes on is for the calls to find: they go on record first, so that
+        // of ranks that disagree the odd one can be told.
         if self.spans_nodes() {
-            self.wrong(&SIG, at, 0, "calls between nodes cannot be started".to_string());
+            let what = "calls between nodes cannot be started".to_string();
+            self.wrong(&SIG, Location::caller(), 0, what);
             self.nothing_to_return();
         }
         let open = Open::new();

@@ -30,17 +30,17 @@ const MOST_SECONDS: u64 = 1_000_000;
 const MOST_BUSY: usize = 64;
 const ABOUT: &str = "\
 RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 to 127 calls: all
-  collectives with even and uneven blocks, views, overlap, halos, ghosts, messages, splits; on the
-  team or on one of up to 4 communicators split off; by an algorithm, a mesh, groups or a fixed
-  order forced at random; on 6 element types (no bytes to 16 KiB, aligned to 1 to 16 KiB, floats, a
-  struct with padding), the library's operators and closures, commutative or not; 0 bytes to 1 MiB,
-  in a third of the scripts (longer ones) to 256 bytes. A sixth are short calls: 64 to 127 barriers
-  and small collectives of the whole team. In a quarter of the runs ranks are late at random. In
-  one of 12, never of short calls, something goes wrong on one rank: a panic between calls or in an
-  operator, an early return, another length, element type or call; the run must then end with an
-  error that fits, and the next one be right. Five teams of eight wait as they choose, two park,
-  one yields. After 40 runs (4 of a team that yields) there is a new team, and one run on threads
-  of the tool's own.
+  collectives with even and uneven blocks, up to 4 of them started in a scope, views, overlap,
+  halos, ghosts, messages, splits; on the team or on one of up to 4 communicators split off; by an
+  algorithm, a mesh, groups or a fixed order forced at random; on 6 element types (no bytes to 16
+  KiB, aligned to 1 to 16 KiB, floats, a struct with padding), the library's operators and closures,
+  commutative or not; 0 bytes to 1 MiB, in a third of the scripts (longer ones) to 256 bytes. A
+  sixth are short calls: 64 to 127 barriers and small collectives of the whole team. In a quarter of
+  the runs ranks are late at random. In one of 12, never of short calls, something goes wrong on one
+  rank: a panic between calls or in an operator, an early return, another length, element type or
+  call; the run must then end with an error that fits, and the next one be right. Five teams of
+  eight wait as they choose, two park, one yields. After 40 runs (4 of a team that yields) there is
+  a new team, and one run on threads of the tool's own.
 
 LOAD: with --load the same beside so many processes that do nothing but turn: of the scheduler group
   of the ranks (on Linux: of the same session), as a build in the next pane is, or of another group.
