@@ -177,7 +177,7 @@ fn three_ranks_neighbors() {
         name: "board: a chain, each waits for its reader alone",
         ranks: 3,
         bound: Some(3),
-        floor: 500,
+        floor: 7_200,
         reaches: &["rank 1 reads", "rank 2 reads"],
         catches: &[Entered, Finished],
         silent: &[],

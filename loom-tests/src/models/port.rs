@@ -145,11 +145,11 @@ fn blocks_by_address() {
     Model {
         name: "port: an address at the gates, until all have finished",
         ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
+        bound: Some(2),
+        floor: 13_000,
         reaches: &["read"],
-        catches: &[Gate, Finished],
-        silent: &[Waiting],
+        catches: &[Gate, Finished, Waiting],
+        silent: &[],
         body: || ranks(2, blocks),
     }
     .check();
@@ -160,8 +160,8 @@ fn poison_while_blocks_are_read() {
     Model {
         name: "port: poison while the peer uses an address from the gates",
         ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
+        bound: Some(2),
+        floor: 16_400,
         reaches: &["read", "stopped before reading"],
         catches: &[Gate, Finished, Left],
         silent: &[Poison, Waiting],
@@ -251,7 +251,7 @@ fn poison_while_a_neighbor_reads() {
         name: "port: poison while a neighbour reads my memory",
         ranks: 2,
         bound: Some(3),
-        floor: 1_000,
+        floor: 27_500,
         reaches: &["read", "stopped before reading"],
         catches: &[Entered, Finished, Left],
         silent: &[Poison, Waiting],

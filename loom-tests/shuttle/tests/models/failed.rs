@@ -634,7 +634,7 @@ fn deadlines() {
                 let mine = Memory::new(vec![me as u64; 4]);
                 comm.with_peers(&mine, |all| {
                     // Several times: who gives up meanwhile frees what is read here.
-                    for _ in 0..4 {
+                    for _ in 0..12 {
                         yield_now();
                         assert_eq!((all[2][0], all[0][1]), (2, 0));
                     }
