@@ -222,7 +222,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "tagged_queue_withdrawing_blindly",
         "../src/fabric/tagged_queue.rs",
-        &[("while !ticket.is_done() { patience.pause(); }", "patience.pause();")],
+        &[("while !ticket.is_done() { patience.pause(); }", "let _ = &mut patience;")],
     ),
     (
         "tagged_queue_completing_early",

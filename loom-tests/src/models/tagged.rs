@@ -34,7 +34,7 @@ fn second_comer_copies() {
         name: "tagged: the second comer copies, memory rewritten after",
         ranks: 2,
         bound: Some(3),
-        floor: 1,
+        floor: 57,
         reaches: &["delivered", "lent"],
         catches: &[Lock, Ticket],
         silent: &[],
@@ -52,7 +52,7 @@ fn withdrawn_meanwhile() {
         name: "tagged: both withdraw at once",
         ranks: 2,
         bound: Some(3),
-        floor: 1,
+        floor: 41,
         reaches: &["delivered", "withdrawn by the sender", "withdrawn by the receiver"],
         catches: &[Lock, Ticket],
         silent: &[],
@@ -69,15 +69,15 @@ fn any_source() {
     Model {
         name: "tagged: from any source, two senders",
         ranks: 3,
-        bound: Some(2),
-        floor: 1,
+        bound: Some(1),
+        floor: 43,
         reaches: &["1 first", "2 first"],
         catches: &[Lock, Ticket],
         silent: &[],
         body: real::any_source,
     }
     .check();
-    must_fail("tagged: two senders take one receive", Some(2), "violation", || {
+    must_fail("tagged: two senders take one receive", Some(1), "violation", || {
         taking_by_sight::any_source();
     });
 }
