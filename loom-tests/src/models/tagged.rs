@@ -16,7 +16,8 @@ macro_rules! bodies {
         mod $name {
             use super::*;
             use crate::fabric::Ticket;
-            use $($queue)::+::{Data, Label, OutgoingMessage, Received, ReceiveRoom, SentMessage, TaggedQueue};
+            use $($queue)::+::{Data, Label, OutgoingMessage, Received};
+            use $($queue)::+::{ReceiveRoom, SentMessage, TaggedQueue};
 
             include!("tagged/bodies.rs");
         }

@@ -186,8 +186,8 @@ fn views_of_three() {
     .check();
 }
 
-/// What each rank has for each. Rank 1 has more than is copied, the others a few. (Not on a stack: a
-/// twin may look at the counts of a rank that has gone on.)
+/// What each rank has for each. Rank 1 has more than is copied, the others a few. (Not on a stack:
+/// a twin may look at the counts of a rank that has gone on.)
 static BLOCKS: [[usize; 3]; 3] = [[0, 1, 2], [150, 151, 152], [0, 1, 2]];
 
 #[test]

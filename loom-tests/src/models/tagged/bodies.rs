@@ -32,9 +32,9 @@ fn send(queue: &TaggedQueue, source: u32, cell: &Cell) -> Option<Arc<Ticket>> {
 /// The source, or the ticket.
 fn receive(queue: &TaggedQueue, source: Option<u32>, cell: &Cell) -> Result<u32, Arc<Ticket>> {
     let room = ReceiveRoom { label: label(), at: std::ptr::from_ref(cell).cast_mut().cast() };
+    let pattern = MatchPattern { source, tag: Some(7) };
     // SAFETY: as above.
-    match unsafe { queue.receive(MatchPattern { source, tag: Some(7) }, room, copy) }.expect("they fit")
-    {
+    match unsafe { queue.receive(pattern, room, copy) }.expect("they fit") {
         Received::Message { envelope, .. } => Ok(envelope.source),
         Received::Posted(ticket) => Err(ticket),
     }
