@@ -428,6 +428,26 @@ fn started_calls_that_differ_are_named_with_both_lines() {
     });
 }
 
+/// Two against one, though the second of the two comes when the run is over: its call is on record.
+#[test]
+fn the_odd_rank_is_told_by_one_that_comes_late() {
+    watched(|| {
+        let team = team(3);
+        for odd in [0, 1] {
+            let error = failure(team.run(|comm| {
+                let rank = comm.rank();
+                let mut x = vec![1; if rank == odd { 20 } else { 30 }];
+                if rank == 2 {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                comm.requests(|scope| drop(scope.broadcast(&mut x, 0)));
+            }));
+            assert!(matches!(error, Error::Mismatch { peer, .. } if peer == odd), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
 #[test]
 fn a_rank_that_leaves_ends_the_others_waits() {
     watched(|| {

@@ -210,6 +210,9 @@ impl<'scope> Requests<'scope, '_> {
 
     /// Waits until the call is complete, and returns what it gives: its buffer, or its values.
     ///
+    /// In a destructor, while a panic unwinds, it does so as ever if the other ranks go on; if the
+    /// run is over there is nothing to return, and the process aborts, as on any second panic.
+    ///
     /// # Examples
     /// ```
     /// let out = phalanx::run(2, |comm| {
