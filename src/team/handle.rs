@@ -586,6 +586,7 @@ impl Team {
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
+            shared.clear_tagged(comm.fabric());
             *comm = shared.renew();
         }
         result

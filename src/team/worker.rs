@@ -157,19 +157,18 @@ impl WorkerShared {
     /// How run `run` went. Only while no rank runs.
     pub(super) fn verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
         if self.world.is_poisoned(run) {
-            self.clear_tagged(fabric);
             return Err(final_cause(&self.world, run));
         }
         if self.harmed.load(Relaxed) == run {
             return Ok(());
         }
-        compare(fabric, |rank| &self.tallies[rank]).inspect_err(|_| self.clear_tagged(fabric))
+        compare(fabric, |rank| &self.tallies[rank])
     }
 
     /// Drops the values that nobody has received, before the run's caller hears of its end. (The
     /// closure may have left another team's communicator in its own's place: that one lives on.)
     #[cold]
-    fn clear_tagged(&self, fabric: &CommState) {
+    pub(super) fn clear_tagged(&self, fabric: &CommState) {
         if std::ptr::eq(fabric.world(), &raw const *self.world) {
             fabric.clear_tagged();
         }
