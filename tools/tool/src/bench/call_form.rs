@@ -10,7 +10,7 @@ pub enum CallForm {
     Even,
     /// That for blocks of different lengths, with equal ones.
     Varied,
-    /// Among the neighbours of a [ring](super::ring) only, by a plan that is made once.
+    /// Among the neighbours of a ring (`ring.rs`) only, by a plan that is made once.
     Neighbors,
 }
 
