@@ -275,7 +275,7 @@ impl SoakPlan {
         let SoakPlan { ranks, seed, time, runs, leak, .. } = self;
         // The first team makes what stays: a machine that was read, allocators.
         Team::builder().ranks(ranks).build()?.run(|comm| comm.barrier())?;
-        let before = settled(None);
+        let mut before = settled(None);
         let begun = Instant::now();
         let is_over =
             |runs_done| runs_done >= runs || begun.elapsed() >= time || interrupt::asked();
@@ -312,15 +312,16 @@ impl SoakPlan {
             }
             row.teams += 1;
             row.holdings = settled(before);
-            if let (Some(before), Some(now)) = (before, row.holdings) {
-                let counts = |h: Holdings| (h.descriptors, h.threads);
-                if counts(now) != counts(before) {
+            if let (Some(before), Some(now)) = (&mut before, row.holdings) {
+                if now.descriptors != before.descriptors || now.threads > before.threads {
                     return Err(Failure::Checks(format!(
                         "after {} teams of {ranks} ranks there are {} descriptors and {} \
                          threads, {} and {} before; seed {seed}",
                         row.teams, now.descriptors, now.threads, before.descriptors, before.threads
                     )));
                 }
+                // A thread of the row before may have been counted that was on its way out.
+                before.threads = now.threads;
                 let of_time = begun.elapsed().as_secs_f64() / time.as_secs_f64();
                 let share = of_time.max(row.runs as f64 / runs as f64);
                 row.memory.note(share, now);
@@ -483,7 +484,7 @@ fn settled(wanted: Option<Holdings>) -> Option<Holdings> {
     let mut now = Holdings::now()?;
     for _ in 0..200 {
         match wanted {
-            Some(wanted) if now.threads == wanted.threads => break,
+            Some(wanted) if now.threads <= wanted.threads => break,
             None => break,
             _ => std::thread::sleep(Duration::from_millis(5)),
         }
