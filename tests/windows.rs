@@ -520,3 +520,33 @@ fn a_handle_is_shared_with_threads() {
             .unwrap();
     });
 }
+
+/// A loop on an atomic, that a failed rank was to write, ends with the run; so does one whose peer
+/// waits in vain for this rank, if there is a deadline.
+#[test]
+fn a_loop_on_an_atomic_hears_of_the_end() {
+    watched(|| {
+        let team = Team::builder().ranks(3).deadline(Duration::from_millis(100)).build().unwrap();
+        for fails in [true, false] {
+            let error = failure(team.run(|comm| {
+                let flags = comm.shared_atomic::<bool>(1);
+                match comm.rank() {
+                    0 if fails => bomb(),
+                    0 => comm.barrier(),
+                    _ => {
+                        while !flags.mine()[0].load(Acquire) {
+                            comm.check();
+                        }
+                    }
+                }
+            }));
+            let is_it = match error {
+                Error::Panicked { rank: 0, .. } => fails,
+                Error::Deadline { rank: 0, .. } => !fails,
+                _ => false,
+            };
+            assert!(is_it, "{error}");
+            check_usable(&team, 3);
+        }
+    });
+}
