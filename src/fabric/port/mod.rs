@@ -2,7 +2,7 @@
 //! There is one port per rank and communicator. One thread at a time uses it (`&mut`); in a team's
 //! run, only the rank's own.
 
-use super::call_log::{CallLog, CallRecord, RankState, ticket};
+use super::call_log::{CallLog, CallRecord, RankState, run_pass};
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
@@ -66,7 +66,7 @@ struct Peer {
 pub(crate) struct Port {
     peers: Box<[Peer]>,
     rank: usize,
-    /// The run's [`ticket`], or [`CLOSED`] once the port is dead: what the rank's `present`
+    /// The [`run_pass`] of the run, or [`CLOSED`] once the port is dead: what the rank's `present`
     /// must be.
     pass: u64,
     line: NonNull<RankState>,
@@ -149,7 +149,7 @@ impl Port {
             gate,
             peers,
             rank,
-            pass: ticket(run),
+            pass: run_pass(run),
             line,
             records,
             looks: FEW_LOOKS,
@@ -311,7 +311,7 @@ impl Port {
         self.fabric.world().join(self.fabric.member(self.rank), run);
         self.run = run;
         if !self.dead {
-            self.pass = ticket(run);
+            self.pass = run_pass(run);
         }
         self.refresh_for_run();
     }
