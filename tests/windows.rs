@@ -364,9 +364,23 @@ fn what_cannot_be_is_refused() {
             theirs.update(comm, |mine| mine.fill(1));
         });
         assert!(text.contains("belongs to the communicator that has made it"), "{text}");
-        // A window of a run that is over, by a team whose words are new.
-        let text =
-            std::panic::catch_unwind(|| team(2).run(|comm| _ = comm.shared::<u8>(2).part(2)));
+        // A window of a run that has failed: the team's words are new.
+        let team = team(2);
+        failure(team.run(|comm| {
+            *slots[comm.rank()].lock().unwrap() = Some(comm.shared::<u64>(1));
+            comm.barrier();
+            bomb();
+        }));
+        let text = failure(team.run(|comm| {
+            let mut window = slots[comm.rank()].lock().unwrap().take().unwrap();
+            window.update(comm, |mine| mine.fill(1));
+        }));
+        assert!(text.to_string().contains("after a run that has failed"), "{text}");
+        check_usable(&team, 1);
+        // A rank that there is not.
+        let text = std::panic::catch_unwind(|| {
+            common::team(2).run(|comm| _ = comm.shared::<u8>(2).part(2))
+        });
         assert!(text.unwrap().unwrap_err().to_string().contains("rank 2 of 2 ranks"));
     });
 }

@@ -52,8 +52,8 @@ impl Comm {
     /// `data`, and the call returns once the receiver has asked for it. (A request does not wait.)
     ///
     /// **Tagged messages and plain ones do not meet**: only [`recv`](Comm::recv) and
-    /// [`exchange`](Comm::exchange) receive messages of [`send`](Comm::send). A rank that waits for the
-    /// one while its peer has sent the other gets an error with both lines, as soon as its peer
+    /// [`exchange`](Comm::exchange) receive messages of [`send`](Comm::send). A rank that waits for
+    /// the one while its peer has sent the other gets an error with both lines, as soon as its peer
     /// returns or waits for it; else the team's deadline ends the run.
     ///
     /// A message to the own rank is received by it later; it must be one that is copied.
