@@ -19,6 +19,7 @@ mod halo_exchange;
 mod message;
 mod nodes;
 mod overlap;
+mod phase;
 mod reduce;
 mod roster;
 mod route;
@@ -228,8 +229,21 @@ impl Comm {
         self.port.id()
     }
 
-    pub(crate) fn is_dead(&self) -> bool {
-        self.port.is_dead()
+    /// Whether nothing but the calls themselves is to be done: the communicator is not given up,
+    /// and nothing is recorded.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.port.is_plain()
+    }
+
+    /// The rank's part of a run is over: see [`Port::end_recorded_run`].
+    pub(crate) fn end_recorded_run(&self) {
+        self.port.end_recorded_run();
+    }
+
+    /// Whether the communicator is not given up, and its calls are recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.port.is_recorded()
     }
 
     /// Runs `f` with this communicator on a thread of the caller's own

@@ -21,6 +21,8 @@ mod digest;
 mod disagreement;
 mod fingerprint;
 mod port;
+mod record_file;
+mod recorder;
 mod team_state;
 mod thread;
 
@@ -30,6 +32,7 @@ pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
 pub(crate) use port::{Guard, Port, Span, StartedCall, Stop, WordBytes};
+pub(crate) use recorder::Recorder;
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub(crate) use thread::{Seen, Thread};
 #[cfg(loom)]

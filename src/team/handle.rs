@@ -12,7 +12,7 @@ use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::Machine;
 use crate::machine::affinity::{self, BoundForNow};
 use crate::mailbox::MAX_RANKS;
-use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::diagnostic::AtomicU64;
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::tuning::{
     LevelModel, MachineCosts, MachineId, ProfileReport, Tuning, TuningSource, for_process,
@@ -154,7 +154,10 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let world = TeamState::new(ranks).counting_from(builder.start);
         let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
-        let world = Arc::new(world);
+        let record = builder.record.as_deref();
+        let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
+        let is_recorded = recorder.is_some();
+        let world = Arc::new(world.with_recorder(recorder));
         let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::Idle);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -196,7 +199,7 @@ impl Team {
             roster: OnceLock::from(roster),
             fabric: AtomicU64::new(0),
             fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
-            harmed: AtomicU64::new(0),
+            harmed: WorkerShared::unharmed(is_recorded),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
@@ -583,7 +586,28 @@ impl Team {
         shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
-        if result.is_err() || shared.harmed.load(Relaxed) == run {
+        if result.is_err() || shared.is_special(run) {
+            return self.end_special(run, &mut comm, result);
+        }
+        result
+    }
+
+    /// The end of a run that has failed, or in which a rank lost its communicator, or that is
+    /// recorded.
+    #[cold]
+    #[inline(never)]
+    fn end_special(
+        &self,
+        run: u64,
+        comm: &mut Comm,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
+        let shared = &*self.shared;
+        if let Some(recorder) = shared.world.recorder() {
+            let outcome = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            recorder.save(shared.world.id(), run, &outcome);
+        }
+        if result.is_err() || shared.is_harmed(run) {
             *comm = shared.renew();
         }
         result

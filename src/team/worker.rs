@@ -40,7 +40,8 @@ pub(super) struct WorkerShared {
     /// one takes its new one from `fresh`.
     pub(super) fabric: AtomicU64,
     pub(super) fresh: Box<[Mutex<Option<Comm>>]>,
-    /// The number of the latest run in which a rank lost its communicator.
+    /// The number of the latest run in which a rank lost its communicator; with [`RECORDED`], if
+    /// the team is recorded.
     pub(super) harmed: AtomicU64,
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,
@@ -50,7 +51,27 @@ pub(super) struct WorkerShared {
     pub(super) rules: Arc<TuningSource>,
 }
 
+/// In [`WorkerShared::harmed`]: every run has something more to be done at its end.
+const RECORDED: u64 = 1 << 63;
+
 impl WorkerShared {
+    /// What [`harmed`](WorkerShared::harmed) is at first.
+    pub(super) fn unharmed(recorded: bool) -> AtomicU64 {
+        AtomicU64::new(if recorded { RECORDED } else { 0 })
+    }
+
+    /// Whether a rank has lost its communicator in run `run`, the latest, or the run is recorded.
+    #[inline(always)]
+    pub(super) fn is_special(&self, run: u64) -> bool {
+        self.harmed.load(Relaxed) >= run
+    }
+
+    /// Whether a rank has lost its communicator in run `run`.
+    #[cold]
+    pub(super) fn is_harmed(&self, run: u64) -> bool {
+        self.harmed.load(Relaxed) & !RECORDED == run
+    }
+
     pub(super) fn roster(&self) -> &Arc<Roster> {
         self.roster.get().expect("set when the team was built")
     }
@@ -98,7 +119,20 @@ impl WorkerShared {
         if take_part(thread, &self.world, rank, run, comm, body) {
             self.tallies[rank].take_from(comm);
         } else {
-            self.harmed.store(run, Relaxed);
+            self.after_other_part(rank, run, comm);
+        }
+    }
+
+    /// After a part in which `rank` has lost its communicator, or that is recorded.
+    #[cold]
+    fn after_other_part(&self, rank: usize, run: u64, comm: &mut Comm) {
+        comm.end_recorded_run();
+        let intact = comm.fabric_id() == self.fabric.load(Relaxed) && comm.rank() == rank;
+        if intact && comm.is_recorded() {
+            self.tallies[rank].take_from(comm);
+        } else {
+            let recorded = self.harmed.load(Relaxed) & RECORDED;
+            self.harmed.store(recorded | run, Relaxed);
         }
     }
 
@@ -143,7 +177,7 @@ impl WorkerShared {
         if self.world.is_poisoned(run) {
             return Err(final_cause(&self.world, run));
         }
-        if self.harmed.load(Relaxed) == run {
+        if self.is_special(run) && self.is_harmed(run) {
             return Ok(());
         }
         compare(fabric, |rank| &self.tallies[rank])

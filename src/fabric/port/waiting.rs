@@ -2,7 +2,8 @@
 
 use super::super::comm_state::CommState;
 use super::super::thread::Seen;
-use super::{CLOSED, Peer, Phase, Port};
+use super::recording::Looked;
+use super::{CLOSED, Peer, Phase, Port, PortState};
 use crate::mailbox::Header;
 use crate::sync::Instant;
 use crate::sync::diagnostic::Ordering::Relaxed;
@@ -169,6 +170,11 @@ impl Port {
         what: For,
         ready: &mut dyn FnMut(&mut Peer) -> bool,
     ) -> Result<(), Stop> {
+        let since = match self.look_recorded(peer, ready) {
+            Looked::Ready => return Ok(()),
+            Looked::Since(since) => Some(since),
+            Looked::Unrecorded => None,
+        };
         // Of two ranks everything is between the two.
         let what = if self.size() == 2 { For::Peer } else { what };
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
@@ -229,6 +235,9 @@ impl Port {
             }
         };
         world.end_wait(me);
+        if let Some(since) = since {
+            self.record_wait(peer, since);
+        }
         result
     }
 
@@ -270,10 +279,10 @@ impl Port {
     /// `run` has to wait for them anyway.
     #[cold]
     pub(crate) fn quiesce(&mut self) {
-        if self.dead {
+        if self.state == PortState::Dead {
             return;
         }
-        self.dead = true;
+        self.state = PortState::Dead;
         self.pass = CLOSED;
         let fabric = self.fabric.clone();
         let member = fabric.member(self.rank);
@@ -343,9 +352,10 @@ impl Port {
     /// will hear of it.
     pub(crate) fn leave(&mut self, in_panic: bool) {
         // Who has quiesced has left already, and said how.
-        if std::mem::replace(&mut self.dead, true) {
+        if std::mem::replace(&mut self.state, PortState::Dead) == PortState::Dead {
             return;
         }
+        self.end_recorded_run();
         self.pass = CLOSED;
         if in_panic {
             self.fabric.leave_in_panic(self.rank);
