@@ -125,6 +125,7 @@ impl WorkerShared {
 
     /// After a part in which `rank` has lost its communicator, or that is recorded.
     #[cold]
+    #[inline(never)]
     fn after_other_part(&self, rank: usize, run: u64, comm: &mut Comm) {
         comm.end_recorded_run();
         let intact = comm.fabric_id() == self.fabric.load(Relaxed) && comm.rank() == rank;

@@ -290,12 +290,11 @@ impl Port {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.fabric.world().join(self.fabric.member(self.rank), run);
         self.run = run;
-        if self.state != PortState::Dead {
-            self.pass = ticket(run);
-        }
         self.refresh_for_run();
-        if self.state != PortState::Plain {
-            self.begin_recorded_run();
+        if self.state == PortState::Plain {
+            self.pass = ticket(run);
+        } else {
+            self.join_other_run();
         }
     }
 

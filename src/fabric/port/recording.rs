@@ -8,6 +8,7 @@
 //! last wait is a copy of a few bytes, except where [`record_end`](Port::record_end) is called.
 
 use super::super::fingerprint::Signature;
+use super::super::call_log::ticket;
 use super::super::recorder::Recorder;
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
@@ -58,10 +59,12 @@ impl Port {
         self.looks = 0;
     }
 
-    /// The rank begins a run of a team that is recorded.
+    /// The rank begins a run of a team that is recorded, or with a port that is dead.
     #[cold]
-    pub(super) fn begin_recorded_run(&mut self) {
+    #[inline(never)]
+    pub(super) fn join_other_run(&mut self) {
         if self.is_recorded() {
+            self.pass = ticket(self.run);
             self.be_recorded();
             if let Some((recorder, me)) = self.recorder() {
                 recorder.begin_run(me);
