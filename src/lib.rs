@@ -84,7 +84,7 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
-pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Peers, Spread};
+pub use comm::{CallStatistics, Canceller, Cart, Choice, Comm, Forced, Global, Peers, Spread};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};
 pub use exec::{Hazard, check_hazards};

@@ -169,6 +169,7 @@ impl Cart<'_> {
         // SAFETY: each field has `halo.len()` elements, borrowed exclusively
         // for the call; the fingerprint holds T.
         let result = unsafe { around(&mut comm.port, grid, &addresses, halo, work) };
+        comm.port.record_end();
         comm.work.addresses = addresses;
         match result {
             Ok(r) => Some(r),

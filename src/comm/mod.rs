@@ -27,12 +27,14 @@ mod scan;
 mod scatter;
 mod shift;
 mod split;
+mod statistics;
 mod views;
 
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use global::{Global, Spread};
+pub use statistics::CallStatistics;
 pub use views::Peers;
 
 pub(crate) use audit::{Tally, compare, final_cause};

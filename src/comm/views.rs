@@ -173,6 +173,7 @@ impl Comm {
         match result {
             Ok(r) => {
                 guard.disarm();
+                self.port.record_end();
                 self.work.spans = spans;
                 r
             }
@@ -264,6 +265,7 @@ impl Comm {
         match result {
             Ok(r) => {
                 guard.disarm();
+                self.port.record_end();
                 r
             }
             Err(stop) => {

@@ -13,6 +13,7 @@
 //! Protocols and their words are in `README.md` beside this file.
 
 mod branch;
+mod call_counts;
 mod call_log;
 mod cause;
 mod comm_state;

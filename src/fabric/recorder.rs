@@ -7,6 +7,7 @@
 //!
 //! Where nothing is recorded, no call looks at any of this: see `port/recording.rs`.
 
+use super::call_counts::{CallCount, CallCounts};
 use super::call_log::CallLog;
 use super::fingerprint::Signature;
 use super::record_file::{self, FileEvent, FileRank};
@@ -67,6 +68,8 @@ struct EventRing {
     ended: AtomicU64,
     /// The names of phases; an event has a name's place here in `bytes`.
     phases: Mutex<Vec<&'static str>>,
+    /// Made by the rank, too.
+    counts: OnceLock<CallCounts>,
 }
 
 /// See the module documentation.
@@ -168,6 +171,7 @@ impl Recorder {
         let ring = &self.rings[rank];
         // Touched, and so put into its place, before time is taken.
         ring.slots(self.events);
+        ring.counts.get_or_init(CallCounts::default).clear();
         ring.head.store(0, Relaxed);
         ring.open.store(0, Relaxed);
         ring.record.store(0, Relaxed);
@@ -219,6 +223,9 @@ impl Recorder {
         slot.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
         ring.open.store(number + 1, Relaxed);
         ring.record.store(record, Relaxed);
+        if let Some(counts) = ring.counts.get() {
+            counts.call(sig);
+        }
         slot.begin.store(self.now(), Relaxed);
     }
 
@@ -248,7 +255,11 @@ impl Recorder {
             | (logged.transport as u64) << 8
             | u64::from(logged.algorithm) << 16
             | u64::from(peer) << 32;
-        slot.bytes.store((logged.len * logged.sig.element_size) as u64, Relaxed);
+        let bytes = logged.len.saturating_mul(logged.sig.element_size) as u64;
+        slot.bytes.store(bytes, Relaxed);
+        if let Some(counts) = ring.counts.get() {
+            counts.bytes(bytes);
+        }
         slot.call.store(logged.call, Relaxed);
         slot.kind.store(kind, Relaxed);
     }
@@ -264,6 +275,9 @@ impl Recorder {
     /// `rank` has waited for the team's rank `peer`, from `begin` to `end`.
     pub(super) fn waited(&self, rank: usize, comm: u64, peer: usize, (begin, end): (u64, u64)) {
         self.reach(rank, comm, end);
+        if let Some(counts) = self.rings[rank].counts.get() {
+            counts.waited(end.saturating_sub(begin));
+        }
         let (_, slot) = self.push(rank);
         slot.begin.store(begin, Relaxed);
         slot.end.store(end, Relaxed);
@@ -308,6 +322,13 @@ impl Recorder {
         if let Some(slot) = self.rings[rank].slot(number) {
             slot.end.store(self.now(), Relaxed);
         }
+    }
+
+    /// What `rank`'s calls in the current run come to, and the nanoseconds of a tick.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(super) fn counts(&self, rank: usize) -> (Vec<CallCount>, f64) {
+        let counts = self.rings[rank].counts.get();
+        (counts.map_or_else(Vec::new, CallCounts::read), self.clock.rate())
     }
 
     /// Appends what the ranks did in run `run` to the file, with its end in words. Only while no

@@ -217,6 +217,20 @@ impl Port {
         self.gated
     }
 
+    /// Whether calls are recorded.
+    #[inline(always)]
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.state == PortState::Recorded
+    }
+
+    /// The latest call has come to its end, or near to it.
+    #[inline(always)]
+    pub(crate) fn record_end(&self) {
+        if self.is_recorded() {
+            self.record_end_now();
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn rank(&self) -> usize {
         self.rank

@@ -7,8 +7,9 @@
 //! of its last wait, unless the call says later that it has come further: what follows a call's
 //! last wait is a copy of a few bytes, except where [`record_end`](Port::record_end) is called.
 
-use super::super::fingerprint::Signature;
+use super::super::call_counts::CallCount;
 use super::super::call_log::ticket;
+use super::super::fingerprint::Signature;
 use super::super::recorder::Recorder;
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
@@ -32,12 +33,6 @@ impl Port {
     fn recorder(&self) -> Option<(&Recorder, usize)> {
         let recorder = self.fabric.world().recorder()?;
         Some((recorder, self.fabric.member(self.rank)))
-    }
-
-    /// Whether calls are recorded.
-    #[inline(always)]
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.state == PortState::Recorded
     }
 
     /// Whether the port carries out calls, and does nothing else.
@@ -96,20 +91,21 @@ impl Port {
         recorder.complete(me, self.id, unsafe { self.records.as_ref() }, member);
     }
 
-    /// The latest call has come to its end, or near to it.
-    #[inline(always)]
-    pub(crate) fn record_end(&self) {
-        if self.is_recorded() {
-            self.record_end_now();
-        }
-    }
-
     #[cold]
-    fn record_end_now(&self) {
+    #[inline(never)]
+    pub(super) fn record_end_now(&self) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
             recorder.reach(me, self.id, recorder.now());
         }
+    }
+
+    /// What the rank's calls come to, and the nanoseconds of a tick.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn call_counts(&self) -> Option<(Vec<CallCount>, f64)> {
+        let (recorder, me) = self.recorder()?;
+        self.complete_record(recorder, me);
+        Some(recorder.counts(me))
     }
 
     /// A phase of the user's begins; returns what ends it, if it is recorded.
@@ -156,7 +152,7 @@ impl Port {
     pub(super) fn record_wait(&self, peer: usize, since: u64) {
         let Some((recorder, me)) = self.recorder() else { return };
         let now = recorder.now();
-        if now - since < SHORT {
+        if now.saturating_sub(since) < SHORT {
             return recorder.reach(me, self.id, now);
         }
         recorder.waited(me, self.id, self.fabric.member(peer), (since, now));
