@@ -4,9 +4,36 @@
 
 use crate::cg::Rows;
 use phalanx::Comm;
-use phalanx::dist::{Block, Distribution};
 use sprs::CsMat;
 use std::ops::Range;
+
+/// Which rows each rank has: rank r those from the r-th cut to the next.
+#[derive(Debug)]
+pub(crate) struct Cuts(Vec<usize>);
+
+impl Cuts {
+    /// So that all ranks have about equally many entries of the matrix, which is what a product
+    /// costs. Cut at multiples of `unit` rows.
+    pub(crate) fn by_entries(matrix: &CsMat<f64>, ranks: usize, unit: usize) -> Self {
+        let rows = matrix.rows();
+        let before = |row: usize| matrix.indptr().outer_inds_slice(0, row).end;
+        let cut = |rank: usize| {
+            let wanted = before(rows) * rank / ranks;
+            let cuts = (0..rows).step_by(unit).chain([rows]);
+            cuts.min_by_key(|&row| before(row).abs_diff(wanted)).unwrap_or(rows)
+        };
+        let inner = (1..ranks).map(cut);
+        Cuts([0].into_iter().chain(inner).chain([rows]).collect())
+    }
+
+    pub(crate) fn range(&self, rank: usize) -> Range<usize> {
+        self.0[rank]..self.0[rank + 1]
+    }
+
+    fn owner(&self, row: usize) -> usize {
+        self.0.partition_point(|&cut| cut <= row) - 1
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Sparse {
@@ -22,7 +49,7 @@ pub(crate) struct Sparse {
 impl Sparse {
     /// The rows that `rank` has of `matrix`. They are copied, by the rank itself: into its own
     /// core's memory.
-    pub(crate) fn new(matrix: &CsMat<f64>, rows: &Block, rank: usize) -> Self {
+    pub(crate) fn new(matrix: &CsMat<f64>, rows: &Cuts, rank: usize) -> Self {
         let own = rows.range(rank);
         let block = matrix.slice_outer(own.clone());
         let entries = || block.iter().map(|(&value, (row, column))| (row, column, value));
@@ -41,7 +68,8 @@ impl Sparse {
         let values = entries().map(|(_, _, value)| value).collect();
         let mut wanted: Vec<(usize, Vec<u32>)> = Vec::new();
         for column in foreign {
-            let (owner, place) = (rows.owner(column), rows.local(column) as u32);
+            let owner = rows.owner(column);
+            let place = (column - rows.range(owner).start) as u32;
             match wanted.last_mut() {
                 Some((rank, places)) if *rank == owner => places.push(place),
                 _ => wanted.push((owner, vec![place])),

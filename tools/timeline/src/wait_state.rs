@@ -6,7 +6,7 @@ use crate::record::Run;
 use crate::timeline::{Call, RankLine, Wait};
 use std::collections::HashMap;
 
-/// Why a rank waited, by Scalasca's names. GLOSSARY.md and docs/timeline.md define them.
+/// Why a rank waited, by Scalasca's names. docs/timeline.md defines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitState {
     /// A receiver was there before the sender had begun.
