@@ -12,7 +12,7 @@ use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::Machine;
 use crate::machine::affinity::{self, BoundForNow};
 use crate::mailbox::MAX_RANKS;
-use crate::sync::diagnostic::AtomicU64;
+use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::tuning::{
     LevelModel, MachineCosts, MachineId, ProfileReport, Tuning, TuningSource, for_process,
@@ -199,7 +199,8 @@ impl Team {
             roster: OnceLock::from(roster),
             fabric: AtomicU64::new(0),
             fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
-            harmed: WorkerShared::unharmed(is_recorded),
+            harmed: AtomicU64::new(0),
+            special: AtomicU64::new(if is_recorded { u64::MAX } else { 0 }),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             wait: builder.wait,
@@ -586,28 +587,7 @@ impl Team {
         shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
-        if result.is_err() || shared.is_special(run) {
-            return self.end_special(run, &mut comm, result);
-        }
-        result
-    }
-
-    /// The end of a run that has failed, or in which a rank lost its communicator, or that is
-    /// recorded.
-    #[cold]
-    #[inline(never)]
-    fn end_special(
-        &self,
-        run: u64,
-        comm: &mut Comm,
-        result: Result<(), Error>,
-    ) -> Result<(), Error> {
-        let shared = &*self.shared;
-        if let Some(recorder) = shared.world.recorder() {
-            let outcome = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
-            recorder.save(shared.world.id(), run, &outcome);
-        }
-        if result.is_err() || shared.is_harmed(run) {
+        if result.is_err() || shared.harmed.load(Relaxed) == run {
             *comm = shared.renew();
         }
         result

@@ -40,9 +40,10 @@ pub(super) struct WorkerShared {
     /// one takes its new one from `fresh`.
     pub(super) fabric: AtomicU64,
     pub(super) fresh: Box<[Mutex<Option<Comm>>]>,
-    /// The number of the latest run in which a rank lost its communicator; with [`RECORDED`], if
-    /// the team is recorded.
+    /// The number of the latest run in which a rank lost its communicator.
     pub(super) harmed: AtomicU64,
+    /// The same; of a team that is recorded, more than the number of any run.
+    pub(super) special: AtomicU64,
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,
     pub(super) problems: Box<[Mutex<Option<String>>]>,
@@ -51,27 +52,7 @@ pub(super) struct WorkerShared {
     pub(super) rules: Arc<TuningSource>,
 }
 
-/// In [`WorkerShared::harmed`]: every run has something more to be done at its end.
-const RECORDED: u64 = 1 << 63;
-
 impl WorkerShared {
-    /// What [`harmed`](WorkerShared::harmed) is at first.
-    pub(super) fn unharmed(recorded: bool) -> AtomicU64 {
-        AtomicU64::new(if recorded { RECORDED } else { 0 })
-    }
-
-    /// Whether a rank has lost its communicator in run `run`, the latest, or the run is recorded.
-    #[inline(always)]
-    pub(super) fn is_special(&self, run: u64) -> bool {
-        self.harmed.load(Relaxed) >= run
-    }
-
-    /// Whether a rank has lost its communicator in run `run`.
-    #[cold]
-    pub(super) fn is_harmed(&self, run: u64) -> bool {
-        self.harmed.load(Relaxed) & !RECORDED == run
-    }
-
     pub(super) fn roster(&self) -> &Arc<Roster> {
         self.roster.get().expect("set when the team was built")
     }
@@ -132,8 +113,8 @@ impl WorkerShared {
         if intact && comm.is_recorded() {
             self.tallies[rank].take_from(comm);
         } else {
-            let recorded = self.harmed.load(Relaxed) & RECORDED;
-            self.harmed.store(recorded | run, Relaxed);
+            self.harmed.store(run, Relaxed);
+            self.special.fetch_max(run, Relaxed);
         }
     }
 
@@ -175,12 +156,28 @@ impl WorkerShared {
 
     /// How run `run` went. Only while no rank runs.
     pub(super) fn verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
-        if self.world.is_poisoned(run) {
-            return Err(final_cause(&self.world, run));
-        }
-        if self.is_special(run) && self.is_harmed(run) {
-            return Ok(());
+        if self.world.is_poisoned(run) || self.special.load(Relaxed) >= run {
+            return self.special_verdict(run, fabric);
         }
         compare(fabric, |rank| &self.tallies[rank])
+    }
+
+    /// That of a run that has failed, or in which a rank lost its communicator, or that is
+    /// recorded: then the record is written.
+    #[cold]
+    #[inline(never)]
+    fn special_verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
+        let result = if self.world.is_poisoned(run) {
+            Err(final_cause(&self.world, run))
+        } else if self.harmed.load(Relaxed) == run {
+            Ok(())
+        } else {
+            compare(fabric, |rank| &self.tallies[rank])
+        };
+        if let Some(recorder) = self.world.recorder() {
+            let outcome = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            recorder.save(self.world.id(), run, &outcome);
+        }
+        result
     }
 }

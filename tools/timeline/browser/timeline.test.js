@@ -106,7 +106,7 @@ const tests = {
     await page.mouse.move(box.x + x, box.y + 36);
     const text = await page.locator("#tip").textContent();
     assert.match(text, /^rank 0, /);
-    assert.match(text, /(exchange|all_reduce) of \w+: \d+ B, /);
+    assert.match(text, /(exchange|all_reduce) of \w+( with sum)?: \d+ B, /);
     assert.match(text, /many_events\.rs:\d+:\d+/);
     assert.match(text, new RegExp(`(late sender|wait at N x N): for rank ${peer}, `));
     assert.match(text, /phase (exchange|sum)/);
