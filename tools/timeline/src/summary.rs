@@ -214,6 +214,7 @@ struct Blamer<'a> {
     parts: &'a [Vec<Part>],
     phases: &'a [Vec<(u64, Option<u32>)>],
     late: &'a [Vec<Late>],
+    lines: &'a [RankLine],
 }
 
 impl Blamer<'_> {
@@ -226,6 +227,12 @@ impl Blamer<'_> {
         depth: usize,
         f: &mut dyn FnMut(Blame, u64),
     ) {
+        let began = self.lines[rank].began;
+        if begin < began {
+            // Its thread came late.
+            let first = (!self.lines[rank].calls.is_empty()).then_some(0);
+            f((rank, first, None, true), began.min(end) - begin);
+        }
         let mut further = Vec::new();
         pieces(&self.parts[rank], &self.phases[rank], (begin, end), |doing, phase, from, to| {
             match doing {
@@ -280,7 +287,7 @@ pub fn read(run: &Run) -> Summary {
     let calls = calls(run, &lines, &late, &parts);
 
     // Whose fault.
-    let blamer = Blamer { parts: &parts, phases: &phases, late: &late };
+    let blamer = Blamer { parts: &parts, phases: &phases, late: &late, lines: &lines };
     let mut blames: BTreeMap<(usize, String, String, Option<u32>, bool), Vec<u64>> =
         BTreeMap::new();
     for (waiter, late) in late.iter().enumerate() {
