@@ -60,6 +60,17 @@ fn waited(summary: &Summary, waiter: usize, rank: usize, at: &str) -> u64 {
     rows.flat_map(|row| &row.waiting).filter(|it| it.0 == waiter).map(|it| it.1).sum()
 }
 
+/// Calls `f` until it does not panic, eight times at most: on a busy machine a rank may lose its core
+/// between its look at the clock and its call. What is wrong with a record is wrong each time.
+fn in_one_of_eight(f: impl Fn()) {
+    for _ in 0..7 {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&f)).is_ok() {
+            return;
+        }
+    }
+    f();
+}
+
 /// Within a tenth.
 fn is_near(got: u64, wanted: Duration) -> bool {
     let wanted = wanted.as_nanos() as f64;
@@ -68,6 +79,10 @@ fn is_near(got: u64, wanted: Duration) -> bool {
 
 #[test]
 fn the_rank_that_is_late_at_a_barrier_is_named_with_its_line_and_time() {
+    in_one_of_eight(late_barrier);
+}
+
+fn late_barrier() {
     let mut line = 0;
     let (_, summary, came) = {
         line += line!() + 7;
@@ -99,6 +114,10 @@ fn the_rank_that_is_late_at_a_barrier_is_named_with_its_line_and_time() {
 
 #[test]
 fn a_pipeline_waits_for_its_first_rank() {
+    in_one_of_eight(pipeline);
+}
+
+fn pipeline() {
     let (run, summary, came) = recorded("pipeline", 4, |comm| {
         let (rank, size) = (comm.rank(), comm.size());
         comm.barrier();
@@ -132,6 +151,10 @@ fn a_pipeline_waits_for_its_first_rank() {
 
 #[test]
 fn a_reduction_a_broadcast_and_a_long_message_have_their_states() {
+    in_one_of_eight(states);
+}
+
+fn states() {
     let (_, summary, _) = recorded("states", 3, |comm| {
         let rank = comm.rank();
         comm.barrier();
@@ -182,6 +205,10 @@ fn a_reduction_a_broadcast_and_a_long_message_have_their_states() {
 
 #[test]
 fn an_unbalanced_halo_shows_in_its_phase() {
+    in_one_of_eight(unbalanced_halo);
+}
+
+fn unbalanced_halo() {
     const ROUNDS: usize = 3;
     let (_, summary, slept) = recorded("halo", 3, |comm| {
         let (rank, size) = (comm.rank(), comm.size());
