@@ -90,8 +90,8 @@ pub fn html(run: &Run, summary: &Summary, tables: &str) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\
-         <h1>{title}</h1><p id=\"how\">Wheel or two fingers: zoom. Drag: move. Keys: arrows, + and -, \
-         0 for all.</p>\
+         <h1>{title}</h1><p id=\"how\">Wheel or two fingers: zoom. Drag: move. Keys: arrows, \
+         + and -, 0 for all.</p>\
          <div id=\"legend\"></div>\
          <div id=\"box\" tabindex=\"0\" role=\"application\" aria-label=\"Timeline\">\
          <canvas id=\"canvas\"></canvas><div id=\"tip\" hidden></div></div>\

@@ -52,16 +52,16 @@ fn sleep(ms: u64) -> Duration {
     since.elapsed()
 }
 
-/// How long `waiter` waited because of `rank`: for its work before the call at `at`, and for its way
-/// out of the call before that, which on a busy machine takes a while.
+/// How long `waiter` waited because of `rank`: for its work before the call at `at`, and for its
+/// way out of the call before that, which on a busy machine takes a while.
 fn waited(summary: &Summary, waiter: usize, rank: usize, at: &str) -> u64 {
     let rows = summary.culprits.iter();
     let rows = rows.filter(|row| row.rank == rank && (!row.by_work || row.at == at));
     rows.flat_map(|row| &row.waiting).filter(|it| it.0 == waiter).map(|it| it.1).sum()
 }
 
-/// Calls `f` until it does not panic, eight times at most: on a busy machine a rank may lose its core
-/// between its look at the clock and its call. What is wrong with a record is wrong each time.
+/// Calls `f` until it does not panic, eight times at most: on a busy machine a rank may lose its
+/// core between its look at the clock and its call. What is wrong with a record is wrong each time.
 fn in_one_of_eight(f: impl Fn()) {
     for _ in 0..7 {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&f)).is_ok() {

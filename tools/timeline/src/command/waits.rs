@@ -368,7 +368,10 @@ fn tsv(summary: &Summary) -> String {
 
 /// All tables as one object.
 fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Value {
-    let spent = |it: &Spent| json!({ "work_ns": it.work, "transfer_ns": it.transfer, "waiting_ns": it.waiting });
+    let spent = |it: &Spent| {
+        let (work, transfer) = (it.work, it.transfer);
+        json!({ "work_ns": work, "transfer_ns": transfer, "waiting_ns": it.waiting })
+    };
     let by = |by_work: bool| if by_work { "work" } else { "transfer" };
     json!({
         "command": "waits",
