@@ -133,8 +133,8 @@ impl Comm {
 
     /// Leaves the closure if the run is over, as every call does; otherwise it does nothing, and
     /// waits for nobody. For loops that wait for something else than a call of the library: an
-    /// atomic of a [window](Comm::shared_atomic), a channel, a lock. Without a call such a loop goes
-    /// on for ever if the rank that it waits for has failed, and no cancel or deadline ends it.
+    /// atomic of a [window](Comm::shared_atomic), a channel, a lock. Without a call such a loop
+    /// goes on for ever if the rank that it waits for has failed; no cancel or deadline ends it.
     ///
     /// (A rank that has *returned* ends the run only when a call waits for it.)
     ///

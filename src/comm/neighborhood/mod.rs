@@ -634,6 +634,7 @@ impl Neighborhood {
             }
         }
         guard.disarm();
+        comm.port.record_end();
         Ok(result)
     }
 }

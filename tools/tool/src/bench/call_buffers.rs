@@ -339,7 +339,9 @@ fn message_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
             let sent: [_; ring::MOST] = std::array::from_fn(|i| {
                 peer(i).zip(from.next()).map(|(peer, part)| scope.send_tagged(part, peer, TAG))
             });
-            got.into_iter().flatten().for_each(|request| drop(scope.wait(request)));
+            for request in got.into_iter().flatten() {
+                scope.wait(request);
+            }
             sent.into_iter().flatten().for_each(|request| scope.wait(request));
         });
     }
