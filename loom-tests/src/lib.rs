@@ -117,6 +117,12 @@ mod mutants {
     mod counts {
         pub(super) use crate::fabric::{CountFacts, OwnCounts};
     }
+    mod call_counts {
+        pub(super) use crate::fabric::CallCount;
+    }
+    mod recorder {
+        pub(super) use crate::fabric::Recorder;
+    }
     mod comm_state {
         pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};
     }

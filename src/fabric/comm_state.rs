@@ -2,6 +2,7 @@
 //! board and [`RankSlots`] for every rank.
 
 use super::counts::Said;
+use super::recorder::Recorder;
 use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
 use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate, Lanes};
@@ -329,5 +330,26 @@ impl CommState {
                 seat.berth.rouse();
             }
         }
+    }
+}
+
+/// The shortest wait with an event of its own, in ticks of the recorder's clock: 60 to 200 ns.
+const SHORT: u64 = 200;
+
+impl CommState {
+    /// The time, if calls are recorded.
+    pub(crate) fn record_time(&self) -> Option<u64> {
+        self.world().recorder().map(Recorder::now)
+    }
+
+    /// A wait of `rank`, the caller, for `peer` has ended that began at `since`. For itself: the
+    /// rank has waited for any other.
+    pub(crate) fn record_wait(&self, rank: usize, peer: usize, since: u64) {
+        let Some(recorder) = self.world().recorder() else { return };
+        let (me, now) = (self.member(rank), recorder.now());
+        if now.saturating_sub(since) < SHORT {
+            return recorder.reach(me, self.id(), now);
+        }
+        recorder.waited(me, self.id(), self.member(peer), (since, now));
     }
 }

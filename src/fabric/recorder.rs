@@ -166,12 +166,12 @@ impl Recorder {
 
     /// The time.
     #[inline(always)]
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.clock.now()
     }
 
     /// `rank` begins a run.
-    pub(super) fn begin_run(&self, rank: usize) {
+    pub(crate) fn begin_run(&self, rank: usize) {
         let ring = &self.rings[rank];
         // Touched, and so put into its place, before time is taken.
         ring.slots(self.events);
@@ -184,7 +184,7 @@ impl Recorder {
     }
 
     /// `rank` ends its part of a run.
-    pub(super) fn end_run(&self, rank: usize) {
+    pub(crate) fn end_run(&self, rank: usize) {
         self.rings[rank].ended.store(self.now(), Relaxed);
     }
 
@@ -202,7 +202,7 @@ impl Recorder {
     }
 
     /// `rank` begins a call, which goes on record under `record`.
-    pub(super) fn begin_call(
+    pub(crate) fn begin_call(
         &self,
         rank: usize,
         comm: u64,
@@ -234,7 +234,7 @@ impl Recorder {
     }
 
     /// `rank` begins to wait for a call that it has started.
-    pub(super) fn begin_completion(
+    pub(crate) fn begin_completion(
         &self,
         rank: usize,
         comm: u64,
@@ -263,7 +263,7 @@ impl Recorder {
     /// Completes the latest call's event by what is on record of it. `member` of a rank of `comm`
     /// is the team's.
     #[inline(always)]
-    pub(super) fn complete(
+    pub(crate) fn complete(
         &self,
         rank: usize,
         comm: u64,
@@ -297,14 +297,14 @@ impl Recorder {
 
     /// `rank`'s latest call on `comm` has come to this moment.
     #[inline(always)]
-    pub(super) fn reach(&self, rank: usize, comm: u64, now: u64) {
+    pub(crate) fn reach(&self, rank: usize, comm: u64, now: u64) {
         if let Some(slot) = self.rings[rank].call_on(comm) {
             slot.end.store(now, Relaxed);
         }
     }
 
     /// `rank` has waited for the team's rank `peer`, from `begin` to `end`.
-    pub(super) fn waited(&self, rank: usize, comm: u64, peer: usize, (begin, end): (u64, u64)) {
+    pub(crate) fn waited(&self, rank: usize, comm: u64, peer: usize, (begin, end): (u64, u64)) {
         self.reach(rank, comm, end);
         if let Some(counts) = self.rings[rank].counts.get() {
             counts.waited(end.saturating_sub(begin));
@@ -321,7 +321,7 @@ impl Recorder {
     }
 
     /// `rank` has waited for any rank, last of all, and `peer` was it.
-    pub(super) fn name_source(&self, rank: usize, peer: usize) {
+    pub(crate) fn name_source(&self, rank: usize, peer: usize) {
         let ring = &self.rings[rank];
         let by_any = EventKind::Wait as u64 | (rank as u64) << 32;
         let latest = (0..ring.head.load(Relaxed)).rev().map_while(|number| ring.slot(number));
@@ -331,7 +331,7 @@ impl Recorder {
     }
 
     /// `rank` begins a phase of the user's; returns the event's number.
-    pub(super) fn begin_phase(
+    pub(crate) fn begin_phase(
         &self,
         rank: usize,
         name: &'static str,
@@ -359,7 +359,7 @@ impl Recorder {
     }
 
     /// The phase with that number has ended.
-    pub(super) fn end_phase(&self, rank: usize, number: u64) {
+    pub(crate) fn end_phase(&self, rank: usize, number: u64) {
         if let Some(slot) = self.rings[rank].slot(number) {
             slot.end.store(self.now(), Relaxed);
         }
@@ -367,7 +367,7 @@ impl Recorder {
 
     /// What `rank`'s calls in the current run come to, and the nanoseconds of a tick.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(super) fn counts(&self, rank: usize) -> (Vec<CallCount>, f64) {
+    pub(crate) fn counts(&self, rank: usize) -> (Vec<CallCount>, f64) {
         let counts = self.rings[rank].counts.get();
         (counts.map_or_else(Vec::new, CallCounts::read), self.clock.rate())
     }

@@ -9,15 +9,11 @@
 
 use super::super::call_counts::CallCount;
 use super::super::call_log::run_pass;
-use super::super::comm_state::CommState;
 use super::super::fingerprint::Signature;
 use super::super::recorder::Recorder;
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
 use std::panic::Location;
-
-/// The shortest wait with an event of its own, in ticks of the recorder's clock: 60 to 200 ns.
-const SHORT: u64 = 200;
 
 /// What came of the looks at the beginning of a wait.
 pub(super) enum Looked {
@@ -187,23 +183,5 @@ impl Port {
             Wait::Yield | Wait::Park => false,
         };
         if may_spin { super::MANY_LOOKS } else { super::FEW_LOOKS }
-    }
-}
-
-impl CommState {
-    /// The time, if calls are recorded.
-    pub(crate) fn record_time(&self) -> Option<u64> {
-        self.world().recorder().map(Recorder::now)
-    }
-
-    /// A wait of `rank`, the caller, for `peer` has ended that began at `since`. For itself: the
-    /// rank has waited for any other.
-    pub(crate) fn record_wait(&self, rank: usize, peer: usize, since: u64) {
-        let Some(recorder) = self.world().recorder() else { return };
-        let (me, now) = (self.member(rank), recorder.now());
-        if now.saturating_sub(since) < SHORT {
-            return recorder.reach(me, self.id(), now);
-        }
-        recorder.waited(me, self.id(), self.member(peer), (since, now));
     }
 }
