@@ -46,6 +46,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Where to wait for this or for something else that a rank of this communicator is to publish
+    /// for a request.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn for_any(self) -> Self {
+        // Of two ranks it is the other one.
+        match self.fabric.size() {
+            1 | 2 => self,
+            _ => Place { peer: self.rank, by_any: true, ..self },
+        }
+    }
+
     /// Waits until `ready`, which goes on with the request. `own`: so many of the thread's calls
     /// that others may wait for are this one; None if other calls are awaited, too.
     pub(crate) fn wait(
@@ -170,14 +181,14 @@ impl LaneCall {
         if rank < p { rank } else { rank - p }
     }
 
-    /// Wakes whoever sleeps until this rank publishes something.
+    /// Wakes all who sleep until this rank, or any, publishes something.
     fn tell(&self) {
         for peer in (0..self.fabric.size()).filter(|&peer| peer != self.rank) {
             let seat = self.fabric.seat(peer);
             // Relaxed: a hint (`wait/berth.rs`).
             let may_sleep = self.crowded || seat.hint().load(Relaxed) != 0;
             let is_near = || self.fabric.group(peer) == self.fabric.group(self.rank);
-            if may_sleep && seat.berth().call(self.rank, || false) && is_near() {
+            if may_sleep && seat.berth().call(self.rank, || true) && is_near() {
                 has_woken_neighbour();
             }
         }
@@ -208,10 +219,6 @@ impl LaneCall {
 
     #[cold]
     fn disagreement(&self, peer: usize, there: Notice) -> Box<Disagreement> {
-        // SAFETY: `start` has made them of a `&'static` each.
-        let (sig, at) = unsafe {
-            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
-        };
         let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
         let name = |_| "none".to_string();
         let what = match self.started().sig.difference(there.header.sig) {
@@ -221,7 +228,32 @@ impl LaneCall {
             }
             None => own.difference(other, self.started().sig.element_size, name),
         };
-        let there = CallSite { call: sig.words(there.len, other.parameter()), at };
+        self.differs(peer, there, what)
+    }
+
+    /// The peer, which is in the same call, gives `got` elements where `expected` are expected.
+    ///
+    /// # Safety
+    /// As [`addresses`](LaneCall::addresses).
+    #[cold]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) unsafe fn unequal(
+        &self,
+        (peer, expected, got): (usize, usize, usize),
+    ) -> Box<Disagreement> {
+        let board = self.board(peer).expect("it has begun");
+        // SAFETY: passed on.
+        let there = unsafe { board.notice() };
+        self.differs(peer, there, format!("message length: expected {expected}, got {got}"))
+    }
+
+    fn differs(&self, peer: usize, there: Notice, what: String) -> Box<Disagreement> {
+        // SAFETY: `start` has made them of a `&'static` each.
+        let (sig, at) = unsafe {
+            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
+        };
+        let parameter = Fingerprint(there.header.check).parameter();
+        let there = CallSite { call: sig.words(there.len, parameter), at };
         Box::new(Disagreement { peer, here: self.site(), there, what })
     }
 
@@ -247,6 +279,18 @@ impl LaneCall {
             let board = self.board(rank).expect("it has begun");
             // SAFETY: passed on.
             unsafe { if copies { board.brief() } else { board.notice().a } }
+        }));
+    }
+
+    /// The rooms beside the notices, which follow in `all`.
+    ///
+    /// # Safety
+    /// As [`addresses`](LaneCall::addresses).
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) unsafe fn add_rooms(&self, all: &mut Vec<*mut u8>) {
+        all.extend((0..self.fabric.size()).map(|rank| {
+            // SAFETY: passed on.
+            unsafe { self.board(rank).expect("it has begun").brief() }
         }));
     }
 
