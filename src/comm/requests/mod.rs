@@ -328,6 +328,9 @@ impl<'scope> Requests<'scope, '_> {
 
     /// Goes on with the call as far as that is possible without waiting; whether it is complete.
     ///
+    /// A loop of these is the rank's own code to the others: if one of them waits in a call that
+    /// this rank never comes to, only a deadline says so ([`wait`](Requests::wait) finds it).
+    ///
     /// # Examples
     /// ```
     /// let out = phalanx::run(2, |comm| {

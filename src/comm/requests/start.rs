@@ -9,7 +9,7 @@ use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
 use crate::fabric::{CallParams, CallTransport, Digest, StartedCall, Stop};
-use crate::mailbox::BRIEF_ROOM;
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
 use std::panic::Location;
 
@@ -150,7 +150,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         // SAFETY: kept until the call is dropped.
         let by: &'env O = unsafe { &*op.at().as_ptr() };
         let (rank, p) = (self.comm.port.rank(), self.comm.port.size());
-        if size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ROOM {
+        if size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ALIGN {
             let mut few = FewValues(values);
             let at = &raw mut few.0;
             // SAFETY: not used there: the call goes where the values go (`Pending::call`).

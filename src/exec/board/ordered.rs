@@ -8,7 +8,7 @@
 use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
 use crate::fabric::{Guard, Port, StartedCall, Stop};
-use crate::mailbox::BRIEF_ROOM;
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
 use crate::schedule::Operation;
 use std::mem::MaybeUninit;
@@ -214,7 +214,7 @@ pub(super) unsafe fn reduce_part(
 ///
 /// # Safety
 /// - The vectors are valid for reads of these elements of the kernel's type, whose alignment is
-///   `BRIEF_ROOM` at most, and nobody writes them.
+///   [`BRIEF_ALIGN`] at most, and nobody writes them.
 /// - `to` is valid for writes of these elements, and overlaps no input.
 #[inline(always)]
 pub(super) unsafe fn reduce_brief(
@@ -239,6 +239,7 @@ pub(super) unsafe fn reduce_brief(
 unsafe fn tree_of_brief(kernel: &Kernel<'_>, all: &[*mut u8], at: usize, n: usize, to: *mut u8) {
     /// As many as a tree of any number of ranks needs.
     const SLOTS: usize = usize::BITS as usize + 2;
+    const _: () = assert!(BRIEF_ALIGN <= 64 && BRIEF_ROOM == 64);
     #[repr(align(64))]
     struct Slots([MaybeUninit<[u8; BRIEF_ROOM]>; SLOTS]);
     let mut slots = Slots([MaybeUninit::uninit(); SLOTS]);

@@ -8,7 +8,7 @@
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
-use crate::mailbox::BRIEF_ROOM;
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::schedule::Operation;
 
 /// What started calls work with: one at a time.
@@ -43,7 +43,7 @@ impl<'a> Job<'a> {
             _ => Some(call.unit()),
         };
         let fits = most.is_some_and(|n| n.saturating_mul(call.element_size()) <= BRIEF_ROOM);
-        let is_brief = fits && call.memory().kernel.align() <= BRIEF_ROOM;
+        let is_brief = fits && call.memory().kernel.align() <= BRIEF_ALIGN;
         Job { is_brief, call, rank, p, stream: false }
     }
 
@@ -140,7 +140,7 @@ impl<'a> Job<'a> {
     /// Copies the input of a brief call.
     ///
     /// # Safety
-    /// There is [`BRIEF_ROOM`] at `room`, aligned to as much.
+    /// There is [`BRIEF_ROOM`] at `room`, aligned to [`BRIEF_ALIGN`].
     pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
         let (parts, is_root) = (self.parts(), self.rank == self.call.root_rank());
         let RawBuffers { ref kernel, input, output, .. } = *self.call.memory();

@@ -96,9 +96,7 @@ impl Port {
     fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
         let Port { fabric, rank, run, wait, crowded, .. } = self;
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let has_finished = |rank: usize| {
-            fabric.lanes().board(rank, before).is_some_and(|board| board.has_finished(before))
-        };
+        let has_finished = |rank: usize| fabric.lanes().has_finished(rank, before);
         let p = fabric.size();
         // The own request ends by what `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
@@ -297,16 +295,20 @@ impl LaneCall {
     /// Declares this rank done with everybody's memory in this call.
     pub(crate) fn finish(&mut self) {
         self.has_finished = true;
-        self.board(self.rank).expect("made when it began").finish(self.number);
+        self.fabric.lanes().finish(self.rank, self.number);
         self.tell();
+    }
+
+    #[inline(always)]
+    fn has_peer_finished(&self, peer: usize) -> bool {
+        self.fabric.lanes().has_finished(peer, self.number)
     }
 
     /// Whether all ranks are.
     #[inline]
     pub(crate) fn have_all_finished(&mut self) -> bool {
         while self.finished < self.fabric.size() {
-            let board = self.board(self.peer(self.finished));
-            if !board.is_some_and(|board| board.has_finished(self.number)) {
+            if !self.has_peer_finished(self.peer(self.finished)) {
                 return false;
             }
             self.finished += 1;
@@ -388,7 +390,7 @@ impl LaneCall {
             self.waiter().wait_to_the_end(peer, &mut || {
                 // Left is looked at first: what was finished before leaving counts as well.
                 let left = self.fabric.is_gone(peer, self.run);
-                left || self.board(peer).is_some_and(|board| board.has_finished(self.number))
+                left || self.has_peer_finished(peer)
             });
         }
     }
