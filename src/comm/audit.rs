@@ -203,7 +203,7 @@ impl Audit {
 
     /// `comm` is about to be dropped.
     pub(super) fn compare(&self, comm: &Comm) {
-        if comm.is_dead() || panicking() {
+        if comm.port.is_dead() || panicking() {
             // Relaxed: the drop of this rank's `Arc` publishes it.
             self.failed.store(true, Relaxed);
         }

@@ -25,6 +25,10 @@ impl Comm {
         params: Option<CallParams>,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
+        if self.port.is_recorded() && self.is_admitted() {
+            self.port.record_call(sig, at);
+            return true;
+        }
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
         if run != world.run() {
@@ -62,12 +66,21 @@ impl Comm {
                 self.stop(Stop::Outer(outer));
                 return false;
             }
-            if self.belongs_to_thread_and_run() {
+            if self.is_admitted() {
+                if self.port.is_recorded() {
+                    self.port.record_call(sig, at);
+                }
                 return true;
             }
             // A failure elsewhere, which is none of this run's.
             world.reopen(member, run);
         }
+    }
+
+    /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
+    /// recorded, and so always come to [`refuse`](Comm::refuse).
+    fn is_admitted(&self) -> bool {
+        self.thread == this_thread() && self.port.is_open_at_all()
     }
 
     /// Ends the run because of an argument of this rank's.

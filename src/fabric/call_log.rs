@@ -89,6 +89,37 @@ const _: () = assert!(size_of::<Record>() == 64);
 /// Lists of counts kept per rank, for people.
 const KEPT_COUNTS: usize = 16;
 
+impl Record {
+    /// The call, if it is whole.
+    fn read(&self) -> Option<CallRecord> {
+        let number = self.number.load(Relaxed);
+        let (sig, at) = (self.sig.load(Relaxed), self.at.load(Relaxed));
+        if number == 0 || sig.is_null() || at.is_null() {
+            return None;
+        }
+        let rest = self.parameter.load(Relaxed);
+        let parameter = rest as u32 as usize;
+        // SAFETY: the two words only ever hold addresses made from
+        // `&'static` references (`log`), and neither is null.
+        let (sig, at) = unsafe { (&*sig.cast_const(), &*at.cast_const()) };
+        let call = CallRecord {
+            number,
+            comm: self.comm.load(Relaxed),
+            call: self.call.load(Relaxed),
+            sig,
+            at,
+            len: self.len.load(Relaxed) as usize,
+            own_len: rest >> 48 & 1 != 0,
+            transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
+            parameter: (parameter != Fingerprint::NO_PARAMETER).then_some(parameter),
+            algorithm: (rest >> 32) as u16,
+            digest: Digest(self.digest.load(Relaxed)),
+        };
+        // Not overwritten meanwhile.
+        (self.number.load(Relaxed) == number).then_some(call)
+    }
+}
+
 /// What the digest of a call with varied blocks stands for.
 struct Varied {
     digest: Digest,
@@ -156,6 +187,11 @@ impl CallLog {
     #[inline(always)]
     pub(crate) fn next(&self) -> u64 {
         self.next.load(Relaxed) + 1
+    }
+
+    /// Call `number` of the owner, who asks, if it is on record.
+    pub(crate) fn at_number(&self, number: u64) -> Option<CallRecord> {
+        self.ring[number as usize % KEPT].read().filter(|call| call.number == number)
     }
 
     /// Whether the call whose number ends in the eight bits `low` is the owner's next to
@@ -229,33 +265,7 @@ impl CallLog {
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = CallRecord> + '_ {
-        self.ring.iter().filter_map(|r| {
-            let number = r.number.load(Relaxed);
-            let (sig, at) = (r.sig.load(Relaxed), r.at.load(Relaxed));
-            if number == 0 || sig.is_null() || at.is_null() {
-                return None;
-            }
-            let rest = r.parameter.load(Relaxed);
-            let parameter = rest as u32 as usize;
-            // SAFETY: the two words only ever hold addresses made from
-            // `&'static` references (`log`), and neither is null.
-            let (sig, at) = unsafe { (&*sig.cast_const(), &*at.cast_const()) };
-            let call = CallRecord {
-                number,
-                comm: r.comm.load(Relaxed),
-                call: r.call.load(Relaxed),
-                sig,
-                at,
-                len: r.len.load(Relaxed) as usize,
-                own_len: rest >> 48 & 1 != 0,
-                transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
-                parameter: (parameter != Fingerprint::NO_PARAMETER).then_some(parameter),
-                algorithm: (rest >> 32) as u16,
-                digest: Digest(r.digest.load(Relaxed)),
-            };
-            // Not overwritten meanwhile.
-            (r.number.load(Relaxed) == number).then_some(call)
-        })
+        self.ring.iter().filter_map(Record::read)
     }
 
     /// The owner's latest calls, the latest first.

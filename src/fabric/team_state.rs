@@ -3,6 +3,7 @@
 
 use super::call_log::{CallLog, RankState, ticket};
 use super::cause::Cause;
+use super::recorder::Recorder;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
@@ -44,6 +45,8 @@ pub(crate) struct TeamState {
     deadline: Option<Duration>,
     /// Which ranks share a core.
     cores: Cores,
+    /// Of a team that is recorded.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// In [`TeamState::cancel`]: all runs, also those to come.
@@ -78,6 +81,7 @@ impl TeamState {
             start: 0,
             deadline: None,
             cores: Cores::default(),
+            recorder: None,
         }
     }
 
@@ -90,6 +94,18 @@ impl TeamState {
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn with_cores(self, cores: Cores) -> Self {
         TeamState { cores, ..self }
+    }
+
+    /// The same, and recorded.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn with_recorder(self, recorder: Option<Box<Recorder>>) -> Self {
+        TeamState { recorder, ..self }
+    }
+
+    /// What records the calls, if they are recorded.
+    #[inline(always)]
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
     }
 
     /// Which ranks share a core.

@@ -633,6 +633,7 @@ impl Neighborhood {
             }
         }
         guard.disarm();
+        comm.port.record_end();
         Ok(result)
     }
 }

@@ -1,7 +1,7 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{Background, CommState, Disagreement, Place, Port};
+use crate::fabric::{Background, CommState, Disagreement, Place, Port, Signature};
 use crate::sync::Arc;
 use std::any::Any;
 use std::cell::RefCell;
@@ -39,6 +39,14 @@ pub(crate) trait Running {
 
     /// Makes this the call in progress of its port, for errors.
     fn blame(&self, port: &mut Port);
+
+    /// What was called.
+    fn sig(&self) -> &'static Signature;
+
+    /// The rank that has completed it, if that was not known before.
+    fn source(&self) -> Option<usize> {
+        None
+    }
 
     /// Its communicator, this rank there, and the run.
     fn whose(&self) -> Whose;
@@ -80,6 +88,8 @@ struct Inner<'env> {
     failure: Option<(Failure, Whose)>,
     /// Nothing goes on any more.
     is_dead: bool,
+    /// That, or the run is recorded: nothing goes on but by [`look`](Open::look).
+    is_held: bool,
 }
 
 /// See the module documentation. What borrows it does so for a moment, but while an operator runs:
@@ -95,10 +105,11 @@ pub(crate) enum Progress {
 }
 
 impl<'env> Open<'env> {
-    pub(crate) fn new(desk: WorkDesk) -> Self {
+    pub(crate) fn new(desk: WorkDesk, is_recorded: bool) -> Self {
         let (slots, failure) = (Vec::new(), None);
-        let inner = Inner { slots, first_free: 0, open: 0, desk, failure, is_dead: false };
-        Open(RefCell::new(inner))
+        let (is_dead, is_held) = (false, is_recorded);
+        let (first_free, open) = (0, 0);
+        Open(RefCell::new(Inner { slots, first_free, open, desk, failure, is_dead, is_held }))
     }
 
     /// What the requests have worked with.
@@ -122,15 +133,21 @@ impl<'env> Open<'env> {
         slot
     }
 
-    /// Goes on with a call that was started just now, and has no slot yet. If it fails nobody
-    /// reaches its memory.
+    /// Goes on with a call that was started just now, and has no slot yet; not where the run is
+    /// recorded. If it fails nobody reaches its memory.
     pub(crate) fn look_at_new(&self, running: &mut dyn Running) -> Progress {
         self.0.borrow_mut().look_at_new(running)
     }
 
-    /// Goes on with the request of a slot.
+    /// Goes on with the request of a slot; not where the run is recorded: then the rank begins to
+    /// wait first, so that the record says when.
     pub(crate) fn advance(&self, slot: usize) -> Progress {
         self.0.borrow_mut().advance(slot)
+    }
+
+    /// Goes on with the request of a slot.
+    pub(crate) fn look(&self, slot: usize) -> Progress {
+        self.0.borrow_mut().look(slot)
     }
 
     /// The first slot whose request is not complete.
@@ -173,6 +190,22 @@ impl<'env> Open<'env> {
         }
     }
 
+    /// What was called, of an open request.
+    pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
+        match &self.0.borrow().slots[slot] {
+            OpenSlot::Open(pending) => Some(pending.running().sig()),
+            OpenSlot::Free | OpenSlot::Done(_) => None,
+        }
+    }
+
+    /// The rank that has completed the request of a slot, if that was not known before.
+    pub(crate) fn source(&self, slot: usize) -> Option<usize> {
+        match &self.0.borrow().slots[slot] {
+            OpenSlot::Done(pending) => pending.running().source(),
+            OpenSlot::Free | OpenSlot::Open(_) => None,
+        }
+    }
+
     /// Why nothing goes on any more, if it does not and nobody has asked before.
     pub(crate) fn take_failure(&self) -> Option<(Failure, Whose)> {
         self.0.borrow_mut().failure.take()
@@ -198,7 +231,7 @@ impl<'env> Open<'env> {
     #[cold]
     pub(crate) fn abandon(&self) {
         let mut inner = self.0.borrow_mut();
-        inner.is_dead = true;
+        (inner.is_dead, inner.is_held) = (true, true);
         let open = || {
             inner.slots.iter().filter_map(|slot| match slot {
                 OpenSlot::Open(pending) => Some(pending),
@@ -211,10 +244,29 @@ impl<'env> Open<'env> {
 }
 
 impl Inner<'_> {
+    #[inline]
+    fn is_open(&self, slot: usize) -> bool {
+        matches!(self.slots[slot], OpenSlot::Open(_))
+    }
+
     fn advance(&mut self, slot: usize) -> Progress {
-        let Inner { slots, open, desk, is_dead, .. } = self;
+        if self.is_held && self.is_open(slot) {
+            return if self.is_dead { Progress::Failed } else { Progress::Open };
+        }
+        self.go_on(slot)
+    }
+
+    fn look(&mut self, slot: usize) -> Progress {
+        if self.is_dead && self.is_open(slot) {
+            return Progress::Failed;
+        }
+        self.go_on(slot)
+    }
+
+    #[inline(always)]
+    fn go_on(&mut self, slot: usize) -> Progress {
+        let Inner { slots, open, desk, .. } = self;
         let pending = match &mut slots[slot] {
-            OpenSlot::Open(_) if *is_dead => return Progress::Failed,
             OpenSlot::Open(pending) => pending,
             OpenSlot::Free | OpenSlot::Done(_) => return Progress::Done,
         };
@@ -236,8 +288,8 @@ impl Inner<'_> {
     }
 
     fn look_at_new(&mut self, running: &mut dyn Running) -> Progress {
-        if self.is_dead {
-            return Progress::Failed;
+        if self.is_held {
+            return if self.is_dead { Progress::Failed } else { Progress::Open };
         }
         match running.advance(&mut self.desk) {
             Ok(false) => Progress::Open,
@@ -248,7 +300,7 @@ impl Inner<'_> {
 
     #[cold]
     fn fail(&mut self, why: Failure, (fabric, rank, run): Whose) -> Progress {
-        self.is_dead = true;
+        (self.is_dead, self.is_held) = (true, true);
         // Whatever call is under way ends; the cause follows when it has.
         drop(fabric.world().poison(run, fabric.member(rank), None));
         self.failure = Some((why, (fabric, rank, run)));
@@ -268,7 +320,7 @@ impl Background for Open<'_> {
             OpenSlot::Free | OpenSlot::Done(_) => false,
         };
         (0..inner.slots.len())
-            .filter(|&slot| inner.advance(slot) == Progress::Open && owes(&inner.slots[slot]))
+            .filter(|&slot| inner.look(slot) == Progress::Open && owes(&inner.slots[slot]))
             .count()
     }
 }

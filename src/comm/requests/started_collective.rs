@@ -2,7 +2,7 @@
 
 use super::open::{Failure, Running, Whose};
 use crate::exec::board::started::{Job, WorkDesk};
-use crate::fabric::{LaneCall, Place, Port, StartedCall, Stop};
+use crate::fabric::{LaneCall, Place, Port, Signature, StartedCall, Stop};
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
 
@@ -129,6 +129,10 @@ impl Running for Collective<'_> {
 
     fn blame(&self, port: &mut Port) {
         self.lane.blame(port);
+    }
+
+    fn sig(&self) -> &'static Signature {
+        self.lane.sig()
     }
 
     fn whose(&self) -> Whose {

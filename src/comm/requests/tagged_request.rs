@@ -51,6 +51,14 @@ impl<A> Running for StartedMessage<A> {
         self.call.begin(port);
     }
 
+    fn sig(&self) -> &'static Signature {
+        self.call.sig
+    }
+
+    fn source(&self) -> Option<usize> {
+        self.request.source()
+    }
+
     fn whose(&self) -> Whose {
         let (fabric, rank, run) = self.request.whose();
         (fabric.clone(), rank, run)
