@@ -17,7 +17,7 @@ pub(super) struct Form<'env, T, K> {
 }
 
 /// That of a call that combines.
-pub(super) type Combining<'env, T, O> = Form<'env, T, Kept<O>>;
+pub(super) type CombiningForm<'env, T, O> = Form<'env, T, Kept<O>>;
 
 impl<'env> Requests<'_, 'env> {
     #[track_caller]
@@ -47,7 +47,7 @@ impl<'env> Requests<'_, 'env> {
         buf: &'env mut [T],
         op: O,
         root: usize,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let sig = const { &Signature::combining::<T, O>("started reduce", O::NAME, "to root") };
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Reduce, sig, Location::caller(), cut);
@@ -60,7 +60,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         op: O,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let call = Self::all_reduce_of::<T, O>(buf.len(), Location::caller());
         self.combining_in_place(call, buf, op)
     }
@@ -79,7 +79,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         op: O,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let sig = const { &Signature::combining::<T, O>("started scan", O::NAME, "") };
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Scan, sig, Location::caller(), cut);
@@ -91,7 +91,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         op: O,
-    ) -> Combining<'env, T, (O, Option<T>)> {
+    ) -> CombiningForm<'env, T, (O, Option<T>)> {
         let sig = const { &Signature::combining::<T, O>("started exclusive_scan", O::NAME, "") };
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::ExclusiveScan, sig, Location::caller(), cut);
@@ -111,7 +111,7 @@ impl<'env> Requests<'_, 'env> {
         all: &'env [T],
         mine: &'env mut [T],
         op: O,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let sig = const { &Signature::combining::<T, O>("started reduce_scatter", O::NAME, "") };
         let at = Location::caller();
         self.check_blocks("the input", all.len(), mine.len(), sig, at);
@@ -251,7 +251,7 @@ impl<'env> Requests<'_, 'env> {
         mine: &'env mut [T],
         counts: &'env [usize],
         op: O,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let sig =
             const { &Signature::combining::<T, O>("started reduce_scatter_varied", O::NAME, "") };
         let at = Location::caller();
@@ -302,7 +302,7 @@ impl<'env> Requests<'_, 'env> {
         call: Call<'env>,
         buf: &'env mut [T],
         op: O,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let (result, buf) = Lent::new(buf);
         self.combining(call, Buffers::InPlace(buf), op, result)
     }
@@ -313,7 +313,7 @@ impl<'env> Requests<'_, 'env> {
         from: &'env [T],
         to: &'env mut [T],
         op: O,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let (result, to) = Lent::new(to);
         self.combining(call, Buffers::Apart(from, to), op, result)
     }
@@ -335,7 +335,7 @@ impl<'env> Requests<'_, 'env> {
         buffers: Buffers<'env, T>,
         op: O,
         result: Lent<'env, T>,
-    ) -> Combining<'env, T, O> {
+    ) -> CombiningForm<'env, T, O> {
         let kept = Kept::new(op);
         // SAFETY: kept until the call is dropped.
         let op: &'env O = unsafe { &*kept.at().as_ptr() };

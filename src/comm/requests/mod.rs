@@ -64,11 +64,11 @@ pub struct Requests<'scope, 'env> {
 /// ```
 #[must_use = "the call is complete when it was waited for, or the scope has ended"]
 pub struct OpenRequest<'scope, B> {
-    state: State<B>,
+    state: RequestState<B>,
     _brand: Brand<'scope>,
 }
 
-enum State<B> {
+enum RequestState<B> {
     /// The scope has the call, in this slot.
     Open(usize),
     /// It was complete when it was started, and gives this.
@@ -77,11 +77,11 @@ enum State<B> {
 
 impl<B> OpenRequest<'_, B> {
     fn open(slot: usize) -> Self {
-        OpenRequest { state: State::Open(slot), _brand: PhantomData }
+        OpenRequest { state: RequestState::Open(slot), _brand: PhantomData }
     }
 
     fn over(gives: B) -> Self {
-        OpenRequest { state: State::Over(gives), _brand: PhantomData }
+        OpenRequest { state: RequestState::Over(gives), _brand: PhantomData }
     }
 }
 
@@ -263,8 +263,8 @@ impl<'scope> Requests<'scope, '_> {
     #[inline]
     fn wait_at<B>(&mut self, request: OpenRequest<'scope, B>, at: &'static Location<'static>) -> B {
         let slot = match request.state {
-            State::Over(gives) => return gives,
-            State::Open(slot) => slot,
+            RequestState::Over(gives) => return gives,
+            RequestState::Open(slot) => slot,
         };
         if self.open.advance(slot) != Progress::Done {
             self.wait_for(&[slot], at);
@@ -326,8 +326,8 @@ impl<'scope> Requests<'scope, '_> {
         let mut slots = Vec::with_capacity(requests.len());
         for (i, request) in requests.iter().enumerate() {
             match request.state {
-                State::Over(_) => return i,
-                State::Open(slot) => match self.open.advance(slot) {
+                RequestState::Over(_) => return i,
+                RequestState::Open(slot) => match self.open.advance(slot) {
                     Progress::Done => return i,
                     Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
                     Progress::Open => slots.push(slot),
@@ -360,7 +360,7 @@ impl<'scope> Requests<'scope, '_> {
     #[inline]
     #[track_caller]
     pub fn test<B>(&mut self, request: &mut OpenRequest<'scope, B>) -> bool {
-        let State::Open(slot) = request.state else { return true };
+        let RequestState::Open(slot) = request.state else { return true };
         match self.open.advance(slot) {
             Progress::Done => true,
             Progress::Open => self.look_around(slot, Location::caller()),

@@ -100,17 +100,17 @@ impl Yield for () {
 }
 
 /// See the module documentation.
-pub(super) struct Pending<'env, K, Y> {
+pub(super) struct PendingCollective<'env, K, Y> {
     call: Collective<'env>,
     yields: Y,
     /// The operator.
     _kept: K,
 }
 
-impl<'env, K, Y: Yield> Pending<'env, K, Y> {
+impl<'env, K, Y: Yield> PendingCollective<'env, K, Y> {
     /// Of a call that is not started yet.
     pub(super) fn new(call: Collective<'env>, kept: K, yields: Y) -> Self {
-        Pending { call, yields, _kept: kept }
+        PendingCollective { call, yields, _kept: kept }
     }
 
     /// The call, which may go on before this moves.
@@ -133,7 +133,7 @@ impl<'env, K, Y: Yield> Pending<'env, K, Y> {
     }
 }
 
-impl<K, Y: Yield> Underway for Pending<'_, K, Y> {
+impl<K, Y: Yield> Underway for PendingCollective<'_, K, Y> {
     fn running(&self) -> &dyn Running {
         &self.call
     }

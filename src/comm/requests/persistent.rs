@@ -36,7 +36,7 @@ use std::panic::Location;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub struct Persistent<'scope, 'env, T> {
-    again: Box<dyn Again<'env> + 'env>,
+    again: Box<dyn Repeatable<'env> + 'env>,
     input: *mut [T],
     buf: *mut [T],
     _brand: Brand<'scope>,
@@ -140,14 +140,14 @@ impl<'env, T, R, K> Repeated<'env, T, R, K> {
 }
 
 /// A [`Repeated`] of any kind.
-trait Again<'env>: Underway + 'env {
+trait Repeatable<'env>: Underway + 'env {
     /// As [`Restart::restart`].
     fn start(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool;
 
     fn status(&self) -> Option<Status>;
 }
 
-impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Again<'env> for Repeated<'env, T, R, K> {
+impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Repeatable<'env> for Repeated<'env, T, R, K> {
     fn start(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
         self.call.restart(scope, at)
     }

@@ -2,7 +2,7 @@
 
 use super::forms::Form;
 use super::open::{Progress, Underway};
-use super::pending::{FewValues, Kept, ManyValues, Pending, Yield};
+use super::pending::{FewValues, Kept, ManyValues, PendingCollective, Yield};
 use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
 use crate::element::Element;
@@ -153,7 +153,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         if size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ALIGN {
             let mut few = FewValues(values);
             let at = &raw mut few.0;
-            // SAFETY: not used there: the call goes where the values go (`Pending::call`).
+            // SAFETY: not used there: the call goes where they go (`PendingCollective::call`).
             let at: &'env mut [T; N] = unsafe { &mut *at };
             let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
             return self.start_one(call, op, few);
@@ -445,7 +445,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> OpenRequest<'scope, Y::Output> {
         let begun = self.begin(&call, call.at());
         let call = self.collective(call);
-        let mut pending = Pending::new(call, kept, yields);
+        let mut pending = PendingCollective::new(call, kept, yields);
         // SAFETY: the scope completes the call, or waits until nobody has its memory.
         if unsafe { self.launch(pending.call(), begun) } {
             // SAFETY: it is over.

@@ -96,14 +96,14 @@ impl<B, G: FnOnce(Envelope) -> B> Underway for PendingMessage<G> {
 }
 
 /// A message that is sent, or received, again and again.
-struct Again<T> {
+struct Replay<T> {
     data: *mut [T],
     /// Where it is sent to; none: it is received.
     to: Option<usize>,
     has_started: bool,
 }
 
-impl<'env, T: Element> Restart<'env> for StartedMessage<Again<T>> {
+impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
     fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
         let StartedMessage { call, request, again } = self;
         call.at = at;
@@ -123,7 +123,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Again<T>> {
     }
 
     fn status(&self) -> Option<Status> {
-        let Again { to, has_started, .. } = self.again;
+        let Replay { to, has_started, .. } = self.again;
         (has_started && to.is_none()).then(|| self.envelope().into())
     }
 }
@@ -307,7 +307,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         let owner = to.unwrap_or(port.rank());
         let request = TaggedRequest::new(port, owner, call.peer, Ok(nothing));
         let message =
-            StartedMessage { call, request, again: Again { data, to, has_started: false } };
+            StartedMessage { call, request, again: Replay { data, to, has_started: false } };
         Persistent::of(Box::new(Repeated::new(message, (), data, data)))
     }
 
