@@ -444,6 +444,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         yields: Y,
     ) -> OpenRequest<'scope, Y::Output> {
         let begun = self.begin(&call, call.at());
+        if self.comm.port.size() == 1 {
+            self.run_alone(begun, &call);
+            // SAFETY: it is over.
+            return OpenRequest::over(unsafe { yields.output() });
+        }
         let call = self.collective(call);
         let mut pending = PendingCollective::new(call, kept, yields);
         // SAFETY: the scope completes the call, or waits until nobody has its memory.
@@ -452,6 +457,14 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             return OpenRequest::over(unsafe { pending.output() });
         }
         self.open(Box::new(pending))
+    }
+
+    /// The call `begun` of one rank.
+    fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
+        let comm = &mut *self.comm;
+        if let Err(stop) = alone::run(&mut comm.port, &mut comm.work, begun, call) {
+            self.fail(None, stop);
+        }
     }
 
     /// `call`, not started yet.
@@ -474,8 +487,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> bool {
         let comm = &mut *self.comm;
         if comm.port.size() == 1 {
-            let result = alone::run(&mut comm.port, &mut comm.work, begun, call.job().call());
-            return result.is_ok();
+            self.run_alone(begun, call.job().call());
+            return true;
         }
         // SAFETY: by the contract.
         if let Err(stop) = unsafe { call.start(&mut comm.port, begun) } {
