@@ -292,16 +292,25 @@ impl Comm {
                 {
                     return Some(error);
                 }
-                let odd = circle.iter().map(|it| it.rank).find(|&rank| {
-                    rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
+                // Who waits for a message waits for one rank alone: if that is in another call, the
+                // two differ, and all others on the circle wait in consequence.
+                let by_message = circle.iter().find_map(|it| {
+                    let (waits, there) = (latest(it.rank)?, latest(it.peer)?);
+                    let differs = waits.call == 0 && !alike(&waits, &there);
+                    differs.then_some(((it.rank, waits), (it.peer, there)))
                 });
-                match odd.and_then(|peer| Some((peer, latest(peer)?))) {
-                    Some((peer, there)) => {
-                        let words = in_words(world, (me, &here), (peer, &there), algorithm_name);
+                let of_mine = || {
+                    let others = circle.iter().filter(|it| it.rank != me);
+                    let mut others = others.filter_map(|it| Some((it.rank, latest(it.rank)?)));
+                    Some(((me, here), others.find(|(_, there)| !alike(&here, there))?))
+                };
+                match by_message.or_else(of_mine) {
+                    Some(((rank, here), (peer, there))) => {
+                        let words = in_words(world, (rank, &here), (peer, &there), algorithm_name);
                         let words = words.unwrap_or_else(|| "two communicators".to_string());
                         let what = format!("{words}; they wait for each other");
                         let (here, there) = (site(here), Some(site(there)));
-                        Error::Mismatch { rank: me, here, peer, there, what }
+                        Error::Mismatch { rank, here, peer, there, what }
                     }
                     None => Error::Deadlock {
                         circle: circle

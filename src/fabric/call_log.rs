@@ -21,7 +21,7 @@ use std::panic::Location;
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
 pub(crate) struct RankState {
-    /// [`ticket`] of the run that the rank is in. One more once that is over for it:
+    /// [`run_pass`] of the run that the rank is in. One more once that is over for it:
     /// the rank has left, or a rank has poisoned the run. Never less than before.
     pub(super) present: sync::AtomicU64,
     /// Whether the rank is preparing a call's plan. For reports.
@@ -36,12 +36,12 @@ pub(crate) struct RankState {
 }
 
 /// What a rank's `present` is in run `run`, as long as nobody has failed.
-pub(crate) const fn ticket(run: u64) -> u64 {
+pub(crate) const fn run_pass(run: u64) -> u64 {
     run << 1
 }
 
 impl RankState {
-    /// The [`ticket`] of the run that the rank is in, or another number.
+    /// The [`run_pass`] of the run that the rank is in, or another number.
     #[inline(always)]
     pub(crate) fn present(&self) -> u64 {
         // Relaxed: whoever finds another number looks for the reason, and

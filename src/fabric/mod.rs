@@ -49,7 +49,7 @@ pub(crate) use thread::{Background, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]
 pub(crate) use {
-    call_log::{CallLog, RankState, ticket},
+    call_log::{CallLog, RankState, run_pass},
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
     match_list::MatchList,

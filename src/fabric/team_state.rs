@@ -1,7 +1,7 @@
 //! The words that all communicators of a team share: poison, leaving, and the waits between
 //! threads. See `README.md` for the protocols.
 
-use super::call_log::{CallLog, RankState, ticket};
+use super::call_log::{CallLog, RankState, run_pass};
 use super::cause::Cause;
 use super::recorder::Recorder;
 use super::thread::{ANYBODY, Seen, Thread};
@@ -148,8 +148,8 @@ impl TeamState {
         let present = &self.lines[rank].present;
         // An RMW: in the order of the word's values it comes before the poisoner's, which
         // then shuts it, or after that, and then sees it. Relaxed: see `present`.
-        let before = present.swap(ticket(run), Ordering::Relaxed);
-        if before > ticket(run) {
+        let before = present.swap(run_pass(run), Ordering::Relaxed);
+        if before > run_pass(run) {
             // An RMW, too: what `shut` has released is then still acquired by `reopen`.
             present.fetch_max(before, Ordering::Relaxed);
         }
@@ -158,13 +158,13 @@ impl TeamState {
     /// Makes `rank` look at what has happened before its next call in run `run`.
     pub(crate) fn shut(&self, rank: usize, run: u64) {
         // Release: the rank finds why. Pairs with the RMW in `reopen`.
-        self.lines[rank].present.fetch_max(ticket(run) + 1, Ordering::Release);
+        self.lines[rank].present.fetch_max(run_pass(run) + 1, Ordering::Release);
     }
 
     /// Takes back what `shut` did, for `rank` itself, which then looks again.
     pub(crate) fn reopen(&self, rank: usize, run: u64) {
         // Acquire: pairs with `shut`, whose reason is seen after this, or comes later.
-        self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
+        self.lines[rank].present.swap(run_pass(run), Ordering::Acquire);
     }
 
     /// From now on `thread` is `rank`.
@@ -365,9 +365,9 @@ impl TeamState {
     /// Declares that `rank` touches nobody's memory any more in run `run`.
     pub(crate) fn leave(&self, rank: usize, run: u64) {
         let line = &self.lines[rank];
-        if line.present() == ticket(run) {
+        if line.present() == run_pass(run) {
             // Relaxed: a poisoner's RMW in between would store the same.
-            line.present.store(ticket(run) + 1, Ordering::Relaxed);
+            line.present.store(run_pass(run) + 1, Ordering::Relaxed);
         }
         // Ordering: pairs with the load in `has_left`; all reads and writes of
         // foreign memory come before.

@@ -13,8 +13,8 @@ pub(crate) const LANES: usize = if cfg!(loom) { 2 } else { 64 };
 struct Row {
     boards: [Board; LANES],
     /// By lane: the number of its latest request in which the owner is done with everyone else's
-    /// memory. Apart from the boards, eight to a line: who finishes takes no line from a peer that
-    /// still looks at the board, and who claims eight lanes in turn gets one line of each peer.
+    /// memory. Apart from the boards, eight to a line: a rank that finishes takes no line from a
+    /// peer that still looks at the board, and one that claims eight lanes gets one line of it.
     finished: [AtomicU64; LANES],
 }
 
@@ -34,7 +34,7 @@ impl Lanes {
             let boards = std::array::from_fn(|_| Board::new());
             let finished = std::array::from_fn(|_| AtomicU64::new(0));
             let row = Box::new(Row { boards, finished });
-            // Release: who finds the boards finds them made. Pairs with the load in `board`.
+            // Release: one that finds the boards finds them made. Pairs with the load in `row`.
             self.0[rank].store(Box::into_raw(row), Ordering::Release);
         }
     }

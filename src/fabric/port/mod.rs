@@ -2,7 +2,7 @@
 //! There is one port per rank and communicator. One thread at a time uses it (`&mut`); in a team's
 //! run, only the rank's own.
 
-use super::call_log::{CallLog, CallRecord, RankState, ticket};
+use super::call_log::{CallLog, CallRecord, RankState, run_pass};
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
@@ -81,7 +81,7 @@ struct Peer {
 pub(crate) struct Port {
     peers: Box<[Peer]>,
     rank: usize,
-    /// The run's [`ticket`], or [`CLOSED`] once the port is dead: what the rank's `present`
+    /// The [`run_pass`] of the run, or [`CLOSED`] once the port is dead: what the rank's `present`
     /// must be.
     pass: u64,
     line: NonNull<RankState>,
@@ -163,7 +163,7 @@ impl Port {
             gate,
             peers,
             rank,
-            pass: ticket(run),
+            pass: run_pass(run),
             line,
             records,
             looks: FEW_LOOKS,
@@ -338,7 +338,7 @@ impl Port {
         self.run = run;
         self.refresh_for_run();
         if self.state == PortState::Plain {
-            self.pass = ticket(run);
+            self.pass = run_pass(run);
         } else {
             self.join_other_run();
         }

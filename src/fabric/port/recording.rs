@@ -8,7 +8,7 @@
 //! last wait is a copy of a few bytes, except where [`record_end`](Port::record_end) is called.
 
 use super::super::call_counts::CallCount;
-use super::super::call_log::ticket;
+use super::super::call_log::run_pass;
 use super::super::comm_state::CommState;
 use super::super::fingerprint::Signature;
 use super::super::recorder::Recorder;
@@ -60,7 +60,7 @@ impl Port {
     #[inline(never)]
     pub(super) fn join_other_run(&mut self) {
         if self.is_recorded() {
-            self.pass = ticket(self.run);
+            self.pass = run_pass(self.run);
             self.be_recorded();
             if let Some((recorder, me)) = self.recorder() {
                 recorder.begin_run(me);
