@@ -201,6 +201,95 @@ fn counted_send_recv_tagged(comms: &mut [Comm], x: &mut [f64]) {
     comms[1].recv_tagged(&mut b[..1], 0, 7);
 }
 
+/// The second one finds the first, which has to wait until it is asked again.
+#[inline(never)]
+fn counted_started_both(comms: &mut [Comm], x: &mut [f64]) {
+    let [a, b] = comms else { return };
+    let own = x[0];
+    a.requests(|first| {
+        let request = first.sum([own]);
+        b.requests(|second| {
+            let request = second.sum([own]);
+            black_box(second.wait(request));
+        });
+        black_box(first.wait(request));
+    });
+}
+
+/// Ten on each rank.
+#[inline(never)]
+fn counted_started_both_10(comms: &mut [Comm], x: &mut [f64]) {
+    let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
+    let y = &mut y[..1];
+    a.requests(|first| {
+        b.requests(|second| {
+            let (mut x, mut y) = (x, y);
+            for _ in 0..10 {
+                let one = first.all_reduce(x, op::Sum);
+                let other = second.all_reduce(y, op::Sum);
+                y = second.wait(other);
+                x = first.wait(one);
+            }
+        });
+    });
+}
+
+/// The same, set up once.
+#[inline(never)]
+fn counted_persistent_both_10(comms: &mut [Comm], x: &mut [f64]) {
+    let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
+    let y = &mut y[..1];
+    a.requests(|first| {
+        let mut x = first.persistent_all_reduce(x, op::Sum);
+        b.requests(|second| {
+            let mut y = second.persistent_all_reduce(y, op::Sum);
+            for _ in 0..10 {
+                let one = first.start(x);
+                let other = second.start(y);
+                y = second.wait(other);
+                x = first.wait(one);
+            }
+        });
+    });
+}
+
+/// Ten messages, whose receives are posted first.
+#[inline(never)]
+fn counted_started_messages_10(comms: &mut [Comm], x: &mut [f64]) {
+    let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
+    let y = &mut y[..1];
+    b.requests(|receiver| {
+        a.requests(|sender| {
+            let mut y = y;
+            for _ in 0..10 {
+                let received = receiver.recv_tagged(y, 0, 7);
+                let sent = sender.send_tagged(x, 1, 7);
+                sender.wait(sent);
+                (y, _) = receiver.wait(received);
+            }
+        });
+    });
+}
+
+/// The same, set up once.
+#[inline(never)]
+fn counted_persistent_messages_10(comms: &mut [Comm], x: &mut [f64]) {
+    let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
+    let y = &mut y[..1];
+    b.requests(|receiver| {
+        let mut y = receiver.persistent_recv_tagged(y, 0, 7);
+        a.requests(|sender| {
+            let mut x = sender.persistent_send_tagged(x, 1, 7);
+            for _ in 0..10 {
+                let received = receiver.start(y);
+                let sent = sender.start(x);
+                x = sender.wait(sent);
+                y = receiver.wait(received);
+            }
+        });
+    });
+}
+
 #[inline(never)]
 fn counted_broadcasts(comms: &mut [Comm], x: &mut [f64]) {
     comms[0].broadcast(&mut x[..1], 0);
@@ -268,6 +357,11 @@ const PAIRS: &[(&str, Both)] = &[
     ("send-recv-64", counted_send_recv::<8>),
     ("send-recv-tagged-8", counted_send_recv_tagged),
     ("broadcast-8-both", counted_broadcasts),
+    ("started-sum-8-both", counted_started_both),
+    ("started-10-both", counted_started_both_10),
+    ("persistent-10-both", counted_persistent_both_10),
+    ("messages-10-both", counted_started_messages_10),
+    ("persistent-messages-10", counted_persistent_messages_10),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -48,7 +48,8 @@ fn stored(matrix: &CsMat<f64>, ranks: usize, settings: &Settings) -> Result<Solu
 
 fn cube(n: usize, ranks: usize, settings: &Settings) -> Result<Solution, Breakdown> {
     let parts = phalanx::run(ranks, |comm| {
-        cg::solve(comm, &poisson::Poisson::new(n, comm.rank(), comm.size()), settings)
+        let own = poisson::Poisson::new(comm, n);
+        cg::solve(comm, &own, settings)
     });
     join(parts.unwrap())
 }

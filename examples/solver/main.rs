@@ -106,7 +106,7 @@ impl Problem {
                     return Err(Failure::Input(what));
                 }
                 team.run(|comm| {
-                    let own = poisson::Poisson::new(*n, comm.rank(), comm.size());
+                    let own = poisson::Poisson::new(comm, *n);
                     cg::solve(comm, &own, settings)
                 })?
             }

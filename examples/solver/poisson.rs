@@ -1,9 +1,9 @@
 //! The seven-point Laplacian on a cube of n x n x n unknowns, zero around it, without a stored
-//! matrix. Each rank has some planes, and a copy of its neighbours' nearest planes.
+//! matrix. Each rank has some planes, and behind them ghosts of its neighbours' nearest planes.
 
 use crate::cg::Rows;
-use phalanx::Comm;
-use phalanx::dist::{Block, Halo};
+use phalanx::dist::Block;
+use phalanx::{Comm, Neighborhood};
 use sprs::{CsMat, TriMat};
 use std::ops::Range;
 
@@ -11,28 +11,38 @@ use std::ops::Range;
 pub(crate) struct Poisson {
     n: usize,
     planes: Range<usize>,
-    halo: Halo,
+    /// Two planes of ghosts: that below, and that above. At the ends of the cube one stays zero.
+    plan: Neighborhood,
     /// Beside the cube.
     zeros: Vec<f64>,
 }
 
 impl Poisson {
-    /// The planes that `rank` of `ranks` has; there must be one for each.
-    pub(crate) fn new(n: usize, rank: usize, ranks: usize) -> Self {
+    /// The planes that this rank has; there must be one for each. Collective.
+    pub(crate) fn new(comm: &mut Comm, n: usize) -> Self {
+        let (rank, ranks, plane) = (comm.rank(), comm.size(), n * n);
         let planes = Block::new(n, ranks).range(rank);
-        let halo = Halo::with_widths(&[planes.len(), n, n], &[1, 0, 0]);
-        Poisson { n, planes, halo, zeros: vec![0.0; n] }
+        let owned = planes.len() * plane;
+        let sides = [rank.checked_sub(1), Some(rank + 1).filter(|&above| above < ranks)];
+        // For each neighbour a plane: of the own ones that next to it, and one of the ghosts.
+        let list = |planes: [Range<usize>; 2]| -> Vec<(usize, Vec<usize>)> {
+            let of = |(side, plane): (Option<usize>, Range<usize>)| Some((side?, plane.collect()));
+            sides.into_iter().zip(planes).filter_map(of).collect()
+        };
+        let gives = list([0..plane, owned - plane..owned]);
+        let wants = list([0..plane, plane..2 * plane]);
+        let plan = comm.neighborhood(owned, &gives, 2 * plane, &wants);
+        Poisson { n, planes, plan, zeros: vec![0.0; n] }
     }
 
-    /// One plane of the product; planes are counted with the halo's.
-    fn plane(&self, v: &[f64], plane: usize, out: &mut [f64]) {
+    /// One plane of the product, from those below, at and above it.
+    fn plane(&self, [below, own, above]: [&[f64]; 3], out: &mut [f64]) {
         let n = self.n;
         for (j, out) in out.chunks_exact_mut(n).enumerate() {
-            let at = (plane * n + j) * n;
-            let row = |at: usize| &v[at..at + n];
-            let (below, own, above) = (row(at - n * n), row(at), row(at + n * n));
-            let front = if j > 0 { row(at - n) } else { &self.zeros };
-            let back = if j + 1 < n { row(at + n) } else { &self.zeros };
+            let row = |j: usize| &own[j * n..][..n];
+            let (below, own, above) = (&below[j * n..][..n], row(j), &above[j * n..][..n]);
+            let front = if j > 0 { row(j - 1) } else { &self.zeros };
+            let back = if j + 1 < n { row(j + 1) } else { &self.zeros };
             for k in 0..n {
                 out[k] = 6.0 * own[k] - below[k] - above[k] - front[k] - back[k];
             }
@@ -48,12 +58,11 @@ impl Poisson {
 
 impl Rows for Poisson {
     fn padded(&self) -> usize {
-        self.halo.len()
+        self.plan.owned() + self.plan.ghosts()
     }
 
     fn own(&self) -> Range<usize> {
-        let plane = self.n * self.n;
-        plane..plane + self.planes.len() * plane
+        0..self.plan.owned()
     }
 
     fn offset(&self) -> usize {
@@ -66,15 +75,18 @@ impl Rows for Poisson {
 
     fn apply(&self, comm: &mut Comm, v: &mut [f64], out: &mut [f64]) {
         let (plane, last) = (self.n * self.n, self.planes.len() - 1);
-        // The inner planes need no halo: they are done while it comes.
-        comm.cart(&[0, 1, 1], &[false; 3]).exchange_halo_while(v, &self.halo, |v| {
+        let (own, ghosts) = v.split_at_mut(self.plan.owned());
+        let at = |k: usize| &own[k * plane..][..plane];
+        // The inner planes need no ghosts: they are done while these come.
+        self.plan.gather_while(comm, own, ghosts, || {
             for (k, out) in out.chunks_exact_mut(plane).enumerate().take(last).skip(1) {
-                self.plane(v, k + 1, out);
+                self.plane([at(k - 1), at(k), at(k + 1)], out);
             }
         });
-        self.plane(v, 1, &mut out[..plane]);
+        let (below, above) = ghosts.split_at(plane);
+        self.plane([below, at(0), if last > 0 { at(1) } else { above }], &mut out[..plane]);
         if last > 0 {
-            self.plane(v, last + 1, &mut out[last * plane..]);
+            self.plane([at(last - 1), at(last), above], &mut out[last * plane..]);
         }
     }
 }

@@ -338,6 +338,16 @@ impl<'a> Call<'a, RawBuffers<'a>> {
         self.data.kernel.size()
     }
 
+    /// The same on other memory: an output, and an input if that is another than before.
+    ///
+    /// # Safety
+    /// What [`RawBuffers`] promises.
+    #[inline(always)]
+    pub(crate) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
+        self.data.input = input.unwrap_or(self.data.input);
+        self.data.output = output;
+    }
+
     /// What a call between nodes hands to its steps, and to the network.
     pub(crate) fn parts(&self) -> (&Kernel<'a>, *const u8, *mut u8) {
         (&self.data.kernel, self.data.input, self.data.output)

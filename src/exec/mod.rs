@@ -35,6 +35,7 @@ pub(crate) use call::{Buffers, Call, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{Kernel, Scratch, copy};
 
 use crate::fabric::Span;
+use board::started::WorkDesk;
 use plan::PlanCache;
 
 /// What a communicator's calls leave to the next one: memory, and plans.
@@ -44,6 +45,8 @@ pub(crate) struct Workspace {
     pub(crate) addresses: Vec<*mut u8>,
     pub(crate) scratch: Scratch,
     pub(crate) plans: PlanCache,
+    /// For started calls, while no scope has it.
+    pub(crate) desk: WorkDesk,
     /// Bytes that a call touches from which results that are not written in place
     /// are too large for any cache, and so go round them.
     stream_from: usize,
@@ -52,6 +55,7 @@ pub(crate) struct Workspace {
 impl Workspace {
     pub(crate) fn new(stream_from: usize) -> Self {
         let (spans, addresses, plans) = (Vec::new(), Vec::new(), PlanCache::default());
-        Workspace { spans, addresses, scratch: Scratch::new(), plans, stream_from }
+        let (scratch, desk) = (Scratch::new(), WorkDesk::default());
+        Workspace { spans, addresses, scratch, plans, desk, stream_from }
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  Board (128 B)
-//!  | entered 64 | finished 64 | sig | check | a | b | len |   written by its owner only
-//!  | brief 64 B                                          |   of a started call
+//!  | entered 64 | sig | check | a | b | len | brief 16 B   |   written by its owner only
+//!  | brief, the other 48 B | finished 64 |                     (brief: of a started call)
 //! ```
 //!
 //! Used by the views (`with_peers`, `with_root`) and by the fused paths, where
@@ -30,20 +30,28 @@ pub(crate) struct Notice {
 pub(crate) struct Board {
     /// The number of the owner's latest call with a notice.
     entered: AtomicU64,
+    notice: UnsafeCell<Notice>,
+    /// It begins in the line of the two above: a few bytes come with them.
+    brief: UnsafeCell<Brief>,
     /// The number of the latest call in which the owner is done with everyone
     /// else's memory.
     finished: AtomicU64,
-    notice: UnsafeCell<Notice>,
-    brief: UnsafeCell<Brief>,
 }
 
 /// Bytes that a board has room for beside its notice.
 pub(crate) const BRIEF_ROOM: usize = 64;
+/// What they are aligned to.
+pub(crate) const BRIEF_ALIGN: usize = 16;
 
-#[repr(C, align(64))]
+#[repr(C, align(16))]
 struct Brief([MaybeUninit<u8>; BRIEF_ROOM]);
 
-const _: () = assert!(cfg!(loom) || cfg!(shuttle) || size_of::<Board>() == 128);
+const _: () = assert!(align_of::<Brief>() == BRIEF_ALIGN);
+const _: () = assert!(
+    cfg!(loom)
+        || cfg!(shuttle)
+        || (size_of::<Board>() == 128 && std::mem::offset_of!(Board, brief) == 48)
+);
 
 // SAFETY: the notice, and the room beside it, is written by the owner only while no peer may read
 // it, and read by peers only between seeing its number in `entered` and storing that number in
@@ -56,7 +64,6 @@ impl Board {
     pub(crate) fn new() -> Self {
         Board {
             entered: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
             notice: UnsafeCell::new(Notice {
                 header: Header { sig: std::ptr::null(), check: 0 },
                 a: std::ptr::null_mut(),
@@ -64,11 +71,12 @@ impl Board {
                 len: 0,
             }),
             brief: UnsafeCell::new(Brief([MaybeUninit::uninit(); BRIEF_ROOM])),
+            finished: AtomicU64::new(0),
         }
     }
 
     /// Writes up to [`BRIEF_ROOM`] bytes that the next notice stands for: `fill` gets their
-    /// place, which is aligned to as many.
+    /// place, which is aligned to [`BRIEF_ALIGN`].
     ///
     /// # Safety
     /// As [`show`](Board::show), which follows.

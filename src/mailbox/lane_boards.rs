@@ -3,13 +3,20 @@
 //! protocol is in `README.md`, "Lanes".
 
 use super::Board;
-use crate::sync::{AtomicPtr, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
 use std::ptr::null_mut;
 
 /// Started calls of one communicator that can be under way at a time.
 pub(crate) const LANES: usize = if cfg!(loom) { 2 } else { 64 };
 
-type Row = [Board; LANES];
+/// What one rank writes.
+struct Row {
+    boards: [Board; LANES],
+    /// By lane: the number of its latest request in which the owner is done with everyone else's
+    /// memory. Apart from the boards, eight to a line: a rank that finishes takes no line from a
+    /// peer that still looks at the board, and one that claims eight lanes gets one line of it.
+    finished: [AtomicU64; LANES],
+}
 
 /// See the module documentation. A rank's boards are made by that rank, when it starts its first
 /// call: on its core, and not before a program needs them.
@@ -24,19 +31,43 @@ impl Lanes {
     pub(crate) fn make(&self, rank: usize) {
         // Relaxed: this thread has written it, if anybody has.
         if self.0[rank].load(Ordering::Relaxed).is_null() {
-            let row: Box<Row> = Box::new(std::array::from_fn(|_| Board::new()));
-            // Release: one that finds the boards finds them made. Pairs with the load in `board`.
+            let boards = std::array::from_fn(|_| Board::new());
+            let finished = std::array::from_fn(|_| AtomicU64::new(0));
+            let row = Box::new(Row { boards, finished });
+            // Release: one that finds the boards finds them made. Pairs with the load in `row`.
             self.0[rank].store(Box::into_raw(row), Ordering::Release);
         }
+    }
+
+    #[inline(always)]
+    fn row(&self, rank: usize) -> Option<&Row> {
+        // Acquire: pairs with the store in `make`.
+        let row = self.0[rank].load(Ordering::Acquire);
+        // SAFETY: null, or made of a box that lives as long as this (`make`, `drop`).
+        unsafe { row.as_ref() }
     }
 
     /// The board of `rank` for request `number`; none if the rank has never started a call.
     #[inline(always)]
     pub(crate) fn board(&self, rank: usize, number: u64) -> Option<&Board> {
-        // Acquire: pairs with the store in `make`.
-        let row = self.0[rank].load(Ordering::Acquire);
-        // SAFETY: null, or made of a box that lives as long as this (`make`, `drop`).
-        unsafe { row.as_ref() }.map(|row| &row[number as usize % LANES])
+        self.row(rank).map(|row| &row.boards[number as usize % LANES])
+    }
+
+    /// Declares `rank` done with all foreign memory of request `number`, which it has started. Only
+    /// that rank calls this.
+    #[inline(always)]
+    pub(crate) fn finish(&self, rank: usize, number: u64) {
+        let row = self.row(rank).expect("made when the request was started");
+        // Ordering: as in `Board::finish`; pairs with the load in `has_finished`.
+        row.finished[number as usize % LANES].store(number, publish(Site::Finished));
+    }
+
+    /// Whether `rank` is done with request `number`.
+    #[inline(always)]
+    pub(crate) fn has_finished(&self, rank: usize, number: u64) -> bool {
+        // Ordering: pairs with the store in `finish`.
+        let word = |row: &Row| row.finished[number as usize % LANES].load(consume(Site::Finished));
+        self.row(rank).is_some_and(|row| word(row) >= number)
     }
 }
 

@@ -11,7 +11,7 @@ mod gate;
 mod lane_boards;
 mod pages;
 
-pub(crate) use board::{BRIEF_ROOM, Board, Notice};
+pub(crate) use board::{BRIEF_ALIGN, BRIEF_ROOM, Board, Notice};
 #[cfg(any(test, loom))]
 pub(crate) use channel::SLOTS;
 #[cfg(loom)]

@@ -69,6 +69,10 @@ listed! {
     StartedBarrier,
     StartedBroadcast,
     StartedAllReduce,
+    StartedGatherVaried,
+    StartedReduceScatterVaried,
+    /// Set up, started and waited for.
+    PersistentScan,
 }
 
 impl Call {
@@ -98,18 +102,23 @@ impl Call {
                 | ReduceScatterVaried
                 | FixedReduce
                 | StartedAllReduce
+                | StartedReduceScatterVaried
+                | PersistentScan
         )
     }
 
     pub(crate) fn has_root(self) -> bool {
         let gathers = [Gather, GatherVaried, GatherInPlace];
-        let others = [Broadcast, Reduce, Scatter, ScatterVaried, WithRoot, StartedBroadcast];
-        gathers.contains(&self) || others.contains(&self)
+        let others = [Broadcast, Reduce, Scatter, ScatterVaried, WithRoot];
+        let started = [StartedBroadcast, StartedGatherVaried];
+        [&gathers[..], &others, &started].iter().any(|of| of.contains(&self))
     }
 
     /// One count per rank, the same on all.
     pub(crate) fn has_counts(self) -> bool {
-        matches!(self, AllGatherVaried | GatherVaried | ScatterVaried | ReduceScatterVaried)
+        let started = [StartedGatherVaried, StartedReduceScatterVaried];
+        [AllGatherVaried, GatherVaried, ScatterVaried, ReduceScatterVaried].contains(&self)
+            || started.contains(&self)
     }
 
     /// The operation of the catalogue, for calls with a choice of algorithms.
@@ -128,9 +137,25 @@ impl Call {
             AllToAll | AllToAllVaried => Operation::AllToAll,
             AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
-            BarrierWhile | AllReduceWhile | AllReduceFixed | WithPeers | WithGlobal | WithRoot
-            | Shared | FixedReduce | Split | StartedBarrier | StartedBroadcast
-            | StartedAllReduce | GatherGhosts | ScatterGhosts | Exchange | ExchangeHalo
+            BarrierWhile
+            | AllReduceWhile
+            | AllReduceFixed
+            | WithPeers
+            | WithGlobal
+            | WithRoot
+            | Shared
+            | FixedReduce
+            | Split
+            | StartedBarrier
+            | StartedBroadcast
+            | StartedAllReduce
+            | StartedGatherVaried
+            | StartedReduceScatterVaried
+            | PersistentScan
+            | GatherGhosts
+            | ScatterGhosts
+            | Exchange
+            | ExchangeHalo
             | SendRecv => return None,
         })
     }
@@ -334,6 +359,20 @@ macro_rules! mouth {
                     StartedAllReduce => comm.requests(|scope| {
                         let request = scope.all_reduce(&mut one, op);
                         scope.wait(request);
+                    }),
+                    StartedGatherVaried => comm.requests(|scope| {
+                        let request = scope.gather_varied_into(&one, &mut all, &counts, root);
+                        scope.wait(request);
+                    }),
+                    StartedReduceScatterVaried => comm.requests(|scope| {
+                        let out = &mut one;
+                        let request = scope.reduce_scatter_varied_into(&all, out, &counts, op);
+                        scope.wait(request);
+                    }),
+                    PersistentScan => comm.requests(|scope| {
+                        let scan = scope.persistent_scan(&mut one, op);
+                        let request = scope.start(scan);
+                        drop(scope.wait(request));
                     }),
                     GatherGhosts | ScatterGhosts => {
                         let next = (r + 1) % p * n;

@@ -4,15 +4,22 @@
 //! | file | |
 //! |---|---|
 //! | `mod.rs` | the scope; waiting, and how it ends badly |
-//! | `start.rs` | the calls that can be started |
-//! | `persistent.rs` | those that are set up once |
-//! | `open.rs` | the requests of a scope, and [`Underway`](open::Underway): what any of them does |
+//! | `forms.rs` | the collectives that can be started, made of checked arguments |
+//! | `start.rs`, `start_varied.rs` | what starts them |
+//! | `set_up.rs` | what sets them up, to be started many times |
+//! | `persistent.rs` | what was set up |
+//! | `open.rs` | the requests of a scope, and [`Running`](open::Running): what any of them does |
 //! | `started_collective.rs` | a started collective |
-//! | `tagged_request.rs` | a started send or receive of a tagged message |
+//! | `pending.rs` | one with what it gives |
+//! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
 
+mod forms;
 mod open;
+mod pending;
 mod persistent;
+mod set_up;
 mod start;
+mod start_varied;
 mod started_collective;
 mod tagged_request;
 
@@ -57,9 +64,25 @@ pub struct Requests<'scope, 'env> {
 /// ```
 #[must_use = "the call is complete when it was waited for, or the scope has ended"]
 pub struct OpenRequest<'scope, B> {
-    slot: usize,
+    state: RequestState<B>,
     _brand: Brand<'scope>,
-    _gives: PhantomData<fn() -> B>,
+}
+
+enum RequestState<B> {
+    /// The scope has the call, in this slot.
+    Open(usize),
+    /// It was complete when it was started, and gives this.
+    Over(B),
+}
+
+impl<B> OpenRequest<'_, B> {
+    fn open(slot: usize) -> Self {
+        OpenRequest { state: RequestState::Open(slot), _brand: PhantomData }
+    }
+
+    fn over(gives: B) -> Self {
+        OpenRequest { state: RequestState::Over(gives), _brand: PhantomData }
+    }
 }
 
 impl<B> fmt::Debug for OpenRequest<'_, B> {
@@ -153,7 +176,8 @@ impl Comm {
             self.wrong(&SIG, at, 0, what);
             self.nothing_to_return();
         }
-        let open = Open::new(self.port.is_recorded());
+        let desk = std::mem::take(&mut self.work.desk);
+        let open = Open::new(desk, self.port.is_recorded());
         let id = self.port.id();
         let within = || {
             let mut scope = Requests { comm: self, open: &open, id, _brand: PhantomData };
@@ -162,22 +186,27 @@ impl Comm {
             result
         };
         let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
-        result.unwrap_or_else(|payload| {
-            open.abandon();
-            match open.take_failure() {
-                // Another call has ended for it, by this payload.
-                Some((Failure::Panicked(first), _)) => resume_unwind(first),
-                Some((Failure::Disagrees(found), (fabric, rank, run))) => {
-                    let error = mismatch(*found, &(fabric.clone(), rank, run));
-                    let (world, me) = (fabric.world(), fabric.member(rank));
-                    if world.poison(run, me, Some(error)).is_none() {
-                        world.suspect(run, me, fabric.id());
-                    }
-                    resume_unwind(payload)
-                }
-                Some((Failure::Over, _)) | None => resume_unwind(payload),
+        let payload = match result {
+            Ok(result) => {
+                self.work.desk = open.into_desk();
+                return result;
             }
-        })
+            Err(payload) => payload,
+        };
+        open.abandon();
+        match open.take_failure() {
+            // Another call has ended for it, by this payload.
+            Some((Failure::Panicked(first), _)) => resume_unwind(first),
+            Some((Failure::Disagrees(found), (fabric, rank, run))) => {
+                let error = mismatch(*found, &(fabric.clone(), rank, run));
+                let (world, me) = (fabric.world(), fabric.member(rank));
+                if world.poison(run, me, Some(error)).is_none() {
+                    world.suspect(run, me, fabric.id());
+                }
+                resume_unwind(payload)
+            }
+            Some((Failure::Over, _)) | None => resume_unwind(payload),
+        }
     }
 }
 
@@ -233,13 +262,17 @@ impl<'scope> Requests<'scope, '_> {
 
     #[inline]
     fn wait_at<B>(&mut self, request: OpenRequest<'scope, B>, at: &'static Location<'static>) -> B {
-        if self.open.advance(request.slot) != Progress::Done {
-            self.wait_for(&[request.slot], at);
+        let slot = match request.state {
+            RequestState::Over(gives) => return gives,
+            RequestState::Open(slot) => slot,
+        };
+        if self.open.advance(slot) != Progress::Done {
+            self.wait_for(&[slot], at);
         }
         let mut given = MaybeUninit::<B>::uninit();
-        let call = self.open.take(request.slot).expect("complete, and taken once");
+        let call = self.open.take(slot).expect("complete, and taken once");
         // SAFETY: complete. A slot's only request (of this scope, by its brand) is of the type that
-        // what is in the slot gives (`added`).
+        // what is in the slot gives (`Requests::open`).
         unsafe {
             call.give(given.as_mut_ptr().cast());
             given.assume_init()
@@ -290,11 +323,24 @@ impl<'scope> Requests<'scope, '_> {
     #[track_caller]
     pub fn wait_any<B>(&mut self, requests: &[OpenRequest<'scope, B>]) -> usize {
         assert!(!requests.is_empty(), "wait_any: there is no request to wait for");
-        let slots: Vec<usize> = requests.iter().map(|request| request.slot).collect();
+        let mut slots = Vec::with_capacity(requests.len());
+        for (i, request) in requests.iter().enumerate() {
+            match request.state {
+                RequestState::Over(_) => return i,
+                RequestState::Open(slot) => match self.open.advance(slot) {
+                    Progress::Done => return i,
+                    Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
+                    Progress::Open => slots.push(slot),
+                },
+            }
+        }
         self.wait_for(&slots, Location::caller())
     }
 
     /// Goes on with the call as far as that is possible without waiting; whether it is complete.
+    ///
+    /// A loop of these is the rank's own code to the others: if one of them waits in a call that
+    /// this rank never comes to, only a deadline says so ([`wait`](Requests::wait) finds it).
     ///
     /// # Examples
     /// ```
@@ -314,10 +360,11 @@ impl<'scope> Requests<'scope, '_> {
     #[inline]
     #[track_caller]
     pub fn test<B>(&mut self, request: &mut OpenRequest<'scope, B>) -> bool {
-        match self.open.advance(request.slot) {
+        let RequestState::Open(slot) = request.state else { return true };
+        match self.open.advance(slot) {
             Progress::Done => true,
-            Progress::Open => self.look_around(request.slot, Location::caller()),
-            Progress::Failed => self.fail(Some(request.slot), Stop::Poisoned),
+            Progress::Open => self.look_around(slot, Location::caller()),
+            Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
         }
     }
 
@@ -385,6 +432,7 @@ impl<'scope> Requests<'scope, '_> {
             let progress = slots.iter().map(|&slot| open.look(slot));
             progress.enumerate().find(|&(_, progress)| progress != Progress::Open)
         };
+        let left = || slots.iter().find_map(|&slot| Some((slot, open.left(slot)?)));
         let mut since = None;
         loop {
             if let Some(awaited) = recorded.as_deref_mut() {
@@ -408,16 +456,31 @@ impl<'scope> Requests<'scope, '_> {
                 }
             }
             let Some((place, owes)) = open.place(slots[0]) else { continue };
-            // One of several may be completed by others than its peer.
-            let own = (slots.len() == 1).then_some(usize::from(owes));
             let awaited = open.awaited(slots[0]);
-            let mut over = || ended().is_some() || open.awaited(slots[0]) != awaited;
             let one = since.filter(|_| slots.len() == 1);
-            if let Err(stop) = place.wait(own, one, &mut over) {
+            let result = match slots.len() {
+                1 => {
+                    let mut ready = || ended().is_some() || open.awaited(slots[0]) != awaited;
+                    place.wait(Some(usize::from(owes)), one, &mut ready)
+                }
+                // Each may be completed by another rank.
+                _ => {
+                    let mut ready = || ended().is_some() || left().is_some();
+                    place.for_any().wait(None, None, &mut ready)
+                }
+            };
+            if let Err(stop) = result {
                 self.fail(Some(slots[0]), stop);
             }
             if let (None, Some(since), Some(awaited)) = (one, since, &recorded) {
                 self.record_looks(awaited, since);
+            }
+            // What was published before it left counts.
+            if slots.len() > 1
+                && let Some((slot, peer)) = left()
+                && ended().is_none()
+            {
+                self.fail(Some(slot), Stop::Left { peer });
             }
         }
     }

@@ -1,16 +1,10 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
-use crate::exec::Scratch;
+use crate::exec::board::started::WorkDesk;
 use crate::fabric::{Background, CommState, Disagreement, Place, Port, Signature};
 use crate::sync::Arc;
 use std::any::Any;
 use std::cell::RefCell;
-
-/// What the requests of a scope work with: one at a time.
-pub(crate) struct WorkDesk {
-    pub(crate) scratch: Scratch,
-    pub(crate) all: Vec<*mut u8>,
-}
 
 /// Why a request cannot be completed.
 pub(crate) enum Failure {
@@ -25,8 +19,8 @@ pub(crate) enum Failure {
 /// A communicator, a rank there, and a run.
 pub(crate) type Whose = (Arc<CommState>, usize, u64);
 
-/// Something that was started: it goes on wherever its rank waits, and owes its peers that it does.
-pub(crate) trait Underway {
+/// A call that was started: it goes on wherever its rank waits, and owes its peers that it does.
+pub(crate) trait Running {
     /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
     /// is, or has failed.
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
@@ -62,6 +56,13 @@ pub(crate) trait Underway {
 
     /// Waits, after that, until nobody touches this rank's.
     fn quiesce(&self);
+}
+
+/// A running call, and what its request gives.
+pub(crate) trait Underway {
+    fn running(&self) -> &dyn Running;
+
+    fn running_mut(&mut self) -> &mut dyn Running;
 
     /// Hands its result out.
     ///
@@ -78,6 +79,8 @@ enum OpenSlot<'env> {
 
 struct Inner<'env> {
     slots: Vec<OpenSlot<'env>>,
+    /// No slot before this one is free.
+    first_free: usize,
     /// Those that are open.
     open: usize,
     desk: WorkDesk,
@@ -102,24 +105,38 @@ pub(crate) enum Progress {
 }
 
 impl<'env> Open<'env> {
-    pub(crate) fn new(is_recorded: bool) -> Self {
-        let desk = WorkDesk { scratch: Scratch::new(), all: Vec::new() };
+    pub(crate) fn new(desk: WorkDesk, is_recorded: bool) -> Self {
         let (slots, failure) = (Vec::new(), None);
         let (is_dead, is_held) = (false, is_recorded);
-        Open(RefCell::new(Inner { slots, open: 0, desk, failure, is_dead, is_held }))
+        let (first_free, open) = (0, 0);
+        Open(RefCell::new(Inner { slots, first_free, open, desk, failure, is_dead, is_held }))
+    }
+
+    /// What the requests have worked with.
+    pub(crate) fn into_desk(self) -> WorkDesk {
+        self.0.into_inner().desk
     }
 
     /// Takes a request in; returns its slot.
     pub(crate) fn add(&self, pending: Box<dyn Underway + 'env>) -> usize {
         let mut inner = self.0.borrow_mut();
-        inner.open += 1;
-        let free = inner.slots.iter().position(|slot| matches!(slot, OpenSlot::Free));
-        let slot = free.unwrap_or(inner.slots.len());
-        match free {
-            Some(slot) => inner.slots[slot] = OpenSlot::Open(pending),
-            None => inner.slots.push(OpenSlot::Open(pending)),
+        let Inner { slots, first_free, open, .. } = &mut *inner;
+        *open += 1;
+        let is_free = |slot: &OpenSlot<'_>| matches!(slot, OpenSlot::Free);
+        let free = slots[*first_free..].iter().position(is_free);
+        let slot = free.map_or(slots.len(), |free| *first_free + free);
+        match slots.get_mut(slot) {
+            Some(free) => *free = OpenSlot::Open(pending),
+            None => slots.push(OpenSlot::Open(pending)),
         }
+        *first_free = slot + 1;
         slot
+    }
+
+    /// Goes on with a call that was started just now, and has no slot yet; not where the run is
+    /// recorded. If it fails nobody reaches its memory.
+    pub(crate) fn look_at_new(&self, running: &mut dyn Running) -> Progress {
+        self.0.borrow_mut().look_at_new(running)
     }
 
     /// Goes on with the request of a slot; not where the run is recorded: then the rank begins to
@@ -135,13 +152,17 @@ impl<'env> Open<'env> {
 
     /// The first slot whose request is not complete.
     pub(crate) fn first_open(&self) -> Option<usize> {
-        self.0.borrow().slots.iter().position(|slot| matches!(slot, OpenSlot::Open(_)))
+        let inner = self.0.borrow();
+        match inner.open {
+            0 => None,
+            _ => inner.slots.iter().position(|slot| matches!(slot, OpenSlot::Open(_))),
+        }
     }
 
     /// Where to wait for the request of a slot, and whether peers may wait for it.
     pub(crate) fn place(&self, slot: usize) -> Option<(Place, bool)> {
         match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => Some((pending.place(), pending.owes())),
+            OpenSlot::Open(pending) => Some((pending.running().place(), pending.running().owes())),
             OpenSlot::Free | OpenSlot::Done(_) => None,
         }
     }
@@ -149,7 +170,7 @@ impl<'env> Open<'env> {
     /// The rank that the request of a slot waits for.
     pub(crate) fn awaited(&self, slot: usize) -> Option<usize> {
         match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => Some(pending.awaited()),
+            OpenSlot::Open(pending) => Some(pending.running().awaited()),
             OpenSlot::Free | OpenSlot::Done(_) => None,
         }
     }
@@ -157,7 +178,7 @@ impl<'env> Open<'env> {
     /// The rank that the request of a slot waits for, if that has left.
     pub(crate) fn left(&self, slot: usize) -> Option<usize> {
         match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => pending.left(),
+            OpenSlot::Open(pending) => pending.running().left(),
             OpenSlot::Free | OpenSlot::Done(_) => None,
         }
     }
@@ -165,14 +186,14 @@ impl<'env> Open<'env> {
     /// Makes the request of a slot the call in progress of its port, for errors.
     pub(crate) fn blame(&self, slot: usize, port: &mut Port) {
         if let OpenSlot::Open(pending) = &self.0.borrow().slots[slot] {
-            pending.blame(port);
+            pending.running().blame(port);
         }
     }
 
     /// What was called, of an open request.
     pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
         match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => Some(pending.sig()),
+            OpenSlot::Open(pending) => Some(pending.running().sig()),
             OpenSlot::Free | OpenSlot::Done(_) => None,
         }
     }
@@ -180,7 +201,7 @@ impl<'env> Open<'env> {
     /// The rank that has completed the request of a slot, if that was not known before.
     pub(crate) fn source(&self, slot: usize) -> Option<usize> {
         match &self.0.borrow().slots[slot] {
-            OpenSlot::Done(pending) => pending.source(),
+            OpenSlot::Done(pending) => pending.running().source(),
             OpenSlot::Free | OpenSlot::Open(_) => None,
         }
     }
@@ -194,7 +215,10 @@ impl<'env> Open<'env> {
     pub(crate) fn take(&self, slot: usize) -> Option<Box<dyn Underway + 'env>> {
         let mut inner = self.0.borrow_mut();
         match std::mem::replace(&mut inner.slots[slot], OpenSlot::Free) {
-            OpenSlot::Done(pending) => Some(pending),
+            OpenSlot::Done(pending) => {
+                inner.first_free = inner.first_free.min(slot);
+                Some(pending)
+            }
             other => {
                 inner.slots[slot] = other;
                 None
@@ -214,8 +238,8 @@ impl<'env> Open<'env> {
                 OpenSlot::Free | OpenSlot::Done(_) => None,
             })
         };
-        open().for_each(|pending| pending.give_up());
-        open().for_each(|pending| pending.quiesce());
+        open().for_each(|pending| pending.running().give_up());
+        open().for_each(|pending| pending.running().quiesce());
     }
 }
 
@@ -241,12 +265,12 @@ impl Inner<'_> {
 
     #[inline(always)]
     fn go_on(&mut self, slot: usize) -> Progress {
-        let Inner { slots, open, desk, failure, is_dead, is_held } = self;
+        let Inner { slots, open, desk, .. } = self;
         let pending = match &mut slots[slot] {
             OpenSlot::Open(pending) => pending,
             OpenSlot::Free | OpenSlot::Done(_) => return Progress::Done,
         };
-        match pending.advance(desk) {
+        match pending.running_mut().advance(desk) {
             Ok(false) => Progress::Open,
             Ok(true) => {
                 *open -= 1;
@@ -257,14 +281,30 @@ impl Inner<'_> {
                 Progress::Done
             }
             Err(why) => {
-                (*is_dead, *is_held) = (true, true);
-                let (fabric, rank, run) = pending.whose();
-                // Whatever call is under way ends; the cause follows when it has.
-                drop(fabric.world().poison(run, fabric.member(rank), None));
-                *failure = Some((why, (fabric, rank, run)));
-                Progress::Failed
+                let whose = pending.running().whose();
+                self.fail(why, whose)
             }
         }
+    }
+
+    fn look_at_new(&mut self, running: &mut dyn Running) -> Progress {
+        if self.is_held {
+            return if self.is_dead { Progress::Failed } else { Progress::Open };
+        }
+        match running.advance(&mut self.desk) {
+            Ok(false) => Progress::Open,
+            Ok(true) => Progress::Done,
+            Err(why) => self.fail(why, running.whose()),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, why: Failure, (fabric, rank, run): Whose) -> Progress {
+        (self.is_dead, self.is_held) = (true, true);
+        // Whatever call is under way ends; the cause follows when it has.
+        drop(fabric.world().poison(run, fabric.member(rank), None));
+        self.failure = Some((why, (fabric, rank, run)));
+        Progress::Failed
     }
 }
 
@@ -275,11 +315,12 @@ impl Background for Open<'_> {
         if inner.open == 0 {
             return 0;
         }
+        let owes = |slot: &OpenSlot<'_>| match slot {
+            OpenSlot::Open(pending) => pending.running().owes(),
+            OpenSlot::Free | OpenSlot::Done(_) => false,
+        };
         (0..inner.slots.len())
-            .filter(|&slot| {
-                inner.look(slot) == Progress::Open
-                    && matches!(&inner.slots[slot], OpenSlot::Open(pending) if pending.owes())
-            })
+            .filter(|&slot| inner.look(slot) == Progress::Open && owes(&inner.slots[slot]))
             .count()
     }
 }

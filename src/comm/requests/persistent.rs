@@ -1,19 +1,20 @@
-//! Persistent requests: set up once, started many times.
+//! Persistent requests: set up once, started many times. `set_up.rs` has the calls.
 
-use super::started_collective::{Again, Collective, Kept, Lent, Repeated};
+use super::forms::Form;
+use super::open::{Running, Underway};
+use super::pending::Lent;
+use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
-use crate::element::Element;
-use crate::exec::board::started::Job;
-use crate::exec::{Buffers, Call, Partition, RawBuffers};
-use crate::fabric::{CallParams, CallTransport, Signature};
-use crate::op::Operator;
-use crate::schedule::Operation;
+use crate::Status;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
 /// A call that is set up, and not under way: [`start`](Requests::start) starts it, and
 /// [`wait`](Requests::wait) gives it back. `MPI_Allreduce_init` and its relatives.
+///
+/// It has its buffers as long as it lives, and lends them out between two starts: `input` is what
+/// the rank gives, and `buf` has what it gets; where a call works in place both are the same.
 ///
 /// # Examples
 /// ```
@@ -35,33 +36,140 @@ use std::panic::Location;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub struct Persistent<'scope, 'env, T> {
-    again: Box<dyn Again<'env> + 'env>,
+    again: Box<dyn Repeatable<'env> + 'env>,
+    input: *mut [T],
     buf: *mut [T],
     _brand: Brand<'scope>,
     _buf: PhantomData<&'env mut [T]>,
 }
 
 impl<'env, T> Persistent<'_, 'env, T> {
-    pub(super) fn of(again: Box<dyn Again<'env> + 'env>, buf: *mut [T]) -> Self {
-        Persistent { again, buf, _brand: PhantomData, _buf: PhantomData }
+    pub(super) fn of<R: Restart<'env> + 'env, K: 'env>(again: Box<Repeated<'env, T, R, K>>) -> Self
+    where
+        T: 'env,
+    {
+        let (input, buf) = (again.input, again.buf);
+        Persistent { again, input, buf, _brand: PhantomData, _buf: PhantomData }
     }
 
     /// The buffer: what the latest call has left there.
+    ///
+    /// # Examples
+    /// See [`Persistent`].
     pub fn buf(&self) -> &[T] {
         // SAFETY: borrowed for 'env, and no call that has it is under way.
         unsafe { &*self.buf }
     }
 
     /// The buffer, to be filled for the next call.
+    ///
+    /// # Examples
+    /// See [`Persistent`].
     pub fn buf_mut(&mut self) -> &mut [T] {
         // SAFETY: as above; exclusively, as this is.
         unsafe { &mut *self.buf }
+    }
+
+    /// What this rank gives.
+    ///
+    /// # Examples
+    /// See [`persistent_all_gather_into`](Requests::persistent_all_gather_into).
+    pub fn input(&self) -> &[T] {
+        // SAFETY: as above.
+        unsafe { &*self.input }
+    }
+
+    /// What this rank gives, to be filled for the next call.
+    ///
+    /// # Examples
+    /// See [`persistent_all_gather_into`](Requests::persistent_all_gather_into).
+    pub fn input_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { &mut *self.input }
+    }
+
+    /// What the latest message was, if this is a receive that was waited for.
+    ///
+    /// # Examples
+    /// See [`persistent_recv_tagged`](Requests::persistent_recv_tagged).
+    pub fn status(&self) -> Option<Status> {
+        self.again.status()
     }
 }
 
 impl<T> fmt::Debug for Persistent<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Persistent").finish_non_exhaustive()
+    }
+}
+
+/// A call that can be started when it is not under way.
+pub(super) trait Restart<'env>: Running {
+    /// Starts it, at the line `at`; whether it is over already. It was made in this scope, or in
+    /// one of the same communicator.
+    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool;
+
+    /// What it has received.
+    fn status(&self) -> Option<Status> {
+        None
+    }
+}
+
+impl<'env> Restart<'env> for Collective<'env> {
+    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
+        let begun = scope.begin(self.job().call(), at);
+        // SAFETY: made with this port (`set_up`), which `begin` has compared; the scope completes
+        // the call, or waits until nobody has its memory.
+        unsafe { scope.launch(self, begun) }
+    }
+}
+
+/// What a [`Persistent`] has: the call, what that uses, and its buffers.
+pub(super) struct Repeated<'env, T, R, K> {
+    call: R,
+    _kept: K,
+    input: *mut [T],
+    buf: *mut [T],
+    _buf: PhantomData<&'env mut [T]>,
+}
+
+impl<'env, T, R, K> Repeated<'env, T, R, K> {
+    pub(super) fn new(call: R, kept: K, input: *mut [T], buf: *mut [T]) -> Self {
+        Repeated { call, _kept: kept, input, buf, _buf: PhantomData }
+    }
+}
+
+/// A [`Repeated`] of any kind.
+trait Repeatable<'env>: Underway + 'env {
+    /// As [`Restart::restart`].
+    fn start(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool;
+
+    fn status(&self) -> Option<Status>;
+}
+
+impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Repeatable<'env> for Repeated<'env, T, R, K> {
+    fn start(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
+        self.call.restart(scope, at)
+    }
+
+    fn status(&self) -> Option<Status> {
+        self.call.status()
+    }
+}
+
+impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Underway for Repeated<'env, T, R, K> {
+    fn running(&self) -> &dyn Running {
+        &self.call
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        &mut self.call
+    }
+
+    unsafe fn give(self: Box<Self>, to: *mut u8) {
+        // SAFETY: a request for this gives a `Persistent` of the scope that it was made in
+        // (`Requests::start`); lifetimes make no difference to what is written.
+        unsafe { to.cast::<Persistent<'_, 'env, T>>().write(Persistent::of(self)) };
     }
 }
 
@@ -75,128 +183,29 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// # Examples
     /// See [`Persistent`].
     #[track_caller]
-    pub fn start<T: Element>(
+    pub fn start<T>(
         &mut self,
         mut persistent: Persistent<'scope, 'env, T>,
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
-        let (sig, params) = persistent.again.params();
-        let begun = self.begin(sig, Location::caller(), params);
-        // SAFETY: made with this port (`keep`), which `begin` has compared; the scope completes the
-        // call, or waits until nobody has its memory.
-        let result = unsafe { persistent.again.start(&mut self.comm.port, begun) };
-        self.added(result, persistent.again)
+        match persistent.again.start(self, Location::caller()) {
+            true => OpenRequest::over(persistent),
+            false => self.open(persistent.again),
+        }
     }
 
-    /// Sets up an [`all_reduce`](Requests::all_reduce).
-    ///
-    /// # Examples
-    /// See [`Persistent`].
-    #[track_caller]
-    pub fn persistent_all_reduce<T: Element, O: Operator<T> + 'env>(
+    /// `form` as a call that is not started yet; its input, if that is not its result's buffer.
+    pub(super) fn set_up<T: 'env, K: 'env>(
         &mut self,
-        buf: &'env mut [T],
-        op: O,
-    ) -> Persistent<'scope, 'env, T> {
-        let sig = const { &Signature::combining::<T, O>("started all_reduce", O::NAME, "") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::AllReduce, sig, Location::caller(), cut);
-        self.keep_combining(call, buf, op)
-    }
-
-    /// Sets up a [`reduce`](Requests::reduce).
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank()];
-    ///     comm.requests(|scope| {
-    ///         let max = scope.persistent_reduce(&mut x, op::Max, 0);
-    ///         let request = scope.start(max);
-    ///         scope.wait(request).buf()[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out[0], 2);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn persistent_reduce<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        buf: &'env mut [T],
-        op: O,
-        root: usize,
-    ) -> Persistent<'scope, 'env, T> {
-        let sig = const { &Signature::combining::<T, O>("started reduce", O::NAME, "to root") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::Reduce, sig, Location::caller(), cut);
-        let call = self.rooted(call, root);
-        self.keep_combining(call, buf, op)
-    }
-
-    /// Sets up a [`broadcast`](Requests::broadcast).
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank()];
-    ///     comm.requests(|scope| {
-    ///         let ones = scope.persistent_broadcast(&mut x, 1);
-    ///         let request = scope.start(ones);
-    ///         scope.wait(request).buf()[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [1; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn persistent_broadcast<T: Element>(
-        &mut self,
-        buf: &'env mut [T],
-        root: usize,
-    ) -> Persistent<'scope, 'env, T> {
-        let sig = const { &Signature::of::<T>("started broadcast", "from root") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::Broadcast, sig, Location::caller(), cut);
-        let call = self.rooted(call, root);
-        let buf = std::ptr::from_mut(buf);
-        // SAFETY: the same slice, for the call; until that is over nobody uses `buf`.
-        let call = call.moving(Buffers::InPlace(unsafe { &mut *buf }));
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.keep(call, (), buf)
-    }
-
-    fn keep_combining<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        call: Call<'env>,
-        buf: &'env mut [T],
-        op: O,
-    ) -> Persistent<'scope, 'env, T> {
-        let (lent, buf) = Lent::new(buf);
-        let kept = Kept::new(op);
-        // SAFETY: kept until the call is dropped.
-        let op: &'env O = unsafe { &*kept.at().as_ptr() };
-        let call = call.combining(Buffers::InPlace(buf), op);
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.keep(call, kept, lent.into_raw())
-    }
-
-    /// `call` as one that is not started yet.
-    fn keep<K: 'env, T: Element>(
-        &mut self,
-        call: Call<'env, RawBuffers<'env>>,
-        kept: K,
-        buf: *mut [T],
+        form: Form<'env, T, K>,
+        input: Option<Lent<'env, T>>,
     ) -> Persistent<'scope, 'env, T> {
         self.check_place();
-        let (sig, params) = (call.sig(), params(&call));
-        let comm = &*self.comm;
-        let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
-        let call = Collective::new(&comm.port, job, kept, ());
-        Persistent::of(Box::new(Repeated { call, buf, sig, params }), buf)
+        let Form { mut call, kept, result } = form;
+        let buf = result.at();
+        let from = input.as_ref().map(|input| input.at().cast_const().cast());
+        // SAFETY: the same memory, by the addresses that the program's own use of it begins with.
+        unsafe { call.place(from, buf.cast()) };
+        let (call, input) = (self.collective(call), input.map_or(buf, |input| input.at()));
+        Persistent::of(Box::new(Repeated::new(call, kept, input, buf)))
     }
-}
-
-/// What goes into a started call's fingerprint beside the signature.
-pub(super) fn params(call: &Call<'_, RawBuffers<'_>>) -> CallParams {
-    CallParams { transport: CallTransport::Boards, ..call.params_alone() }
 }

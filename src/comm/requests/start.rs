@@ -1,16 +1,16 @@
 //! The calls that can be started.
 
+use super::forms::Form;
 use super::open::{Progress, Underway};
-use super::persistent::params;
-use super::started_collective::{Collective, Kept, KeptValues, Lent, Yield};
+use super::pending::{FewValues, Kept, ManyValues, PendingCollective, Yield};
+use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
 use crate::element::Element;
 use crate::exec::board::started::Job;
-use crate::exec::{Buffers, Call, Partition, RawBuffers};
-use crate::fabric::{CallParams, Signature, StartedCall, Stop};
+use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
+use crate::fabric::{CallParams, CallTransport, Digest, StartedCall, Stop};
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
-use crate::schedule::Operation;
-use std::marker::PhantomData;
 use std::panic::Location;
 
 impl<'scope, 'env> Requests<'scope, 'env> {
@@ -32,12 +32,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// ```
     #[track_caller]
     pub fn barrier(&mut self) -> OpenRequest<'scope, ()> {
-        static SIG: Signature = Signature::of::<()>("started barrier", "");
-        let cut = Partition::Vector(0);
-        let call = Call::new(Operation::Barrier, &SIG, Location::caller(), cut);
-        let call = call.moving(Buffers::InPlace::<()>(&mut []));
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.start_one(call, (), ())
+        let Form { call, kept, .. } = self.barrier_form();
+        self.start_one(call, kept, ())
     }
 
     /// Starts a [`broadcast`](crate::Comm::broadcast). The root's call, too, is complete only when
@@ -63,11 +59,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::of::<T>("started broadcast", "from root") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::Broadcast, sig, Location::caller(), cut);
-        let call = self.rooted(call, root);
-        self.moving_in_place(call, buf)
+        let Form { call, kept, result } = self.broadcast_form(buf, root);
+        self.start_one(call, kept, result)
     }
 
     /// Starts a [`reduce`](crate::Comm::reduce).
@@ -96,11 +89,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::combining::<T, O>("started reduce", O::NAME, "to root") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::Reduce, sig, Location::caller(), cut);
-        let call = self.rooted(call, root);
-        self.combining_in_place(call, buf, op)
+        let Form { call, kept, result } = self.reduce_form(buf, op, root);
+        self.start_one(call, kept, result)
     }
 
     /// Starts an [`all_reduce`](crate::Comm::all_reduce).
@@ -130,10 +120,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::combining::<T, O>("started all_reduce", O::NAME, "") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::AllReduce, sig, Location::caller(), cut);
-        self.combining_in_place(call, buf, op)
+        let Form { call, kept, result } = self.all_reduce_form(buf, op);
+        self.start_one(call, kept, result)
     }
 
     /// Starts an [`all_reduce`](Requests::all_reduce) of a few values, which need no buffer.
@@ -157,17 +145,24 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         values: [T; N],
         op: O,
     ) -> OpenRequest<'scope, [T; N]> {
-        let sig = const { &Signature::combining::<T, O>("started all_reduce", O::NAME, "") };
-        let call = Call::new(Operation::AllReduce, sig, Location::caller(), Partition::Vector(N));
-        let kept = Kept::new((op, values));
-        let at = kept.at().as_ptr();
-        // SAFETY: kept until the call is dropped. The values are the call's alone until it is over.
-        let (op, values): (&'env O, &'env mut [T; N]) = unsafe { (&(*at).0, &mut (*at).1) };
-        let call = call.combining(Buffers::InPlace(values), op);
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        // SAFETY: a place in what is kept.
-        let values = KeptValues(unsafe { &raw const (*at).1 });
-        self.start_one(call, kept, values)
+        let call = Self::all_reduce_of::<T, O>(N, Location::caller());
+        let op = Kept::new(op);
+        // SAFETY: kept until the call is dropped.
+        let by: &'env O = unsafe { &*op.at().as_ptr() };
+        let (rank, p) = (self.comm.port.rank(), self.comm.port.size());
+        if size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ALIGN {
+            let mut few = FewValues(values);
+            let at = &raw mut few.0;
+            // SAFETY: not used there: the call goes where they go (`PendingCollective::call`).
+            let at: &'env mut [T; N] = unsafe { &mut *at };
+            let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
+            return self.start_one(call, op, few);
+        }
+        let many = Kept::new(values);
+        // SAFETY: kept until the call is dropped, which has the values alone until it is over.
+        let at: &'env mut [T; N] = unsafe { &mut *many.at().as_ptr() };
+        let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
+        self.start_one(call, op, ManyValues(many))
     }
 
     /// Starts the [`sum`](crate::Comm::sum) of a few values.
@@ -214,10 +209,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::combining::<T, O>("started scan", O::NAME, "") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::Scan, sig, Location::caller(), cut);
-        self.combining_in_place(call, buf, op)
+        let Form { call, kept, result } = self.scan_form(buf, op);
+        self.start_one(call, kept, result)
     }
 
     /// Starts an [`exclusive_scan`](crate::Comm::exclusive_scan).
@@ -243,17 +236,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::combining::<T, O>("started exclusive_scan", O::NAME, "") };
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::ExclusiveScan, sig, Location::caller(), cut);
-        let (lent, buf) = Lent::new(buf);
-        let identity = op.identity();
-        let kept = Kept::new((op, identity));
-        // SAFETY: kept until the call is dropped.
-        let (op, identity) = unsafe { &*kept.at().as_ptr() };
-        let call = call.combining(Buffers::InPlace(buf), op).or(identity.as_ref());
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.start_one(call, kept, lent)
+        let Form { call, kept, result } = self.exclusive_scan_form(buf, op);
+        self.start_one(call, kept, result)
     }
 
     /// Starts a [`reduce_scatter_into`](crate::Comm::reduce_scatter_into).
@@ -283,17 +267,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::combining::<T, O>("started reduce_scatter", O::NAME, "") };
-        let at = Location::caller();
-        self.check_blocks("the input", all.len(), mine.len(), sig, at);
-        let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Equal(mine.len()));
-        let (lent, mine) = Lent::new(mine);
-        let kept = Kept::new(op);
-        // SAFETY: kept until the call is dropped.
-        let op: &'env O = unsafe { &*kept.at().as_ptr() };
-        let call = call.combining(Buffers::Apart(all, mine), op);
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.start_one(call, kept, lent)
+        let Form { call, kept, result } = self.reduce_scatter_form(all, mine, op);
+        self.start_one(call, kept, result)
     }
 
     /// Starts an [`all_gather_into`](crate::Comm::all_gather_into).
@@ -318,11 +293,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env [T],
         all: &'env mut [T],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::of::<T>("started all_gather", "") };
-        let at = Location::caller();
-        self.check_blocks("the output", all.len(), mine.len(), sig, at);
-        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(mine.len()));
-        self.moving_apart(call, mine, all)
+        let Form { call, kept, result } = self.all_gather_form(mine, all);
+        self.start_one(call, kept, result)
     }
 
     /// Starts an [`all_to_all_into`](crate::Comm::all_to_all_into).
@@ -347,13 +319,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         send: &'env [T],
         recv: &'env mut [T],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::of::<T>("started all_to_all", "") };
-        let at = Location::caller();
-        let block = send.len() / self.comm.port.size();
-        self.check_blocks("the input", send.len(), block, sig, at);
-        self.check_blocks("the output", recv.len(), block, sig, at);
-        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(block));
-        self.moving_apart(call, send, recv)
+        let Form { call, kept, result } = self.all_to_all_form(send, recv);
+        self.start_one(call, kept, result)
     }
 
     /// Starts a [`gather_into`](crate::Comm::gather_into).
@@ -379,14 +346,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         all: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::of::<T>("started gather", "to root") };
-        let at = Location::caller();
-        let call = Call::new(Operation::Gather, sig, at, Partition::Equal(mine.len()));
-        let call = self.rooted(call, root);
-        if self.comm.port.rank() == root {
-            self.check_blocks("the output", all.len(), mine.len(), sig, at);
-        }
-        self.moving_apart(call, mine, all)
+        let Form { call, kept, result } = self.gather_form(mine, all, root);
+        self.start_one(call, kept, result)
     }
 
     /// Starts a [`scatter_into`](crate::Comm::scatter_into).
@@ -412,14 +373,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::of::<T>("started scatter", "from root") };
-        let at = Location::caller();
-        let call = Call::new(Operation::Scatter, sig, at, Partition::Equal(mine.len()));
-        let call = self.rooted(call, root);
-        if self.comm.port.rank() == root {
-            self.check_blocks("the input", all.len(), mine.len(), sig, at);
-        }
-        self.moving_apart(call, all, mine)
+        let Form { call, kept, result } = self.scatter_form(all, mine, root);
+        self.start_one(call, kept, result)
     }
 
     /// Starts a [`shift`](crate::Comm::shift).
@@ -444,72 +399,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         distance: isize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let sig = const { &Signature::of::<T>("started shift", "by") };
-        let by = distance.rem_euclid(self.comm.port.size() as isize) as usize;
-        let cut = Partition::Vector(buf.len());
-        let call = Call::new(Operation::Shift, sig, Location::caller(), cut).shifted(by);
-        self.moving_in_place(call, buf)
-    }
-
-    fn moving_in_place<T: Element>(
-        &mut self,
-        call: Call<'env>,
-        buf: &'env mut [T],
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let (lent, buf) = Lent::new(buf);
-        let call = call.moving(Buffers::InPlace(buf));
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.start_one(call, (), lent)
-    }
-
-    fn moving_apart<T: Element>(
-        &mut self,
-        call: Call<'env>,
-        from: &'env [T],
-        to: &'env mut [T],
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let (lent, to) = Lent::new(to);
-        let call = call.moving(Buffers::Apart(from, to));
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.start_one(call, (), lent)
-    }
-
-    fn combining_in_place<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        call: Call<'env>,
-        buf: &'env mut [T],
-        op: O,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let (lent, buf) = Lent::new(buf);
-        let kept = Kept::new(op);
-        // SAFETY: kept until the call is dropped.
-        let op: &'env O = unsafe { &*kept.at().as_ptr() };
-        let call = call.combining(Buffers::InPlace(buf), op);
-        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        self.start_one(call, kept, lent)
-    }
-
-    /// `call` with a root, which must be a rank.
-    pub(super) fn rooted(&mut self, call: Call<'env>, root: usize) -> Call<'env> {
-        if !self.comm.check_rank("root", root, call.sig(), call.at(), call.len()) {
-            self.comm.nothing_to_return();
-        }
-        call.root(root)
-    }
-
-    /// Ends the run unless `what` has a block of `block` elements for every rank.
-    fn check_blocks(
-        &mut self,
-        what: &str,
-        got: usize,
-        block: usize,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) {
-        let wanted = block.checked_mul(self.comm.port.size());
-        if !self.comm.check_len(what, got, wanted, sig, at, block) {
-            self.comm.nothing_to_return();
-        }
+        let Form { call, kept, result } = self.shift_form(buf, distance);
+        self.start_one(call, kept, result)
     }
 
     /// Another communicator must not stand where the scope's was.
@@ -520,51 +411,101 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Begins a call.
+    /// What goes into the fingerprint of a started call beside the signature.
+    pub(super) fn params(&mut self, call: &Call<'_, RawBuffers<'_>>) -> CallParams {
+        let (digest, own_len) = match call.cut() {
+            Partition::Varied(counts) => (self.comm.digest_of(counts), None),
+            Partition::Pairs { send, .. } => (Digest::NONE, Some(send.iter().sum())),
+            Partition::Vector(_) | Partition::Equal(_) => (Digest::NONE, None),
+        };
+        let transport = CallTransport::Boards;
+        CallParams { transport, digest, own_len, ..call.params_alone() }
+    }
+
+    /// Begins a call. Counts are compared with the other ranks' before it shows anything.
     pub(super) fn begin(
         &mut self,
-        sig: &'static Signature,
+        call: &Call<'_, RawBuffers<'_>>,
         at: &'static Location<'static>,
-        params: CallParams,
     ) -> StartedCall {
         self.check_place();
-        match self.comm.begin(sig, at, params) {
+        let params = self.params(call);
+        match self.comm.begin_compared(call.sig(), at, params) {
             Some(begun) => begun,
             None => self.comm.nothing_to_return(),
         }
     }
 
     /// Starts `call`, whose arguments are checked. What is `kept` is used by it.
-    fn start_one<K: 'env, Y: Yield + 'env>(
+    pub(super) fn start_one<K: 'env, Y: Yield + 'env>(
         &mut self,
         call: Call<'env, RawBuffers<'env>>,
         kept: K,
         yields: Y,
     ) -> OpenRequest<'scope, Y::Output> {
-        let begun = self.begin(call.sig(), call.at(), params(&call));
-        let comm = &mut *self.comm;
-        let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
-        let mut call = Box::new(Collective::new(&comm.port, job, kept, yields));
-        // SAFETY: made with this port; the scope completes the call, or waits until nobody has its
-        // memory.
-        let result = unsafe { call.start(&mut comm.port, begun) };
-        self.added(result, call)
+        let begun = self.begin(&call, call.at());
+        if self.comm.port.size() == 1 {
+            self.run_alone(begun, &call);
+            // SAFETY: it is over.
+            return OpenRequest::over(unsafe { yields.output() });
+        }
+        let call = self.collective(call);
+        let mut pending = PendingCollective::new(call, kept, yields);
+        // SAFETY: the scope completes the call, or waits until nobody has its memory.
+        if unsafe { self.launch(pending.call(), begun) } {
+            // SAFETY: it is over.
+            return OpenRequest::over(unsafe { pending.output() });
+        }
+        self.open(Box::new(pending))
     }
 
-    /// The request for a call that was started, if that went well. It gives a `B`.
-    pub(super) fn added<B>(
-        &mut self,
-        result: Result<(), Stop>,
-        call: Box<dyn Underway + 'env>,
-    ) -> OpenRequest<'scope, B> {
-        if let Err(stop) = result {
+    /// The call `begun` of one rank.
+    fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
+        let comm = &mut *self.comm;
+        if let Err(stop) = alone::run(&mut comm.port, &mut comm.work, begun, call) {
             self.fail(None, stop);
         }
-        let slot = self.open.add(call);
-        // Of one rank it is complete at once.
-        if self.comm.port.size() == 1 && self.open.look(slot) == Progress::Failed {
-            self.fail(Some(slot), Stop::Poisoned);
+    }
+
+    /// `call`, not started yet.
+    pub(super) fn collective(&self, call: Call<'env, RawBuffers<'env>>) -> Collective<'env> {
+        let comm = &*self.comm;
+        let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
+        Collective::new(&comm.port, job)
+    }
+
+    /// Starts the call `begun`, which is not under way. Whether it is over already: that of one
+    /// rank, and a brief one that all others have started before.
+    ///
+    /// # Safety
+    /// - It was made with this communicator's port.
+    /// - Its memory stays the call's until it is over, or was quiesced.
+    pub(super) unsafe fn launch(
+        &mut self,
+        call: &mut Collective<'env>,
+        begun: StartedCall,
+    ) -> bool {
+        let comm = &mut *self.comm;
+        if comm.port.size() == 1 {
+            self.run_alone(begun, call.job().call());
+            return true;
         }
-        OpenRequest { slot, _brand: PhantomData, _gives: PhantomData }
+        // SAFETY: by the contract.
+        if let Err(stop) = unsafe { call.start(&mut comm.port, begun) } {
+            self.fail(None, stop);
+        }
+        if !call.job().is_brief() {
+            return false;
+        }
+        match self.open.look_at_new(call) {
+            Progress::Done => true,
+            Progress::Open => false,
+            Progress::Failed => self.fail(None, Stop::Poisoned),
+        }
+    }
+
+    /// The request for what is under way. It gives a `B`.
+    pub(super) fn open<B>(&mut self, call: Box<dyn Underway + 'env>) -> OpenRequest<'scope, B> {
+        OpenRequest::open(self.open.add(call))
     }
 }

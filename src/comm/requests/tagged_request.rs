@@ -1,24 +1,31 @@
 //! Started sends and receives of tagged messages.
 
 use super::super::tagged::TaggedCall;
-use super::open::{Failure, Underway, Whose, WorkDesk};
-use super::{OpenRequest, Requests};
+use super::open::{Failure, Running, Underway, Whose};
+use super::persistent::{Repeated, Restart};
+use super::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
+use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
-use crate::fabric::{Envelope, Place, Port, ReceiveRoom, Signature, Stop, TaggedRequest, Ticket};
+use crate::fabric::{Envelope, Place, Port, ReceiveRoom, Signature, TaggedRequest, Ticket};
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
-use std::marker::PhantomData;
 use std::panic::Location;
 
-/// See the module documentation. `gives` makes what the request gives.
-struct StartedMessage<G> {
+/// See the module documentation. `again`: what it takes to start it once more.
+struct StartedMessage<A> {
     call: TaggedCall,
     request: TaggedRequest,
-    gives: G,
+    again: A,
 }
 
-impl<B, G: FnOnce(Envelope) -> B> Underway for StartedMessage<G> {
+impl<A> StartedMessage<A> {
+    fn envelope(&self) -> Envelope {
+        self.request.envelope().expect("a request that is complete")
+    }
+}
+
+impl<A> Running for StartedMessage<A> {
     fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
         Ok(self.request.envelope().is_some())
     }
@@ -64,12 +71,60 @@ impl<B, G: FnOnce(Envelope) -> B> Underway for StartedMessage<G> {
     fn quiesce(&self) {
         self.request.quiesce();
     }
+}
+
+/// A message under way; `gives` makes what its request gives.
+struct PendingMessage<G> {
+    message: StartedMessage<()>,
+    gives: G,
+}
+
+impl<B, G: FnOnce(Envelope) -> B> Underway for PendingMessage<G> {
+    fn running(&self) -> &dyn Running {
+        &self.message
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        &mut self.message
+    }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
-        let StartedMessage { request, gives, .. } = *self;
-        let envelope = request.envelope().expect("a request that is complete");
+        let PendingMessage { message, gives } = *self;
         // SAFETY: there is room for its output (`Underway::give`).
-        unsafe { to.cast::<B>().write(gives(envelope)) };
+        unsafe { to.cast::<B>().write(gives(message.envelope())) };
+    }
+}
+
+/// A message that is sent, or received, again and again.
+struct Replay<T> {
+    data: *mut [T],
+    /// Where it is sent to; none: it is received.
+    to: Option<usize>,
+    has_started: bool,
+}
+
+impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
+    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
+        let StartedMessage { call, request, again } = self;
+        call.at = at;
+        scope.enter_tagged(call);
+        // SAFETY: the data are borrowed for longer than the scope, and not the program's until the
+        // scope has completed the request, or withdrawn it.
+        let state = unsafe {
+            match again.to {
+                Some(to) => scope.post_send::<T>(call, to, again.data.cast()),
+                None => scope.post_receive::<T>(call, again.data.cast()),
+            }
+        };
+        let is_over = state.is_ok();
+        request.start_again(state);
+        again.has_started = true;
+        is_over
+    }
+
+    fn status(&self) -> Option<Status> {
+        let Replay { to, has_started, .. } = self.again;
+        (has_started && to.is_none()).then(|| self.envelope().into())
     }
 }
 
@@ -104,18 +159,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         to: usize,
         tag: u32,
     ) -> OpenRequest<'scope, ()> {
-        let sig = const { &Signature::of::<T>("started send_tagged", "to rank") };
-        let at = Location::caller();
-        let call = TaggedCall { sig, at, len: data.len(), peer: Some(to), tag: Some(tag) };
+        let call = Self::send_of::<T>(data.len(), (to, tag), Location::caller());
         self.enter_tagged(&call);
-        let memory = (data.as_ptr().cast(), size_of_val(data));
-        let label = call.label::<T>(false);
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
-        // request is complete or withdrawn; `copy` copies any elements.
-        let sent = unsafe { self.comm.port.send_tagged(to, tag, label, memory, copy) };
-        let source = self.comm.port.rank() as u32;
-        let all = Envelope { source, tag, len: data.len() };
-        let state = sent.map(|lent| lent.map_or(Ok(all), Err));
+        // request is complete or withdrawn.
+        let state = unsafe { self.post_send::<T>(&call, to, data.as_ptr()) };
         self.add_tagged(call, to, state, |_| ())
     }
 
@@ -158,15 +206,12 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
-        let sig = const { &Signature::of::<T>("started recv_tagged", "from rank") };
-        let (peer, tag) = (from.into().rank(), tag.into().number());
-        let call = TaggedCall { sig, at: Location::caller(), len: data.len(), peer, tag };
+        let call = Self::receive_of::<T>(data.len(), (from, tag), Location::caller());
         self.enter_tagged(&call);
         let lent = std::ptr::from_mut(data);
-        let room = ReceiveRoom { label: call.label::<T>(false), at: lent.cast() };
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
         // request is complete or withdrawn; nobody uses it before that.
-        let received = unsafe { self.comm.port.recv_tagged(call.pattern(), room, copy) };
+        let received = unsafe { self.post_receive::<T>(&call, lent.cast()) };
         let owner = self.comm.port.rank();
         self.add_tagged(call, owner, received, move |envelope| {
             // SAFETY: borrowed for 'env; the request, which had it, is complete.
@@ -174,12 +219,159 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         })
     }
 
+    /// Sets up a [`send_tagged`](Requests::send_tagged): always from one buffer, to one rank, with
+    /// one tag. A rank may receive it by any call.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     let (me, peer, mut x, mut sum) = (comm.rank(), 1 - comm.rank(), [0; 3], 0);
+    ///     comm.requests(|scope| {
+    ///         let mut message = scope.persistent_send_tagged(&mut x, peer, 0);
+    ///         for step in 1..=10 {
+    ///             message.buf_mut()[2] = step * (me + 1);
+    ///             let request = scope.start(message);
+    ///             let mut got = [0; 3];
+    ///             scope.comm().recv_tagged(&mut got, peer, 0);
+    ///             sum += got[2];
+    ///             message = scope.wait(request);
+    ///         }
+    ///     });
+    ///     sum
+    /// })?;
+    /// assert_eq!(out, [110, 55]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn persistent_send_tagged<T: Element>(
+        &mut self,
+        data: &'env mut [T],
+        to: usize,
+        tag: u32,
+    ) -> Persistent<'scope, 'env, T> {
+        let call = Self::send_of::<T>(data.len(), (to, tag), Location::caller());
+        self.set_up_tagged(call, data, Some(to))
+    }
+
+    /// Sets up a [`recv_tagged`](Requests::recv_tagged); [`Persistent::status`] says what the
+    /// latest message was.
+    ///
+    /// # Examples
+    /// Two buffers, one of which is filled while the program works on the other:
+    /// ```
+    /// let out = phalanx::run(2, |comm| {
+    ///     if comm.rank() == 0 {
+    ///         (1..=10u64).for_each(|step| comm.send_tagged(&[step], 1, 0));
+    ///         return 0;
+    ///     }
+    ///     let (mut a, mut b, mut sum) = ([0; 9], [0; 9], 0);
+    ///     comm.requests(|scope| {
+    ///         let a = scope.persistent_recv_tagged(&mut a, 0, 0);
+    ///         let b = scope.persistent_recv_tagged(&mut b, 0, 0);
+    ///         let mut open = std::collections::VecDeque::from([scope.start(a), scope.start(b)]);
+    ///         while let Some(first) = open.pop_front() {
+    ///             let message = scope.wait(first);
+    ///             sum += message.buf()[..message.status().unwrap().len].iter().sum::<u64>();
+    ///             if message.buf()[0] < 9 {
+    ///                 open.push_back(scope.start(message));
+    ///             }
+    ///         }
+    ///     });
+    ///     sum
+    /// })?;
+    /// assert_eq!(out[1], 55);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn persistent_recv_tagged<T: Element>(
+        &mut self,
+        data: &'env mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Persistent<'scope, 'env, T> {
+        let call = Self::receive_of::<T>(data.len(), (from, tag), Location::caller());
+        self.set_up_tagged(call, data, None)
+    }
+
+    fn set_up_tagged<T: Element>(
+        &mut self,
+        call: TaggedCall,
+        data: &'env mut [T],
+        to: Option<usize>,
+    ) -> Persistent<'scope, 'env, T> {
+        self.check_place();
+        let port = &self.comm.port;
+        let data = std::ptr::from_mut(data);
+        // It is nothing's before the first start.
+        let nothing = Envelope { source: 0, tag: 0, len: 0 };
+        let owner = to.unwrap_or(port.rank());
+        let request = TaggedRequest::new(port, owner, call.peer, Ok(nothing));
+        let message =
+            StartedMessage { call, request, again: Replay { data, to, has_started: false } };
+        Persistent::of(Box::new(Repeated::new(message, (), data, data)))
+    }
+
+    fn send_of<T: Element>(
+        len: usize,
+        (to, tag): (usize, u32),
+        at: &'static Location<'static>,
+    ) -> TaggedCall {
+        let sig = const { &Signature::of::<T>("started send_tagged", "to rank") };
+        TaggedCall { sig, at, len, peer: Some(to), tag: Some(tag) }
+    }
+
+    fn receive_of<T: Element>(
+        len: usize,
+        (from, tag): (impl Into<Source>, impl Into<Tag>),
+        at: &'static Location<'static>,
+    ) -> TaggedCall {
+        let sig = const { &Signature::of::<T>("started recv_tagged", "from rank") };
+        TaggedCall { sig, at, len, peer: from.into().rank(), tag: tag.into().number() }
+    }
+
+    /// Sends the elements of `call`, which is on record, at `data`.
+    ///
+    /// # Safety
+    /// They are there, and stay as they are until the request is complete, or withdrawn.
+    unsafe fn post_send<T: Element>(
+        &mut self,
+        call: &TaggedCall,
+        to: usize,
+        data: *const T,
+    ) -> Result<Envelope, Arc<Ticket>> {
+        let port = &mut self.comm.port;
+        let (label, tag) = (call.label::<T>(false), call.tag.unwrap_or(0));
+        let memory = (data.cast(), call.len * size_of::<T>());
+        // SAFETY: by the contract; `copy` copies any elements.
+        let sent = unsafe { port.send_tagged(to, tag, label, memory, copy) };
+        let all = Envelope { source: port.rank() as u32, tag, len: call.len };
+        match sent {
+            Ok(None) => Ok(all),
+            Ok(Some(ticket)) => Err(ticket),
+            Err(stop) => self.comm.stop_for_good(stop),
+        }
+    }
+
+    /// Receives the elements of `call`, which is on record, at `data`.
+    ///
+    /// # Safety
+    /// There is room for them, which nobody else uses until the request is complete, or withdrawn.
+    unsafe fn post_receive<T: Element>(
+        &mut self,
+        call: &TaggedCall,
+        data: *mut T,
+    ) -> Result<Envelope, Arc<Ticket>> {
+        let room = ReceiveRoom { label: call.label::<T>(false), at: data.cast() };
+        // SAFETY: by the contract.
+        match unsafe { self.comm.port.recv_tagged(call.pattern(), room, copy) } {
+            Ok(state) => state,
+            Err(stop) => self.comm.stop_for_good(stop),
+        }
+    }
+
     /// Begins `call`.
     fn enter_tagged(&mut self, call: &TaggedCall) {
-        if self.comm.port.id() != self.id {
-            self.comm.is_swapped("scope of requests");
-            self.comm.nothing_to_return();
-        }
+        self.check_place();
         if !self.comm.enter_tagged(call) {
             self.comm.nothing_to_return();
         }
@@ -190,19 +382,14 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         call: TaggedCall,
         owner: usize,
-        state: Result<Result<Envelope, Arc<Ticket>>, Stop>,
+        state: Result<Envelope, Arc<Ticket>>,
         gives: impl FnOnce(Envelope) -> B + 'env,
     ) -> OpenRequest<'scope, B> {
-        let state = match state {
-            Ok(state) => state,
-            Err(stop) => self.comm.stop_for_good(stop),
-        };
-        let is_done = state.is_ok();
-        let request = TaggedRequest::new(&self.comm.port, owner, call.peer, state);
-        let slot = self.open.add(Box::new(StartedMessage { call, request, gives }));
-        if is_done {
-            self.open.look(slot);
+        if let Ok(envelope) = state {
+            return OpenRequest::over(gives(envelope));
         }
-        OpenRequest { slot, _brand: PhantomData, _gives: PhantomData }
+        let request = TaggedRequest::new(&self.comm.port, owner, call.peer, state);
+        let message = StartedMessage { call, request, again: () };
+        self.open(Box::new(PendingMessage { message, gives }))
     }
 }

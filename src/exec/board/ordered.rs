@@ -8,8 +8,10 @@
 use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
 use crate::fabric::{Guard, Port, StartedCall, Stop};
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
 use crate::schedule::Operation;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// A rank's own memory in a call: room for the peers' addresses, and [`scratch`] bytes
@@ -122,7 +124,7 @@ pub(super) unsafe fn all_reduce_part(
             // the scratch memory is.
             unsafe {
                 let at = block.start * size;
-                let sum = tree(kernel, all, at, block.len(), slots);
+                let sum = tree(kernel, all, at, block.len(), (slots, slot(kernel)));
                 for x in all.iter() {
                     kernel.copy(x.wrapping_add(at), sum, block.len());
                 }
@@ -198,12 +200,54 @@ pub(super) unsafe fn reduce_part(
         // scratch memory are ours. A tree of one operand is that operand,
         // perhaps the output itself.
         unsafe {
-            let sum = tree(kernel, all, at, block.len(), slots);
+            let sum = tree(kernel, all, at, block.len(), (slots, slot(kernel)));
             let to = base.wrapping_add(at);
             if !std::ptr::eq(sum, to) {
                 kernel.copy(to, sum, block.len());
             }
         }
+    }
+}
+
+/// Combines the elements `part`, of [`BRIEF_ROOM`] bytes at most, of the vectors at the addresses
+/// in `all`, and stores them at `to`.
+///
+/// # Safety
+/// - The vectors are valid for reads of these elements of the kernel's type, whose alignment is
+///   [`BRIEF_ALIGN`] at most, and nobody writes them.
+/// - `to` is valid for writes of these elements, and overlaps no input.
+#[inline(always)]
+pub(super) unsafe fn reduce_brief(
+    kernel: &Kernel<'_>,
+    all: &[*mut u8],
+    part: Range<usize>,
+    to: *mut u8,
+) {
+    let (at, n) = (part.start.wrapping_mul(kernel.size()), part.len());
+    // SAFETY: by the contract.
+    unsafe {
+        match *all {
+            [a, b] => kernel.combine(to, a.wrapping_add(at), b.wrapping_add(at), n),
+            _ => tree_of_brief(kernel, all, at, n, to),
+        }
+    }
+}
+
+/// # Safety
+/// As [`reduce_brief`]; the elements begin `at` bytes behind the addresses.
+#[inline(never)]
+unsafe fn tree_of_brief(kernel: &Kernel<'_>, all: &[*mut u8], at: usize, n: usize, to: *mut u8) {
+    /// As many as a tree of any number of ranks needs.
+    const SLOTS: usize = usize::BITS as usize + 2;
+    const _: () = assert!(BRIEF_ALIGN <= 64 && BRIEF_ROOM == 64);
+    #[repr(align(64))]
+    struct Slots([MaybeUninit<[u8; BRIEF_ROOM]>; SLOTS]);
+    let mut slots = Slots([MaybeUninit::uninit(); SLOTS]);
+    // SAFETY: by the contract; the slots are aligned as the room beside a notice, and nobody
+    // else's.
+    unsafe {
+        let sum = tree(kernel, all, at, n, (slots.0.as_mut_ptr().cast(), BRIEF_ROOM));
+        kernel.copy(to, sum, n);
     }
 }
 
@@ -228,23 +272,23 @@ fn addresses(
 
 /// Combines `len` elements, `at` bytes behind each of the addresses in `all`, in
 /// the order of the tree, and returns where the result is: in the first of the
-/// `slots`, or where the only operand is.
+/// slots, or where the only operand is.
 ///
 /// # Safety
 /// - The elements are of the kernel's type, nobody writes them, and `len` of
-///   them fit a block (or are one).
-/// - There is a slot for every level of the tree and one more.
+///   them fit a slot.
+/// - There is a slot for every level of the tree and one more, of so many bytes each.
 unsafe fn tree(
     kernel: &Kernel<'_>,
     all: &[*mut u8],
     at: usize,
     len: usize,
-    slots: *mut u8,
+    (slots, pitch): (*mut u8, usize),
 ) -> *const u8 {
     let leaf = &mut |rank: usize| all[rank].wrapping_add(at).cast_const();
     let join = &mut |level: usize, left, right| {
         // The left result may be in this very slot, the right one is in a later one.
-        let to = slots.wrapping_add(level * slot(kernel));
+        let to = slots.wrapping_add(level * pitch);
         // SAFETY: by the contract.
         unsafe { kernel.combine(to, left, right, len) };
         to.cast_const()

@@ -6,10 +6,18 @@
 //! anybody's work.
 
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
-use crate::exec::call::{Call, RawBuffers};
+use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
-use crate::mailbox::BRIEF_ROOM;
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::schedule::Operation;
+
+/// What started calls work with: one at a time.
+#[derive(Default)]
+pub(crate) struct WorkDesk {
+    pub(crate) scratch: Scratch,
+    /// What everybody has shown.
+    pub(crate) all: Vec<*mut u8>,
+}
 
 /// A started call's operation and memory.
 pub(crate) struct Job<'a> {
@@ -21,15 +29,21 @@ pub(crate) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Of rank `rank` of `p`. Not for blocks of different lengths.
+    /// Of rank `rank` of `p`.
     pub(crate) fn new(call: Call<'a, RawBuffers<'a>>, rank: usize, p: usize) -> Self {
-        debug_assert!(!call.is_varied());
-        let ranks = match call.operation() {
-            Operation::AllToAll | Operation::Scatter | Operation::ReduceScatter => p,
-            _ => 1,
+        // The most that a rank gives, if all ranks know it.
+        let most = match (call.operation(), call.cut()) {
+            (_, Partition::Pairs { .. }) => None,
+            (Operation::Scatter | Operation::ReduceScatter, Partition::Varied(_)) => {
+                Some(call.len())
+            }
+            (Operation::AllToAll | Operation::Scatter | Operation::ReduceScatter, _) => {
+                Some(call.unit().saturating_mul(p))
+            }
+            _ => Some(call.unit()),
         };
-        let bytes = call.unit().saturating_mul(call.element_size()).saturating_mul(ranks);
-        let is_brief = bytes <= BRIEF_ROOM && call.memory().kernel.align() <= BRIEF_ROOM;
+        let fits = most.is_some_and(|n| n.saturating_mul(call.element_size()) <= BRIEF_ROOM);
+        let is_brief = fits && call.memory().kernel.align() <= BRIEF_ALIGN;
         Job { is_brief, call, rank, p, stream: false }
     }
 
@@ -45,10 +59,71 @@ impl<'a> Job<'a> {
         self.is_brief
     }
 
-    /// Elements of the vector or of a block, which must be the same on all ranks.
+    #[inline(always)]
+    pub(crate) fn call(&self) -> &Call<'a, RawBuffers<'a>> {
+        &self.call
+    }
+
+    /// Elements of the vector, of a block, or of all blocks of different lengths: which must be the
+    /// same on all ranks.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.call.unit()
+        self.call.len()
+    }
+
+    /// The vector, or the blocks.
+    #[inline(always)]
+    fn parts(&self) -> DirectParts<'a> {
+        match self.call.cut() {
+            Partition::Varied(counts) => DirectParts::Varied(counts),
+            _ => DirectParts::Equal(self.call.unit()),
+        }
+    }
+
+    /// Works in place at `at` from now on.
+    ///
+    /// # Safety
+    /// It has what the call's memory promised to have ([`RawBuffers`]).
+    #[inline(always)]
+    pub(crate) unsafe fn place(&mut self, at: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { self.call.place(None, at) };
+    }
+
+    /// What is shown beside the memory: how many elements go to each rank, if no other rank knows.
+    pub(crate) fn counts_shown(&self) -> Option<*const usize> {
+        match self.call.cut() {
+            Partition::Pairs { send, .. } => Some(send.as_ptr()),
+            _ => None,
+        }
+    }
+
+    /// The first rank that gives this one another number of elements than it expects, with both
+    /// numbers.
+    ///
+    /// # Safety
+    /// As [`work`](Job::work).
+    pub(crate) unsafe fn unequal(&self, all: &[*mut u8]) -> Option<(usize, usize, usize)> {
+        let Partition::Pairs { recv, .. } = self.call.cut() else { return None };
+        let wrong = |peer: usize| {
+            // SAFETY: passed on.
+            let sent = unsafe { self.counts_of(all, peer) }[self.rank];
+            (sent != recv[peer]).then_some((peer, recv[peer], sent))
+        };
+        (0..self.p).find_map(wrong)
+    }
+
+    /// How many elements `peer` gives each rank.
+    ///
+    /// # Safety
+    /// As [`work`](Job::work); the operation is an all-to-all of blocks of different lengths.
+    unsafe fn counts_of<'b>(&self, all: &[*mut u8], peer: usize) -> &'b [usize] {
+        // SAFETY: behind the addresses there are those of the rooms beside the notices, where each
+        // rank has written where its counts are, one for each rank.
+        unsafe {
+            let counts: *const usize = all[self.p + peer].cast::<*const usize>().read();
+            std::slice::from_raw_parts(counts, self.p)
+        }
     }
 
     /// What this rank shows if the call is not brief.
@@ -65,25 +140,26 @@ impl<'a> Job<'a> {
     /// Copies the input of a brief call.
     ///
     /// # Safety
-    /// There is [`BRIEF_ROOM`] at `room`, aligned to as much.
+    /// There is [`BRIEF_ROOM`] at `room`, aligned to [`BRIEF_ALIGN`].
     pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
-        let (n, is_root) = (self.call.unit(), self.rank == self.call.root_rank());
+        let (parts, is_root) = (self.parts(), self.rank == self.call.root_rank());
         let RawBuffers { ref kernel, input, output, .. } = *self.call.memory();
         let (from, n) = match self.call.operation() {
             Operation::Barrier => return,
             Operation::Broadcast | Operation::Scatter if !is_root => return,
             Operation::Scatter | Operation::AllToAll | Operation::ReduceScatter => {
-                (input, n.wrapping_mul(self.p))
+                (input, parts.total(self.p))
             }
-            operation if operation.is_in_place() => (output.cast_const(), n),
-            _ => (input, n),
+            operation if operation.is_in_place() => (output.cast_const(), self.call.unit()),
+            _ => (input, parts.range(self.rank).len()),
         };
         // SAFETY: the call's input (`RawBuffers`), which fits (`new`).
         unsafe { kernel.copy(room, from, n) };
     }
 
     /// This rank's work. `all` is what everybody has shown: copies of the inputs if the call is
-    /// brief, else the memory itself.
+    /// brief, else the memory itself; if [counts](Job::counts_shown) are shown, the places of
+    /// their addresses follow.
     ///
     /// # Safety
     /// - The ranks are in one call, of one operation, root or distance, type and length.
@@ -93,17 +169,16 @@ impl<'a> Job<'a> {
             return;
         }
         let kernel = &self.call.memory().kernel;
-        let bytes = scratch_bytes(kernel).max(ordered::scratch(kernel, self.p));
-        let scratch = scratch.reserve(bytes, kernel.align());
         let Job { rank, p, stream, .. } = *self;
-        let work = Work { kernel, rank, p, scratch, stream };
-        // SAFETY: passed on; the scratch memory is large enough for either.
-        unsafe {
-            match self.is_brief {
-                true => self.take(&work, all),
-                false => self.share(&work, all),
-            }
+        if self.is_brief {
+            let work = Work { kernel, rank, p, scratch: std::ptr::null_mut(), stream };
+            // SAFETY: passed on.
+            return unsafe { self.take(&work, all) };
         }
+        let bytes = scratch_bytes(kernel).max(ordered::scratch(kernel, p));
+        let scratch = scratch.reserve(bytes, kernel.align());
+        // SAFETY: passed on; the scratch memory is large enough.
+        unsafe { self.share(&Work { kernel, rank, p, scratch, stream }, all) }
     }
 
     /// The work of a brief call.
@@ -114,7 +189,8 @@ impl<'a> Job<'a> {
         let (n, root, kernel) = (self.call.unit(), self.call.root_rank(), work.kernel);
         let Job { rank, p, .. } = *self;
         let RawBuffers { input, output, .. } = *self.call.memory();
-        let block = |at: *mut u8, r: usize| work.at(at, r.wrapping_mul(n));
+        let parts = self.parts();
+        let block = |at: *mut u8, r: usize| work.at(at, parts.range(r).start);
         // SAFETY: the inputs are copies that nobody writes before all ranks have finished; the
         // output is this rank's, has the elements that the operation says (`RawBuffers`), and
         // is no copy.
@@ -125,26 +201,25 @@ impl<'a> Job<'a> {
                 Operation::Broadcast => kernel.copy(output, all[root], n),
                 Operation::Reduce if rank != root => {}
                 Operation::Reduce | Operation::AllReduce => {
-                    ordered::reduce_part(kernel, all, 0..n, output, work.scratch);
+                    ordered::reduce_brief(kernel, all, 0..n, output);
                 }
                 Operation::ReduceScatter => {
-                    let part = DirectParts::Equal(n).range(rank);
-                    let base = output.wrapping_sub(part.start.wrapping_mul(kernel.size()));
-                    ordered::reduce_part(kernel, all, part, base, work.scratch);
+                    ordered::reduce_brief(kernel, all, parts.range(rank), output);
                 }
                 Operation::Scan => self.prefix(kernel, &all[..=rank]),
                 Operation::ExclusiveScan if rank > 0 => self.prefix(kernel, &all[..rank]),
                 Operation::ExclusiveScan if input.is_null() => {}
                 Operation::ExclusiveScan => kernel.fill(output, input, n),
-                Operation::AllGather => {
-                    (0..p).for_each(|r| kernel.copy(block(output, r), all[r], n))
-                }
+                Operation::Gather if rank != root => {}
+                Operation::AllGather | Operation::Gather => (0..p).for_each(|r| {
+                    kernel.copy(block(output, r), all[r], parts.range(r).len());
+                }),
                 Operation::AllToAll => {
                     (0..p).for_each(|r| kernel.copy(block(output, r), block(all[r], rank), n));
                 }
-                Operation::Gather if rank != root => {}
-                Operation::Gather => (0..p).for_each(|r| kernel.copy(block(output, r), all[r], n)),
-                Operation::Scatter => kernel.copy(output, block(all[root], rank), n),
+                Operation::Scatter => {
+                    kernel.copy(output, block(all[root], rank), parts.range(rank).len());
+                }
                 Operation::Shift => {
                     kernel.copy(output, all[(rank + p - self.call.distance()) % p], n);
                 }
@@ -174,7 +249,7 @@ impl<'a> Job<'a> {
         let (n, root, kernel) = (self.call.unit(), self.call.root_rank(), work.kernel);
         let Job { rank, p, .. } = *self;
         let RawBuffers { input, output, .. } = *self.call.memory();
-        let parts = DirectParts::Equal(n);
+        let parts = self.parts();
         let block = |at: *mut u8, r: usize| work.at(at, parts.range(r).start);
         // SAFETY: as each part says; what a rank shows is its input, or what it has in place, of
         // as many elements as the operation says.
@@ -200,21 +275,47 @@ impl<'a> Job<'a> {
                 }
                 Operation::AllGather => {
                     for r in (0..p).map(|d| (rank + d) % p) {
-                        work.deliver(block(output, r), all[r], n);
+                        work.deliver(block(output, r), all[r], parts.range(r).len());
                     }
+                }
+                Operation::AllToAll if self.counts_shown().is_some() => {
+                    self.take_pairs(work, all);
                 }
                 Operation::AllToAll => {
                     for r in (0..p).map(|d| (rank + d) % p) {
                         work.deliver(block(output, r), block(all[r], rank), n);
                     }
                 }
-                Operation::Scatter => work.deliver(output, block(all[root], rank), n),
-                Operation::Gather => work.deliver(block(all[root], rank), input, n),
+                Operation::Scatter => {
+                    work.deliver(output, block(all[root], rank), parts.range(rank).len());
+                }
+                Operation::Gather => {
+                    work.deliver(block(all[root], rank), input, parts.range(rank).len());
+                }
                 Operation::Shift if self.call.distance() == 0 => {}
                 Operation::Shift => direct_move::shift_part(work, all, self.call.distance(), n),
                 Operation::Barrier | Operation::AllToAllInPlace => {
                     unreachable!("brief, or not among the started calls")
                 }
+            }
+        }
+    }
+
+    /// This rank's blocks of an all-to-all of which each rank knows its own part, from every rank.
+    ///
+    /// # Safety
+    /// As [`work`](Job::work), and no block is [unequal](Job::unequal).
+    unsafe fn take_pairs(&self, work: &Work<'_>, all: &[*mut u8]) {
+        let Partition::Pairs { recv, .. } = self.call.cut() else { return };
+        let Job { rank, p, .. } = *self;
+        for peer in (0..p).map(|d| (rank + d) % p) {
+            // SAFETY: passed on. A rank's counts sum to what it shows, and this one's to its
+            // output.
+            unsafe {
+                let counts = self.counts_of(all, peer);
+                let from = work.at(all[peer], counts[..rank].iter().sum());
+                let to = work.at(self.call.memory().output, recv[..peer].iter().sum());
+                work.deliver(to, from, counts[rank]);
             }
         }
     }

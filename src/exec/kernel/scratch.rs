@@ -19,6 +19,12 @@ unsafe impl Send for Scratch {}
 // SAFETY: it hands out addresses only through `&mut`.
 unsafe impl Sync for Scratch {}
 
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch::new()
+    }
+}
+
 impl Scratch {
     pub(crate) const fn new() -> Self {
         // A dangling pointer aligned to 128, for no bytes.

@@ -46,6 +46,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Where to wait for this or for something else that a rank of this communicator is to publish
+    /// for a request.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn for_any(self) -> Self {
+        // Of two ranks it is the other one.
+        match self.fabric.size() {
+            1 | 2 => self,
+            _ => Place { peer: self.rank, by_any: true, ..self },
+        }
+    }
+
     /// Waits until `ready`, which goes on with the request. `own`: so many of the thread's calls
     /// that others may wait for are this one; None if other calls are awaited, too. `since`: when
     /// the wait began, if it is recorded.
@@ -87,9 +98,7 @@ impl Port {
     fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
         let Port { fabric, rank, run, wait, crowded, .. } = self;
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let has_finished = |rank: usize| {
-            fabric.lanes().board(rank, before).is_some_and(|board| board.has_finished(before))
-        };
+        let has_finished = |rank: usize| fabric.lanes().has_finished(rank, before);
         let p = fabric.size();
         // The own request ends by what `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
@@ -173,14 +182,14 @@ impl LaneCall {
         if rank < p { rank } else { rank - p }
     }
 
-    /// Wakes whoever sleeps until this rank publishes something.
+    /// Wakes all who sleep until this rank, or any, publishes something.
     fn tell(&self) {
         for peer in (0..self.fabric.size()).filter(|&peer| peer != self.rank) {
             let seat = self.fabric.seat(peer);
             // Relaxed: a hint (`wait/berth.rs`).
             let may_sleep = self.crowded || seat.hint().load(Relaxed) != 0;
             let is_near = || self.fabric.group(peer) == self.fabric.group(self.rank);
-            if may_sleep && seat.berth().call(self.rank, || false) && is_near() {
+            if may_sleep && seat.berth().call(self.rank, || true) && is_near() {
                 has_woken_neighbour();
             }
         }
@@ -211,10 +220,6 @@ impl LaneCall {
 
     #[cold]
     fn disagreement(&self, peer: usize, there: Notice) -> Box<Disagreement> {
-        // SAFETY: `start` has made them of a `&'static` each.
-        let (sig, at) = unsafe {
-            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
-        };
         let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
         let name = |_| "none".to_string();
         let what = match self.started().sig.difference(there.header.sig) {
@@ -224,7 +229,32 @@ impl LaneCall {
             }
             None => own.difference(other, self.started().sig.element_size, name),
         };
-        let there = CallSite { call: sig.words(there.len, other.parameter()), at };
+        self.differs(peer, there, what)
+    }
+
+    /// The peer, which is in the same call, gives `got` elements where `expected` are expected.
+    ///
+    /// # Safety
+    /// As [`addresses`](LaneCall::addresses).
+    #[cold]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) unsafe fn unequal(
+        &self,
+        (peer, expected, got): (usize, usize, usize),
+    ) -> Box<Disagreement> {
+        let board = self.board(peer).expect("it has begun");
+        // SAFETY: passed on.
+        let there = unsafe { board.notice() };
+        self.differs(peer, there, format!("message length: expected {expected}, got {got}"))
+    }
+
+    fn differs(&self, peer: usize, there: Notice, what: String) -> Box<Disagreement> {
+        // SAFETY: `start` has made them of a `&'static` each.
+        let (sig, at) = unsafe {
+            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
+        };
+        let parameter = Fingerprint(there.header.check).parameter();
+        let there = CallSite { call: sig.words(there.len, parameter), at };
         Box::new(Disagreement { peer, here: self.site(), there, what })
     }
 
@@ -259,19 +289,35 @@ impl LaneCall {
         }));
     }
 
+    /// The rooms beside the notices, which follow in `all`.
+    ///
+    /// # Safety
+    /// As [`addresses`](LaneCall::addresses).
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) unsafe fn add_rooms(&self, all: &mut Vec<*mut u8>) {
+        all.extend((0..self.fabric.size()).map(|rank| {
+            // SAFETY: passed on.
+            unsafe { self.board(rank).expect("it has begun").brief() }
+        }));
+    }
+
     /// Declares this rank done with everybody's memory in this call.
     pub(crate) fn finish(&mut self) {
         self.has_finished = true;
-        self.board(self.rank).expect("made when it began").finish(self.number);
+        self.fabric.lanes().finish(self.rank, self.number);
         self.tell();
+    }
+
+    #[inline(always)]
+    fn has_peer_finished(&self, peer: usize) -> bool {
+        self.fabric.lanes().has_finished(peer, self.number)
     }
 
     /// Whether all ranks are.
     #[inline]
     pub(crate) fn have_all_finished(&mut self) -> bool {
         while self.finished < self.fabric.size() {
-            let board = self.board(self.peer(self.finished));
-            if !board.is_some_and(|board| board.has_finished(self.number)) {
+            if !self.has_peer_finished(self.peer(self.finished)) {
                 return false;
             }
             self.finished += 1;
@@ -353,7 +399,7 @@ impl LaneCall {
             self.waiter().wait_to_the_end(peer, &mut || {
                 // Left is looked at first: what was finished before leaving counts as well.
                 let left = self.fabric.is_gone(peer, self.run);
-                left || self.board(peer).is_some_and(|board| board.has_finished(self.number))
+                left || self.has_peer_finished(peer)
             });
         }
     }

@@ -117,7 +117,7 @@ impl Port {
                 self.count_tagged(0, 1);
                 let source = envelope.source as usize;
                 if was_lent && source != self.rank {
-                    self.peers[source].wake();
+                    self.peers[source].wake_for_any();
                 }
                 Ok(Ok(envelope))
             }
@@ -261,6 +261,11 @@ impl TaggedRequest {
     ) -> Self {
         let &Port { ref fabric, rank, run, wait, crowded, .. } = port;
         TaggedRequest { fabric: fabric.clone(), rank, run, wait, crowded, owner, peer, state }
+    }
+
+    /// The same message, sent or received once more, after the one before.
+    pub(crate) fn start_again(&mut self, state: Result<Envelope, Arc<Ticket>>) {
+        self.state = state;
     }
 
     /// What has been copied, if it has.

@@ -1,5 +1,6 @@
 //! Collectives that are started in a scope, several at a time, and waited for in an order of each
-//! rank's own, with blocking calls in between.
+//! rank's own, with blocking calls in between. Some have blocks of different lengths; some are set
+//! up, and started twice.
 
 use super::random::{Dice, mix};
 use super::soak_elements::{Thing, folded, input};
@@ -24,6 +25,15 @@ struct Start<T> {
     kind: Operation,
     from: Vec<T>,
     to: Vec<T>,
+    /// Of blocks of different lengths: elements from each rank, and to each rank.
+    counts: Option<[Vec<usize>; 2]>,
+    /// Started twice, which gives the same as once.
+    is_set_up: bool,
+}
+
+/// Elements that rank `from` has for rank `to` in a call of blocks of `n` at most.
+fn count(salt: u64, n: usize, from: usize, to: usize) -> usize {
+    (salt as usize % 1000 + 5 * from + 3 * to) % (n + 1)
 }
 
 /// The calls of one scope.
@@ -51,18 +61,46 @@ impl<T: Element> StartedCalls<T> {
             _ => (),
         };
         comm.requests(|scope| {
-            let mut open = Vec::new();
-            for Start { kind, from, to } in starts {
-                match kind {
-                    Operation::Broadcast => open.push(scope.broadcast(to, root)),
-                    Operation::AllReduce => open.push(scope.all_reduce(to, op)),
-                    Operation::Scan => open.push(scope.scan(to, op)),
-                    Operation::ReduceScatter => open.push(scope.reduce_scatter_into(from, to, op)),
-                    Operation::AllGather => open.push(scope.all_gather_into(from, to)),
-                    Operation::AllToAll => open.push(scope.all_to_all_into(from, to)),
-                    Operation::Shift => open.push(scope.shift(to, 1)),
-                    // Its request gives nothing: it is the scope that completes it.
-                    _ => drop(scope.barrier()),
+            let (mut open, mut twice) = (Vec::new(), Vec::new());
+            for Start { kind, from, to, counts, is_set_up } in starts {
+                match (kind, counts) {
+                    (Operation::AllGather, Some([counts, _])) if *is_set_up => {
+                        twice.push(scope.persistent_all_gather_varied_into(from, to, counts));
+                    }
+                    (Operation::AllToAll, Some([recv, send])) if *is_set_up => {
+                        twice.push(scope.persistent_all_to_all_varied_into(from, send, to, recv));
+                    }
+                    (Operation::Broadcast, None) if *is_set_up => {
+                        twice.push(scope.persistent_broadcast(to, root));
+                    }
+                    (Operation::ReduceScatter, None) if *is_set_up => {
+                        twice.push(scope.persistent_reduce_scatter_into(from, to, op));
+                    }
+                    (Operation::AllGather, Some([counts, _])) => {
+                        open.push(scope.all_gather_varied_into(from, to, counts));
+                    }
+                    (Operation::AllToAll, Some([recv, send])) => {
+                        open.push(scope.all_to_all_varied_into(from, send, to, recv));
+                    }
+                    (kind, _) => match kind {
+                        Operation::Broadcast => open.push(scope.broadcast(to, root)),
+                        Operation::AllReduce => open.push(scope.all_reduce(to, op)),
+                        Operation::Scan => open.push(scope.scan(to, op)),
+                        Operation::ReduceScatter => {
+                            open.push(scope.reduce_scatter_into(from, to, op))
+                        }
+                        Operation::AllGather => open.push(scope.all_gather_into(from, to)),
+                        Operation::AllToAll => open.push(scope.all_to_all_into(from, to)),
+                        Operation::Shift => open.push(scope.shift(to, 1)),
+                        // Its request gives nothing: it is the scope that completes it.
+                        _ => drop(scope.barrier()),
+                    },
+                }
+                if let Some(call) = twice.pop() {
+                    let first = scope.start(call);
+                    beside(scope.comm(), shared.roll(5));
+                    let call = scope.wait(first);
+                    drop(scope.start(call));
                 }
                 beside(scope.comm(), shared.roll(5));
             }
@@ -89,14 +127,26 @@ impl<T: Thing> StartedCalls<T> {
             let (kind, salt) = (*shared.pick(&KINDS), salt + k as u64);
             let own = |n| input::<T>(salt, rank, 0, n);
             let nothing = |n| vec![T::make(0); n];
-            let (from, to) = match kind {
-                Operation::Barrier => (vec![], vec![]),
-                Operation::ReduceScatter => (own(n * p), nothing(n)),
-                Operation::AllGather => (own(n), nothing(n * p)),
-                Operation::AllToAll => (own(n * p), nothing(n * p)),
-                _ => (vec![], own(n)),
+            let is_varied =
+                matches!(kind, Operation::AllGather | Operation::AllToAll) && shared.once_in(2);
+            // An all-gather's blocks are for all alike.
+            let to = |r: usize| if kind == Operation::AllGather { 0 } else { r };
+            let recv = || (0..p).map(|q| count(salt, n, q, to(rank))).collect::<Vec<_>>();
+            let send = || (0..p).map(|r| count(salt, n, rank, to(r))).collect::<Vec<_>>();
+            let counts = is_varied.then(|| [recv(), send()]);
+            let sum = |counts: &[usize]| counts.iter().sum();
+            let (from, to) = match (kind, &counts) {
+                (Operation::AllGather, Some([recv, _])) => (own(recv[rank]), nothing(sum(recv))),
+                (_, Some([recv, send])) => (own(sum(send)), nothing(sum(recv))),
+                (kind, None) => match kind {
+                    Operation::Barrier => (vec![], vec![]),
+                    Operation::ReduceScatter => (own(n * p), nothing(n)),
+                    Operation::AllGather => (own(n), nothing(n * p)),
+                    Operation::AllToAll => (own(n * p), nothing(n * p)),
+                    _ => (vec![], own(n)),
+                },
             };
-            Start { kind, from, to }
+            Start { kind, from, to, counts, is_set_up: shared.once_in(2) }
         });
         let starts = starts.collect();
         StartedCalls { starts, root, shared, own: Dice::new(salt ^ mix(rank as u64)) }
@@ -116,6 +166,18 @@ impl<T: Thing> StartedCalls<T> {
             let blocks = |from: usize| -> Vec<T> {
                 (0..p).flat_map(|q| input::<T>(salt, q, from, n)).collect()
             };
+            // Of different lengths: which of a rank's elements this one gets, if not all.
+            let varied = |skipped: &dyn Fn(usize) -> usize, counts: &[usize]| -> Vec<T> {
+                (0..p).flat_map(|q| input::<T>(salt, q, skipped(q), counts[q])).collect()
+            };
+            if let Some([recv, _]) = &start.counts {
+                let before = |q: usize| (0..rank).map(|r| count(salt, n, q, r)).sum();
+                let wanted = match start.kind {
+                    Operation::AllGather => varied(&|_| 0, recv),
+                    _ => varied(&before, recv),
+                };
+                return start.to != wanted;
+            }
             start.to
                 != match start.kind {
                     Operation::Barrier => vec![],

@@ -1,0 +1,391 @@
+//! The calls that can be started, or set up: each is made of checked arguments here, once.
+
+use super::Requests;
+use super::pending::{Kept, Lent};
+use crate::element::Element;
+use crate::exec::{Buffers, Call, Partition, RawBuffers};
+use crate::fabric::Signature;
+use crate::op::Operator;
+use crate::schedule::Operation;
+use std::panic::Location;
+
+/// A call that can be started, with what it uses (`kept`: its operator), and its result's buffer.
+pub(super) struct Form<'env, T, K> {
+    pub(super) call: Call<'env, RawBuffers<'env>>,
+    pub(super) kept: K,
+    pub(super) result: Lent<'env, T>,
+}
+
+/// That of a call that combines.
+pub(super) type CombiningForm<'env, T, O> = Form<'env, T, Kept<O>>;
+
+impl<'env> Requests<'_, 'env> {
+    #[track_caller]
+    pub(super) fn barrier_form(&mut self) -> Form<'env, (), ()> {
+        static SIG: Signature = Signature::of::<()>("started barrier", "");
+        let cut = Partition::Vector(0);
+        let call = Call::new(Operation::Barrier, &SIG, Location::caller(), cut);
+        self.moving_in_place(call, &mut [])
+    }
+
+    #[track_caller]
+    pub(super) fn broadcast_form<T: Element>(
+        &mut self,
+        buf: &'env mut [T],
+        root: usize,
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started broadcast", "from root") };
+        let cut = Partition::Vector(buf.len());
+        let call = Call::new(Operation::Broadcast, sig, Location::caller(), cut);
+        let call = self.rooted(call, root);
+        self.moving_in_place(call, buf)
+    }
+
+    #[track_caller]
+    pub(super) fn reduce_form<T: Element, O: Operator<T> + 'env>(
+        &mut self,
+        buf: &'env mut [T],
+        op: O,
+        root: usize,
+    ) -> CombiningForm<'env, T, O> {
+        let sig = const { &Signature::combining::<T, O>("started reduce", O::NAME, "to root") };
+        let cut = Partition::Vector(buf.len());
+        let call = Call::new(Operation::Reduce, sig, Location::caller(), cut);
+        let call = self.rooted(call, root);
+        self.combining_in_place(call, buf, op)
+    }
+
+    #[track_caller]
+    pub(super) fn all_reduce_form<T: Element, O: Operator<T> + 'env>(
+        &mut self,
+        buf: &'env mut [T],
+        op: O,
+    ) -> CombiningForm<'env, T, O> {
+        let call = Self::all_reduce_of::<T, O>(buf.len(), Location::caller());
+        self.combining_in_place(call, buf, op)
+    }
+
+    /// An all-reduce of `len` elements.
+    pub(super) fn all_reduce_of<T: Element, O: Operator<T> + 'env>(
+        len: usize,
+        at: &'static Location<'static>,
+    ) -> Call<'env> {
+        let sig = const { &Signature::combining::<T, O>("started all_reduce", O::NAME, "") };
+        Call::new(Operation::AllReduce, sig, at, Partition::Vector(len))
+    }
+
+    #[track_caller]
+    pub(super) fn scan_form<T: Element, O: Operator<T> + 'env>(
+        &mut self,
+        buf: &'env mut [T],
+        op: O,
+    ) -> CombiningForm<'env, T, O> {
+        let sig = const { &Signature::combining::<T, O>("started scan", O::NAME, "") };
+        let cut = Partition::Vector(buf.len());
+        let call = Call::new(Operation::Scan, sig, Location::caller(), cut);
+        self.combining_in_place(call, buf, op)
+    }
+
+    #[track_caller]
+    pub(super) fn exclusive_scan_form<T: Element, O: Operator<T> + 'env>(
+        &mut self,
+        buf: &'env mut [T],
+        op: O,
+    ) -> CombiningForm<'env, T, (O, Option<T>)> {
+        let sig = const { &Signature::combining::<T, O>("started exclusive_scan", O::NAME, "") };
+        let cut = Partition::Vector(buf.len());
+        let call = Call::new(Operation::ExclusiveScan, sig, Location::caller(), cut);
+        let (result, buf) = Lent::new(buf);
+        let identity = op.identity();
+        let kept = Kept::new((op, identity));
+        // SAFETY: kept until the call is dropped.
+        let (op, identity) = unsafe { &*kept.at().as_ptr() };
+        let call = call.combining(Buffers::InPlace(buf), op).or(identity.as_ref());
+        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
+        Form { call, kept, result }
+    }
+
+    #[track_caller]
+    pub(super) fn reduce_scatter_form<T: Element, O: Operator<T> + 'env>(
+        &mut self,
+        all: &'env [T],
+        mine: &'env mut [T],
+        op: O,
+    ) -> CombiningForm<'env, T, O> {
+        let sig = const { &Signature::combining::<T, O>("started reduce_scatter", O::NAME, "") };
+        let at = Location::caller();
+        self.check_blocks("the input", all.len(), mine.len(), sig, at);
+        let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Equal(mine.len()));
+        self.combining_apart(call, all, mine, op)
+    }
+
+    #[track_caller]
+    pub(super) fn all_gather_form<T: Element>(
+        &mut self,
+        mine: &'env [T],
+        all: &'env mut [T],
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started all_gather", "") };
+        let at = Location::caller();
+        self.check_blocks("the output", all.len(), mine.len(), sig, at);
+        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(mine.len()));
+        self.moving_apart(call, mine, all)
+    }
+
+    #[track_caller]
+    pub(super) fn all_to_all_form<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started all_to_all", "") };
+        let at = Location::caller();
+        let block = send.len() / self.comm.port.size();
+        self.check_blocks("the input", send.len(), block, sig, at);
+        self.check_blocks("the output", recv.len(), block, sig, at);
+        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(block));
+        self.moving_apart(call, send, recv)
+    }
+
+    #[track_caller]
+    pub(super) fn gather_form<T: Element>(
+        &mut self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        root: usize,
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started gather", "to root") };
+        let at = Location::caller();
+        let call = Call::new(Operation::Gather, sig, at, Partition::Equal(mine.len()));
+        let call = self.rooted(call, root);
+        if self.comm.port.rank() == root {
+            self.check_blocks("the output", all.len(), mine.len(), sig, at);
+        }
+        self.moving_apart(call, mine, all)
+    }
+
+    #[track_caller]
+    pub(super) fn scatter_form<T: Element>(
+        &mut self,
+        all: &'env [T],
+        mine: &'env mut [T],
+        root: usize,
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started scatter", "from root") };
+        let at = Location::caller();
+        let call = Call::new(Operation::Scatter, sig, at, Partition::Equal(mine.len()));
+        let call = self.rooted(call, root);
+        if self.comm.port.rank() == root {
+            self.check_blocks("the input", all.len(), mine.len(), sig, at);
+        }
+        self.moving_apart(call, all, mine)
+    }
+
+    #[track_caller]
+    pub(super) fn shift_form<T: Element>(
+        &mut self,
+        buf: &'env mut [T],
+        distance: isize,
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started shift", "by") };
+        let by = distance.rem_euclid(self.comm.port.size() as isize) as usize;
+        let cut = Partition::Vector(buf.len());
+        let call = Call::new(Operation::Shift, sig, Location::caller(), cut).shifted(by);
+        self.moving_in_place(call, buf)
+    }
+
+    #[track_caller]
+    pub(super) fn all_gather_varied_form<T: Element>(
+        &mut self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        counts: &'env [usize],
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started all_gather_varied", "") };
+        let at = Location::caller();
+        let call = self.counted::<T>(Operation::AllGather, sig, at, (counts, mine.len()));
+        self.check_total("the output", all.len(), &call);
+        self.moving_apart(call, mine, all)
+    }
+
+    #[track_caller]
+    pub(super) fn gather_varied_form<T: Element>(
+        &mut self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        counts: &'env [usize],
+        root: usize,
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started gather_varied", "to root") };
+        let at = Location::caller();
+        let call = self.counted::<T>(Operation::Gather, sig, at, (counts, mine.len()));
+        let call = self.rooted(call, root);
+        if self.comm.port.rank() == root {
+            self.check_total("the output", all.len(), &call);
+        }
+        self.moving_apart(call, mine, all)
+    }
+
+    #[track_caller]
+    pub(super) fn scatter_varied_form<T: Element>(
+        &mut self,
+        all: &'env [T],
+        mine: &'env mut [T],
+        counts: &'env [usize],
+        root: usize,
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started scatter_varied", "from root") };
+        let at = Location::caller();
+        let call = self.counted::<T>(Operation::Scatter, sig, at, (counts, mine.len()));
+        let call = self.rooted(call, root);
+        if self.comm.port.rank() == root {
+            self.check_total("the input", all.len(), &call);
+        }
+        self.moving_apart(call, all, mine)
+    }
+
+    #[track_caller]
+    pub(super) fn reduce_scatter_varied_form<T: Element, O: Operator<T> + 'env>(
+        &mut self,
+        all: &'env [T],
+        mine: &'env mut [T],
+        counts: &'env [usize],
+        op: O,
+    ) -> CombiningForm<'env, T, O> {
+        let sig =
+            const { &Signature::combining::<T, O>("started reduce_scatter_varied", O::NAME, "") };
+        let at = Location::caller();
+        let call = self.counted::<T>(Operation::ReduceScatter, sig, at, (counts, mine.len()));
+        self.check_total("the input", all.len(), &call);
+        self.combining_apart(call, all, mine, op)
+    }
+
+    #[track_caller]
+    pub(super) fn all_to_all_varied_form<T: Element>(
+        &mut self,
+        send: &'env [T],
+        send_counts: &'env [usize],
+        recv: &'env mut [T],
+        recv_counts: &'env [usize],
+    ) -> Form<'env, T, ()> {
+        let sig = const { &Signature::of::<T>("started all_to_all_varied", "") };
+        let at = Location::caller();
+        if !self.comm.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
+            self.comm.nothing_to_return();
+        }
+        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
+        let call = Call::new(Operation::AllToAll, sig, at, cut);
+        self.moving_apart(call, send, recv)
+    }
+
+    fn moving_in_place<T: Element>(
+        &self,
+        call: Call<'env>,
+        buf: &'env mut [T],
+    ) -> Form<'env, T, ()> {
+        let (result, buf) = Lent::new(buf);
+        self.moving(call, Buffers::InPlace(buf), result)
+    }
+
+    fn moving_apart<T: Element>(
+        &self,
+        call: Call<'env>,
+        from: &'env [T],
+        to: &'env mut [T],
+    ) -> Form<'env, T, ()> {
+        let (result, to) = Lent::new(to);
+        self.moving(call, Buffers::Apart(from, to), result)
+    }
+
+    fn combining_in_place<T: Element, O: Operator<T> + 'env>(
+        &self,
+        call: Call<'env>,
+        buf: &'env mut [T],
+        op: O,
+    ) -> CombiningForm<'env, T, O> {
+        let (result, buf) = Lent::new(buf);
+        self.combining(call, Buffers::InPlace(buf), op, result)
+    }
+
+    fn combining_apart<T: Element, O: Operator<T> + 'env>(
+        &self,
+        call: Call<'env>,
+        from: &'env [T],
+        to: &'env mut [T],
+        op: O,
+    ) -> CombiningForm<'env, T, O> {
+        let (result, to) = Lent::new(to);
+        self.combining(call, Buffers::Apart(from, to), op, result)
+    }
+
+    fn moving<T: Element>(
+        &self,
+        call: Call<'env>,
+        buffers: Buffers<'env, T>,
+        result: Lent<'env, T>,
+    ) -> Form<'env, T, ()> {
+        let call = call.moving(buffers);
+        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
+        Form { call, kept: (), result }
+    }
+
+    fn combining<T: Element, O: Operator<T> + 'env>(
+        &self,
+        call: Call<'env>,
+        buffers: Buffers<'env, T>,
+        op: O,
+        result: Lent<'env, T>,
+    ) -> CombiningForm<'env, T, O> {
+        let kept = Kept::new(op);
+        // SAFETY: kept until the call is dropped.
+        let op: &'env O = unsafe { &*kept.at().as_ptr() };
+        let call = call.combining(buffers, op);
+        let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
+        Form { call, kept, result }
+    }
+
+    /// `call` with a root, which must be a rank.
+    fn rooted(&mut self, call: Call<'env>, root: usize) -> Call<'env> {
+        if !self.comm.check_rank("root", root, call.sig(), call.at(), call.len()) {
+            self.comm.nothing_to_return();
+        }
+        call.root(root)
+    }
+
+    /// A call of blocks of `counts` elements, `own` of this rank.
+    fn counted<T: Element>(
+        &mut self,
+        operation: Operation,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        (counts, own): (&'env [usize], usize),
+    ) -> Call<'env> {
+        match self.comm.check_counts::<T>(counts, own, sig, at) {
+            Some(total) => Call::of_counts(operation, sig, at, counts, total),
+            None => self.comm.nothing_to_return(),
+        }
+    }
+
+    /// Ends the run unless `what` has the elements of all blocks of `call`.
+    fn check_total(&mut self, what: &str, got: usize, call: &Call<'env>) {
+        let total = call.len();
+        if !self.comm.check_len(what, got, Some(total), call.sig(), call.at(), total) {
+            self.comm.nothing_to_return();
+        }
+    }
+
+    /// Ends the run unless `what` has a block of `block` elements for every rank.
+    fn check_blocks(
+        &mut self,
+        what: &str,
+        got: usize,
+        block: usize,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) {
+        let wanted = block.checked_mul(self.comm.port.size());
+        if !self.comm.check_len(what, got, wanted, sig, at, block) {
+            self.comm.nothing_to_return();
+        }
+    }
+}
