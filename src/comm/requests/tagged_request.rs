@@ -231,7 +231,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ///         for step in 1..=10 {
     ///             message.buf_mut()[2] = step * (me + 1);
     ///             let request = scope.start(message);
-    ///             let mut got = [0; 3];
+    ///             let mut got = [0usize; 3];
     ///             scope.comm().recv_tagged(&mut got, peer, 0);
     ///             sum += got[2];
     ///             message = scope.wait(request);
