@@ -123,6 +123,9 @@ mod mutants {
     mod recorder {
         pub(super) use crate::fabric::Recorder;
     }
+    mod comm_hold {
+        pub(super) use crate::fabric::CommHold;
+    }
     mod comm_state {
         pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};
     }

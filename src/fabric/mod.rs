@@ -17,6 +17,7 @@ mod branch;
 mod call_counts;
 mod call_log;
 mod cause;
+mod comm_hold;
 mod comm_state;
 mod counts;
 mod digest;
@@ -51,6 +52,7 @@ pub(crate) use ticket::{Envelope, Ticket};
 pub(crate) use {
     call_counts::CallCount,
     call_log::{CallLog, RankState, run_pass},
+    comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
     match_list::MatchList,

@@ -2,6 +2,7 @@
 //! waits but for a lane that is still in use, and where [`LaneCall::wait`] says so. The protocol is
 //! in `src/mailbox/README.md`, "Lanes".
 
+use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::fingerprint::{Fingerprint, PayloadKind, Signature};
 use super::waiting::{For, Waiter};
@@ -15,7 +16,7 @@ use std::panic::Location;
 
 /// A call that this rank has started: its lane, and how far it has come.
 pub(crate) struct LaneCall {
-    fabric: Arc<CommState>,
+    fabric: CommHold,
     rank: usize,
     run: u64,
     wait: Wait,
@@ -35,7 +36,7 @@ pub(crate) struct LaneCall {
 
 /// Where a rank can wait for what a peer is to publish for a request.
 pub(crate) struct Place {
-    pub(super) fabric: Arc<CommState>,
+    pub(super) fabric: CommHold,
     pub(super) rank: usize,
     pub(super) run: u64,
     pub(super) wait: Wait,
@@ -149,7 +150,7 @@ impl LaneCall {
     /// One that is still to be [started](Port::start).
     pub(crate) fn new(port: &Port) -> Self {
         LaneCall {
-            fabric: port.fabric.clone(),
+            fabric: port.hold.clone(),
             rank: port.rank,
             run: port.run,
             wait: port.wait,

@@ -1,6 +1,7 @@
 //! Tagged messages: what a rank does with its own queue and those of its peers. See `README.md`,
 //! "Tagged messages".
 
+use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::match_list::MatchPattern;
 use super::super::tagged_queue::{
@@ -182,7 +183,7 @@ impl Port {
         pattern: MatchPattern,
         room: Option<&Label>,
     ) -> Result<Envelope, Stop> {
-        let fabric = self.fabric.clone();
+        let fabric = self.hold.clone();
         let queue: &TaggedQueue = fabric.tagged(self.rank);
         let mut seen = queue.arrivals();
         let mut found = queue.probe(pattern, room);
@@ -238,7 +239,7 @@ impl Port {
 /// A tagged message that this rank has started to send, or to receive, and waits for later.
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct TaggedRequest {
-    fabric: Arc<CommState>,
+    fabric: CommHold,
     rank: usize,
     run: u64,
     wait: Wait,
@@ -259,8 +260,8 @@ impl TaggedRequest {
         peer: Option<usize>,
         state: Result<Envelope, Arc<Ticket>>,
     ) -> Self {
-        let &Port { ref fabric, rank, run, wait, crowded, .. } = port;
-        TaggedRequest { fabric: fabric.clone(), rank, run, wait, crowded, owner, peer, state }
+        let &Port { ref hold, rank, run, wait, crowded, .. } = port;
+        TaggedRequest { fabric: hold.clone(), rank, run, wait, crowded, owner, peer, state }
     }
 
     /// The same message, sent or received once more, after the one before.

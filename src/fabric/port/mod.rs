@@ -3,6 +3,7 @@
 //! run, only the rank's own.
 
 use super::call_log::{CallLog, CallRecord, RankState, run_pass};
+use super::comm_hold::CommHold;
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
@@ -96,6 +97,8 @@ pub(crate) struct Port {
     /// The latest episode of the gates; equal on all ranks.
     episode: u64,
     fabric: Arc<CommState>,
+    /// The same, for what outlives a call of this port.
+    hold: CommHold,
     /// The fabric's.
     id: u64,
     run: u64,
@@ -171,6 +174,7 @@ impl Port {
             gated: false,
             episode: 0,
             id: fabric.id(),
+            hold: CommHold::new(fabric.clone()),
             fabric,
             run,
             wait,
