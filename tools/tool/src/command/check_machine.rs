@@ -95,13 +95,16 @@ fn settings() -> Vec<(&'static str, String)> {
     // "always [madvise] never"
     let huge = file("/sys/kernel/mm/transparent_hugepage/enabled");
     let chosen = huge.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    // Those that have a set of processors: version 2's, and version 1's cpuset.
+    let groups = file("/proc/self/cgroup");
+    let cgroup = groups.lines().filter(|line| line.starts_with("0:") || line.contains("cpuset"));
     let all = [
         ("numa_balancing", file("/proc/sys/kernel/numa_balancing")),
         ("huge pages", chosen.map_or(String::new(), |(word, _)| word.to_string())),
         ("smt", file("/sys/devices/system/cpu/smt/control")),
         ("isolated PUs", file("/sys/devices/system/cpu/isolated")),
         ("offline PUs", file("/sys/devices/system/cpu/offline")),
-        ("cgroup", file("/proc/self/cgroup").lines().collect::<Vec<_>>().join(" ")),
+        ("cgroup", cgroup.collect::<Vec<_>>().join(" ")),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
