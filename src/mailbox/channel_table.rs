@@ -127,7 +127,7 @@ fn bring(mut pages: Vec<usize>) {
         return;
     }
     for _ in 0..TRIES {
-        // The kernel ends at the first page that cannot move now, and tells nothing of those behind.
+        // The kernel ends at the first page that cannot move now: of the others it tells nothing.
         let (nodes, mut said) = (vec![node; pages.len()], vec![-libc::EBUSY; pages.len()]);
         // SAFETY: the kernel reads as many addresses and nodes, and writes as many numbers, as the
         // vectors have. It moves a page as a whole, whoever uses it meanwhile.

@@ -16,7 +16,7 @@ pub(crate) fn page() -> usize {
     usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
 }
 
-/// Keeps the pages of `bytes` bytes from `at` on, the beginning of a page, in the memory of the core
+/// Keeps the pages of `bytes` bytes from `at` on, where a page begins, in the memory of the core
 /// that touches each first. (A kernel that balances memories, `kernel.numa_balancing`, moves pages
 /// without a policy of their own to the cores that use them.) A hint: returns whether the system
 /// has taken it, which containers may forbid.
