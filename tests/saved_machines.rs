@@ -158,7 +158,7 @@ fn differences(xml: &Machine, sysfs: &Machine) -> Vec<String> {
 
 /// What may differ, and why (DESIGN.md has the table). The XML of all but the first two is what
 /// hwloc's own reader makes of the same tree (`.ci/topologies`).
-const EXPECTED: [(&str, &[&str]); 23] = [
+const EXPECTED: [(&str, &[&str]); 22] = [
     // hwloc leaves out the memories that the cpuset does not allow, and shows their cores without;
     // sysfs still has them.
     ("16amd64-8n2c-cpusets", &["NUMA node"]),
@@ -185,8 +185,6 @@ const EXPECTED: [(&str, &[&str]); 23] = [
     ("4ia64-4s", &["package"]),
     // The two units of a module share what the kernel calls a core; hwloc goes by their numbers.
     ("64amd64-4s2n4ca2co", &["core"]),
-    // No map says who shares the L3: hwloc takes the core's units, we the unit itself.
-    ("8ia64-2s2c2t", &["L3"]),
     // A cache on the memory's side, which hwloc counts as L3; and memories without processors,
     // which hwloc puts beside those that are near.
     ("64intel64-fakeKNL-A2A-cache", &["L3"]),

@@ -77,6 +77,7 @@ fn memory_of<E>(bytes: usize) -> Option<(NonNull<E>, PartMemory)> {
     #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
     if bytes >= page() && align <= page() {
         let mut pages = memmap2::MmapOptions::new().len(bytes).map_anon().ok()?;
+        crate::mailbox::keep_at_home(pages.as_ptr(), bytes);
         return Some((NonNull::new(pages.as_mut_ptr().cast())?, PartMemory::Pages(pages)));
     }
     let align = if bytes >= page() { align.max(page()) } else { align };

@@ -57,11 +57,8 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             set.retain(|pu| online.binary_search(pu).is_ok());
             set.contains(&cpu).then_some(set)
         };
-        report(
-            Level::Core,
-            set(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]),
-            None,
-        );
+        let core = set(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]);
+        report(Level::Core, core.clone(), None);
         for (level, names, id) in [
             (Level::Package, ["package_cpus", "core_siblings"].as_slice(), "physical_package_id"),
             (Level::Die, &["die_cpus"], "die_id"),
@@ -82,8 +79,8 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
                 set.retain(|pu| online.binary_search(pu).is_ok());
                 set
             });
-            // An empty mask, or one without the processor itself, is a private cache.
-            let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| vec![cpu]);
+            // An empty mask, or one without the processor itself, is the core's own cache.
+            let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| core.clone());
             report(level, set, None);
             let size = read_text(&index.join("size")).and_then(|text| cache_size(&text));
             facts.caches.extend(size.map(|bytes| (level, bytes)));

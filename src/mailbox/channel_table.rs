@@ -10,7 +10,7 @@
 use super::channel::{Channel, channels};
 use super::pages::Pages;
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-use super::pages::page;
+use super::pages::{keep_at_home, page};
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 use memmap2::{Advice, MmapOptions};
 use std::ops::Deref;
@@ -49,6 +49,9 @@ impl ChannelTable {
             if (apart || bytes >= LARGE)
                 && let Some((at, pages)) = map(bytes)
             {
+                if apart {
+                    keep_at_home(at.as_ptr().cast(), bytes);
+                }
                 let channels = NonNull::slice_from_raw_parts(at, rows * pitch);
                 return ChannelTable { channels, pitch, apart, pages: Some(pages) };
             }
@@ -72,8 +75,7 @@ impl ChannelTable {
         if self.apart {
             let first = std::ptr::from_ref(&self[row * self.pitch]).addr();
             let bytes = self.pitch * size_of::<Channel>();
-            let pages: Vec<usize> = (first..first + bytes).step_by(page()).collect();
-            bring(&pages);
+            bring((first..first + bytes).step_by(page()).collect());
         }
         #[cfg(not(all(target_os = "linux", not(miri), not(shuttle))))]
         let _ = row;
@@ -105,9 +107,13 @@ impl Drop for ChannelTable {
     }
 }
 
+/// How often a page is asked to move that somebody uses at that moment.
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+const TRIES: usize = 20;
+
 /// Moves these pages into the memory of the core that this is called on.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-fn bring(pages: &[usize]) {
+fn bring(mut pages: Vec<usize>) {
     /// Of `linux/mempolicy.h`: move what this process alone has.
     const MPOL_MF_MOVE: libc::c_int = 1 << 1;
     let mut node: libc::c_uint = 0;
@@ -117,14 +123,26 @@ fn bring(pages: &[usize]) {
         libc::syscall(libc::SYS_getcpu, none, node, std::ptr::null_mut::<libc::c_void>()) == 0
     };
     let Ok(node) = libc::c_int::try_from(node) else { return };
-    if known {
-        let (nodes, mut said) = (vec![node; pages.len()], vec![0_i32; pages.len()]);
+    if !known {
+        return;
+    }
+    for _ in 0..TRIES {
+        // The kernel ends at the first page that cannot move now: of the others it tells nothing.
+        let (nodes, mut said) = (vec![node; pages.len()], vec![-libc::EBUSY; pages.len()]);
         // SAFETY: the kernel reads as many addresses and nodes, and writes as many numbers, as the
         // vectors have. It moves a page as a whole, whoever uses it meanwhile.
-        unsafe {
+        let status = unsafe {
             let (at, to, said) = (pages.as_ptr(), nodes.as_ptr(), said.as_mut_ptr());
-            libc::syscall(libc::SYS_move_pages, 0, pages.len(), at, to, said, MPOL_MF_MOVE);
+            libc::syscall(libc::SYS_move_pages, 0, pages.len(), at, to, said, MPOL_MF_MOVE)
+        };
+        let mut said = said.into_iter();
+        pages.retain(
+            |_| matches!(said.next(), Some(no) if no == -libc::EBUSY || no == -libc::EAGAIN),
+        );
+        if status < 0 || pages.is_empty() {
+            return;
         }
+        crate::sync::yield_now();
     }
 }
 
@@ -173,6 +191,20 @@ mod tests {
                 assert_eq!(count, wanted, "row {row} of {rows}");
             }
         }
+    }
+
+    /// A kernel that balances memories moves pages without one.
+    #[test]
+    fn rows_that_are_apart_have_a_policy_of_their_own() {
+        let block = ChannelTable::new(11, true);
+        let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+        if maps.is_empty() || !keep_at_home(std::ptr::from_ref(&block[0]).cast(), 0) {
+            let what = "skipped: the system takes no policies of memory";
+            return writeln!(std::io::stderr(), "{what}").unwrap_or_default();
+        }
+        let first = format!("{:x} ", std::ptr::from_ref(&block[0]).addr());
+        let line = maps.lines().find_map(|line| line.trim_start_matches('0').strip_prefix(&first));
+        assert!(line.is_some_and(|line| line.starts_with("local")), "{first}: {line:?} in\n{maps}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
 pub(crate) use lane_boards::{LANES, Lanes};
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+pub(crate) use pages::keep_at_home;
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, page};
 

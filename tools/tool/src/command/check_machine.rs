@@ -14,6 +14,7 @@ use crate::source::summary;
 use phalanx::MAX_RANKS;
 use phalanx::machine::Machine;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const COLUMNS: [&str; 4] = ["promise", "result", "seconds", "about"];
@@ -88,30 +89,66 @@ fn kernel() -> String {
     }
 }
 
+/// What the system does with pages and threads, as far as it tells: each with its name.
+fn settings() -> Vec<(&'static str, String)> {
+    let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
+    // "always [madvise] never"
+    let huge = file("/sys/kernel/mm/transparent_hugepage/enabled");
+    let chosen = huge.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    // Those that have a set of processors: version 2's, and version 1's cpuset.
+    let groups = file("/proc/self/cgroup");
+    let cgroup = groups.lines().filter(|line| line.starts_with("0:") || line.contains("cpuset"));
+    let all = [
+        ("numa_balancing", file("/proc/sys/kernel/numa_balancing")),
+        ("huge pages", chosen.map_or(String::new(), |(word, _)| word.to_string())),
+        ("smt", file("/sys/devices/system/cpu/smt/control")),
+        ("isolated PUs", file("/sys/devices/system/cpu/isolated")),
+        ("offline PUs", file("/sys/devices/system/cpu/offline")),
+        ("cgroup", cgroup.collect::<Vec<_>>().join(" ")),
+    ];
+    all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// In a sentence, how it went.
+fn verdict(rows: &[Promise]) -> String {
+    let count = |wanted: &str| rows.iter().filter(|row| outcome(row).0 == wanted).count();
+    let (kept, broken, none) = (count("ok"), count("FAILED"), count("not applicable"));
+    let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
+    let nothing = match none {
+        0 => String::new(),
+        _ => format!(", {none} not applicable here"),
+    };
+    match broken {
+        0 => format!("ALL KEPT: {kept} hold{nothing}; {seconds:.1} s"),
+        _ => format!("{broken} BROKEN, {kept} hold{nothing}; {seconds:.1} s"),
+    }
+}
+
 /// One page.
 fn text(machine: &Machine, rows: &[Promise]) -> String {
     let cpu = crate::bench::run_conditions::cpu();
-    let mut out = String::new();
+    let settings: Vec<String> =
+        settings().into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let heads = [
         format!("# phalanx {} check --machine, {}", env!("CARGO_PKG_VERSION"), now()),
+        format!("# {}", verdict(rows)),
         format!("# {cpu}, {}, {}", emulation::described(), kernel()),
+        format!("# {}", settings.join("; ")),
     ];
+    let mut out = String::new();
     heads.iter().for_each(|head| out += &format!("{}\n", prose::folded(head)));
+    out += "\n";
     out += &super::machine::page(machine);
-    out.push('\n');
+    out += "\n";
     for row in rows {
         let (result, about) = outcome(row);
-        out += &prose::folded(&format!("{result}: {}: {about}", row.name));
-        out.push('\n');
+        let line = format!("{result}: {} ({:.1} s): {about}", row.name, row.seconds);
+        out += &format!("{}\n", prose::folded(&line));
     }
-    let count = |wanted: &str| rows.iter().filter(|row| outcome(row).0 == wanted).count();
-    let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
-    out += &format!(
-        "\n# {} ok, {} failed, {} not applicable, {seconds:.1} s\n",
-        count("ok"),
-        count("FAILED"),
-        count("not applicable")
-    );
+    if rows.iter().any(|row| row.result.is_err()) {
+        out += "\n# A promise that is broken is an error of the library's: please report it, with \
+                this page.\n";
+    }
     out
 }
 
@@ -122,6 +159,7 @@ fn object(machine: &Machine, rows: &[Promise]) -> Value {
         "date": now(),
         "cpu": crate::bench::run_conditions::cpu(),
         "kernel": kernel(),
+        "settings": settings().into_iter().collect::<BTreeMap<_, _>>(),
         "hypervisor": emulation::described(),
         "emulated": emulation::emulator(),
         "summary": summary(machine),
@@ -156,10 +194,12 @@ mod tests {
             row("c", Err("PU 3 is lost".to_string())),
         ];
         let page = text(&machine, &rows);
-        assert!(page.contains("FAILED: c: PU 3 is lost"), "{page}");
-        assert!(page.contains("not applicable: b: one memory"), "{page}");
+        assert!(page.contains("\n# 1 BROKEN, 1 hold, 1 not applicable here; 1.5 s\n"), "{page}");
+        assert!(page.contains("FAILED: c (0.5 s): PU 3 is lost"), "{page}");
+        assert!(page.contains("not applicable: b (0.5 s): one memory"), "{page}");
         assert!(page.contains("NUMA node 1: memory of unknown size"), "{page}");
-        assert!(page.ends_with("# 1 ok, 1 failed, 1 not applicable, 1.5 s\n"), "{page}");
+        assert!(page.ends_with("please report it, with this page.\n"), "{page}");
+        assert!(text(&machine, &rows[..2]).contains("\n# ALL KEPT: 1 hold, 1 not"));
         assert_eq!(object(&machine, &rows)["broken"], 1);
         assert_eq!(object(&machine, &rows)["promises"][2]["result"], "FAILED");
     }

@@ -61,7 +61,8 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         }
     }
     Ok(Kept::Holds(format!(
-        "{bound} ranks of {teams} teams, looked at after {LOOKS} collectives each"
+        "{bound} ranks of {teams} teams, by their masks and by the PU that each was on after each \
+         of {LOOKS} collectives"
     )))
 }
 

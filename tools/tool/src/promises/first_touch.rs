@@ -1,15 +1,17 @@
-//! What belongs to a rank lies in the memory of its own NUMA node: mailboxes (also those of
-//! sub-communicators, and of threads of the caller's own) and halos.
+//! What belongs to a rank lies in the memory of its own NUMA node, and stays there while others use
+//! it: mailboxes (also those of sub-communicators, and of threads of the caller's own), windows and
+//! arrays with halos.
 
-use super::page_nodes::nodes_of;
+use super::page_nodes::{can_keep, fresh_bytes, nodes_of};
 use super::{Kept, Subject, said};
 use phalanx::Comm;
 use phalanx::dist::Halo;
 use phalanx::machine::{Level, affinity};
 use phalanx::placement::{Placement, assign};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Of an array with a halo, so that it has pages of its own.
+/// Of a window, and words of an array with a halo: so that they have pages of their own.
 const CELLS: usize = 1 << 16;
 
 pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
@@ -24,25 +26,30 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     if let Err(why) = nodes_of(probe.as_ptr().addr(), probe.len()) {
         return Ok(Kept::NotHere(format!("where pages lie: {why}")));
     }
+    if pages_wander() && !can_keep() {
+        let why = "the kernel moves pages to the processors that use them (numa_balancing), and this \
+                   process may not forbid it (mbind)";
+        return Ok(Kept::NotHere(why.to_string()));
+    }
     let ranks = machine.allowed_pus().len().min(subject.most);
     let mut pages = 0;
     for placement in [Placement::Scatter, Placement::Auto] {
         let planned = assign(&placement, machine, ranks).map_err(said)?;
         let units: Vec<usize> = planned.pus().iter().copied().flatten().collect();
         let team = subject.builder(ranks).placement(placement.clone());
-        let found = team
-            .build()
-            .and_then(|team| team.run(|comm| look_everywhere(comm, true)))
-            .map_err(said)?;
+        let found = team.build().and_then(|team| team.run(look_everywhere)).map_err(said)?;
         pages += summed(found).map_err(|why| format!("{placement}, a team: {why}"))?;
         let found = of_own_threads(subject, &units)?;
         pages += summed(found).map_err(|why| format!("{placement}, own threads: {why}"))?;
     }
     let later = match pages_wander() {
-        true => "; where the kernel moves them later (numa_balancing), it may",
+        true => "; the kernel balances memories, and leaves these alone",
         false => "",
     };
-    let what = format!("{ranks} ranks, {memories} memories: {pages} pages, each its rank's own");
+    let what = format!(
+        "{ranks} ranks, {memories} memories: {pages} pages of mailboxes and windows, each in its \
+         rank's own, before others use them and after"
+    );
     Ok(Kept::Holds(what + later))
 }
 
@@ -63,7 +70,7 @@ fn of_own_threads(subject: &Subject<'_>, units: &[usize]) -> Result<Vec<PagesFou
         let start = |(mut comm, &pu): (Comm, &usize)| {
             scope.spawn(move || {
                 affinity::pin_current_thread(pu).map_err(said)?;
-                comm.protect(|comm| look_everywhere(comm, false)).map_err(said)
+                comm.protect(look_everywhere).map_err(said)
             })
         };
         let threads: Vec<_> = comms.into_iter().zip(units).map(start).collect();
@@ -73,16 +80,10 @@ fn of_own_threads(subject: &Subject<'_>, units: &[usize]) -> Result<Vec<PagesFou
 }
 
 /// All ranks take part to the end, whatever one of them finds.
-fn look_everywhere(comm: &mut Comm, is_of_a_team: bool) -> PagesFound {
+fn look_everywhere(comm: &mut Comm) -> PagesFound {
     let (mut pages, mut wrong) = (0, Vec::new());
     let home = home(&mut wrong);
-    // Threads of the caller's own come when they like: a sender may have touched a page before, and
-    // the system need not move it then. Only a team's are promised.
-    let mut early = Vec::new();
-    inboxes_at(comm, home, "the communicator", &mut pages, &mut early);
-    if is_of_a_team {
-        wrong.append(&mut early);
-    }
+    inboxes_at(comm, home, "the communicator", &mut pages, &mut wrong);
     let (rank, size) = (comm.rank(), comm.size());
     for (name, mut child) in [
         ("a half of it", comm.split(rank / 2 % 2, rank)),
@@ -91,19 +92,52 @@ fn look_everywhere(comm: &mut Comm, is_of_a_team: bool) -> PagesFound {
     ] {
         inboxes_at(&mut child, home, name, &mut pages, &mut wrong);
     }
-    let halo = Halo::new(&[CELLS], 1);
+    windows_at(comm, home, &mut pages, &mut wrong);
+    let halo = Halo::new(&[8 * CELLS], 1);
     // Not of zeros, which nobody would have written.
-    let mut field = vec![1.0 + rank as f64; halo.len()];
+    let mut field = fresh_bytes(halo.len(), 1);
     comm.cart(&[size], &[true]).exchange_halo(&mut field, &halo);
-    at_home("an array with a halo", &field, home, &mut pages, &mut wrong);
+    if !pages_wander() {
+        at_home("an array with a halo", &field, home, &mut pages, &mut wrong);
+    }
     (pages, wrong)
+}
+
+/// Looks where the windows of `comm` are, before and after all ranks have read and written them.
+fn windows_at(comm: &mut Comm, home: Option<usize>, pages: &mut usize, wrong: &mut Vec<String>) {
+    // One element of each page is enough to have read it.
+    const STEP: usize = 64;
+    let rank = comm.rank();
+    let mut look = |name: &str, at: usize| {
+        lie_at(&format!("rank {rank}: {name}"), at, CELLS * size_of::<u64>(), home, pages, wrong);
+    };
+    let mut plain = comm.shared::<u64>(CELLS);
+    let copied = comm.shared_from(&vec![rank as u64; CELLS]);
+    let atomic = comm.shared_atomic::<u64>(CELLS);
+    for is_used in [false, true] {
+        if is_used {
+            plain.update(comm, |mine| mine.fill(1));
+            let all = plain.parts().iter().chain(copied.parts().iter());
+            std::hint::black_box(all.flat_map(|part| part.iter().step_by(STEP)).sum::<u64>());
+            for part in atomic.parts().iter() {
+                for cell in part.iter().step_by(STEP) {
+                    cell.fetch_add(1, Relaxed);
+                }
+            }
+            comm.barrier();
+        }
+        look("a window", plain.mine().as_ptr().addr());
+        look("a window of copies", copied.mine().as_ptr().addr());
+        look("a window of atomics", atomic.part(rank).as_ptr().addr());
+    }
 }
 
 /// The node in which a page lies that this thread is the first to touch.
 fn home(wrong: &mut Vec<String>) -> Option<usize> {
-    let fresh = vec![1_u8; 1 << 20];
+    let fresh = fresh_bytes(1 << 16, 1);
     let nodes = nodes_of(fresh.as_ptr().addr(), fresh.len()).unwrap_or_default();
-    let home = nodes.get(nodes.len() / 2).copied().flatten();
+    // Of a page that the kernel watches, to balance memories, it tells nothing.
+    let home = nodes.iter().copied().flatten().next_back();
     if home.is_none() {
         wrong.push("a fresh page is nowhere".to_string());
     }
@@ -133,9 +167,7 @@ fn inboxes_at(
     }
     let mut homes = vec![0; p];
     comm.all_gather_into(&[home.unwrap_or(0)], &mut homes);
-    if !pages_wander() {
-        look(comm);
-    }
+    look(comm);
     if comm.own_memory().is_empty() && homes.iter().any(|home| *home != homes[0]) {
         wrong.push(format!("{name}: its ranks are in several memories, its mailboxes in one"));
     }
@@ -148,9 +180,9 @@ fn pages_wander() -> bool {
 }
 
 /// The whole pages of an array.
-fn at_home<T>(
+fn at_home(
     what: &str,
-    array: &[T],
+    array: &[u8],
     home: Option<usize>,
     pages: &mut usize,
     wrong: &mut Vec<String>,

@@ -45,5 +45,9 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
             told.push(format!("{known} x {level}"));
         }
     }
-    Ok(Kept::Holds(format!("{} ranks: {}", units.len(), told.join(", "))))
+    Ok(Kept::Holds(format!(
+        "split_by of {} ranks gives the system's groups: {}",
+        units.len(),
+        told.join(", ")
+    )))
 }

@@ -22,9 +22,34 @@ pub(super) fn nodes_of(at: usize, bytes: usize) -> Result<Vec<Option<usize>>, St
     Ok(nodes.into_iter().map(|node| usize::try_from(node).ok()).collect())
 }
 
+/// Whether this process may say where pages are to be (`mbind`, which containers forbid).
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(super) fn can_keep() -> bool {
+    let none = std::ptr::null::<libc::c_ulong>();
+    // SAFETY: of no memory at all; it reads no set of nodes, whose address is null.
+    unsafe {
+        libc::syscall(libc::SYS_mbind, 0_usize, 0_usize, libc::MPOL_LOCAL, none, 0_usize, 0_usize)
+            == 0
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(super) fn can_keep() -> bool {
+    false
+}
+
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(super) fn nodes_of(_at: usize, _bytes: usize) -> Result<Vec<Option<usize>>, String> {
     Err("asked for on Linux only".to_string())
+}
+
+/// Bytes in pages that nobody has touched before, each `value`, written here. (An allocator may hand
+/// out memory that another thread has left.) Panics where there is no memory.
+pub(super) fn fresh_bytes(len: usize, value: u8) -> memmap2::MmapMut {
+    let mut bytes = memmap2::MmapMut::map_anon(len)
+        .unwrap_or_else(|why| panic!("no memory for {len} bytes: {why}"));
+    bytes.fill(value);
+    bytes
 }
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]

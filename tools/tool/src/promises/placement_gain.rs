@@ -35,7 +35,8 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         }
     }
     Ok(Kept::Holds(format!(
-        "{compared} comparisons with identity and compact, cheaper in {better}"
+        "of {compared} comparisons with identity and compact, none dearer and {better} cheaper by \
+         the library's own cost"
     )))
 }
 

@@ -18,5 +18,9 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         judge(&script, &end).map_err(|why| format!("{ranks} ranks: {}", said(why)))?;
     }
     let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
-    Ok(Kept::Holds(format!("{} calls on {} ranks", script.acts.len(), numbers.join(" and "))))
+    Ok(Kept::Holds(format!(
+        "{} calls on {} ranks, each compared with a serial program",
+        script.acts.len(),
+        numbers.join(" and ")
+    )))
 }
