@@ -63,7 +63,7 @@ impl<T: Element> StartedCalls<T> {
         comm.requests(|scope| {
             let (mut open, mut twice) = (Vec::new(), Vec::new());
             for Start { kind, from, to, counts, is_set_up } in starts {
-                match (kind, counts) {
+                match (&*kind, &*counts) {
                     (Operation::AllGather, Some([counts, _])) if *is_set_up => {
                         twice.push(scope.persistent_all_gather_varied_into(from, to, counts));
                     }
