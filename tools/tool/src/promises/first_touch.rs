@@ -27,8 +27,8 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         return Ok(Kept::NotHere(format!("where pages lie: {why}")));
     }
     if pages_wander() && !can_keep() {
-        let why = "the kernel moves pages to the processors that use them (numa_balancing), and this \
-                   process may not forbid it (mbind)";
+        let why = "the kernel moves pages to the processors that use them (numa_balancing), and \
+                   this process may not forbid it (mbind)";
         return Ok(Kept::NotHere(why.to_string()));
     }
     let ranks = machine.allowed_pus().len().min(subject.most);

@@ -43,8 +43,8 @@ pub(super) fn nodes_of(_at: usize, _bytes: usize) -> Result<Vec<Option<usize>>, 
     Err("asked for on Linux only".to_string())
 }
 
-/// Bytes in pages that nobody has touched before, each `value`, written here. (An allocator may hand
-/// out memory that another thread has left.) Panics where there is no memory.
+/// Bytes in pages that nobody has touched before, each `value`, written here. (An allocator may
+/// hand out memory that another thread has left.) Panics where there is no memory.
 pub(super) fn fresh_bytes(len: usize, value: u8) -> memmap2::MmapMut {
     let mut bytes = memmap2::MmapMut::map_anon(len)
         .unwrap_or_else(|why| panic!("no memory for {len} bytes: {why}"));
