@@ -1,6 +1,6 @@
-//! As `known_waits.rs`, in calls of other kinds: plans of ghosts, requests, tagged messages, windows,
-//! varied blocks. One rank sleeps before its part; the record must name it, its line, the time and
-//! the state.
+//! As `known_waits.rs`, in calls of other kinds: plans of ghosts, requests, tagged messages,
+//! windows, varied blocks. One rank sleeps before its part; the record must name it, its line, the
+//! time and the state.
 
 mod common;
 
