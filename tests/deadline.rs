@@ -227,6 +227,49 @@ fn a_lock_held_across_a_barrier() {
 }
 
 /// Each wait has a clock of its own, and other causes come first.
+/// A run before does not count.
+#[test]
+fn a_report_counts_calls_and_where_they_are_recorded_waits() {
+    watched(|| {
+        let file = std::env::temp_dir().join(format!("deadline-{}.phx", std::process::id()));
+        for recorded in [false, true] {
+            let builder = Team::builder().ranks(2).deadline(SHORT);
+            let builder = if recorded { builder.record(&file) } else { builder };
+            let team = builder.build().unwrap();
+            check_usable(&team, 5);
+            let error = team.run(|comm| {
+                comm.barrier();
+                comm.barrier();
+                if comm.rank() == 1 {
+                    std::thread::sleep(SHORT / 4);
+                }
+                comm.barrier();
+                if comm.rank() == 1 {
+                    std::thread::sleep(LATE);
+                }
+                comm.barrier();
+            });
+            let error = error.unwrap_err();
+            let (rank, _, ranks) = passed(&error);
+            assert_eq!((rank, ranks[0].made, ranks[1].made), (0, 4, 3), "{error}");
+            let text = error.to_string();
+            assert!(
+                text.contains("; 4 calls in this run") && text.contains("; 3 calls in"),
+                "{text}"
+            );
+            match ranks[0].waits {
+                None => assert!(!recorded && !text.contains(" wait of "), "{text}"),
+                Some((waits, time)) => {
+                    assert!(recorded && waits >= 1 && time >= SHORT / 8, "{text}");
+                    assert!(time < SHORT, "the wait that goes on does not count: {text}");
+                    assert!(text.contains(" in all") || text.contains(" wait of "), "{text}");
+                }
+            }
+        }
+        std::fs::remove_file(&file).unwrap();
+    });
+}
+
 #[test]
 fn no_deadline_without_a_reason() {
     watched(|| {

@@ -24,11 +24,23 @@ impl Comm {
         at: &'static Location<'static>,
         params: Option<CallParams>,
     ) -> bool {
-        const OVER: &str = "the run that it belongs to is over";
+        // In a frame of its own: a call that is recorded comes here each time.
         if self.port.is_recorded() && self.is_admitted() {
             self.port.record_call(sig, at);
             return true;
         }
+        self.refuse_or_not(sig, at, params)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_or_not(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: Option<CallParams>,
+    ) -> bool {
+        const OVER: &str = "the run that it belongs to is over";
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
         if run != world.run() {

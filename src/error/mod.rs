@@ -159,9 +159,13 @@ pub enum Error {
     /// was made several times in a row is shown once:
     /// ```text
     /// rank 0 has waited 2s for rank 1, the team's deadline
-    ///   rank 0 waits for rank 1; latest calls: barrier at a.rs:9:14, before: .. at a.rs:7:14 (x6)
-    ///   rank 1 is in its own code; latest calls: all_reduce of 8 f64 with sum at a.rs:7:14 (x7)
+    ///   rank 0 waits for rank 1; latest calls: barrier at a.rs:9:14, before: .. at a.rs:7:14 (x6);
+    ///     7 calls in this run
+    ///   rank 1 is in its own code; latest calls: all_reduce of 8 f64 with sum at a.rs:7:14 (x6);
+    ///     6 calls in this run
     /// ```
+    /// (Here the lines are broken.) Where the run is recorded, it also says how often each rank has
+    /// waited, and how long.
     Deadline {
         /// The rank that waited.
         rank: usize,

@@ -2,6 +2,7 @@
 
 use crate::error::CallSite;
 use std::fmt;
+use std::time::Duration;
 
 /// What a rank was doing when a deadline had passed.
 ///
@@ -33,7 +34,8 @@ pub enum Activity {
 /// # Examples
 /// ```
 /// use phalanx::{Activity, RankReport};
-/// let standing = RankReport { rank: 3, doing: Activity::WaitsFor(1), calls: vec![] };
+/// let (doing, calls) = (Activity::WaitsFor(1), vec![]);
+/// let standing = RankReport { rank: 3, doing, calls, made: 0, waits: None };
 /// assert_eq!(standing.to_string(), "rank 3 waits for rank 1; it has made no call");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,11 @@ pub struct RankReport {
     /// Its latest calls (up to 16, of this run and of those before), the
     /// latest first.
     pub calls: Vec<CallSite>,
+    /// How many calls it has made in the run.
+    pub made: u64,
+    /// How often it has waited in them, and how long in all, but for a wait that goes on: if the
+    /// run is recorded ([`Builder::record`](crate::Builder::record)).
+    pub waits: Option<(u64, Duration)>,
 }
 
 /// Different calls shown of each rank.
@@ -72,6 +79,14 @@ impl fmt::Display for RankReport {
                 write!(f, " (x{})", alike.len())?;
             }
         }
-        Ok(())
+        if self.made > 0 {
+            let calls = if self.made == 1 { "call" } else { "calls" };
+            write!(f, "; {} {calls} in this run", self.made)?;
+        }
+        match self.waits {
+            Some((1, time)) => write!(f, ", 1 wait of {time:.1?}"),
+            Some((waits, time)) => write!(f, ", {waits} waits of {time:.1?} in all"),
+            None => Ok(()),
+        }
     }
 }

@@ -264,6 +264,11 @@ impl CallLog {
         self.before.store(self.next.load(Relaxed), Relaxed);
     }
 
+    /// The owner's calls in the current run.
+    pub(crate) fn made(&self) -> u64 {
+        self.next.load(Relaxed).saturating_sub(self.before.load(Relaxed))
+    }
+
     pub(crate) fn calls(&self) -> impl Iterator<Item = CallRecord> + '_ {
         self.ring.iter().filter_map(Record::read)
     }

@@ -64,6 +64,8 @@ struct EventRing {
     slots: OnceLock<Box<[EventSlot]>>,
     /// Events so far.
     head: AtomicU64,
+    /// The slot of the next one: no division tells it.
+    next: AtomicU64,
     /// The number of the latest call's event, plus 1.
     open: AtomicU64,
     /// The number under which that call goes into the [`CallLog`], until it has been looked at.
@@ -133,8 +135,11 @@ impl EventRing {
     /// The slot of event `number`, if the event is still there.
     fn slot(&self, number: u64) -> Option<&EventSlot> {
         let slots = self.slots.get()?;
-        let is_there = self.head.load(Relaxed) - number <= slots.len() as u64;
-        is_there.then(|| &slots[number as usize % slots.len()])
+        let before = (self.head.load(Relaxed) - number) as usize;
+        let next = self.next.load(Relaxed) as usize;
+        // Counted back from the next one, around the end if need be.
+        let at = if before <= next { next } else { next + slots.len() };
+        slots.get(at.checked_sub(before)?).filter(|_| before <= slots.len())
     }
 
     /// The latest call's event, or, where a call was made inside another, that of the latest call
@@ -177,6 +182,7 @@ impl Recorder {
         ring.slots(self.events);
         ring.counts.get_or_init(CallCounts::default).clear();
         ring.head.store(0, Relaxed);
+        ring.next.store(0, Relaxed);
         ring.open.store(0, Relaxed);
         ring.record.store(0, Relaxed);
         ring.ended.store(0, Relaxed);
@@ -198,7 +204,10 @@ impl Recorder {
         let slots = ring.slots(self.events);
         let number = ring.head.load(Relaxed);
         ring.head.store(number + 1, Relaxed);
-        (number, &slots[number as usize % slots.len()])
+        let at = ring.next.load(Relaxed) as usize;
+        let next = if at + 1 < slots.len() { at + 1 } else { 0 };
+        ring.next.store(next as u64, Relaxed);
+        (number, &slots[at])
     }
 
     /// `rank` begins a call, which goes on record under `record`.
@@ -372,6 +381,14 @@ impl Recorder {
         (counts.map_or_else(Vec::new, CallCounts::read), self.clock.rate())
     }
 
+    /// How often `rank` has waited so far, and how long: for reports, by any rank.
+    pub(super) fn waits(&self, rank: usize) -> (u64, Duration) {
+        let (counts, rate) = self.counts(rank);
+        let ticks: u64 = counts.iter().map(|count| count.waited).sum();
+        let time = Duration::from_nanos((ticks as f64 * rate) as u64);
+        (counts.iter().map(|count| count.waits).sum(), time)
+    }
+
     /// Appends what the ranks did in run `run` to the file, with its end in words. Only while no
     /// rank runs. What goes wrong is said, and is no error of the run.
     #[cold]
@@ -395,8 +412,7 @@ impl Recorder {
         let slots = ring.slots.get().map_or(&[][..], |slots| slots);
         let head = ring.head.load(Relaxed);
         let lost = head.saturating_sub(slots.len() as u64);
-        let event = |number: u64| {
-            let slot = &slots[number as usize % slots.len()];
+        let event = |slot: &EventSlot| {
             let (sig, at) = (slot.sig.load(Relaxed), slot.at.load(Relaxed));
             // SAFETY: the two words only ever hold null or addresses made from `&'static`
             // references (`begin_call`, `begin_phase`).
@@ -430,7 +446,7 @@ impl Recorder {
         };
         let began = ring.began.load(Relaxed);
         let ended = ring.ended.load(Relaxed).max(began);
-        let events = (lost..head).map(event).collect();
+        let events = (lost..head).filter_map(|number| ring.slot(number)).map(event).collect();
         FileRank { began: ns(began), ended: ns(ended), lost, events }
     }
 }

@@ -340,7 +340,13 @@ impl TeamState {
             None => Activity::Computes,
         };
         let calls = self.records[rank].newest_first();
-        RankReport { rank, doing, calls: calls.iter().map(super::CallRecord::site).collect() }
+        RankReport {
+            rank,
+            doing,
+            calls: calls.iter().map(super::CallRecord::site).collect(),
+            made: self.records[rank].made(),
+            waits: self.recorder().map(|recorder| recorder.waits(rank)),
+        }
     }
 
     /// `rank` begins, or ends, to prepare a call's plan.

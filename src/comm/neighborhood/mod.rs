@@ -627,6 +627,7 @@ impl Neighborhood {
         if into.iter().any(|edge| is_long(&edge)) {
             port.finish_neighbors(&self.board);
             into.iter().filter(is_long).for_each(|edge| port.wake(edge.peer));
+            port.record_end();
         }
         if shows {
             for edge in out.iter().filter(is_long) {
@@ -634,7 +635,6 @@ impl Neighborhood {
             }
         }
         guard.disarm();
-        comm.port.record_end();
         Ok(result)
     }
 }

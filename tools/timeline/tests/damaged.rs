@@ -75,3 +75,31 @@ fn bytes_that_have_changed_do_no_harm() {
     // Some changes are of times or of texts, and make another run of it.
     assert!((1000..6000).contains(&refused), "{refused} of 6000 were refused");
 }
+
+/// A phase's name is the program's: no tag, quote or line end of it may end anything else.
+#[test]
+fn phases_of_any_name_are_texts() {
+    const NAME: &str = "</script><b a='\"'>\u{2028}\n\t\\";
+    let file = std::env::temp_dir().join(format!("odd-{}.phx", std::process::id()));
+    let _ = std::fs::remove_file(&file);
+    let team = Team::builder().ranks(2).record(&file).build().unwrap();
+    team.run(|comm| {
+        comm.phase(NAME, |comm| comm.phase("", |comm| comm.phase(NAME, |comm| comm.barrier())));
+    })
+    .unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let run = record::run(&bytes[record::sections(&bytes).unwrap().remove(0)]).unwrap();
+    let summary = summary::read(&run);
+    assert!(summary.phases.iter().any(|row| row.name == NAME));
+    for line in &summary.lines {
+        assert_eq!(line.phases.len(), 3);
+    }
+    let html = page::html(&run, &summary, NAME);
+    assert_eq!(html.matches("<script").count(), html.matches("</script").count());
+    assert!(!html.contains("<b a="), "{html}");
+    let trace = perfetto::trace(&run, &summary).to_string();
+    let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert_eq!(events.iter().filter(|event| event["name"] == NAME).count(), 4);
+}

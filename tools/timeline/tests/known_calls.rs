@@ -1,6 +1,6 @@
-//! As `known_waits.rs`, in calls of other kinds: plans of ghosts, requests, tagged messages, windows,
-//! varied blocks. One rank sleeps before its part; the record must name it, its line, the time and
-//! the state.
+//! As `known_waits.rs`, in calls of other kinds: plans of ghosts, requests, tagged messages,
+//! windows, varied blocks. One rank sleeps before its part; the record must name it, its line, the
+//! time and the state.
 
 mod common;
 
@@ -17,24 +17,26 @@ type Came = (Instant, u32);
 /// Runs `f`, in which rank 2 of 3 sleeps; checks what the record says about those that wait for it.
 fn check(name: &str, waiters: &[usize], state: WaitState, f: impl Fn(&mut Comm) -> Came + Sync) {
     in_one_of_eight(|| {
+        let start = line!() + 2;
         let (run, summary, came) = recorded(name, 3, |comm| {
             comm.barrier();
             f(comm)
         });
-        let first = &summary.culprits[0];
+        let is_at = |at: &str, line: u32| at.contains(&format!("known_calls.rs:{line}:"));
+        // On a busy machine a thread comes late to the run, and the others wait for it there.
+        let mut culprits = summary.culprits.iter().filter(|row| !is_at(&row.at, start));
+        let first = culprits.next().unwrap();
         assert_eq!((first.rank, first.by_work), (2, true), "{:#?}", summary.culprits);
-        let line = format!("known_calls.rs:{}:", came[2].1);
-        assert!(first.at.contains(&line), "{first:?}, wanted {line}");
+        assert!(is_at(&first.at, came[2].1), "{first:?}, wanted line {}", came[2].1);
         for &rank in waiters {
             let (waited, wanted) = (waited(&summary, rank, 2, &first.at), came[2].0 - came[rank].0);
             assert!(is_near(waited, wanted), "rank {rank} waited {waited} ns for {wanted:?}");
-            let longest = summary.late[rank].iter().max_by_key(|it| it.end - it.begin).unwrap();
+            // It is in the call of its own line.
+            let line = &summary.lines[rank];
+            let at = |wait: usize| run.text(line.calls[line.waits[wait].call.unwrap()].at);
+            let late = summary.late[rank].iter().filter(|it| is_at(at(it.wait), came[rank].1));
+            let longest = late.max_by_key(|it| it.end - it.begin).unwrap();
             assert_eq!((longest.state, longest.culprit), (state, 2), "rank {rank}");
-            // It is in a call of its own line.
-            let wait = &summary.lines[rank].waits[longest.wait];
-            let call = &summary.lines[rank].calls[wait.call.unwrap()];
-            let line = format!("known_calls.rs:{}:", came[rank].1);
-            assert!(run.text(call.at).contains(&line), "{} wanted {line}", run.text(call.at));
         }
     });
 }

@@ -263,3 +263,45 @@ fn a_team_of_one_a_sub_communicator_and_calls_in_calls_are_recorded() {
         assert_ne!(outer.comm, inner.comm);
     }
 }
+
+/// Whole sections only, whichever comes first; and a panic is one run's.
+#[test]
+fn teams_write_to_one_file() {
+    const RUNS: usize = 20;
+    let file = TestFile::new("teams");
+    std::thread::scope(|s| {
+        for ranks in [1, 2, 5] {
+            let team = Team::builder().ranks(ranks).record(&file.0).build().unwrap();
+            s.spawn(move || {
+                for run in 0..RUNS {
+                    let result = team.run(|comm| {
+                        comm.barrier();
+                        assert!(run != 7 || comm.rank() > 0, "rank 0 fails in run 7");
+                        comm.all_reduce(&mut [1.0; 100], op::Sum);
+                    });
+                    assert_eq!(result.is_err(), run == 7);
+                }
+            });
+        }
+    });
+    let runs = file.runs();
+    assert_eq!(runs.len(), 3 * RUNS);
+    for ranks in [1, 2, 5] {
+        let its: Vec<_> = runs.iter().filter(|run| run.ranks.len() == ranks).collect();
+        assert_eq!(its.len(), RUNS);
+        assert!(its.windows(2).all(|two| two[0].team == two[1].team && two[0].run < two[1].run));
+        assert_eq!(its.iter().filter(|run| run.outcome.contains("fails in run 7")).count(), 1);
+    }
+    runs.iter().for_each(|run| drop(summary::read(run)));
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_and_a_rank_that_calls_nothing() {
+    let error = Team::builder().ranks(1).record("/no/such/folder/run.phx").build().unwrap_err();
+    assert!(error.to_string().contains("/no/such/folder/run.phx"), "{error}");
+    assert!(matches!(error, phalanx::Error::Record { .. }));
+    let (run, summary, _) = recorded("nothing", 6, |_| sleep(2));
+    assert!(run.ranks.iter().all(|rank| rank.events.is_empty() && rank.lost == 0));
+    assert!(summary.calls.is_empty() && summary.culprits.is_empty());
+    assert!(summary.length >= 2_000_000, "{}", summary.length);
+}

@@ -125,11 +125,14 @@ fn table(out: &mut String, head: &[&str], left: usize, rows: &[Vec<String>]) {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([head[column].len()]).max().unwrap_or(0)
     };
+    let all: Vec<usize> = (0..head.len()).map(wide).collect();
     let head = head.iter().map(|it| (*it).to_string()).collect::<Vec<_>>();
     for row in std::iter::once(&head).chain(rows) {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
-            let (wide, gap) = (wide(column), if column > 0 { "  " } else { "" });
+            // A phase may be called anything.
+            let cell = cell.replace(char::is_control, " ");
+            let (wide, gap) = (all[column], if column > 0 { "  " } else { "" });
             let _ = match column < left {
                 true => write!(line, "{gap}{cell:<wide$}"),
                 false => write!(line, "{gap}{cell:>wide$}"),
@@ -293,7 +296,7 @@ fn tsv(summary: &Summary) -> String {
                    waiting_ns\tcaused_ns\tpath_ns\n"
         .to_string();
     let mut row = |cells: [String; 13]| {
-        let cells = cells.map(|cell| cell.replace(['\t', '\n'], " "));
+        let cells = cells.map(|cell| cell.replace(char::is_control, " "));
         let _ = writeln!(out, "{}", cells.join("\t"));
     };
     let no = String::new;
