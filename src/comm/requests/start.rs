@@ -36,8 +36,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.start_one(call, kept, ())
     }
 
-    /// Starts a [`broadcast`](crate::Comm::broadcast). Of up to 64 bytes
-    /// the root's call is complete at once; of more when every rank has copied them.
+    /// Starts a [`broadcast`](crate::Comm::broadcast). The root's call, too, is complete only when
+    /// every rank has started it.
     ///
     /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
     ///

@@ -78,17 +78,17 @@ impl Running for Collective<'_> {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         let Collective { lane, job, stage } = self;
         if *stage == Stage::Begun {
-            if !lane.have_begun(|peer| job.needs(peer)).map_err(Failure::Disagrees)? {
+            if !lane.have_all_begun().map_err(Failure::Disagrees)? {
                 return Ok(false);
             }
             if lane.has_left() {
                 return Err(Failure::Over);
             }
             let WorkDesk { scratch, all } = desk;
-            // SAFETY: those it needs have, and agree; this rank has neither finished nor left, so
-            // they keep what they show.
+            // SAFETY: they have, and agree; this rank has neither finished nor left, so everybody
+            // keeps what it shows.
             unsafe {
-                lane.addresses(job.is_brief(), |peer| job.needs(peer), all);
+                lane.addresses(job.is_brief(), all);
                 if job.counts_shown().is_some() {
                     lane.add_rooms(all);
                     if let Some(unequal) = job.unequal(all) {

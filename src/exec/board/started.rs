@@ -59,22 +59,6 @@ impl<'a> Job<'a> {
         self.is_brief
     }
 
-    /// Whether this rank needs what `peer` gives, and so waits for it to start. A brief call's
-    /// root, say, has all that a broadcast gives it.
-    #[inline(always)]
-    pub(crate) fn needs(&self, peer: usize) -> bool {
-        use Operation::*;
-        let (rank, root) = (self.rank, self.call.root_rank());
-        match self.call.operation() {
-            _ if !self.is_brief => true,
-            Broadcast | Scatter => peer == root,
-            Reduce | Gather => rank == root,
-            Scan | ExclusiveScan => peer < rank,
-            Shift => peer == (rank + self.p - self.call.distance()) % self.p,
-            _ => true,
-        }
-    }
-
     #[inline(always)]
     pub(crate) fn call(&self) -> &Call<'a, RawBuffers<'a>> {
         &self.call
@@ -174,12 +158,11 @@ impl<'a> Job<'a> {
     }
 
     /// This rank's work. `all` is what everybody has shown: copies of the inputs if the call is
-    /// brief (of those that it [needs](Job::needs)), else the memory itself; if [counts](Job::counts_shown) are shown, the places of
+    /// brief, else the memory itself; if [counts](Job::counts_shown) are shown, the places of
     /// their addresses follow.
     ///
     /// # Safety
-    /// - The ranks that it needs are in one call, of one operation, root or distance, type and
-    ///   length.
+    /// - The ranks are in one call, of one operation, root or distance, type and length.
     /// - Their memory stays theirs, and untouched but by this, until this rank has finished.
     pub(crate) unsafe fn work(&self, all: &[*mut u8], scratch: &mut Scratch) {
         if self.call.operation() == Operation::Barrier {

@@ -196,18 +196,11 @@ impl LaneCall {
         }
     }
 
-    /// Whether all peers that this rank `needs` have started the call.
+    /// Whether all ranks have started the call.
     #[inline]
-    pub(crate) fn have_begun(
-        &mut self,
-        needs: impl Fn(usize) -> bool,
-    ) -> Result<bool, Box<Disagreement>> {
+    pub(crate) fn have_all_begun(&mut self) -> Result<bool, Box<Disagreement>> {
         while self.begun < self.fabric.size() {
             let peer = self.peer(self.begun);
-            if !needs(peer) {
-                self.begun += 1;
-                continue;
-            }
             let Some(board) = self.board(peer) else { return Ok(false) };
             if board.look() < self.number {
                 return Ok(false);
@@ -284,22 +277,13 @@ impl LaneCall {
         CallSite { call: sig.words(self.len, Fingerprint(self.header.check).parameter()), at }
     }
 
-    /// What every rank has shown, in rank order: its memory, or the copy beside its notice. Null
-    /// for a peer that this rank does not need.
+    /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
     ///
     /// # Safety
-    /// Those it `needs` [have begun](LaneCall::have_begun), and this rank has not finished.
-    pub(crate) unsafe fn addresses(
-        &self,
-        copies: bool,
-        needs: impl Fn(usize) -> bool,
-        all: &mut Vec<*mut u8>,
-    ) {
+    /// [All have begun](LaneCall::have_all_begun), and this rank has not finished.
+    pub(crate) unsafe fn addresses(&self, copies: bool, all: &mut Vec<*mut u8>) {
         all.clear();
         all.extend((0..self.fabric.size()).map(|rank| {
-            if rank != self.rank && !needs(rank) {
-                return std::ptr::null_mut();
-            }
             let board = self.board(rank).expect("it has begun");
             // SAFETY: passed on.
             unsafe { if copies { board.brief() } else { board.notice().a } }

@@ -515,13 +515,13 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneCall {
 /// Completes call `n`: takes the peer's copy; or what is in its cell, and waits until it has taken
 /// what is in this rank's.
 fn complete(mut call: LaneCall, me: usize, n: u64, by_copies: bool) {
-    while !call.have_begun(|_| true).expect("one call") {
+    while !call.have_all_begun().expect("one call") {
         crate::sync::yield_now();
     }
     let mut all = Vec::new();
     // SAFETY: all have begun, and this rank finishes below. The peer's cell is there until then.
     unsafe {
-        call.addresses(by_copies, |_| true, &mut all);
+        call.addresses(by_copies, &mut all);
         match by_copies {
             true => assert_eq!(all[1 - me].cast::<u64>().read(), n * 10 + 1 - me as u64),
             false => assert_eq!(read(&*all[1 - me].cast::<Cell>()), n * 10),
