@@ -245,6 +245,7 @@ impl<'a, D> Call<'a, D> {
         self.commutative
     }
 
+    #[inline(always)]
     pub(crate) fn built_in(&self) -> Option<(NetNumber, NetFold)> {
         self.built_in
     }
@@ -305,6 +306,7 @@ impl<'a, D> Call<'a, D> {
     }
 
     /// Elements of a buffer that holds `share`; none if that is more than can be.
+    #[inline(always)]
     fn elements(&self, share: Share, is_input: bool, rank: usize, p: usize) -> Option<usize> {
         match (share, self.cut) {
             (Share::Nothing, _) => Some(0),
@@ -330,6 +332,14 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     #[inline(always)]
     pub(super) fn memory(&self) -> &RawBuffers<'a> {
         &self.data
+    }
+
+    /// The same call, for a way that needs it in memory: the other way has it in registers. One
+    /// of both is used.
+    #[inline(always)]
+    pub(super) fn same(&self) -> Self {
+        let RawBuffers { kernel, input, output, .. } = self.data;
+        self.bare().with(RawBuffers { kernel, input, output, _buffers: PhantomData })
     }
 
     /// Bytes of an element.

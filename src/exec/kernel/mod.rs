@@ -37,9 +37,17 @@ type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
 /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
 type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 
-/// What the engine knows of elements: how large they are and how they combine.
+/// What the engine knows of elements: how large they are and how they combine. Two words: calls
+/// are moved with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel<'a> {
+    loops: &'static Loops,
+    op: *const (),
+    _op: PhantomData<&'a ()>,
+}
+
+/// That of a type and an operator's type.
+struct Loops {
     size: usize,
     align: usize,
     line: u32,
@@ -49,63 +57,63 @@ pub(crate) struct Kernel<'a> {
     fold: FoldFn,
     fill: Fill,
     swap: Swap,
-    op: *const (),
-    _op: PhantomData<&'a ()>,
 }
 
 impl<'a> Kernel<'a> {
     /// For elements that are only moved.
     #[inline(always)]
     pub(crate) fn mover<T: Element>() -> Self {
-        Kernel {
-            size: size_of::<T>(),
-            align: align_of::<T>(),
-            line: const { line(size_of::<T>()) },
-            combine: no_combine,
-            both: no_pair,
-            carry: no_pair,
-            fold: no_fold,
-            fill: fill::<T>,
-            swap: swap::<T>,
-            op: std::ptr::null(),
-            _op: PhantomData,
-        }
+        let loops = const {
+            &Loops {
+                size: size_of::<T>(),
+                align: align_of::<T>(),
+                line: line(size_of::<T>()),
+                combine: no_combine,
+                both: no_pair,
+                carry: no_pair,
+                fold: no_fold,
+                fill: fill::<T>,
+                swap: swap::<T>,
+            }
+        };
+        Kernel { loops, op: std::ptr::null(), _op: PhantomData }
     }
 
     /// For elements that `op` combines.
     #[inline(always)]
     pub(crate) fn combiner<T: Element, O: Operator<T>>(op: &'a O) -> Self {
-        Kernel {
-            size: size_of::<T>(),
-            align: align_of::<T>(),
-            line: const { line(size_of::<T>()) },
-            combine: combine::<T, O>,
-            both: both::<T, O>,
-            carry: carry::<T, O>,
-            fold: fold::<T, O>,
-            fill: fill::<T>,
-            swap: swap::<T>,
-            op: std::ptr::from_ref(op).cast(),
-            _op: PhantomData,
-        }
+        let loops = const {
+            &Loops {
+                size: size_of::<T>(),
+                align: align_of::<T>(),
+                line: line(size_of::<T>()),
+                combine: combine::<T, O>,
+                both: both::<T, O>,
+                carry: carry::<T, O>,
+                fold: fold::<T, O>,
+                fill: fill::<T>,
+                swap: swap::<T>,
+            }
+        };
+        Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
     }
 
     /// Bytes of an element.
     #[inline(always)]
     pub(crate) fn size(&self) -> usize {
-        self.size
+        self.loops.size
     }
 
     #[inline(always)]
     pub(crate) fn align(&self) -> usize {
-        self.align
+        self.loops.align
     }
 
     /// The logarithm of the number of elements that fill a cache line exactly;
     /// 0 if no power of two does.
     #[inline(always)]
     pub(crate) fn line(&self) -> u32 {
-        self.line
+        self.loops.line
     }
 
     /// Copies `n` elements.
@@ -116,7 +124,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn copy(&self, dst: *mut u8, src: *const u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { copy(dst, src, n * self.size) }
+        unsafe { copy(dst, src, n * self.loops.size) }
     }
 
     /// `dst[i] = value` for `n` elements.
@@ -127,7 +135,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn fill(&self, dst: *mut u8, value: *const u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { (self.fill)(dst, value, n) }
+        unsafe { (self.loops.fill)(dst, value, n) }
     }
 
     /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
@@ -137,7 +145,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { (self.swap)(a, b, n) }
+        unsafe { (self.loops.swap)(a, b, n) }
     }
 
     /// `dst[i] = left[i] (+) right[i]` for `n` elements.
@@ -150,7 +158,7 @@ impl<'a> Kernel<'a> {
     pub(crate) unsafe fn combine(&self, dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
         // SAFETY: by the contract above; `op` is the operator that `combine`
         // was made for, borrowed for 'a.
-        unsafe { (self.combine)(self.op, dst, left, right, n) }
+        unsafe { (self.loops.combine)(self.op, dst, left, right, n) }
     }
 
     /// `a[i] = b[i] = a[i] (+) b[i]` for `n` elements.
@@ -162,7 +170,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn both(&self, a: *mut u8, b: *mut u8, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.both)(self.op, a, b, n) }
+        unsafe { (self.loops.both)(self.op, a, b, n) }
     }
 
     /// `(total[i], x[i]) = (total[i] (+) x[i], total[i])` for `n` elements: a step
@@ -173,7 +181,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn carry(&self, total: *mut u8, x: *mut u8, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.carry)(self.op, total, x, n) }
+        unsafe { (self.loops.carry)(self.op, total, x, n) }
     }
 
     /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each
@@ -187,7 +195,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.fold)(self.op, dst, inputs, at, n) }
+        unsafe { (self.loops.fold)(self.op, dst, inputs, at, n) }
     }
 }
 
