@@ -36,7 +36,7 @@ pub(crate) use call_log::CallRecord;
 pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
-pub(crate) use disagreement::{disagreement, in_words};
+pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
 pub(crate) use match_list::MatchPattern;
 pub(crate) use port::{

@@ -100,9 +100,7 @@ struct Inner<'env> {
     first_free: usize,
     /// No slot before this one is open.
     first_open: usize,
-    /// Those that are open.
-    open: usize,
-    desk: WorkDesk,
+    desk: Box<WorkDesk>,
     /// With the communicator, the rank and the run.
     failure: Option<(Failure, Whose)>,
 }
@@ -122,6 +120,8 @@ enum Pace {
 /// the calls that this makes find it borrowed, and leave it alone.
 pub(crate) struct Open<'env> {
     inner: RefCell<Inner<'env>>,
+    /// Requests that are open.
+    open: Cell<usize>,
     pace: Cell<Pace>,
 }
 
@@ -135,18 +135,24 @@ pub(crate) enum Progress {
 
 impl<'env> Open<'env> {
     #[inline]
-    pub(crate) fn new(desk: WorkDesk, is_recorded: bool) -> Self {
+    pub(crate) fn new(desk: Box<WorkDesk>, is_recorded: bool) -> Self {
         let (slots, failure) = (Vec::new(), None);
-        let (first_free, first_open, open) = (NONE, 0, 0);
+        let (first_free, first_open) = (NONE, 0);
         let pace = Cell::new(if is_recorded { Pace::Held } else { Pace::Free });
-        let inner = Inner { slots, first_free, first_open, open, desk, failure };
-        Open { inner: RefCell::new(inner), pace }
+        let inner = RefCell::new(Inner { slots, first_free, first_open, desk, failure });
+        Open { inner, open: Cell::new(0), pace }
     }
 
     /// What the requests have worked with.
     #[inline]
-    pub(crate) fn into_desk(self) -> WorkDesk {
+    pub(crate) fn into_desk(self) -> Box<WorkDesk> {
         self.inner.into_inner().desk
+    }
+
+    /// Whether a request is open.
+    #[inline(always)]
+    pub(crate) fn has_open(&self) -> bool {
+        self.open.get() > 0
     }
 
     /// Whether nothing goes on but by [`look`](Open::look), if at all.
@@ -169,8 +175,8 @@ impl<'env> Open<'env> {
     /// Takes a request in; returns its slot.
     pub(crate) fn add(&self, request: Box<dyn Underway + 'env>) -> usize {
         let mut inner = self.inner.borrow_mut();
-        let Inner { slots, first_free, first_open, open, .. } = &mut *inner;
-        *open += 1;
+        let Inner { slots, first_free, first_open, .. } = &mut *inner;
+        self.open.set(self.open.get() + 1);
         let new = OpenSlot { request: Some(request), is_open: true, next_free: NONE };
         let slot = match slots.get_mut(*first_free) {
             Some(free) => {
@@ -179,6 +185,9 @@ impl<'env> Open<'env> {
                 slot
             }
             None => {
+                if slots.is_empty() {
+                    slots.reserve(8);
+                }
                 slots.push(new);
                 slots.len() - 1
             }
@@ -226,7 +235,7 @@ impl<'env> Open<'env> {
 
     #[inline(always)]
     fn go_on(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
-        let Inner { slots, open, desk, .. } = inner;
+        let Inner { slots, desk, .. } = inner;
         let slot = &mut slots[slot];
         let request = match &mut slot.request {
             Some(request) if slot.is_open => request,
@@ -235,7 +244,7 @@ impl<'env> Open<'env> {
         match request.advance(desk) {
             Ok(false) => Progress::Open,
             Ok(true) => {
-                *open -= 1;
+                self.open.set(self.open.get() - 1);
                 slot.is_open = false;
                 Progress::Done
             }
@@ -267,10 +276,10 @@ impl<'env> Open<'env> {
 
     /// The first slot whose request is not complete.
     pub(crate) fn first_open(&self) -> Option<usize> {
-        let mut inner = self.inner.borrow_mut();
-        if inner.open == 0 {
+        if !self.has_open() {
             return None;
         }
+        let mut inner = self.inner.borrow_mut();
         let from = inner.first_open;
         let slot = from + inner.slots[from..].iter().position(|slot| slot.is_open)?;
         inner.first_open = slot;
@@ -350,7 +359,7 @@ impl Background for Open<'_> {
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };
         let (mut owing, mut slot) = (0, inner.first_open);
         // Of so many that are still to be met.
-        let mut open = inner.open;
+        let mut open = self.open.get();
         while open > 0 {
             if inner.slots[slot].is_open {
                 open -= 1;

@@ -38,18 +38,18 @@ pub(super) unsafe fn show(
         port.log_call(begun);
         return Err(stop);
     }
-    let counts = job.counts_shown();
+    let (counts, is_brief) = (job.counts_shown(), job.is_brief());
     let fill = |room: *mut u8| {
         // SAFETY: there is as much room as the job may need.
         unsafe {
             match counts {
+                _ if is_brief => job.copy_input(room),
                 Some(counts) => room.cast::<*const usize>().write(counts),
-                None => job.copy_input(room),
+                None => {}
             }
         }
     };
-    let fill = (job.is_brief() || counts.is_some()).then_some(fill);
-    let at = if job.is_brief() { std::ptr::null_mut() } else { job.shown() };
+    let at = if is_brief { std::ptr::null_mut() } else { job.shown() };
     // SAFETY: it was claimed just now. For the memory: by the contract.
     Ok(unsafe { port.start(begun, job.len(), at, fill) })
 }
@@ -58,7 +58,8 @@ pub(super) unsafe fn show(
 /// Who sleeps until then is to be told.
 ///
 /// # Safety
-/// The rank has [shown](show) it, and has neither finished it nor left.
+/// The rank has [shown](show) it, and not finished it. (It may have left the communicator: copies
+/// stay until it has finished.)
 #[inline(always)]
 pub(super) unsafe fn take(
     job: &Job<'_>,
@@ -114,10 +115,7 @@ impl Running for Collective<'_> {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         let Collective { lane, job, stage } = self;
         if *stage == Stage::Begun && job.is_direct() {
-            if lane.has_left() {
-                return Err(Failure::Over);
-            }
-            // SAFETY: shown; it has not left.
+            // SAFETY: shown, and not finished.
             let is_over = unsafe { lane.go_on(|progress, own| take(job, progress, own)) };
             if is_over.map_err(Failure::Disagrees)? {
                 lane.tell();

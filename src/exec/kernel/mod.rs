@@ -312,7 +312,12 @@ unsafe fn combine<T: Element, O: Operator<T>>(
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
     let (dst, left, right) = (dst.cast::<T>(), left.cast::<T>(), right.cast::<T>());
-    if std::ptr::eq(dst, left) {
+    if n == 1 {
+        // No loop, and none to be chosen.
+        //
+        // SAFETY: valid by the contract; both are read before `dst` is written.
+        unsafe { dst.write(op.combine(left.read(), right.read())) };
+    } else if std::ptr::eq(dst, left) {
         // SAFETY: valid by the contract; `dst` (= `left`) may only overlap
         // `right` if it is `right` as well, and then n elements are combined
         // with themselves, which no caller does.

@@ -158,7 +158,7 @@ impl Port {
         begun: StartedCall,
         len: usize,
         at: *mut u8,
-        fill: Option<impl FnOnce(*mut u8)>,
+        fill: impl FnOnce(*mut u8),
     ) -> LaneProgress {
         let (number, header) = (self.requests, self.header(PayloadKind::SLICE));
         let line = std::ptr::from_ref(begun.at).cast_mut().cast();
@@ -166,9 +166,7 @@ impl Port {
         let board = self.lane_end().board(self.rank, number).expect("made when it was claimed");
         // SAFETY: this is the owner, and by the contract nobody reads the board now.
         unsafe {
-            if let Some(fill) = fill {
-                board.write_brief(fill);
-            }
+            board.write_brief(fill);
             board.show(number, notice);
         }
         self.log_call(begun);

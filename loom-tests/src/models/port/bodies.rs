@@ -506,7 +506,7 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneCall {
     let fill = |room: *mut u8| unsafe { room.cast::<u64>().write(value) };
     // SAFETY: the lane was claimed just now; the cell is there until all have finished, or loom
     // reports it.
-    let progress = unsafe { port.start(begun, 1, at, Some(fill)) };
+    let progress = unsafe { port.start(begun, 1, at, fill) };
     port.tell();
     LaneCall::of(port, progress)
 }
