@@ -681,7 +681,7 @@ fn lanes_side_by_side() {
         name: "lanes: 2 started calls at a time, on memory",
         ranks: 2,
         bound: Some(2),
-        floor: 3_200,
+        floor: 2_200,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[],
