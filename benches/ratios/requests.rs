@@ -79,11 +79,11 @@ fn reply<const N: usize>(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 {
     let x = &mut x[..N];
     batch(fewer::<N>(calls), || {
         if comm.rank() == 0 {
-            comm.send(black_box(&mut *x), 1);
+            comm.send(black_box(&*x), 1);
             comm.recv(x, 1);
         } else {
             comm.recv(x, 0);
-            comm.send(black_box(&mut *x), 0);
+            comm.send(black_box(&*x), 0);
         }
     })
 }
