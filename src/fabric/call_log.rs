@@ -8,8 +8,9 @@
 
 use super::digest::Digest;
 use super::fingerprint::{CallParams, CallTransport, Fingerprint, Signature};
+use super::foreign_calls::ForeignCalls;
 use super::thread::Thread;
-use crate::error::CallSite;
+use crate::error::{CallSite, ForeignCall};
 use crate::sync;
 use crate::sync::diagnostic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
@@ -17,6 +18,7 @@ use crate::sync::diagnostic::{
 };
 use std::collections::VecDeque;
 use std::panic::Location;
+use std::sync::OnceLock;
 
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
@@ -107,6 +109,8 @@ pub(crate) struct CallLog {
     before: AtomicU64,
     /// The latest lists of counts of varied blocks, the latest last: more words than fit a record.
     varied: Mutex<VecDeque<Varied>>,
+    /// Which of the calls came from another language. Made with the first of them.
+    foreign: OnceLock<Box<ForeignCalls>>,
 }
 
 /// A call found on record.
@@ -118,6 +122,8 @@ pub(crate) struct CallRecord {
     pub(crate) call: u64,
     pub(crate) sig: &'static Signature,
     pub(crate) at: &'static Location<'static>,
+    /// The call of another language that this is a part of.
+    pub(crate) foreign: Option<&'static ForeignCall>,
     pub(crate) len: usize,
     /// Whether other ranks may give other lengths.
     pub(crate) own_len: bool,
@@ -130,11 +136,17 @@ pub(crate) struct CallRecord {
 impl CallRecord {
     /// As it appears in an error.
     pub(crate) fn site(&self) -> CallSite {
-        let mut call = self.sig.words(self.len, self.parameter);
+        let call = self.words(self.foreign.map_or(self.sig.call, |foreign| foreign.function));
+        CallSite { call, at: self.foreign.map_or(self.at.into(), Into::into) }
+    }
+
+    /// The call in words, under the name `function`.
+    fn words(&self, function: &str) -> String {
+        let mut call = self.sig.words_as(function, self.len, self.parameter);
         if self.call == 0 && self.digest != Digest::NONE {
             call += &self.digest.tag_in_words(self.parameter.is_some());
         }
-        CallSite { call, at: self.at }
+        call
     }
 
     /// A number in which calls that are not parts of one differ, as good as
@@ -246,6 +258,7 @@ impl CallLog {
                 call: r.call.load(Relaxed),
                 sig,
                 at,
+                foreign: self.foreign.get().and_then(|calls| calls.of(number)),
                 len: r.len.load(Relaxed) as usize,
                 own_len: rest >> 48 & 1 != 0,
                 transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
@@ -256,6 +269,28 @@ impl CallLog {
             // Not overwritten meanwhile.
             (r.number.load(Relaxed) == number).then_some(call)
         })
+    }
+
+    /// What other languages note of their calls.
+    pub(crate) fn foreign(&self) -> &ForeignCalls {
+        self.foreign.get_or_init(Box::default)
+    }
+
+    /// The call of another language that the owner is making.
+    pub(crate) fn foreign_call(&self) -> Option<&'static ForeignCall> {
+        self.foreign.get()?.of(self.next())
+    }
+
+    /// `site`, of a call of the owner that was not looked up on record. If it is there, and came
+    /// from another language, as the users of that language know it.
+    pub(crate) fn refined(&self, site: CallSite) -> CallSite {
+        if self.foreign.get().is_none() {
+            return site;
+        }
+        let is_it = |c: &CallRecord| {
+            site.at == c.at.into() && c.words(c.sig.call) == site.call && c.foreign.is_some()
+        };
+        self.calls().filter(is_it).max_by_key(|c| c.number).map_or(site.clone(), |c| c.site())
     }
 
     /// The owner's latest calls, the latest first.

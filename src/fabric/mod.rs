@@ -21,6 +21,7 @@ mod counts;
 mod digest;
 mod disagreement;
 mod fingerprint;
+mod foreign_calls;
 mod match_list;
 mod port;
 mod tagged_queue;

@@ -221,7 +221,7 @@ impl LaneCall {
             }
             None => own.difference(other, self.started().sig.element_size, name),
         };
-        let there = CallSite { call: sig.words(there.len, other.parameter()), at };
+        let there = CallSite { call: sig.words(there.len, other.parameter()), at: at.into() };
         Box::new(Disagreement { peer, here: self.site(), there, what })
     }
 
@@ -234,7 +234,8 @@ impl LaneCall {
     /// The call, for errors.
     fn site(&self) -> CallSite {
         let &StartedCall { sig, at, .. } = self.started();
-        CallSite { call: sig.words(self.len, Fingerprint(self.header.check).parameter()), at }
+        let call = sig.words(self.len, Fingerprint(self.header.check).parameter());
+        CallSite { call, at: at.into() }
     }
 
     /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
