@@ -182,9 +182,9 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "fabric_joining_blindly",
         "../src/fabric",
         &[(
-            "let before = present.swap(ticket(run), Ordering::Relaxed);",
+            "let before = present.swap(run_pass(run), Ordering::Relaxed);",
             "let before = present.load(Ordering::Relaxed);\n\
-             present.store(ticket(run), Ordering::Relaxed);",
+             present.store(run_pass(run), Ordering::Relaxed);",
         )],
     ),
     (
@@ -199,8 +199,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "fabric_reopening_unordered",
         "../src/fabric",
         &[(
-            "present.swap(ticket(run), Ordering::Acquire);",
-            "present.swap(ticket(run), Ordering::Relaxed);",
+            "present.swap(run_pass(run), Ordering::Acquire);",
+            "present.swap(run_pass(run), Ordering::Relaxed);",
         )],
     ),
     (

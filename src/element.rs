@@ -19,8 +19,10 @@
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 ///
-/// What owns memory does not qualify, and the compiler says what to do instead: move the plain
-/// values (the bytes of a `String`, the numbers of a `Vec`); share atomics by a captured reference.
+/// A type that owns memory does not qualify, and the compiler says what to do instead: move the
+/// plain values (the bytes of a `String`, the numbers of a `Vec`), or hand the whole over by
+/// [`send_owned`](crate::Comm::send_owned); share atomics by a captured reference, or in a window
+/// ([`shared_atomic`](crate::Comm::shared_atomic)).
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// let hits: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
@@ -37,9 +39,9 @@
     message = "`{Self}` cannot travel between ranks: an element is `Copy + Send + Sync + 'static`",
     label = "`{Self}` is no element",
     note = "move the plain values in it: the bytes of a `String`, the numbers of a `Vec`; a struct \
-            of plain values derives `Clone` and `Copy`",
+            of plain values derives `Clone` and `Copy`; `send_owned` hands over any `Send` value",
     note = "ranks share atomics and locks by reference: the closure of `run` captures \
-            `&[AtomicU64]`; what a rank returns from it may own anything"
+            `&[AtomicU64]`, or `shared_atomic` makes them; what a rank returns may own anything"
 )]
 pub trait Element: Copy + Send + Sync + 'static {}
 

@@ -88,7 +88,8 @@ pub mod tuning;
 mod wait;
 
 pub use comm::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Window};
-pub use comm::{Canceller, Cart, Choice, Comm, Forced, Global, Neighborhood, Peers, Spread};
+pub use comm::{CallStatistics, Canceller, Cart, Choice, Comm, Forced, Global};
+pub use comm::{Neighborhood, Peers, Spread};
 pub use comm::{OpenRequest, Persistent, Requests, Source, Status, Tag};
 pub use element::Element;
 pub use error::{Activity, CallSite, Error, Payload, RankReport, SourceLine, TryError, Waiting};

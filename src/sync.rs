@@ -143,6 +143,32 @@ pub(crate) fn fetch(at: *const u8) {
     let _ = at;
 }
 
+/// A counter that goes on at a steady rate, the same on all cores, if [`has_steady_ticks`]; else 0.
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
+    // SAFETY: every processor of this architecture has the instruction.
+    return unsafe { std::arch::x86_64::_rdtsc() };
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri)))))]
+    0
+}
+
+/// Whether [`ticks`] counts time: the processor says that its counter does not stop, and keeps its
+/// rate whatever the clock of its cores.
+pub(crate) fn has_steady_ticks() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
+    #[allow(unused_unsafe, reason = "safe from Rust 1.94 on")]
+    // SAFETY: every processor of this architecture has the instruction; the second question is
+    // asked only if the answer to the first says that it may be.
+    unsafe {
+        use std::arch::x86_64::__cpuid;
+        const POWER: u32 = 0x8000_0007;
+        __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx >> 8 & 1 == 1
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri)))))]
+    false
+}
+
 /// Atomics and locks that carry diagnostics only (who called what, from where). Nothing
 /// is ever published through them, so the models leave them out.
 pub(crate) mod diagnostic {

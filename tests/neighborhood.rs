@@ -523,3 +523,23 @@ fn plans_come_and_go() {
     };
     watched(run).unwrap();
 }
+
+/// Of plans whose numbers have the same low bits, a message must not pass for the other's.
+#[test]
+fn plans_made_far_apart_are_told_apart() {
+    for apart in [2048, 4096] {
+        let run = || {
+            team(2).run(|comm| {
+                let (parts, theirs) = (Block::new(4, 2), 2 * (1 - comm.rank()));
+                let first = comm.ghosts(&parts, &[theirs]);
+                (1..apart).for_each(|_| comm.barrier());
+                let second = comm.ghosts(&parts, &[theirs + 1]);
+                let plan = if comm.rank() == 0 { first } else { second };
+                plan.gather(comm, &[1, 2], &mut [0]);
+                comm.barrier();
+            })
+        };
+        let text = failure(watched(run)).to_string();
+        assert!(text.contains("plan: expected ") && !text.contains("mesh"), "{text}");
+    }
+}

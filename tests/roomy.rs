@@ -138,3 +138,35 @@ fn ranks_that_disagree() {
         }
     });
 }
+
+/// A circle of waits through more ranks than the two that differ: rank 2 makes a barrier before its
+/// message, 3 waits for the message, 5 for 3 in the barrier, and 2 for 5. Whichever of them finds
+/// the circle, the error names the two.
+#[test]
+fn a_circle_names_the_ranks_that_differ() {
+    watched(|| {
+        let team = team(7);
+        for round in 0..30 {
+            let error = failure(team.run(|comm| {
+                let rank = comm.rank();
+                if rank == 2 {
+                    comm.barrier();
+                }
+                match rank % 2 {
+                    _ if rank == 6 => {}
+                    0 => comm.send(&[1u8], rank + 1),
+                    _ => comm.recv(&mut [0u8], rank - 1),
+                }
+                if rank != 2 {
+                    comm.barrier();
+                }
+            }));
+            match &error {
+                Error::Mismatch { rank, peer, .. } => {
+                    assert!([*rank, *peer].contains(&2), "round {round}: {error}");
+                }
+                other => panic!("round {round}: {other}"),
+            }
+        }
+    });
+}

@@ -18,7 +18,6 @@ mod sparse;
 
 use cg::{Breakdown, Preconditioner, Settings, Solution, Sums};
 use direct::Direct;
-use phalanx::dist::Block;
 use sprs::{CsMat, TriMat};
 use std::io::Write;
 use std::path::PathBuf;
@@ -39,7 +38,7 @@ fn join(parts: Vec<Result<Solution, Breakdown>>) -> Result<Solution, Breakdown> 
 
 /// Cut wherever it falls: inside of the blocks of a fixed sum, too.
 fn stored(matrix: &CsMat<f64>, ranks: usize, settings: &Settings) -> Result<Solution, Breakdown> {
-    let rows = Block::new(matrix.rows(), ranks);
+    let rows = sparse::Cuts::by_entries(matrix, ranks, 1);
     let parts = phalanx::run(ranks, |comm| {
         let own = sparse::Sparse::new(comm, matrix, &rows);
         cg::solve(comm, &own, settings)
@@ -94,6 +93,37 @@ fn the_same_bits_on_any_number_of_ranks() {
     let fast = Settings { sums: Sums::Fast, ..settings(Preconditioner::None) };
     for p in RANKS {
         assert!(cube(n, p, &fast).unwrap().residual < 2e-8);
+    }
+}
+
+/// The first half has three entries a row, the second fifteen: by rows, the last rank of two would
+/// have five times the first one's work.
+#[test]
+fn ranks_have_equally_many_entries() {
+    const N: usize = 4096;
+    let mut entries = TriMat::new((N, N));
+    for row in 0..N {
+        let reach: usize = if row < N / 2 { 1 } else { 7 };
+        for column in row.saturating_sub(reach)..(row + reach + 1).min(N) {
+            entries.add_triplet(row, column, if row == column { 20.0 } else { -1.0 });
+        }
+    }
+    let matrix: CsMat<f64> = entries.to_csr();
+    for ranks in [1, 2, 3, 8] {
+        for unit in [1, 64] {
+            let cuts = sparse::Cuts::by_entries(&matrix, ranks, unit);
+            let mut next = 0;
+            for rank in 0..ranks {
+                let rows = cuts.range(rank);
+                assert_eq!(rows.start, next);
+                next = rows.end;
+                let own = matrix.slice_outer(rows.clone()).nnz();
+                let off = own.abs_diff(matrix.nnz() / ranks);
+                assert!(off <= 15 * unit + ranks, "{ranks} ranks: rank {rank} has {own}");
+                assert!(rows.start.is_multiple_of(unit));
+            }
+            assert_eq!(next, N);
+        }
     }
 }
 

@@ -22,11 +22,12 @@ const LONG_RUST: [(&str, usize); 7] = [
 const LONG_MARKDOWN: [(&str, usize); 0] = [];
 
 /// For each crate: file names and type names that stand for two things.
-const DOUBLES: [(&str, usize, usize); 4] = [
+const DOUBLES: [(&str, usize, usize); 5] = [
     ("src", 0, 0),
     ("tools/model/src", 0, 0),
     ("tools/tool/src", 0, 0),
     ("tools/report/src", 0, 0),
+    ("tools/timeline/src", 0, 0),
 ];
 
 /// File names that may repeat: idioms, and operations, which have a file in `comm` and in

@@ -606,6 +606,18 @@ fn messages_that_nobody_receives_are_told() {
             }
         });
         assert!(matches!(error, Error::Unreceived { rank: 1, peer: 2, messages: 3, .. }));
+        // Named is the message, not a later call or a message to another rank.
+        told(&team, &["rank 1 sent 1 message(s) to rank 2", "the last in send_owned"], |comm| {
+            match comm.rank() {
+                0 => comm.recv(&mut [0u8], 1),
+                1 => {
+                    comm.send_owned(7u8, 2, 9);
+                    comm.send(&[1u8], 0);
+                }
+                _ => {}
+            }
+            comm.barrier();
+        });
     });
 }
 

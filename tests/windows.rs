@@ -364,9 +364,23 @@ fn what_cannot_be_is_refused() {
             theirs.update(comm, |mine| mine.fill(1));
         });
         assert!(text.contains("belongs to the communicator that has made it"), "{text}");
-        // A window of a run that is over, by a team whose words are new.
-        let text =
-            std::panic::catch_unwind(|| team(2).run(|comm| _ = comm.shared::<u8>(2).part(2)));
+        // A window of a run that has failed: the team's words are new.
+        let team = team(2);
+        failure(team.run(|comm| {
+            *slots[comm.rank()].lock().unwrap() = Some(comm.shared::<u64>(1));
+            comm.barrier();
+            bomb();
+        }));
+        let text = failure(team.run(|comm| {
+            let mut window = slots[comm.rank()].lock().unwrap().take().unwrap();
+            window.update(comm, |mine| mine.fill(1));
+        }));
+        assert!(text.to_string().contains("after a run that has failed"), "{text}");
+        check_usable(&team, 1);
+        // A rank that there is not.
+        let text = std::panic::catch_unwind(|| {
+            common::team(2).run(|comm| _ = comm.shared::<u8>(2).part(2))
+        });
         assert!(text.unwrap().unwrap_err().to_string().contains("rank 2 of 2 ranks"));
     });
 }
@@ -518,5 +532,35 @@ fn a_handle_is_shared_with_threads() {
                 assert_eq!(sum, 200);
             })
             .unwrap();
+    });
+}
+
+/// A loop on an atomic, that a failed rank was to write, ends with the run; so does one whose peer
+/// waits in vain for this rank, if there is a deadline.
+#[test]
+fn a_loop_on_an_atomic_hears_of_the_end() {
+    watched(|| {
+        let team = Team::builder().ranks(3).deadline(Duration::from_millis(100)).build().unwrap();
+        for fails in [true, false] {
+            let error = failure(team.run(|comm| {
+                let flags = comm.shared_atomic::<bool>(1);
+                match comm.rank() {
+                    0 if fails => bomb(),
+                    0 => comm.barrier(),
+                    _ => {
+                        while !flags.mine()[0].load(Acquire) {
+                            comm.check();
+                        }
+                    }
+                }
+            }));
+            let is_it = match error {
+                Error::Panicked { rank: 0, .. } => fails,
+                Error::Deadline { rank: 0, .. } => !fails,
+                _ => false,
+            };
+            assert!(is_it, "{error}");
+            check_usable(&team, 3);
+        }
     });
 }

@@ -7,12 +7,13 @@
 //! them, and is filed under the place that they show (below 45 ns the two are
 //! threads of one core, below 130 ns `near`, else `far`).
 //!
-//! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, dispatch, alone, crowded, large.
-//! With `--test` one round, nothing printed but that it works. `SECONDS_PER_RUN` is the time for
-//! small, for varied and for large.
+//! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, dispatch, alone,
+//! crowded, large. With `--test` one round, nothing printed but that it works. `SECONDS_PER_RUN` is
+//! the time for each of small, varied, requests and large.
 
 mod large;
 mod raw;
+mod requests;
 mod small;
 mod team;
 mod varied;
@@ -43,6 +44,10 @@ fn main() -> Result<(), phalanx::Error> {
     if wanted("varied") {
         let flags = Flags::default();
         rows.extend(team.run(|comm| varied::two_ranks(comm, &flags, time))?.swap_remove(0));
+    }
+    if wanted("requests") {
+        let flags = Flags::default();
+        rows.extend(team.run(|comm| requests::two_ranks(comm, &flags, time))?.swap_remove(0));
     }
     if wanted("dispatch") {
         rows.extend(team::dispatch(&team, time / 4)?);

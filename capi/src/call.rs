@@ -8,6 +8,7 @@ use crate::error::{
 use crate::handle::Table;
 use phalanx::Comm;
 use phalanx::raw::{self, ForeignCall};
+use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -141,6 +142,18 @@ pub(crate) fn free(comm: *mut phx_comm) {
     COMMS.recycle(handle);
 }
 
+/// Whether a communicator that was split off is in a call, whose function has called this.
+fn has_busy_child(rank: &Rank) -> bool {
+    let children = rank.children.lock().unwrap_or_else(|e| e.into_inner());
+    let is_busy = |&child: &u64| {
+        COMMS.find(child).is_some_and(|seat| {
+            // SAFETY: of the rank's thread, which is this one.
+            unsafe { &*seat.state.get() }.as_ref().is_some_and(|state| state.is_busy)
+        })
+    };
+    children.iter().any(is_busy)
+}
+
 fn free_children(rank: &Rank) {
     loop {
         let child = rank.children.lock().unwrap_or_else(|e| e.into_inner()).pop();
@@ -270,6 +283,7 @@ pub(crate) unsafe fn call(
     let line = unsafe { state.line(from.function, from.file, from.line) };
     let comm = state.comm();
     state.is_busy = true;
+    let state = std::ptr::from_mut(state);
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
     // it, and not twice (`is_busy`). `body` leaves it in its place.
     let result = unsafe {
@@ -279,32 +293,24 @@ pub(crate) unsafe fn call(
         })
     };
     // The state may have been entered meanwhile, by a function of the user's that the body has
-    // called; it is found anew.
+    // called, and left again; the handle cannot have been freed, as it was busy.
+    // SAFETY: as in `enter`.
+    let state = unsafe { &mut *state };
+    state.is_busy = false;
     match result {
-        Ok(()) => leave(handle),
-        Err(payload) => {
-            // SAFETY: as above.
-            let (code, text) = unsafe { raw::first_cause(&mut *comm, payload, code) };
-            leave_failed(handle);
-            fail(code.unwrap_or(PHX_ERR_DEAD), text)
-        }
+        Ok(()) => PHX_OK,
+        Err(payload) => failed(state, payload),
     }
 }
 
-#[inline(always)]
-fn leave(handle: *mut phx_comm) -> phx_err {
-    if let Ok(state) = enter(handle) {
-        state.is_busy = false;
-    }
-    PHX_OK
-}
-
+/// A call has thrown `payload`: the run is over for the rank.
 #[cold]
-fn leave_failed(handle: *mut phx_comm) {
-    if let Ok(state) = enter(handle) {
-        state.is_busy = false;
-        state.rank.failed.store(true, Relaxed);
-    }
+#[inline(never)]
+fn failed(state: &mut State, payload: Box<dyn Any + Send>) -> phx_err {
+    state.rank.failed.store(true, Relaxed);
+    // SAFETY: as in `call`.
+    let (code, text) = unsafe { raw::first_cause(&mut *state.comm(), payload, code) };
+    fail(code.unwrap_or(PHX_ERR_DEAD), text)
 }
 
 #[cold]
@@ -344,7 +350,7 @@ pub(crate) fn adopt_plan(comm: *mut phx_comm, plan: u64) -> Result<(), phx_err> 
 pub extern "C" fn phx_comm_free(comm: *mut phx_comm) -> phx_err {
     match enter(comm) {
         Err(code) => code,
-        Ok(state) if state.is_busy => refused(true),
+        Ok(state) if state.is_busy || has_busy_child(&state.rank) => refused(true),
         Ok(State { comm: Hold::Lent(_), .. }) => {
             fail(PHX_ERR_ARGUMENT, "phx_comm_free: the run's own communicator is freed by the run")
         }

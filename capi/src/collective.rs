@@ -157,8 +157,9 @@ pub unsafe extern "C" fn phx_all_reduce_at(
     // SAFETY: by the contract.
     unsafe {
         call(comm, from, |comm| {
-            let known = Type::of(ty)?;
-            known.count(n)?;
+            if n > isize::MAX as usize / 16 {
+                Type::of(ty)?.count(n)?;
+            }
             // What solvers call all the time goes the short ways of few bytes.
             match (ty, op) {
                 (PHX_F64, PHX_SUM) => all_reduce::<f64, _>(comm, inout, n, op::Sum),
@@ -171,6 +172,7 @@ pub unsafe extern "C" fn phx_all_reduce_at(
                 (PHX_I64, PHX_MIN) => all_reduce::<i64, _>(comm, inout, n, op::Min),
                 (PHX_I64, PHX_MAX) => all_reduce::<i64, _>(comm, inout, n, op::Max),
                 _ => {
+                    let known = Type::of(ty)?;
                     let memory = in_place(inout, n, known)?;
                     let (operation, cut) = (Operation::AllReduce, Cut::Vector(n));
                     Reduction { operation, cut, root: 0, memory }.run(comm, known, op)

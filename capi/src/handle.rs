@@ -39,14 +39,12 @@ struct Place<T> {
     object: T,
 }
 
-/// Places of the first chunk; each further one has twice as many.
-const FIRST: u32 = 64;
-const CHUNKS: usize = 22;
+/// Places of a chunk, and chunks that there can be.
+const PLACES: u32 = 64;
+const CHUNKS: usize = 4096;
 
 const fn chunk_of(place: u32) -> (usize, usize) {
-    let from_first = place + FIRST;
-    let chunk = from_first.ilog2() - FIRST.ilog2();
-    (chunk as usize, (from_first - (FIRST << chunk)) as usize)
+    ((place / PLACES) as usize, (place % PLACES) as usize)
 }
 
 impl<T: Default + Sync> Table<T> {
@@ -86,7 +84,7 @@ impl<T: Default + Sync> Table<T> {
             free.made += 1;
             free.made - 1
         });
-        assert!(at < 1 << 28, "too many handles");
+        assert!(at < PLACES * CHUNKS as u32, "too many handles");
         let (chunk, _) = chunk_of(at);
         if self.chunks[chunk].load(Relaxed).is_null() {
             let place = || Place {
@@ -94,7 +92,7 @@ impl<T: Default + Sync> Table<T> {
                 uses: AtomicU64::new(0),
                 object: T::default(),
             };
-            let places: Box<[Place<T>]> = (0..FIRST << chunk).map(|_| place()).collect();
+            let places: Box<[Place<T>]> = (0..PLACES).map(|_| place()).collect();
             // Release: the places are made.
             self.chunks[chunk].store(Box::leak(places).as_mut_ptr(), Release);
         }

@@ -377,6 +377,7 @@ pub type phx_combine_fn = Option<
 /// # Safety
 /// `combine` is such a function as long as the operator is used; `name` is null or a string; `op`
 /// is null or valid.
+#[allow(clippy::arc_with_non_send_sync)] // `SharedOperator` may be sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn phx_op_new_at(
     combine: phx_combine_fn,

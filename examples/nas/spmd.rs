@@ -45,17 +45,21 @@ impl Spmd for Comm {
         Comm::size(self)
     }
 
+    // So that errors and records name the kernels' lines, and not these.
     #[inline]
+    #[track_caller]
     fn barrier(&mut self) {
         Comm::barrier(self);
     }
 
     #[inline]
+    #[track_caller]
     fn sum<const N: usize>(&mut self, x: [f64; N]) -> [f64; N] {
         Comm::sum(self, x)
     }
 
     #[inline]
+    #[track_caller]
     fn with_peers<T: Element, R>(&mut self, mine: &[T], f: impl FnOnce(&dyn Shown<T>) -> R) -> R {
         Comm::with_peers(self, mine, |all| f(&all))
     }

@@ -20,7 +20,6 @@ mod sparse;
 use cg::{Breakdown, Preconditioner, Settings, Solution, Sums};
 use clap::Parser;
 use phalanx::Team;
-use phalanx::dist::Block;
 use sprs::CsMat;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -94,7 +93,7 @@ impl Problem {
                 // Cut at multiples of 256, where each rank gets some: the fixed sums are quicker
                 // then.
                 let unit = if matrix.rows() / ranks >= 256 { 256 } else { 1 };
-                let rows = Block::aligned(matrix.rows(), ranks, unit);
+                let rows = sparse::Cuts::by_entries(matrix, ranks, unit);
                 team.run(|comm| {
                     let own = sparse::Sparse::new(comm, matrix, &rows);
                     cg::solve(comm, &own, settings)

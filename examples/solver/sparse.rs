@@ -3,10 +3,60 @@
 //! product.
 
 use crate::cg::Rows;
-use phalanx::dist::Block;
+use phalanx::dist::Distribution;
 use phalanx::{Comm, Neighborhood};
 use sprs::CsMat;
 use std::ops::Range;
+
+/// Which rows each rank has: rank r those from the r-th cut to the next.
+#[derive(Debug)]
+pub(crate) struct Cuts(Vec<usize>);
+
+impl Cuts {
+    /// So that all ranks have about equally many entries of the matrix, which is what a product
+    /// costs. Cut at multiples of `unit` rows.
+    pub(crate) fn by_entries(matrix: &CsMat<f64>, ranks: usize, unit: usize) -> Self {
+        let rows = matrix.rows();
+        let before = |row: usize| matrix.indptr().outer_inds_slice(0, row).end;
+        let cut = |rank: usize| {
+            let wanted = before(rows) * rank / ranks;
+            let cuts = (0..rows).step_by(unit).chain([rows]);
+            cuts.min_by_key(|&row| before(row).abs_diff(wanted)).unwrap_or(rows)
+        };
+        let inner = (1..ranks).map(cut);
+        Cuts([0].into_iter().chain(inner).chain([rows]).collect())
+    }
+
+    pub(crate) fn range(&self, rank: usize) -> Range<usize> {
+        self.0[rank]..self.0[rank + 1]
+    }
+}
+
+impl Distribution for Cuts {
+    fn len(&self) -> usize {
+        self.0[self.ranks()]
+    }
+
+    fn ranks(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    fn owner(&self, row: usize) -> usize {
+        self.0.partition_point(|&cut| cut <= row) - 1
+    }
+
+    fn local(&self, row: usize) -> usize {
+        row - self.0[self.owner(row)]
+    }
+
+    fn count(&self, rank: usize) -> usize {
+        self.range(rank).len()
+    }
+
+    fn ranges(&self, rank: usize) -> impl Iterator<Item = Range<usize>> {
+        std::iter::once(self.range(rank))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Sparse {
@@ -21,7 +71,7 @@ pub(crate) struct Sparse {
 impl Sparse {
     /// The rows of `matrix` that this rank has. They are copied, by the rank itself: into its own
     /// core's memory. Collective.
-    pub(crate) fn new(comm: &mut Comm, matrix: &CsMat<f64>, rows: &Block) -> Self {
+    pub(crate) fn new(comm: &mut Comm, matrix: &CsMat<f64>, rows: &Cuts) -> Self {
         let own = rows.range(comm.rank());
         let block = matrix.slice_outer(own.clone());
         let entries = || block.iter().map(|(&value, (row, column))| (row, column, value));

@@ -112,7 +112,7 @@ mod mutants {
         pub(super) use crate::fabric::{CallParams, Fingerprint, PayloadKind, Signature};
     }
     mod call_log {
-        pub(super) use crate::fabric::{CallLog, CallRecord, RankState, ticket};
+        pub(super) use crate::fabric::{CallLog, CallRecord, RankState, run_pass};
     }
     mod digest {
         pub(super) use crate::fabric::Digest;

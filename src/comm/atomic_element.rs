@@ -155,7 +155,7 @@ atomic_floats! {
     /// An `f32` that several ranks may write at the same time: see [`AtomicF64`].
     AtomicF32, f32, AtomicU32;
     /// An `f64` that several ranks may write at the same time, with the methods and orderings of
-    /// the standard library's atomics. What changes the value is a loop of compare-exchanges on its
+    /// the standard library's atomics. A change of the value is a loop of compare-exchanges on its
     /// bits.
     ///
     /// ```

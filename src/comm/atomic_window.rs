@@ -9,11 +9,14 @@ use std::panic::Location;
 /// Atomics that the ranks of a communicator share: every rank reads and writes all of them, at any
 /// time, without a call that others wait for. Made by [`Comm::shared_atomic`].
 ///
-/// What is ordered by what is said with each access, as everywhere
+/// Each access names its ordering, as everywhere
 /// ([`Ordering`](std::sync::atomic::Ordering)); [`Comm::barrier`] orders all that all ranks have
 /// done before it, relaxed or not, before all that they do after it. As plain numbers
 /// the parts are there in [`read`](AtomicWindow::read) and [`update`](AtomicWindow::update) only,
 /// which all ranks call, and in which no rank has the atomics.
+///
+/// A loop until an atomic has some value is the rank's own code, which nobody ends if the rank that
+/// was to write it fails: call [`check`](Comm::check) in it.
 ///
 /// Lives as long as a [`Window`](crate::Window), and is read and updated with its own communicator
 /// only, too.
@@ -80,6 +83,14 @@ impl<T: AtomicElement> AtomicWindow<T> {
     #[allow(clippy::len_without_is_empty)] // As of views: there is always a part.
     pub fn len(&self) -> usize {
         self.shared.own().len
+    }
+
+    /// This rank's part.
+    ///
+    /// # Panics
+    /// As [`parts`](AtomicWindow::parts).
+    pub fn mine(&self) -> &[T::Atomic] {
+        self.part(self.shared.rank())
     }
 
     /// Rank `rank`'s part.

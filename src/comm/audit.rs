@@ -80,17 +80,22 @@ fn what_differs<'a>(fabric: &CommState, tally: impl Fn(usize) -> &'a Tally) -> R
     }
     let sum = (0..p).fold(0u32, |sum, rank| sum.wrapping_add(tally(rank).balance()));
     match (sum != 0).then(|| fabric.unreceived()).flatten() {
-        Some((rank, peer, messages)) => {
-            let (rank, peer) = (fabric.member(rank), fabric.member(peer));
+        Some((rank, to, messages)) => {
+            let (rank, peer) = (fabric.member(rank), fabric.member(to));
             let world = fabric.world();
             // A message that nobody wanted is the consequence, if the calls differ.
             if let Some(error) = disagree(world, fabric.id(), fabric.member(0)) {
                 return Err(error);
             }
-            let can_send = |c: &CallRecord| {
-                c.comm == fabric.id() && (c.call != 0 || c.sig.parameter == "to rank")
-            };
-            let site = world.records(rank).latest_of_run(can_send).map(|call| call.site());
+            // As a rule it is a message to that rank. (A collective call may send, too.)
+            let is_of_comm = |c: &CallRecord| c.comm == fabric.id();
+            let sends = |c: &CallRecord| c.call == 0 && c.sig.parameter == "to rank";
+            let sends_there = |c: &CallRecord| is_of_comm(c) && sends(c) && c.parameter == Some(to);
+            let may_send = |c: &CallRecord| is_of_comm(c) && (c.call != 0 || sends(c));
+            let records = world.records(rank);
+            let sent =
+                records.latest_of_run(sends_there).or_else(|| records.latest_of_run(may_send));
+            let site = sent.map(|call| call.site());
             let last = world.records(peer).latest_of_run(|_| true).map(|call| call.site());
             Err(Error::Unreceived { rank, peer, messages: messages as usize, site, last })
         }
@@ -203,7 +208,7 @@ impl Audit {
 
     /// `comm` is about to be dropped.
     pub(super) fn compare(&self, comm: &Comm) {
-        if comm.is_dead() || panicking() {
+        if comm.port.is_dead() || panicking() {
             // Relaxed: the drop of this rank's `Arc` publishes it.
             self.failed.store(true, Relaxed);
         }

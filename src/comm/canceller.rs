@@ -1,10 +1,12 @@
-//! The end of a run on purpose: from inside, and from outside.
+//! The end of a run on purpose: from inside, and from outside; and how a loop that makes no other
+//! call hears of it.
 
 use super::Comm;
 use crate::error::Error;
-use crate::fabric::{TeamState, Thread, discard};
+use crate::fabric::{Signature, TeamState, Thread, discard};
 use crate::sync::Arc;
 use std::fmt;
+use std::panic::Location;
 
 /// Ends runs from outside: for Ctrl-C, time limits, servers that shut down.
 ///
@@ -127,6 +129,38 @@ impl Comm {
         let error = Error::Cancelled { rank: Some(rank) };
         self.end_job(Some(&error.to_string()));
         discard(world.poison(run, member, Some(error)));
+    }
+
+    /// Leaves the closure if the run is over, as every call does; otherwise it does nothing, and
+    /// waits for nobody. For loops that wait for something else than a call of the library: an
+    /// atomic of a [window](Comm::shared_atomic), a channel, a lock. Without a call such a loop
+    /// goes on for ever if the rank that it waits for has failed; no cancel or deadline ends it.
+    ///
+    /// (A rank that has *returned* ends the run only when a call waits for it.)
+    ///
+    /// **Cost** a comparison. Where ranks outnumber cores it gives the core to others.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::Ordering::*;
+    /// let out = phalanx::run(2, |comm| {
+    ///     let ready = comm.shared_atomic::<bool>(1);
+    ///     if comm.rank() == 0 {
+    ///         ready.part(1)[0].store(true, Release); // or a panic, which ends rank 1's loop, too
+    ///     } else {
+    ///         while !ready.mine()[0].load(Acquire) {
+    ///             comm.check();
+    ///         }
+    ///     }
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn check(&mut self) {
+        static SIG: Signature = Signature::of::<()>("check", "");
+        if self.check_usable(&SIG, Location::caller()) {
+            self.port.let_others_run();
+        }
     }
 
     /// Ends this run from elsewhere: for a time limit, or a rank's own helper threads.

@@ -25,6 +25,10 @@ impl Comm {
         params: Option<CallParams>,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
+        if self.port.is_recorded() && self.is_admitted() {
+            self.port.record_call(sig, at);
+            return true;
+        }
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
         if run != world.run() {
@@ -62,12 +66,21 @@ impl Comm {
                 self.stop(Stop::Outer(outer));
                 return false;
             }
-            if self.belongs_to_thread_and_run() {
+            if self.is_admitted() {
+                if self.port.is_recorded() {
+                    self.port.record_call(sig, at);
+                }
                 return true;
             }
             // A failure elsewhere, which is none of this run's.
             world.reopen(member, run);
         }
+    }
+
+    /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
+    /// recorded, and so always come to [`refuse`](Comm::refuse).
+    fn is_admitted(&self) -> bool {
+        self.thread == this_thread() && self.port.is_open_at_all()
     }
 
     /// Ends the run because of an argument of this rank's.
@@ -282,16 +295,25 @@ impl Comm {
                 {
                     return Some(error);
                 }
-                let odd = circle.iter().map(|it| it.rank).find(|&rank| {
-                    rank != me && latest(rank).is_some_and(|call| !alike(&here, &call))
+                // Who waits for a message waits for one rank alone: if that is in another call, the
+                // two differ, and all others on the circle wait in consequence.
+                let by_message = circle.iter().find_map(|it| {
+                    let (waits, there) = (latest(it.rank)?, latest(it.peer)?);
+                    let differs = waits.call == 0 && !alike(&waits, &there);
+                    differs.then_some(((it.rank, waits), (it.peer, there)))
                 });
-                match odd.and_then(|peer| Some((peer, latest(peer)?))) {
-                    Some((peer, there)) => {
-                        let words = in_words(world, (me, &here), (peer, &there), algorithm_name);
+                let of_mine = || {
+                    let others = circle.iter().filter(|it| it.rank != me);
+                    let mut others = others.filter_map(|it| Some((it.rank, latest(it.rank)?)));
+                    Some(((me, here), others.find(|(_, there)| !alike(&here, there))?))
+                };
+                match by_message.or_else(of_mine) {
+                    Some(((rank, here), (peer, there))) => {
+                        let words = in_words(world, (rank, &here), (peer, &there), algorithm_name);
                         let words = words.unwrap_or_else(|| "two communicators".to_string());
                         let what = format!("{words}; they wait for each other");
                         let (here, there) = (site(here), Some(site(there)));
-                        Error::Mismatch { rank: me, here, peer, there, what }
+                        Error::Mismatch { rank, here, peer, there, what }
                     }
                     None => Error::Deadlock {
                         circle: circle

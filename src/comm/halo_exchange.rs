@@ -176,6 +176,7 @@ impl Cart<'_> {
         // plan is for this halo, so many fields, and elements of this size; the fingerprint holds
         // T.
         let result = unsafe { around(&mut comm.port, begun, plan, &addresses, halo, work) };
+        comm.port.record_end();
         comm.work.addresses = addresses;
         match result {
             Ok(r) => Some(r),

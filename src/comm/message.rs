@@ -256,6 +256,8 @@ fn take<T: Element>(port: &mut Port, data: &mut [T], from: usize) -> Result<(), 
             // same type (fingerprint and length agree), and keeps it until we
             // consume; `post` sends no lists.
             unsafe { copy(data.as_mut_ptr().cast(), words.at, bytes) }
-        })
+        })?;
+        port.record_end();
+        Ok(())
     }
 }

@@ -25,6 +25,7 @@ mod neighborhood;
 mod nodes;
 mod overlap;
 mod own_memory;
+mod phase;
 mod reduce;
 mod requests;
 mod roster;
@@ -33,6 +34,7 @@ mod scan;
 mod scatter;
 mod shift;
 mod split;
+mod statistics;
 mod tag;
 mod tagged;
 mod varied;
@@ -49,6 +51,7 @@ pub use foreign::{Cut, Memory};
 pub use global::{Global, Spread};
 pub use neighborhood::Neighborhood;
 pub use requests::{OpenRequest, Persistent, Requests};
+pub use statistics::CallStatistics;
 pub use tag::{Source, Status, Tag};
 pub use views::Peers;
 pub use window::Window;
@@ -256,8 +259,21 @@ impl Comm {
         self.port.id()
     }
 
-    pub(crate) fn is_dead(&self) -> bool {
-        self.port.is_dead()
+    /// Whether nothing but the calls themselves is to be done: the communicator is not given up,
+    /// and nothing is recorded.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.port.is_plain()
+    }
+
+    /// The rank's part of a run is over: see [`Port::end_recorded_run`].
+    pub(crate) fn end_recorded_run(&self) {
+        self.port.end_recorded_run();
+    }
+
+    /// Whether the communicator is not given up, and its calls are recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.port.is_recorded()
     }
 
     /// Runs `f` with this communicator on a thread of the caller's own

@@ -171,7 +171,9 @@ impl Comm {
             flat::run(&mut self.port, &mut self.work, begun, call, work)
         } else {
             let call = call.on_bytes(self.rank(), self.size());
-            ordered::run(&mut self.port, &mut self.work, begun, &call, work)
+            let result = ordered::run(&mut self.port, &mut self.work, begun, &call, work);
+            self.port.record_end();
+            result
         };
         match result {
             Ok(r) => Some(r),

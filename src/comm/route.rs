@@ -266,6 +266,7 @@ impl Comm {
             Route::Board => board::run(port, work, begun, call),
             Route::Plan | Route::NewPlan(_) => plan::run(port, work, begun, call),
         };
+        self.port.record_end();
         if let Err(stop) = result {
             self.stop(stop);
         }

@@ -50,7 +50,7 @@ impl Source {
 pub enum Tag {
     /// This one.
     Is(u32),
-    /// Whatever was sent first.
+    /// Any, in the order of arrival.
     Any,
 }
 

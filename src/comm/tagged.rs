@@ -51,9 +51,9 @@ impl Comm {
     /// to the receiver that it has not asked for yet. A longer message is read straight from
     /// `data`, and the call returns once the receiver has asked for it. (A request does not wait.)
     ///
-    /// **Tagged messages and plain ones do not meet**: what [`send`](Comm::send) sends only
-    /// [`recv`](Comm::recv) and [`exchange`](Comm::exchange) receive. A rank that waits for the
-    /// one while its peer has sent the other gets an error with both lines, as soon as its peer
+    /// **Tagged messages and plain ones do not meet**: only [`recv`](Comm::recv) and
+    /// [`exchange`](Comm::exchange) receive messages of [`send`](Comm::send). A rank that waits for
+    /// the one while its peer has sent the other gets an error with both lines, as soon as its peer
     /// returns or waits for it; else the team's deadline ends the run.
     ///
     /// A message to the own rank is received by it later; it must be one that is copied.
@@ -280,8 +280,9 @@ impl Comm {
 
     /// What [`probe`](Comm::probe) would say, if such a message has come; does not wait.
     ///
-    /// A loop of these is the rank's own code to the others: no deadline ends it, the end of the
-    /// run does.
+    /// A loop of these is the rank's own code to the others: no deadline ends it, a failure of the
+    /// run does. Nor does it end if the sender has returned: where nothing else is to be done until
+    /// a message comes, [`probe`](Comm::probe) waits, and is told.
     ///
     /// # Examples
     /// ```

@@ -98,6 +98,7 @@ impl Comm {
             Some(_) => plan::run(port, work, begun, call),
             None => board::run(port, work, begun, call),
         };
+        self.port.record_end();
         if let Err(stop) = result {
             self.stop(stop);
         }
@@ -127,7 +128,9 @@ impl Comm {
         let Some(begun) = self.begin(sig, at, params) else { return };
         let (port, work) = (&mut self.port, &mut self.work);
         let (from, to) = ((send, send_counts), (recv, recv_counts));
-        if let Err(stop) = uneven::all_to_all(port, work, begun, from, to) {
+        let result = uneven::all_to_all(port, work, begun, from, to);
+        self.port.record_end();
+        if let Err(stop) = result {
             self.stop(stop);
         }
     }
@@ -154,7 +157,9 @@ impl Comm {
         let params = own_length(call.operation(), send.len(), call.parameter());
         let Some(begun) = self.begin(sig, at, params) else { self.nothing_to_return() };
         let (port, work) = (&mut self.port, &mut self.work);
-        match uneven::collect(port, work, begun, (send, counts), part) {
+        let result = uneven::collect(port, work, begun, (send, counts), part);
+        self.port.record_end();
+        match result {
             Ok(collected) => collected,
             Err(stop) => self.stop_for_good(stop),
         }

@@ -186,6 +186,7 @@ impl Comm {
         match result {
             Ok(r) => {
                 guard.disarm();
+                self.port.record_end();
                 self.work.spans = spans;
                 r
             }
@@ -277,6 +278,7 @@ impl Comm {
         match result {
             Ok(r) => {
                 guard.disarm();
+                self.port.record_end();
                 r
             }
             Err(stop) => {

@@ -24,7 +24,8 @@ use std::panic::Location;
 /// Made by [`Comm::shared`] and [`Comm::shared_from`].
 ///
 /// A window is one rank's handle, and has the memory of all: it may outlive the run, and the memory
-/// is freed with the last handle. It is updated with the communicator that has made it only.
+/// is freed with the last handle. It is updated with the communicator that has made it only. (That
+/// of a team is the same in each run, until a run fails; after that there is a new one.)
 ///
 /// # Examples
 /// Two windows in turns: each step reads one and writes the other.
@@ -277,6 +278,10 @@ impl<E: Send + Sync + 'static> Shared<E> {
         }
     }
 
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// This rank's part.
     pub(super) fn own(&self) -> Span {
         self.spans[self.rank]
@@ -326,7 +331,8 @@ impl<E: Send + Sync + 'static> Shared<E> {
         if !is_its || comm.spans_nodes() {
             let (number, rank) = (self.number, self.rank);
             let what = format!(
-                "window {number} of rank {rank} belongs to the communicator that has made it"
+                "window {number} of rank {rank} belongs to the communicator that has made it, and \
+                 to that rank (after a run that has failed, the team's is another)"
             );
             comm.wrong(sig, at, 0, what);
             comm.nothing_to_return();

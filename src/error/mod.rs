@@ -88,6 +88,14 @@ pub enum Error {
     /// A profile cannot be used: the file that `PHALANX_PROFILE` names, or one
     /// that was handed in.
     Profile(crate::tuning::ProfileError),
+    /// The file that runs are to be recorded in
+    /// ([`Builder::record`](crate::Builder::record), `PHALANX_RECORD`) cannot be opened.
+    Record {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why not.
+        what: String,
+    },
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -295,6 +303,9 @@ impl fmt::Display for Error {
                 write!(f, "the model of the levels is for {model} ranks, the team has {ranks}")
             }
             Error::Profile(e) => e.fmt(f),
+            Error::Record { path, what } => {
+                write!(f, "runs cannot be recorded in '{}': {what}", path.display())
+            }
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \

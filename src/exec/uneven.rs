@@ -95,10 +95,12 @@ impl Delivery {
     }
 }
 
-/// What everybody shows: `send`, in blocks of `counts` elements.
+/// What everybody shows: `send`, in blocks of `counts` elements; no peer takes block `own`.
 #[inline(always)]
-fn own_blocks<'a, T>(send: &[T], counts: &'a [usize]) -> OwnBlocks<'a> {
-    OwnBlocks { counts, data: send.as_ptr().cast(), len: send.len(), size: size_of::<T>() }
+fn own_blocks<'a, T>(send: &[T], counts: &'a [usize], own: Option<usize>) -> OwnBlocks<'a> {
+    let (data, len) = (send.as_ptr().cast(), send.len());
+    let for_peers = len - own.map_or(0, |own| counts[own]);
+    OwnBlocks { counts, data, len, size: size_of::<T>(), own, for_peers }
 }
 
 /// Every rank sends block `j` of `send`, of `send_counts[j]` elements, to rank `j`, and expects
@@ -113,7 +115,7 @@ pub(crate) fn all_to_all<T: Element>(
 ) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     let delivery = Delivery::of::<T>(work, send.len().max(recv.len()), 2 * p);
-    let own = own_blocks(send, send_counts);
+    let own = own_blocks(send, send_counts, Some(rank));
     let guard = Guard::new(port);
     // SAFETY: `send` and its counts are borrowed until this returns, and it does so only after
     // `settle`, or when the guard has quiesced the port.
@@ -125,7 +127,7 @@ pub(crate) fn all_to_all<T: Element>(
     let long = own.is_long();
     let mut take = |port: &mut Port, peer: usize, begin: usize| {
         let block = &mut recv[begin..begin + recv_counts[peer]];
-        let shown = port.look_at_blocks(peer, p, long)?;
+        let shown = port.look_at_blocks(peer, (p, true), long)?;
         are_elsewhere |= shown.is_elsewhere();
         // SAFETY: the peer shows a block for every rank, of elements of the same type
         // (fingerprint); we have not shown anything since, nor finished.
@@ -184,7 +186,9 @@ pub(crate) fn collect<T: Element>(
     part: Option<usize>,
 ) -> Result<(Vec<T>, Vec<usize>), Stop> {
     let (rank, p) = (port.rank(), port.size());
-    let own = own_blocks(send, counts);
+    // A block for every rank, of which each takes its own.
+    let has_own = counts.len() == p;
+    let own = own_blocks(send, counts, has_own.then_some(rank));
     let guard = Guard::new(port);
     // SAFETY: as in `all_to_all`.
     let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
@@ -198,7 +202,7 @@ pub(crate) fn collect<T: Element>(
         lens.resize(p, counts[part]);
     }
     for peer in (rank + 1..p).chain(0..rank) {
-        let shown: ShownBlocks = guard.port.look_at_blocks(peer, counts.len(), long)?;
+        let shown: ShownBlocks = guard.port.look_at_blocks(peer, (counts.len(), has_own), long)?;
         are_elsewhere |= shown.is_elsewhere();
         if let Some(part) = part {
             // SAFETY: the peer shows as many blocks, of elements of the same type (fingerprint); we

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
 pub(crate) struct RankState {
-    /// [`ticket`] of the run that the rank is in. One more once that is over for it:
+    /// [`run_pass`] of the run that the rank is in. One more once that is over for it:
     /// the rank has left, or a rank has poisoned the run. Never less than before.
     pub(super) present: sync::AtomicU64,
     /// Whether the rank is preparing a call's plan. For reports.
@@ -38,12 +38,12 @@ pub(crate) struct RankState {
 }
 
 /// What a rank's `present` is in run `run`, as long as nobody has failed.
-pub(crate) const fn ticket(run: u64) -> u64 {
+pub(crate) const fn run_pass(run: u64) -> u64 {
     run << 1
 }
 
 impl RankState {
-    /// The [`ticket`] of the run that the rank is in, or another number.
+    /// The [`run_pass`] of the run that the rank is in, or another number.
     #[inline(always)]
     pub(crate) fn present(&self) -> u64 {
         // Relaxed: whoever finds another number looks for the reason, and
@@ -90,6 +90,38 @@ const _: () = assert!(size_of::<Record>() == 64);
 
 /// Lists of counts kept per rank, for people.
 const KEPT_COUNTS: usize = 16;
+
+impl Record {
+    /// The call, if it is whole.
+    fn read(&self) -> Option<CallRecord> {
+        let number = self.number.load(Relaxed);
+        let (sig, at) = (self.sig.load(Relaxed), self.at.load(Relaxed));
+        if number == 0 || sig.is_null() || at.is_null() {
+            return None;
+        }
+        let rest = self.parameter.load(Relaxed);
+        let parameter = rest as u32 as usize;
+        // SAFETY: the two words only ever hold addresses made from
+        // `&'static` references (`log`), and neither is null.
+        let (sig, at) = unsafe { (&*sig.cast_const(), &*at.cast_const()) };
+        let call = CallRecord {
+            number,
+            comm: self.comm.load(Relaxed),
+            call: self.call.load(Relaxed),
+            sig,
+            at,
+            foreign: None,
+            len: self.len.load(Relaxed) as usize,
+            own_len: rest >> 48 & 1 != 0,
+            transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
+            parameter: (parameter != Fingerprint::NO_PARAMETER).then_some(parameter),
+            algorithm: (rest >> 32) as u16,
+            digest: Digest(self.digest.load(Relaxed)),
+        };
+        // Not overwritten meanwhile.
+        (self.number.load(Relaxed) == number).then_some(call)
+    }
+}
 
 /// What the digest of a call with varied blocks stands for.
 struct Varied {
@@ -170,6 +202,12 @@ impl CallLog {
         self.next.load(Relaxed) + 1
     }
 
+    /// Call `number` of the owner, who asks, if it is on record.
+    pub(crate) fn at_number(&self, number: u64) -> Option<CallRecord> {
+        let call = self.ring[number as usize % KEPT].read().filter(|call| call.number == number);
+        call.map(|call| self.named(call))
+    }
+
     /// Whether the call whose number ends in the eight bits `low` is the owner's next to
     /// be recorded: it has begun, perhaps, and is not on record yet.
     pub(crate) fn is_next(&self, low: u64) -> bool {
@@ -241,37 +279,17 @@ impl CallLog {
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = CallRecord> + '_ {
-        self.ring.iter().filter_map(|r| {
-            let number = r.number.load(Relaxed);
-            let (sig, at) = (r.sig.load(Relaxed), r.at.load(Relaxed));
-            if number == 0 || sig.is_null() || at.is_null() {
-                return None;
-            }
-            let rest = r.parameter.load(Relaxed);
-            let parameter = rest as u32 as usize;
-            // SAFETY: the two words only ever hold addresses made from
-            // `&'static` references (`log`), and neither is null.
-            let (sig, at) = unsafe { (&*sig.cast_const(), &*at.cast_const()) };
-            let call = CallRecord {
-                number,
-                comm: r.comm.load(Relaxed),
-                call: r.call.load(Relaxed),
-                sig,
-                at,
-                foreign: self.foreign.get().and_then(|calls| calls.of(number)),
-                len: r.len.load(Relaxed) as usize,
-                own_len: rest >> 48 & 1 != 0,
-                transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
-                parameter: (parameter != Fingerprint::NO_PARAMETER).then_some(parameter),
-                algorithm: (rest >> 32) as u16,
-                digest: Digest(r.digest.load(Relaxed)),
-            };
-            // Not overwritten meanwhile.
-            (r.number.load(Relaxed) == number).then_some(call)
-        })
+        self.ring.iter().filter_map(Record::read).map(|call| self.named(call))
+    }
+
+    /// `call`, with what another language has noted of it.
+    fn named(&self, call: CallRecord) -> CallRecord {
+        let foreign = self.foreign.get().and_then(|calls| calls.of(call.number));
+        CallRecord { foreign, ..call }
     }
 
     /// What other languages note of their calls.
+    #[inline(always)]
     pub(crate) fn foreign(&self) -> &ForeignCalls {
         self.foreign.get_or_init(Box::default)
     }

@@ -46,6 +46,13 @@ impl Digest {
         Digest(3 << 62 | (number & NUMBER) << NUMBERS_AT | hash(counts) & ((1 << NUMBERS_AT) - 1))
     }
 
+    /// That of a plan, which call `number` has made. (The parameter of its calls has the number's
+    /// low bits only.)
+    #[inline(always)]
+    pub(crate) fn of_plan(number: usize) -> Self {
+        Digest(number as u64 & HASH)
+    }
+
     /// That of a tagged message, for its record only: no fingerprint has it. None: any tag.
     pub(crate) fn of_tag(tag: Option<u32>) -> Self {
         Digest(1 << 32 | u64::from(tag.is_none()) << 33 | u64::from(tag.unwrap_or(0)))

@@ -66,7 +66,8 @@ pub(crate) fn in_words(
     say(what, parameter(expected), parameter(got));
     say("algorithm", name(expected.algorithm), name(got.algorithm));
     say("transport", expected.transport.name().into(), got.transport.name().into());
-    if expected.digest != got.digest {
+    // A plan's is its number, once more.
+    if expected.digest != got.digest && what != "plan" {
         let digest =
             |rank: usize, call: &CallRecord| world.records(rank).digest_in_words(call.digest);
         let are_counts = expected.digest.is_of_counts() && got.digest.is_of_counts();

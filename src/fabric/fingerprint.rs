@@ -111,6 +111,14 @@ impl Signature {
         }
     }
 
+    /// Of what elements, and combined by what, in words: `f64 with sum`.
+    pub(crate) fn detail(&self) -> String {
+        let element = Some((self.element_name)()).filter(|name| *name != "()");
+        let operator = (!self.operator.is_empty()).then(|| format!("with {}", self.operator));
+        let parts = element.map(str::to_string).into_iter().chain(operator);
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
     /// The call in words: `reduce of 8 f64 with sum to root 2`.
     pub(crate) fn words(&self, len: usize, parameter: Option<usize>) -> String {
         self.words_as(self.call, len, parameter)

@@ -14,6 +14,7 @@
 //! Protocols and their words are in `README.md` beside this file.
 
 mod branch;
+mod call_counts;
 mod call_log;
 mod cause;
 mod comm_state;
@@ -24,6 +25,8 @@ mod fingerprint;
 mod foreign_calls;
 mod match_list;
 mod port;
+mod record_file;
+mod recorder;
 mod tagged_queue;
 mod team_state;
 mod thread;
@@ -40,13 +43,14 @@ pub(crate) use port::{
     Disagreement, Guard, LaneCall, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks, Span,
     StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
+pub(crate) use recorder::Recorder;
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub(crate) use thread::{Background, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]
 pub(crate) use {
-    call_log::{CallLog, RankState, ticket},
+    call_log::{CallLog, RankState, run_pass},
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
     match_list::MatchList,

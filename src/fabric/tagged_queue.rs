@@ -3,8 +3,9 @@
 //!
 //! Whichever rank comes second copies. A sender that finds a posted receive copies into its
 //! memory; a receiver that finds a message takes what was kept, or copies from the sender's
-//! memory. What stays behind in the queue meanwhile has a [`Ticket`]. All matching happens under
-//! the lock, all copying outside it. Every function but [`TaggedQueue::withdraw`] returns at once.
+//! memory. An entry that stays behind in the queue meanwhile has a [`Ticket`]. All matching happens
+//! under the lock, all copying outside it. Every function but [`TaggedQueue::withdraw`] returns at
+//! once.
 
 use super::digest::Digest;
 use super::fingerprint::Signature;
@@ -205,7 +206,7 @@ impl TaggedQueue {
 
     /// Messages that were left in the queue so far.
     pub(crate) fn arrivals(&self) -> u64 {
-        // Relaxed: whoever finds a new number takes the lock. (A rank that has seen the sender's
+        // Relaxed: a rank that finds a new number takes the lock. (One that has seen the sender's
         // next wait sees the number, too, by that.)
         self.arrivals.load(Ordering::Relaxed)
     }

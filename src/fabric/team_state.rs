@@ -1,8 +1,9 @@
 //! The words that all communicators of a team share: poison, leaving, and the waits between
 //! threads. See `README.md` for the protocols.
 
-use super::call_log::{CallLog, RankState, ticket};
+use super::call_log::{CallLog, RankState, run_pass};
 use super::cause::Cause;
+use super::recorder::Recorder;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
@@ -44,6 +45,8 @@ pub(crate) struct TeamState {
     deadline: Option<Duration>,
     /// Which ranks share a core.
     cores: Cores,
+    /// Of a team that is recorded.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// In [`TeamState::cancel`]: all runs, also those to come.
@@ -78,6 +81,7 @@ impl TeamState {
             start: 0,
             deadline: None,
             cores: Cores::default(),
+            recorder: None,
         }
     }
 
@@ -90,6 +94,18 @@ impl TeamState {
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn with_cores(self, cores: Cores) -> Self {
         TeamState { cores, ..self }
+    }
+
+    /// The same, and recorded.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn with_recorder(self, recorder: Option<Box<Recorder>>) -> Self {
+        TeamState { recorder, ..self }
+    }
+
+    /// What records the calls, if they are recorded.
+    #[inline(always)]
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
     }
 
     /// Which ranks share a core.
@@ -132,8 +148,8 @@ impl TeamState {
         let present = &self.lines[rank].present;
         // An RMW: in the order of the word's values it comes before the poisoner's, which
         // then shuts it, or after that, and then sees it. Relaxed: see `present`.
-        let before = present.swap(ticket(run), Ordering::Relaxed);
-        if before > ticket(run) {
+        let before = present.swap(run_pass(run), Ordering::Relaxed);
+        if before > run_pass(run) {
             // An RMW, too: what `shut` has released is then still acquired by `reopen`.
             present.fetch_max(before, Ordering::Relaxed);
         }
@@ -142,13 +158,13 @@ impl TeamState {
     /// Makes `rank` look at what has happened before its next call in run `run`.
     pub(crate) fn shut(&self, rank: usize, run: u64) {
         // Release: the rank finds why. Pairs with the RMW in `reopen`.
-        self.lines[rank].present.fetch_max(ticket(run) + 1, Ordering::Release);
+        self.lines[rank].present.fetch_max(run_pass(run) + 1, Ordering::Release);
     }
 
     /// Takes back what `shut` did, for `rank` itself, which then looks again.
     pub(crate) fn reopen(&self, rank: usize, run: u64) {
         // Acquire: pairs with `shut`, whose reason is seen after this, or comes later.
-        self.lines[rank].present.swap(ticket(run), Ordering::Acquire);
+        self.lines[rank].present.swap(run_pass(run), Ordering::Acquire);
     }
 
     /// From now on `thread` is `rank`.
@@ -356,9 +372,9 @@ impl TeamState {
     /// Declares that `rank` touches nobody's memory any more in run `run`.
     pub(crate) fn leave(&self, rank: usize, run: u64) {
         let line = &self.lines[rank];
-        if line.present() == ticket(run) {
+        if line.present() == run_pass(run) {
             // Relaxed: a poisoner's RMW in between would store the same.
-            line.present.store(ticket(run) + 1, Ordering::Relaxed);
+            line.present.store(run_pass(run) + 1, Ordering::Relaxed);
         }
         // Ordering: pairs with the load in `has_left`; all reads and writes of
         // foreign memory come before.

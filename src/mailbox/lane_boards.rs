@@ -25,7 +25,7 @@ impl Lanes {
         // Relaxed: this thread has written it, if anybody has.
         if self.0[rank].load(Ordering::Relaxed).is_null() {
             let row: Box<Row> = Box::new(std::array::from_fn(|_| Board::new()));
-            // Release: who finds the boards finds them made. Pairs with the load in `board`.
+            // Release: one that finds the boards finds them made. Pairs with the load in `board`.
             self.0[rank].store(Box::into_raw(row), Ordering::Release);
         }
     }

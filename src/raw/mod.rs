@@ -13,7 +13,7 @@ mod user_operator;
 pub use crate::comm::{Cut, Memory};
 pub use crate::error::ForeignCall;
 pub use crate::schedule::Operation;
-pub use user_operator::{Combine, Element as UserElement, UserOperator};
+pub use user_operator::{UserElement, UserFunction, UserOperator};
 
 use crate::Comm;
 use crate::error::Error;

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 /// `out[i] = left[i] (+) right[i]` for `n` elements; `out` is `left`, or `right`, or overlaps
 /// neither. The last argument is the operator's own.
-pub type Combine = unsafe extern "C-unwind" fn(
+pub type UserFunction = unsafe extern "C-unwind" fn(
     out: *mut c_void,
     left: *const c_void,
     right: *const c_void,
@@ -21,7 +21,7 @@ pub type Combine = unsafe extern "C-unwind" fn(
 
 /// What a user's operator combines.
 #[derive(Clone, Copy)]
-pub struct Element {
+pub struct UserElement {
     /// The type, exactly.
     pub id: fn() -> TypeId,
     /// The type, for people.
@@ -32,23 +32,31 @@ pub struct Element {
     pub align: usize,
 }
 
-impl fmt::Debug for Element {
+impl fmt::Debug for UserElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Element").field("name", &(self.name)()).field("size", &self.size).finish()
+        f.debug_struct("UserElement")
+            .field("name", &(self.name)())
+            .field("size", &self.size)
+            .finish()
     }
 }
 
 /// An operator that is a function of another language.
 pub struct UserOperator {
-    combine: Combine,
+    combine: UserFunction,
     argument: *mut c_void,
     commutative: bool,
     name: String,
-    /// By operation, whether blocks differ, type and size.
-    signatures: Mutex<Vec<(Key, &'static Signature)>>,
+    /// Those of its signatures that it has used.
+    known: Mutex<Vec<(Shape, &'static Signature)>>,
 }
 
-type Key = (Operation, bool, TypeId, usize);
+/// Operation, whether blocks differ, type, and bytes of an element.
+type Shape = (Operation, bool, TypeId, usize);
+
+/// All signatures that there are of operators of one's own, by shape and operator: kept for ever,
+/// as records name them, and so made once.
+static SIGNATURES: Mutex<Vec<(Shape, &'static Signature)>> = Mutex::new(Vec::new());
 
 impl fmt::Debug for UserOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,18 +71,18 @@ impl UserOperator {
     /// `combine` is such a function, wherever it is called, for as long as the operator is used: on
     /// the elements that it is used for, with this argument, on any thread.
     pub unsafe fn new(
-        combine: Combine,
+        combine: UserFunction,
         argument: *mut c_void,
         commutative: bool,
         name: &str,
     ) -> Self {
-        let signatures = Mutex::default();
-        UserOperator { combine, argument, commutative, name: name.to_string(), signatures }
+        let known = Mutex::default();
+        UserOperator { combine, argument, commutative, name: name.to_string(), known }
     }
 
     /// All ranks' signatures of one operation, type and function are equal.
-    fn signature(&self, key: Key, element: Element) -> &'static Signature {
-        let mut known = self.signatures.lock().unwrap_or_else(|e| e.into_inner());
+    fn signature(&self, key: Shape, element: UserElement) -> &'static Signature {
+        let mut known = self.known.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, sig)) = known.iter().find(|(it, _)| *it == key) {
             return sig;
         }
@@ -95,13 +103,20 @@ impl UserOperator {
             element.size,
             if self.commutative { "" } else { ", in rank order" },
         );
-        let sig: &'static Signature = Box::leak(Box::new(Signature {
-            element: element.id,
-            element_name: element.name,
-            element_size: element.size,
-            operator: Box::leak(operator.into()),
-            ..Signature::of::<()>(call, parameter)
-        }));
+        let mut all = SIGNATURES.lock().unwrap_or_else(|e| e.into_inner());
+        let is_it =
+            |(it, sig): &&(Shape, &'static Signature)| *it == key && sig.operator == operator;
+        let sig = all.iter().find(is_it).map(|(_, sig)| *sig).unwrap_or_else(|| {
+            let made: &'static Signature = Box::leak(Box::new(Signature {
+                element: element.id,
+                element_name: element.name,
+                element_size: element.size,
+                operator: Box::leak(operator.as_str().into()),
+                ..Signature::of::<()>(call, parameter)
+            }));
+            all.push((key, made));
+            made
+        });
         known.push((key, sig));
         sig
     }
@@ -117,7 +132,7 @@ impl UserOperator {
         cut: Cut<'_>,
         root: usize,
         memory: Memory,
-        element: Element,
+        element: UserElement,
     ) {
         let varied = matches!(cut, Cut::Varied(_));
         let sig = self.signature((operation, varied, (element.id)(), element.size), element);

@@ -25,7 +25,10 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let tuning = machine.map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     explain_team(ranks, Err("where the program's own threads run is not known"));
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));
-    let world = Arc::new(TeamState::new(ranks).with_deadline(builder.deadline));
+    let record = builder.record.as_deref();
+    let recorder = super::record::recorder(record, builder.record_events, ranks, true)?;
+    let world = TeamState::new(ranks).with_deadline(builder.deadline);
+    let world = Arc::new(world.with_recorder(recorder));
     let run = world.begin(ranks);
     let fabric = Arc::new(CommState::new(world, (0..ranks).collect(), apart));
     Ok((0..ranks)

@@ -154,7 +154,10 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let world = TeamState::new(ranks).counting_from(builder.start);
         let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
-        let world = Arc::new(world);
+        let record = builder.record.as_deref();
+        let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
+        let is_recorded = recorder.is_some();
+        let world = Arc::new(world.with_recorder(recorder));
         let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::Idle);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -197,6 +200,7 @@ impl Team {
             fabric: AtomicU64::new(0),
             fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
             harmed: AtomicU64::new(0),
+            special: AtomicU64::new(if is_recorded { u64::MAX } else { 0 }),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
             bound: (0..ranks).map(|_| AtomicU64::new(0)).collect(),

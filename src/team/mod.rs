@@ -7,6 +7,7 @@ mod external;
 mod handle;
 mod nodes;
 mod per_rank;
+mod record;
 mod run_rank;
 mod taken_units;
 #[cfg(test)]

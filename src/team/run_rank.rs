@@ -8,7 +8,7 @@ use crate::wait::give_back;
 use std::panic::AssertUnwindSafe;
 
 /// Calls `body` as rank `rank` on the calling thread, which is `thread`, and records the result.
-/// Returns whether the communicator is as good as new.
+/// Returns whether the communicator is as good as new, and nothing is recorded.
 #[inline(always)]
 pub(crate) fn take_part(
     thread: &Thread,
@@ -30,7 +30,7 @@ pub(crate) fn take_part(
     }
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.
-    let intact = comm.fabric_id() == fabric && comm.rank() == rank && !comm.is_dead();
+    let intact = comm.fabric_id() == fabric && comm.rank() == rank && comm.is_plain();
     world.leave(rank, run);
     give_back();
     intact

@@ -42,6 +42,8 @@ pub(super) struct WorkerShared {
     pub(super) fresh: Box<[Mutex<Option<Comm>>]>,
     /// The number of the latest run in which a rank lost its communicator.
     pub(super) harmed: AtomicU64,
+    /// The same; of a team that is recorded, more than the number of any run.
+    pub(super) special: AtomicU64,
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,
     pub(super) problems: Box<[Mutex<Option<String>>]>,
@@ -114,7 +116,21 @@ impl WorkerShared {
         if take_part(thread, &self.world, rank, run, comm, body) {
             self.tallies[rank].take_from(comm);
         } else {
+            self.after_other_part(rank, run, comm);
+        }
+    }
+
+    /// After a part in which `rank` has lost its communicator, or that is recorded.
+    #[cold]
+    #[inline(never)]
+    fn after_other_part(&self, rank: usize, run: u64, comm: &mut Comm) {
+        comm.end_recorded_run();
+        let intact = comm.fabric_id() == self.fabric.load(Relaxed) && comm.rank() == rank;
+        if intact && comm.is_recorded() {
+            self.tallies[rank].take_from(comm);
+        } else {
             self.harmed.store(run, Relaxed);
+            self.special.fetch_max(run, Relaxed);
         }
     }
 
@@ -156,11 +172,8 @@ impl WorkerShared {
 
     /// How run `run` went. Only while no rank runs.
     pub(super) fn verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
-        if self.world.is_poisoned(run) {
-            return Err(final_cause(&self.world, run));
-        }
-        if self.harmed.load(Relaxed) == run {
-            return Ok(());
+        if self.world.is_poisoned(run) || self.special.load(Relaxed) >= run {
+            return self.special_verdict(run, fabric);
         }
         compare(fabric, |rank| &self.tallies[rank])
     }
@@ -172,5 +185,24 @@ impl WorkerShared {
         if std::ptr::eq(fabric.world(), &raw const *self.world) {
             fabric.clear_tagged();
         }
+    }
+
+    /// That of a run that has failed, or in which a rank lost its communicator, or that is
+    /// recorded: then the record is written.
+    #[cold]
+    #[inline(never)]
+    fn special_verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
+        let result = if self.world.is_poisoned(run) {
+            Err(final_cause(&self.world, run))
+        } else if self.harmed.load(Relaxed) == run {
+            Ok(())
+        } else {
+            compare(fabric, |rank| &self.tallies[rank])
+        };
+        if let Some(recorder) = self.world.recorder() {
+            let outcome = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            recorder.save(self.world.id(), run, &outcome);
+        }
+        result
     }
 }

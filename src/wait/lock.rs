@@ -1,4 +1,4 @@
-//! A lock for a few instructions: whoever does not get it spins a little, then yields. Nobody
+//! A lock for a few instructions: a thread that does not get it spins a little, then yields. Nobody
 //! sleeps with it or for it, and no code of the user's runs under it.
 //!
 //! (Not std's `Mutex`: where that is contended it waits in code that the sanitizer does not see,

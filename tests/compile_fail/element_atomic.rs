@@ -1,6 +1,6 @@
 //! Atomics do not travel; ranks share them.
 // says: `AtomicU64` cannot travel between ranks
-// says: the closure of `run` captures `&[AtomicU64]`
+// says: the closure of `run` captures `&[AtomicU64]`, or `shared_atomic` makes them
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -46,7 +46,7 @@ macro_rules! worlds {
             use loom::thread;
             use std::panic::Location;
             use $($fabric)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
-            use $($fabric)::+::{EVERY_RUN, ticket};
+            use $($fabric)::+::{EVERY_RUN, run_pass};
 
             static SIG: Signature = Signature::of::<u64>("model", "");
 

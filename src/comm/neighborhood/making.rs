@@ -196,7 +196,8 @@ impl Comm {
         foreign.sort_unstable();
         foreign.dedup();
         let renumbered = places.drain(..).map(|at| match foreign.binary_search(&at) {
-            Ok(ghost) => owned + ghost,
+            // (A distribution of the user's own may say anything.)
+            Ok(ghost) => owned.saturating_add(ghost),
             Err(_) => at.1,
         });
         let renumbered = renumbered.collect();

@@ -12,7 +12,7 @@ mod moves;
 use super::Comm;
 use super::halo_exchange::copy_row;
 use crate::element::Element;
-use crate::fabric::{CallParams, NeighborGuard, Signature, StartedCall, Stop};
+use crate::fabric::{CallParams, Digest, NeighborGuard, Signature, StartedCall, Stop};
 use crate::mailbox::{Board, EAGER};
 use crate::op::{Operator, Sum};
 use crate::sync::Arc;
@@ -454,7 +454,8 @@ impl Neighborhood {
             return None;
         }
         let count = fields.len();
-        let params = CallParams { own_len, parameter: self.number, ..CallParams::of(count) };
+        let (parameter, digest) = (self.number, Digest::of_plan(self.number));
+        let params = CallParams { own_len, parameter, digest, ..CallParams::of(count) };
         let begun = comm.begin(sig, at, params)?;
         // SAFETY: the arguments are checked; the call has begun, and the fingerprint holds T.
         let result =
@@ -633,6 +634,7 @@ impl Neighborhood {
             }
         }
         guard.disarm();
+        comm.port.record_end();
         Ok(result)
     }
 }

@@ -145,19 +145,20 @@ impl Comm {
         f: impl for<'scope> FnOnce(&mut Requests<'scope, 'env>) -> R,
     ) -> R {
         static SIG: Signature = Signature::of::<()>("requests", "");
+        let at = Location::caller();
         // Whether the run still goes on is for the calls to find: they go on record first, so that
         // of ranks that disagree the odd one can be told.
         if self.spans_nodes() {
             let what = "calls between nodes cannot be started".to_string();
-            self.wrong(&SIG, Location::caller(), 0, what);
+            self.wrong(&SIG, at, 0, what);
             self.nothing_to_return();
         }
-        let open = Open::new();
+        let open = Open::new(self.port.is_recorded());
         let id = self.port.id();
         let within = || {
             let mut scope = Requests { comm: self, open: &open, id, _brand: PhantomData };
             let result = f(&mut scope);
-            scope.complete();
+            scope.complete(at);
             result
         };
         let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
@@ -224,9 +225,15 @@ impl<'scope> Requests<'scope, '_> {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn wait<B>(&mut self, request: OpenRequest<'scope, B>) -> B {
+        self.wait_at(request, Location::caller())
+    }
+
+    #[inline]
+    fn wait_at<B>(&mut self, request: OpenRequest<'scope, B>, at: &'static Location<'static>) -> B {
         if self.open.advance(request.slot) != Progress::Done {
-            self.wait_for(&[request.slot]);
+            self.wait_for(&[request.slot], at);
         }
         let mut given = MaybeUninit::<B>::uninit();
         let call = self.open.take(request.slot).expect("complete, and taken once");
@@ -251,11 +258,13 @@ impl<'scope> Requests<'scope, '_> {
     /// assert_eq!(out, [[297]; 3]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn wait_all<B>(
         &mut self,
         requests: impl IntoIterator<Item = OpenRequest<'scope, B>>,
     ) -> Vec<B> {
-        requests.into_iter().map(|request| self.wait(request)).collect()
+        let at = Location::caller();
+        requests.into_iter().map(|request| self.wait_at(request, at)).collect()
     }
 
     /// Waits until one of the calls is complete, and returns its index; to [`wait`](Requests::wait)
@@ -277,10 +286,11 @@ impl<'scope> Requests<'scope, '_> {
     /// assert_eq!(out, [1.0, 0.0]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn wait_any<B>(&mut self, requests: &[OpenRequest<'scope, B>]) -> usize {
         assert!(!requests.is_empty(), "wait_any: there is no request to wait for");
         let slots: Vec<usize> = requests.iter().map(|request| request.slot).collect();
-        self.wait_for(&slots)
+        self.wait_for(&slots, Location::caller())
     }
 
     /// Goes on with the call as far as that is possible without waiting; whether it is complete.
@@ -319,9 +329,12 @@ impl<'scope> Requests<'scope, '_> {
         if self.comm.port.is_crowded() {
             crate::sync::yield_now();
         }
+        if self.comm.port.is_recorded() && self.open.look(slot) == Progress::Done {
+            return true;
+        }
         let Some(peer) = self.open.left(slot) else { return false };
         // What was published before it left counts.
-        match self.open.advance(slot) {
+        match self.open.look(slot) {
             Progress::Done => true,
             Progress::Open => self.fail(Some(slot), Stop::Left { peer }),
             Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
@@ -329,25 +342,67 @@ impl<'scope> Requests<'scope, '_> {
     }
 
     /// Completes all.
-    fn complete(&mut self) {
+    fn complete(&mut self, at: &'static Location<'static>) {
         while let Some(slot) = self.open.first_open() {
-            self.wait_for(&[slot]);
+            self.wait_for(&[slot], at);
         }
     }
 
     /// Waits until the request of one of the slots is complete; returns its index.
-    fn wait_for(&mut self, slots: &[usize]) -> usize {
+    fn wait_for(&mut self, slots: &[usize], at: &'static Location<'static>) -> usize {
+        if self.comm.port.is_recorded() {
+            return self.wait_recorded(slots, at);
+        }
+        self.wait_until_complete(slots, None)
+    }
+
+    /// The same, in a record of the run.
+    #[cold]
+    fn wait_recorded(&mut self, slots: &[usize], at: &'static Location<'static>) -> usize {
+        let Some(sig) = self.open.sig(slots[0]) else { return 0 }; // Of several it is complete.
+        self.comm.port.record_completion(sig, at);
+        let mut awaited = Vec::new();
+        let i = self.wait_until_complete(slots, Some(&mut awaited));
+        // What may be completed by any rank was, by this one.
+        let latest = || awaited.get(i).copied().flatten().filter(|_| slots.len() > 1);
+        if let Some(peer) = self.open.source(slots[i]).or_else(latest) {
+            self.comm.port.record_source(peer);
+        }
+        self.comm.port.record_end();
+        i
+    }
+
+    /// Waits. If `recorded`, which gets the ranks that the requests have waited for last.
+    fn wait_until_complete(
+        &mut self,
+        slots: &[usize],
+        mut recorded: Option<&mut Vec<Option<usize>>>,
+    ) -> usize {
         let open = self.open;
         // The first that is complete, or has failed.
         let ended = || {
-            let progress = slots.iter().map(|&slot| open.advance(slot));
+            let progress = slots.iter().map(|&slot| open.look(slot));
             progress.enumerate().find(|&(_, progress)| progress != Progress::Open)
         };
+        let mut since = None;
         loop {
+            if let Some(awaited) = recorded.as_deref_mut() {
+                since = self.comm.port.fabric().record_time();
+                // What is complete meanwhile keeps its latest.
+                awaited.resize(slots.len(), None);
+                for (latest, &slot) in awaited.iter_mut().zip(slots) {
+                    *latest = open.awaited(slot).or(*latest);
+                }
+            }
             for _ in 0..self.comm.port.looks() {
                 match ended() {
                     None => {}
-                    Some((i, Progress::Done)) => return i,
+                    Some((i, Progress::Done)) => {
+                        if let (Some(since), Some(awaited)) = (since, &recorded) {
+                            self.record_looks(awaited, since);
+                        }
+                        return i;
+                    }
                     Some((i, _)) => self.fail(Some(slots[i]), Stop::Poisoned),
                 }
             }
@@ -355,12 +410,26 @@ impl<'scope> Requests<'scope, '_> {
             // One of several may be completed by others than its peer.
             let own = (slots.len() == 1).then_some(usize::from(owes));
             let awaited = open.awaited(slots[0]);
-            let result =
-                place.wait(own, &mut || ended().is_some() || open.awaited(slots[0]) != awaited);
-            if let Err(stop) = result {
+            let mut over = || ended().is_some() || open.awaited(slots[0]) != awaited;
+            let one = since.filter(|_| slots.len() == 1);
+            if let Err(stop) = place.wait(own, one, &mut over) {
                 self.fail(Some(slots[0]), stop);
             }
+            if let (None, Some(since), Some(awaited)) = (one, since, &recorded) {
+                self.record_looks(awaited, since);
+            }
         }
+    }
+
+    /// What a rank has awaited since then has come while it looked.
+    #[cold]
+    fn record_looks(&self, awaited: &[Option<usize>], since: u64) {
+        let port = &self.comm.port;
+        let peer = match awaited {
+            &[Some(peer)] => peer,
+            _ => port.rank(), // Any.
+        };
+        port.fabric().record_wait(port.rank(), peer, since);
     }
 
     /// Ends the run: a request, that of `slot` if it is known, cannot be completed.

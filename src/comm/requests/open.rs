@@ -1,7 +1,7 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
 use crate::exec::Scratch;
-use crate::fabric::{Background, CommState, Disagreement, Place, Port};
+use crate::fabric::{Background, CommState, Disagreement, Place, Port, Signature};
 use crate::sync::Arc;
 use std::any::Any;
 use std::cell::RefCell;
@@ -46,6 +46,14 @@ pub(crate) trait Underway {
     /// Makes this the call in progress of its port, for errors.
     fn blame(&self, port: &mut Port);
 
+    /// What was called.
+    fn sig(&self) -> &'static Signature;
+
+    /// The rank that has completed it, if that was not known before.
+    fn source(&self) -> Option<usize> {
+        None
+    }
+
     /// Its communicator, this rank there, and the run.
     fn whose(&self) -> Whose;
 
@@ -77,6 +85,8 @@ struct Inner<'env> {
     failure: Option<(Failure, Whose)>,
     /// Nothing goes on any more.
     is_dead: bool,
+    /// That, or the run is recorded: nothing goes on but by [`look`](Open::look).
+    is_held: bool,
 }
 
 /// See the module documentation. What borrows it does so for a moment, but while an operator runs:
@@ -92,10 +102,11 @@ pub(crate) enum Progress {
 }
 
 impl<'env> Open<'env> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(is_recorded: bool) -> Self {
         let desk = WorkDesk { scratch: Scratch::new(), all: Vec::new() };
         let (slots, failure) = (Vec::new(), None);
-        Open(RefCell::new(Inner { slots, open: 0, desk, failure, is_dead: false }))
+        let (is_dead, is_held) = (false, is_recorded);
+        Open(RefCell::new(Inner { slots, open: 0, desk, failure, is_dead, is_held }))
     }
 
     /// Takes a request in; returns its slot.
@@ -111,9 +122,15 @@ impl<'env> Open<'env> {
         slot
     }
 
-    /// Goes on with the request of a slot.
+    /// Goes on with the request of a slot; not where the run is recorded: then the rank begins to
+    /// wait first, so that the record says when.
     pub(crate) fn advance(&self, slot: usize) -> Progress {
         self.0.borrow_mut().advance(slot)
+    }
+
+    /// Goes on with the request of a slot.
+    pub(crate) fn look(&self, slot: usize) -> Progress {
+        self.0.borrow_mut().look(slot)
     }
 
     /// The first slot whose request is not complete.
@@ -152,6 +169,22 @@ impl<'env> Open<'env> {
         }
     }
 
+    /// What was called, of an open request.
+    pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
+        match &self.0.borrow().slots[slot] {
+            OpenSlot::Open(pending) => Some(pending.sig()),
+            OpenSlot::Free | OpenSlot::Done(_) => None,
+        }
+    }
+
+    /// The rank that has completed the request of a slot, if that was not known before.
+    pub(crate) fn source(&self, slot: usize) -> Option<usize> {
+        match &self.0.borrow().slots[slot] {
+            OpenSlot::Done(pending) => pending.source(),
+            OpenSlot::Free | OpenSlot::Open(_) => None,
+        }
+    }
+
     /// Why nothing goes on any more, if it does not and nobody has asked before.
     pub(crate) fn take_failure(&self) -> Option<(Failure, Whose)> {
         self.0.borrow_mut().failure.take()
@@ -174,7 +207,7 @@ impl<'env> Open<'env> {
     #[cold]
     pub(crate) fn abandon(&self) {
         let mut inner = self.0.borrow_mut();
-        inner.is_dead = true;
+        (inner.is_dead, inner.is_held) = (true, true);
         let open = || {
             inner.slots.iter().filter_map(|slot| match slot {
                 OpenSlot::Open(pending) => Some(pending),
@@ -187,10 +220,29 @@ impl<'env> Open<'env> {
 }
 
 impl Inner<'_> {
+    #[inline]
+    fn is_open(&self, slot: usize) -> bool {
+        matches!(self.slots[slot], OpenSlot::Open(_))
+    }
+
     fn advance(&mut self, slot: usize) -> Progress {
-        let Inner { slots, open, desk, failure, is_dead } = self;
+        if self.is_held && self.is_open(slot) {
+            return if self.is_dead { Progress::Failed } else { Progress::Open };
+        }
+        self.go_on(slot)
+    }
+
+    fn look(&mut self, slot: usize) -> Progress {
+        if self.is_dead && self.is_open(slot) {
+            return Progress::Failed;
+        }
+        self.go_on(slot)
+    }
+
+    #[inline(always)]
+    fn go_on(&mut self, slot: usize) -> Progress {
+        let Inner { slots, open, desk, failure, is_dead, is_held } = self;
         let pending = match &mut slots[slot] {
-            OpenSlot::Open(_) if *is_dead => return Progress::Failed,
             OpenSlot::Open(pending) => pending,
             OpenSlot::Free | OpenSlot::Done(_) => return Progress::Done,
         };
@@ -205,7 +257,7 @@ impl Inner<'_> {
                 Progress::Done
             }
             Err(why) => {
-                *is_dead = true;
+                (*is_dead, *is_held) = (true, true);
                 let (fabric, rank, run) = pending.whose();
                 // Whatever call is under way ends; the cause follows when it has.
                 drop(fabric.world().poison(run, fabric.member(rank), None));
@@ -225,7 +277,7 @@ impl Background for Open<'_> {
         }
         (0..inner.slots.len())
             .filter(|&slot| {
-                inner.advance(slot) == Progress::Open
+                inner.look(slot) == Progress::Open
                     && matches!(&inner.slots[slot], OpenSlot::Open(pending) if pending.owes())
             })
             .count()

@@ -562,7 +562,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
         let slot = self.open.add(call);
         // Of one rank it is complete at once.
-        if self.comm.port.size() == 1 && self.open.advance(slot) == Progress::Failed {
+        if self.comm.port.size() == 1 && self.open.look(slot) == Progress::Failed {
             self.fail(Some(slot), Stop::Poisoned);
         }
         OpenRequest { slot, _brand: PhantomData, _gives: PhantomData }

@@ -180,6 +180,10 @@ impl<K, Y: Yield> Underway for Collective<'_, K, Y> {
         self.lane.blame(port);
     }
 
+    fn sig(&self) -> &'static Signature {
+        self.lane.sig()
+    }
+
     fn whose(&self) -> Whose {
         (self.lane.fabric().clone(), self.lane.rank(), self.lane.run())
     }
@@ -255,6 +259,10 @@ impl<'env, K: 'env, T: Element> Underway for Repeated<'env, K, T> {
 
     fn blame(&self, port: &mut Port) {
         self.call.blame(port);
+    }
+
+    fn sig(&self) -> &'static Signature {
+        self.sig
     }
 
     fn whose(&self) -> Whose {

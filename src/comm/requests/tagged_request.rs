@@ -44,6 +44,14 @@ impl<B, G: FnOnce(Envelope) -> B> Underway for StartedMessage<G> {
         self.call.begin(port);
     }
 
+    fn sig(&self) -> &'static Signature {
+        self.call.sig
+    }
+
+    fn source(&self) -> Option<usize> {
+        self.request.source()
+    }
+
     fn whose(&self) -> Whose {
         let (fabric, rank, run) = self.request.whose();
         (fabric.clone(), rank, run)
@@ -193,7 +201,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         let request = TaggedRequest::new(&self.comm.port, owner, call.peer, state);
         let slot = self.open.add(Box::new(StartedMessage { call, request, gives }));
         if is_done {
-            self.open.advance(slot);
+            self.open.look(slot);
         }
         OpenRequest { slot, _brand: PhantomData, _gives: PhantomData }
     }

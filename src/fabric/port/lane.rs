@@ -47,16 +47,18 @@ pub(crate) struct Place {
 
 impl Place {
     /// Waits until `ready`, which goes on with the request. `own`: so many of the thread's calls
-    /// that others may wait for are this one; None if other calls are awaited, too.
+    /// that others may wait for are this one; None if other calls are awaited, too. `since`: when
+    /// the wait began, if it is recorded.
     pub(crate) fn wait(
         &self,
         own: Option<usize>,
+        since: Option<u64>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
         let &Place { ref fabric, rank, run, wait, crowded, peer, by_any } = self;
         let waiter = Waiter { fabric, rank, run, wait, crowded };
         let what = if by_any { For::Anybody } else { For::Peer };
-        waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), ready)
+        waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), since, ready)
     }
 }
 
@@ -93,7 +95,8 @@ impl Port {
         for peer in (0..p).map(|d| (*rank + d) % p) {
             if !has_finished(peer) {
                 let of = if peer == *rank { (*rank + 1) % p } else { peer };
-                waiter.wait_long(of, (For::Peer, 0), None, &mut || has_finished(peer))?;
+                let since = fabric.record_time();
+                waiter.wait_long(of, (For::Peer, 0), None, since, &mut || has_finished(peer))?;
             }
         }
         Ok(())
@@ -229,6 +232,12 @@ impl LaneCall {
     pub(crate) fn blame(&self, port: &mut Port) {
         port.sig = self.started().sig;
         port.check = Fingerprint(self.header.check);
+    }
+
+    /// What was called.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn sig(&self) -> &'static Signature {
+        self.started().sig
     }
 
     /// The call, for errors.

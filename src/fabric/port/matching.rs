@@ -137,7 +137,11 @@ impl Port {
         self.wait_for(peer, |_| ticket.is_done())?;
         // No call of this rank began meanwhile that left a ticket and has not taken it back.
         self.open_tickets.pop();
-        ticket.envelope().ok_or(Stop::Poisoned)
+        let envelope = ticket.envelope().ok_or(Stop::Poisoned)?;
+        if peer.is_none() {
+            self.record_source(envelope.source as usize);
+        }
+        Ok(envelope)
     }
 
     /// A call of this rank cannot end before `ticket`, in the queue of `owner`, is done or
@@ -192,7 +196,11 @@ impl Port {
             }
             !matches!(found, Ok(None))
         })?;
-        found.map_err(Stop::Unfit)?.ok_or(Stop::Poisoned)
+        let envelope = found.map_err(Stop::Unfit)?.ok_or(Stop::Poisoned)?;
+        if pattern.source.is_none() {
+            self.record_source(envelope.source as usize);
+        }
+        Ok(envelope)
     }
 
     /// Takes the first message that `pattern` asks for, which must be an owned value of the
@@ -281,6 +289,12 @@ impl TaggedRequest {
     /// The rank that is awaited there.
     pub(crate) fn awaited(&self) -> usize {
         self.place().peer
+    }
+
+    /// Where the message of a receive has come from, if that was not known before.
+    pub(crate) fn source(&self) -> Option<usize> {
+        let envelope = self.envelope().filter(|_| self.place().by_any)?;
+        Some(envelope.source as usize)
     }
 
     /// The rank that is awaited, if it has left (of any source: if all others have): it never

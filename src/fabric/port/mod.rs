@@ -2,7 +2,7 @@
 //! There is one port per rank and communicator. One thread at a time uses it (`&mut`); in a team's
 //! run, only the rank's own.
 
-use super::call_log::{CallLog, CallRecord, RankState, ticket};
+use super::call_log::{CallLog, CallRecord, RankState, run_pass};
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
@@ -21,6 +21,7 @@ mod lane;
 mod matching;
 mod neighbors;
 mod point_to_point;
+mod recording;
 mod shown_blocks;
 mod slot_layout;
 mod waiting;
@@ -36,6 +37,20 @@ use waiting::{FEW_LOOKS, MANY_LOOKS};
 
 /// What no rank's `present` is.
 const CLOSED: u64 = u64::MAX;
+
+/// In the `pass` of a port whose calls are recorded: no rank's `present` has it, either.
+const RECORDED: u64 = 1 << 63;
+
+/// What a port does with calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PortState {
+    /// Carries them out.
+    Plain,
+    /// Records them, too (`recording.rs`).
+    Recorded,
+    /// Refuses everything, for good: set by `quiesce`.
+    Dead,
+}
 
 /// Ranks up to which everybody looks at everybody's gate: one step, and `p - 1`
 /// lines to pull. More do so where ranks outnumber cores: there the steps count,
@@ -66,7 +81,7 @@ struct Peer {
 pub(crate) struct Port {
     peers: Box<[Peer]>,
     rank: usize,
-    /// The run's [`ticket`], or [`CLOSED`] once the port is dead: what the rank's `present`
+    /// The [`run_pass`] of the run, or [`CLOSED`] once the port is dead: what the rank's `present`
     /// must be.
     pass: u64,
     line: NonNull<RankState>,
@@ -105,8 +120,7 @@ pub(crate) struct Port {
     open: Option<u64>,
     sig: &'static Signature,
     check: Fingerprint,
-    /// Set by `quiesce`: the port refuses everything from then on.
-    dead: bool,
+    state: PortState,
     touched: bool,
 }
 
@@ -149,7 +163,7 @@ impl Port {
             gate,
             peers,
             rank,
-            pass: ticket(run),
+            pass: run_pass(run),
             line,
             records,
             looks: FEW_LOOKS,
@@ -170,22 +184,19 @@ impl Port {
             open: None,
             sig: &NO_CALL,
             check: Fingerprint(0),
-            dead: false,
+            state: PortState::Plain,
             touched: false,
         };
         port.refresh_for_run();
+        if port.fabric.world().recorder().is_some() {
+            port.be_recorded();
+        }
         port
     }
 
     /// Refreshes the settings of the run: the budget of looks, and the use of gates.
     fn refresh_for_run(&mut self) {
         let crowded = self.fabric.world().is_crowded();
-        let may_spin = match self.wait {
-            Wait::Spin => true,
-            Wait::Auto => !crowded,
-            Wait::Yield | Wait::Park => false,
-        };
-        self.looks = if may_spin { MANY_LOOKS } else { FEW_LOOKS };
         if crowded != self.crowded {
             self.crowded = crowded;
             for peer in &mut self.peers {
@@ -194,6 +205,7 @@ impl Port {
                 peer.hint = NonNull::from(if crowded { &PERHAPS } else { seat.hint() });
             }
         }
+        self.looks = self.usual_looks();
         self.gated = crowded || self.size() <= FEW;
     }
 
@@ -215,6 +227,20 @@ impl Port {
     #[inline(always)]
     pub(crate) fn is_gated(&self) -> bool {
         self.gated
+    }
+
+    /// Whether calls are recorded.
+    #[inline(always)]
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.state == PortState::Recorded
+    }
+
+    /// The latest call has come to its end, or near to it.
+    #[inline(always)]
+    pub(crate) fn record_end(&self) {
+        if self.is_recorded() {
+            self.record_end_now();
+        }
     }
 
     #[inline(always)]
@@ -243,9 +269,9 @@ impl Port {
         self.run
     }
 
-    /// Looks before a wait counts as long.
+    /// Looks before a wait counts as long, recorded or not.
     pub(crate) fn looks(&self) -> u32 {
-        self.looks
+        self.usual_looks()
     }
 
     /// Whether ranks outnumber cores.
@@ -260,7 +286,7 @@ impl Port {
     /// Whether the port has given up its communicator.
     #[inline(always)]
     pub(crate) fn is_dead(&self) -> bool {
-        self.dead
+        self.state == PortState::Dead
     }
 
     /// Whether the rank has left its run, here or in another communicator.
@@ -310,10 +336,12 @@ impl Port {
     pub(crate) fn join_run(&mut self, run: u64) {
         self.fabric.world().join(self.fabric.member(self.rank), run);
         self.run = run;
-        if !self.dead {
-            self.pass = ticket(run);
-        }
         self.refresh_for_run();
+        if self.state == PortState::Plain {
+            self.pass = run_pass(run);
+        } else {
+            self.join_other_run();
+        }
     }
 
     /// Messages posted less messages taken, summed over the peers, modulo

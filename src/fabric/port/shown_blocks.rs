@@ -18,6 +18,10 @@ pub(crate) struct OwnBlocks<'a> {
     pub(crate) data: *const u8,
     pub(crate) len: usize,
     pub(crate) size: usize,
+    /// The block that no peer takes, if there is such a block: it is not copied.
+    pub(crate) own: Option<usize>,
+    /// Elements of the other blocks.
+    pub(crate) for_peers: usize,
 }
 
 /// A length in what is copied, before the data.
@@ -34,7 +38,7 @@ impl OwnBlocks<'_> {
     /// Whether what a peer shows is probably not in a slot's first line alone, if it is as long.
     #[inline(always)]
     pub(crate) fn is_long(&self) -> bool {
-        Self::head(self.counts.len()) + self.len * self.size > FIRST
+        Self::head(self.counts.len()) + self.for_peers * self.size > FIRST
     }
 
     /// Bytes of the lengths: whole words, so that data of words are aligned.
@@ -47,8 +51,8 @@ impl OwnBlocks<'_> {
     #[inline(always)]
     fn copied(&self) -> Option<usize> {
         // A slice has at most isize::MAX bytes: no overflow. No count is more than all together.
-        let bytes = Self::head(self.counts.len()) + self.len * self.size;
-        (bytes <= EAGER && self.len <= usize::from(ShortLength::MAX)).then_some(bytes)
+        let bytes = Self::head(self.counts.len()) + self.for_peers * self.size;
+        (bytes <= EAGER && self.for_peers <= usize::from(ShortLength::MAX)).then_some(bytes)
     }
 
     /// # Safety
@@ -68,8 +72,45 @@ impl OwnBlocks<'_> {
             }
         }
         let data = body.wrapping_add(Self::head(self.counts.len()));
+        // The blocks before this rank's own, and those after it.
+        let (before, after) = match (self.own, self.counts) {
+            (Some(0), &[_, _]) => (0, self.len - self.for_peers),
+            (Some(1), &[_, _]) => (self.for_peers, self.len),
+            (Some(own), counts) => {
+                let before = counts[..own].iter().sum();
+                (before, before + counts[own])
+            }
+            (None, _) => (self.len, self.len),
+        };
+        let (before, from) = (before * self.size, after * self.size);
+        let after = (self.len - after) * self.size;
         // SAFETY: by the contract, and that of `OwnBlocks`; the body is no memory of the caller's.
-        unsafe { copy_few(data, self.data, self.len * self.size) };
+        unsafe {
+            if before > 0 {
+                copy_few(data, self.data, before);
+            }
+            if after > 0 {
+                copy_few(data.wrapping_add(before), self.data.wrapping_add(from), after);
+            }
+        }
+    }
+
+    /// Writes the lengths behind an address: [`LENGTHS`] at most, else where they are.
+    ///
+    /// # Safety
+    /// There is room for `LENGTHS` words at `to`, which is aligned for a word.
+    #[inline(always)]
+    unsafe fn write_lengths(&self, to: *mut usize) {
+        // SAFETY: by the contract.
+        unsafe {
+            match *self.counts {
+                [a, b] => to.cast::<[usize; 2]>().write([a, b]),
+                _ if self.counts.len() <= LENGTHS => {
+                    std::ptr::copy_nonoverlapping(self.counts.as_ptr(), to, self.counts.len());
+                }
+                _ => to.cast::<*const usize>().write(self.counts.as_ptr()),
+            }
+        }
     }
 }
 
@@ -89,15 +130,18 @@ pub(crate) unsafe fn copy_few(to: *mut u8, from: *const u8, bytes: usize) {
     }
 }
 
-/// In a slot, in place of blocks that are not copied.
+/// In a slot, in place of blocks that are not copied. Their lengths follow, if there are at most
+/// [`LENGTHS`], else the address of the lengths.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct BlocksAddress {
     data: *const u8,
-    counts: *const usize,
     /// The number of the call, in full: the header has a part of it.
     call: u64,
 }
+
+/// As many lengths as a slot has room for behind an address.
+const LENGTHS: usize = (INLINE - size_of::<BlocksAddress>()) / size_of::<usize>();
 
 /// Where the lengths of a peer's blocks are.
 #[derive(Clone, Copy)]
@@ -112,6 +156,8 @@ pub(crate) struct ShownBlocks {
     header: Header,
     lengths: BlockLengths,
     data: *const u8,
+    /// The block that is not there, if any.
+    omitted: Option<usize>,
 }
 
 impl ShownBlocks {
@@ -130,20 +176,26 @@ impl ShownBlocks {
     pub(crate) unsafe fn block(&self, i: usize, size: usize) -> (*const u8, usize) {
         let (start, len) = match self.lengths {
             // SAFETY: by the contract.
-            BlockLengths::Copied(at) => unsafe { before_and_at(i, |k| usize::from(*at.add(k))) },
+            BlockLengths::Copied(at) => unsafe {
+                before_and_at(i, self.omitted, |k| usize::from(*at.add(k)))
+            },
             // SAFETY: by the contract.
-            BlockLengths::Elsewhere(at) => unsafe { before_and_at(i, |k| *at.add(k)) },
+            BlockLengths::Elsewhere(at) => unsafe { before_and_at(i, None, |k| *at.add(k)) },
         };
         (self.data.wrapping_add(start * size), len)
     }
 }
 
 #[inline(always)]
-fn before_and_at(i: usize, length: impl Fn(usize) -> usize) -> (usize, usize) {
-    let before = match i {
-        0 => 0,
-        1 => length(0),
-        _ => (0..i).map(&length).sum(),
+fn before_and_at(
+    i: usize,
+    omitted: Option<usize>,
+    length: impl Fn(usize) -> usize,
+) -> (usize, usize) {
+    let before = match (i, omitted) {
+        (0, _) | (1, Some(0)) => 0,
+        (1, _) => length(0),
+        _ => (0..i).filter(|&k| Some(k) != omitted).map(&length).sum(),
     };
     (before, length(i))
 }
@@ -182,12 +234,16 @@ impl Port {
                     gate.show(episode, header, |body| body.cast::<EagerAddress>().write(eager));
                 }
                 None => {
-                    let (data, counts, call) = (own.data, own.counts.as_ptr(), self.calls);
-                    let address = BlocksAddress { data, counts, call };
+                    let (data, call) = (own.data, self.calls);
+                    let address = BlocksAddress { data, call };
                     // From here on a peer may read them.
                     self.open = Some(call);
                     let header = self.header(ELSEWHERE);
-                    gate.show(episode, header, |body| body.cast::<BlocksAddress>().write(address));
+                    gate.show(episode, header, |body| {
+                        let body = body.cast::<BlocksAddress>();
+                        body.write(address);
+                        own.write_lengths(body.add(1).cast());
+                    });
                 }
             }
         }
@@ -195,13 +251,14 @@ impl Port {
         copied.is_none()
     }
 
-    /// Waits for the `blocks` blocks that `peer` shows in this episode, as many as this rank.
-    /// `long`: they are perhaps not in the slot's first line.
+    /// Waits for the `blocks` blocks that `peer` shows in this episode, as many as this rank,
+    /// and with the same kind of `own` block. `long`: they are perhaps not in the slot's first
+    /// line.
     #[inline(always)]
     pub(crate) fn look_at_blocks(
         &mut self,
         peer: usize,
-        blocks: usize,
+        (blocks, has_own): (usize, bool),
         long: bool,
     ) -> Result<ShownBlocks, Stop> {
         let (episode, looks) = (self.episode, self.looks);
@@ -217,7 +274,9 @@ impl Port {
             })?;
         }
         // SAFETY: this rank is in that episode, and has seen its word.
-        unsafe { gate.read(episode, |got, body| self.unpack_blocks(peer, blocks, got, body)) }
+        unsafe {
+            gate.read(episode, |got, body| self.unpack_blocks(peer, (blocks, has_own), got, body))
+        }
     }
 
     /// # Safety
@@ -226,7 +285,7 @@ impl Port {
     unsafe fn unpack_blocks(
         &self,
         peer: usize,
-        blocks: usize,
+        (blocks, has_own): (usize, bool),
         got: Header,
         body: *const u8,
     ) -> Result<ShownBlocks, Stop> {
@@ -240,6 +299,7 @@ impl Port {
             header: got,
             lengths: BlockLengths::Copied(at.cast()),
             data: at.wrapping_add(OwnBlocks::head(blocks)),
+            omitted: has_own.then_some(peer),
         };
         match kind {
             IN_SLOT => Ok(copied(body)),
@@ -248,12 +308,18 @@ impl Port {
             IN_BUFFER => Ok(unsafe { (*body.cast::<EagerAddress>().read().place).read(copied) }),
             _ => {
                 // SAFETY: by the kind, as above.
-                let BlocksAddress { data, counts, call } =
-                    unsafe { body.cast::<BlocksAddress>().read() };
+                let BlocksAddress { data, call } = unsafe { body.cast::<BlocksAddress>().read() };
                 if call != self.calls {
                     return Err(Stop::Mismatch { peer, expected, got, lens: None });
                 }
-                Ok(ShownBlocks { header: got, lengths: BlockLengths::Elsewhere(counts), data })
+                let after = body.wrapping_add(size_of::<BlocksAddress>());
+                let lengths = match blocks <= LENGTHS {
+                    true => after.cast(),
+                    // SAFETY: by the number of blocks, which is the peer's too: `write_lengths`.
+                    false => unsafe { after.cast::<*const usize>().read() },
+                };
+                let lengths = BlockLengths::Elsewhere(lengths);
+                Ok(ShownBlocks { header: got, lengths, data, omitted: None })
             }
         }
     }

@@ -3,7 +3,8 @@
 use super::super::comm_state::CommState;
 use super::super::tagged_queue::UnfitReceive;
 use super::super::thread::{ANYBODY, Seen};
-use super::{CLOSED, Peer, Phase, Port};
+use super::recording::Looked;
+use super::{CLOSED, Peer, Phase, Port, PortState};
 use crate::mailbox::Header;
 use crate::sync::Instant;
 use crate::sync::diagnostic::Ordering::Relaxed;
@@ -197,6 +198,11 @@ impl Port {
         what: For,
         ready: &mut dyn FnMut(&mut Peer) -> bool,
     ) -> Result<(), Stop> {
+        let since = match self.look_recorded(peer, ready) {
+            Looked::Ready => return Ok(()),
+            Looked::Since(since) => Some(since),
+            Looked::Unrecorded => None,
+        };
         // Of two ranks everything is between the two.
         let what = if self.size() == 2 { For::Peer } else { what };
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
@@ -204,7 +210,7 @@ impl Port {
         let (fabric, at) = (&**fabric, &mut peers[peer]);
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
         let own = (what != For::Anybody).then_some(0);
-        waiter.wait_long(peer, (what, event), own, &mut || ready(at))
+        waiter.wait_long(peer, (what, event), own, since, &mut || ready(at))
     }
 }
 
@@ -212,6 +218,7 @@ impl Waiter<'_> {
     /// Waits for `peer` until `ready`, in episode or call `event` if it is for all, and goes on
     /// with the calls that the thread has started. `own`: so many of those that others may wait
     /// for wait for this very thing; None if what is awaited may come from others than `peer`.
+    /// `since`: when the wait began, if it is recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn wait_long(
@@ -219,6 +226,7 @@ impl Waiter<'_> {
         peer: usize,
         (what, event): (For, u64),
         own: Option<usize>,
+        since: Option<u64>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
         let Waiter { fabric, rank, run, wait, crowded } = self;
@@ -295,6 +303,9 @@ impl Waiter<'_> {
             }
         };
         world.end_wait(me);
+        if let Some(since) = since {
+            fabric.record_wait(*rank, peer, since);
+        }
         result
     }
 
@@ -377,10 +388,10 @@ impl Port {
     /// fabric's: `is_done_elsewhere` says of a peer that it does not, or not any more.
     #[cold]
     pub(super) fn quiesce_until(&mut self, is_done_elsewhere: &dyn Fn(usize) -> bool) {
-        if self.dead {
+        if self.state == PortState::Dead {
             return;
         }
-        self.dead = true;
+        self.state = PortState::Dead;
         self.pass = CLOSED;
         let fabric = self.fabric.clone();
         let member = fabric.member(self.rank);
@@ -425,9 +436,10 @@ impl Port {
     /// will hear of it.
     pub(crate) fn leave(&mut self, in_panic: bool) {
         // Who has quiesced has left already, and said how.
-        if std::mem::replace(&mut self.dead, true) {
+        if std::mem::replace(&mut self.state, PortState::Dead) == PortState::Dead {
             return;
         }
+        self.end_recorded_run();
         self.pass = CLOSED;
         self.withdraw_tickets();
         if in_panic {

@@ -1,4 +1,5 @@
-//! The program `phalanx` on one machine: the commands of `phalanx-tool` and of `phalanx-report`.
+//! The program `phalanx` on one machine: the commands of `phalanx-tool`, `phalanx-report` and
+//! `phalanx-timeline`.
 
 use phalanx_tool::Run;
 use phalanx_tool::failure::Failure;
@@ -11,6 +12,8 @@ enum Command {
     Tool(phalanx_tool::Command),
     #[command(flatten)]
     Report(phalanx_report::Command),
+    #[command(flatten)]
+    Timeline(phalanx_timeline::Command),
 }
 
 impl Run for Command {
@@ -18,6 +21,7 @@ impl Run for Command {
         match self {
             Command::Tool(command) => command.run(),
             Command::Report(command) => command.run(),
+            Command::Timeline(command) => command.run(),
         }
     }
 }

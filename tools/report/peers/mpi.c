@@ -5,15 +5,15 @@
 #include <mpi.h>
 
 enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, REDUCE_SCATTER, ALLTOALL, SCAN, SCAN_IN, SCATTER, GATHER,
-       ALLGATHERV, REDUCE_SCATTERV, ALLTOALLV, SCATTERV, GATHERV, OPS };
+       ALLGATHERV, REDUCE_SCATTERV, ALLTOALLV, SCATTERV, GATHERV, IBARRIER, IBCAST, IALLREDUCE, IALLREDUCE_IN, IALLREDUCE_PERSISTENT, IALLGATHER, IALLTOALL, OPS };
 static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather",
-                                         "allgatherv", "reduce_scatter", "alltoallv", "scatterv", "gatherv"};
+                                         "allgatherv", "reduce_scatter", "alltoallv", "scatterv", "gatherv", "ibarrier", "ibcast", "iallreduce", "iallreduce_inplace", "iallreduce_persistent", "iallgather", "ialltoall"};
 static int rank, ranks;
 static double *out[MAX_LANES], *in[MAX_LANES];
 
 /* Neighbourhoods: a ring, and the second next on each side from five ranks on; each neighbour gets a part. */
-enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, ALL_OPS };
-static const char *const neighbor_name[] = {"neighbor_alltoallv", "neighbor_alltoallv_persistent"};
+enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, MESSAGES, ALL_OPS };
+static const char *const neighbor_name[] = {"neighbor_alltoallv", "neighbor_alltoallv_persistent", "isend_irecv"};
 static MPI_Comm graph;
 static int degree, neighbors[4], neighbor_counts[4], neighbor_starts[4];
 static void neighbors_make(void)
@@ -30,41 +30,58 @@ static void neighbors_cut(size_t n)
     cut = n;
     for (int i = 0; i < degree; i++) neighbor_counts[i] = (int)n / degree, neighbor_starts[i] = i * neighbor_counts[i];
 }
+/* the requests of each operation and size, by lane */
+static struct { int op, made; size_t n; MPI_Request lane[MAX_LANES]; int counts[4], starts[4]; } persistent[64];
 #if MPI_VERSION >= 4
-/* the requests of each size, by lane */
-static struct { size_t n; int made; MPI_Request lane[MAX_LANES]; int counts[4], starts[4]; } persistent[32];
-static void neighbor_start(size_t n, int lane)
+static void persistent_make(int op, size_t n, int lane, MPI_Request *request, int *counts, int *starts)
+{
+    if (op == NEIGHBOR_PERSISTENT) {
+        neighbors_cut(n);
+        memcpy(counts, neighbor_counts, sizeof neighbor_counts);
+        memcpy(starts, neighbor_starts, sizeof neighbor_starts);
+        MPI_Neighbor_alltoallv_init(out[lane], counts, starts, MPI_DOUBLE, in[lane], counts, starts, MPI_DOUBLE, graph, MPI_INFO_NULL, request);
+    } else MPI_Allreduce_init(out[lane], in[lane], (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, request);
+}
+#else
+static void persistent_make(int op, size_t n, int lane, MPI_Request *request, int *counts, int *starts)
+{
+    (void)op, (void)n, (void)lane, (void)request, (void)counts, (void)starts;
+}
+#endif
+static void persistent_start(int op, size_t n, int lane)
 {
     int at = 0;
-    while (persistent[at].made && persistent[at].n != n) at++;
+    while (persistent[at].made && (persistent[at].n != n || persistent[at].op != op)) at++;
     if (!persistent[at].made) {
         persistent[at].made = 1;
         persistent[at].n = n;
-        neighbors_cut(n);
-        memcpy(persistent[at].counts, neighbor_counts, sizeof neighbor_counts);
-        memcpy(persistent[at].starts, neighbor_starts, sizeof neighbor_starts);
+        persistent[at].op = op;
         for (int k = 0; k < MAX_LANES; k++) {
-            if (k && n * 8 > 16384) { persistent[at].lane[k] = MPI_REQUEST_NULL; continue; }
-            MPI_Neighbor_alltoallv_init(out[k], persistent[at].counts, persistent[at].starts, MPI_DOUBLE, in[k], persistent[at].counts, persistent[at].starts, MPI_DOUBLE, graph, MPI_INFO_NULL, &persistent[at].lane[k]);
+            persistent[at].lane[k] = MPI_REQUEST_NULL;
+            if (!k || n * 8 <= 16384) persistent_make(op, n, k, &persistent[at].lane[k], persistent[at].counts, persistent[at].starts);
         }
     }
     /* a start and its wait, at once: one operation, as the call that blocks */
     MPI_Start(&persistent[at].lane[lane]);
     MPI_Wait(&persistent[at].lane[lane], MPI_STATUS_IGNORE);
 }
-static void neighbors_free(void)
+static void persistent_free(void)
 {
-    for (int at = 0; at < 32 && persistent[at].made; at++)
+    for (int at = 0; at < 64 && persistent[at].made; at++)
         for (int k = 0; k < MAX_LANES; k++)
             if (persistent[at].lane[k] != MPI_REQUEST_NULL) MPI_Request_free(&persistent[at].lane[k]);
-    MPI_Comm_free(&graph);
 }
-#else
-static void neighbors_free(void) { MPI_Comm_free(&graph); }
-static void neighbor_start(size_t n, int lane) { (void)n, (void)lane; }
-#endif
+static void messages(const double *x, double *y, size_t n)
+{
+    MPI_Request open[8];
+    MPI_Status done[8];
+    neighbors_cut(n);
+    for (int i = 0; i < degree; i++) MPI_Irecv(y + neighbor_starts[i], neighbor_counts[i], MPI_DOUBLE, neighbors[i], 7, MPI_COMM_WORLD, &open[i]);
+    for (int i = 0; i < degree; i++) MPI_Isend(x + neighbor_starts[i], neighbor_counts[i], MPI_DOUBLE, neighbors[i], 7, MPI_COMM_WORLD, &open[degree + i]);
+    MPI_Waitall(2 * degree, open, done);
+}
 
-/* the form with counts is called with equal ones; elsewhere it is as the even one */
+/* the form with counts is called with equal ones, and what is started is waited for; elsewhere they are as the others */
 static int even(int op)
 {
     switch (op) {
@@ -73,6 +90,12 @@ static int even(int op)
     case ALLTOALLV: return ALLTOALL;
     case SCATTERV: return SCATTER;
     case GATHERV: return GATHER;
+    case IBARRIER: return BARRIER;
+    case IBCAST: return BCAST;
+    case IALLREDUCE: case IALLREDUCE_PERSISTENT: return ALLREDUCE;
+    case IALLREDUCE_IN: return ALLREDUCE_IN;
+    case IALLGATHER: return ALLGATHER;
+    case IALLTOALL: return ALLTOALL;
     default: return op;
     }
 }
@@ -99,7 +122,8 @@ static size_t sent(const row *r)
 }
 static void rewrite(const row *r, int lane)
 {
-    double *x = r->op == ALLREDUCE_IN || r->op == REDUCE_IN || r->op == SCAN_IN ? in[lane] : out[lane];
+    int op = even(r->op);
+    double *x = op == ALLREDUCE_IN || op == REDUCE_IN || op == SCAN_IN ? in[lane] : out[lane];
     for (size_t i = 0, n = sent(r); i < n; i++) x[i] = rank + 1;
 }
 static void call(const row *r, int lane)
@@ -107,7 +131,16 @@ static void call(const row *r, int lane)
     double *x = out[lane], *y = in[lane];
     int n = (int)r->count, block = n / ranks;
     MPI_Comm w = MPI_COMM_WORLD;
+    MPI_Request started = MPI_REQUEST_NULL;
     switch (r->op) {
+    case IBARRIER: MPI_Ibarrier(w, &started); break;
+    case IBCAST: MPI_Ibcast(x, n, MPI_DOUBLE, 0, w, &started); break;
+    case IALLREDUCE: MPI_Iallreduce(x, y, n, MPI_DOUBLE, MPI_SUM, w, &started); break;
+    case IALLREDUCE_IN: MPI_Iallreduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, w, &started); break;
+    case IALLGATHER: MPI_Iallgather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w, &started); break;
+    case IALLTOALL: MPI_Ialltoall(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w, &started); break;
+    case MESSAGES: messages(x, y, r->count); break;
+    case IALLREDUCE_PERSISTENT: persistent_start(r->op, r->count, lane); break;
     case BARRIER: MPI_Barrier(w); break;
     case BCAST: MPI_Bcast(x, n, MPI_DOUBLE, 0, w); break;
     case REDUCE: MPI_Reduce(x, y, n, MPI_DOUBLE, MPI_SUM, 0, w); break;
@@ -122,13 +155,14 @@ static void call(const row *r, int lane)
     case SCATTER: MPI_Scatter(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case GATHER: MPI_Gather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case NEIGHBOR: neighbors_cut(r->count); MPI_Neighbor_alltoallv(x, neighbor_counts, neighbor_starts, MPI_DOUBLE, y, neighbor_counts, neighbor_starts, MPI_DOUBLE, graph); break;
-    case NEIGHBOR_PERSISTENT: neighbor_start(r->count, lane); break;
+    case NEIGHBOR_PERSISTENT: persistent_start(r->op, r->count, lane); break;
     case ALLGATHERV: count_blocks(block); MPI_Allgatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
     case REDUCE_SCATTERV: count_blocks(block); MPI_Reduce_scatter(x, y, counts, MPI_DOUBLE, MPI_SUM, w); break;
     case ALLTOALLV: count_blocks(block); MPI_Alltoallv(x, counts, starts, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
     case SCATTERV: count_blocks(block); MPI_Scatterv(x, counts, starts, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case GATHERV: count_blocks(block); MPI_Gatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, 0, w); break;
     }
+    if (started != MPI_REQUEST_NULL) MPI_Wait(&started, MPI_STATUS_IGNORE);
 }
 
 /* the result at index i of n, where this rank has one; else -1 */
@@ -140,7 +174,7 @@ static double wanted(int op, size_t i, size_t n)
     case REDUCE: case REDUCE_IN: return rank == 0 ? all : -1;
     case ALLREDUCE: case ALLREDUCE_IN: case REDUCE_SCATTER: return all;
     case SCAN: case SCAN_IN: return (rank + 1) * (rank + 2) / 2.0;
-    case NEIGHBOR: case NEIGHBOR_PERSISTENT: return 1 + neighbors[i / (n / (size_t)degree)];
+    case NEIGHBOR: case NEIGHBOR_PERSISTENT: case MESSAGES: return 1 + neighbors[i / (n / (size_t)degree)];
     case GATHER: if (rank) return -1; /* fall through */
     case ALLGATHER: case ALLTOALL: return 1 + (double)(i / (n / (size_t)ranks));
     default: return -1;
@@ -150,12 +184,12 @@ static double wanted(int op, size_t i, size_t n)
 static void check(const row *r)
 {
     size_t n = even(r->op) == SCATTER || even(r->op) == REDUCE_SCATTER ? r->count / (size_t)ranks : r->count;
-    const double *got = r->op == BCAST ? out[0] : in[0];
+    const double *got = even(r->op) == BCAST ? out[0] : in[0];
     memset(in[0], 0, r->count * 8);
-    if (r->op == BCAST) memset(out[0], 0, r->count * 8);
+    if (even(r->op) == BCAST) memset(out[0], 0, r->count * 8);
     rewrite(r, 0);
     call(r, 0);
-    for (size_t i = 0; r->op != BARRIER && i < n; i++) {
+    for (size_t i = 0; even(r->op) != BARRIER && i < n; i++) {
         double want = wanted(r->op, i, r->count);
         if (want >= 0 && got[i] != want) {
             fprintf(stderr, "# %s of %zu bytes is wrong at rank %d\n", r->name, r->bytes, rank);
@@ -197,10 +231,10 @@ int main(int argc, char **argv)
     }
     static rows list;
     for (int op = 0; op < OPS; op++)
-        for (int s = 0; s < (op == BARRIER ? 1 : ask.n_sizes); s++) {
-            if (!listed(ask.ops, op_name[op])) continue;
+        for (int s = 0; s < (even(op) == BARRIER ? 1 : ask.n_sizes); s++) {
+            if (!listed(ask.ops, op_name[op]) || (op == IALLREDUCE_PERSISTENT && MPI_VERSION < 4)) continue;
             size_t n = ask.sizes[s] / 8, p = (size_t)ranks;
-            n = op == BARRIER ? 0 : has_blocks(op) ? (n / p ? n / p : 1) * p : n ? n : 1;
+            n = even(op) == BARRIER ? 0 : has_blocks(op) ? (n / p ? n / p : 1) * p : n ? n : 1;
             row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, op_name[op]);
         }
     neighbors_make();
@@ -216,7 +250,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     peer_rows(&m, &list);
     MPI_Barrier(MPI_COMM_WORLD);
-    neighbors_free();
+    persistent_free();
+    MPI_Comm_free(&graph);
     MPI_Finalize();
     return 0;
 }

@@ -68,7 +68,8 @@ impl From<phalanx::Error> for Failure {
         match e {
             phalanx::Error::Ranks { .. }
             | phalanx::Error::Placement(_)
-            | phalanx::Error::Profile(_) => Failure::usage(e),
+            | phalanx::Error::Profile(_)
+            | phalanx::Error::Record { .. } => Failure::usage(e),
             other => Failure::run(other),
         }
     }

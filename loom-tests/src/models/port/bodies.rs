@@ -127,7 +127,8 @@ pub(super) fn meeting(port: &mut Port) {
 /// Shows a block for rank 1 at the gates: too long to be copied, in `cell`, or none.
 pub(super) fn show_block(port: &mut Port, cell: Option<&Cell>, counts: &[usize; 2]) -> bool {
     let data = cell.map_or(std::ptr::null(), |cell| std::ptr::from_ref(cell).cast());
-    let own = OwnBlocks { counts, data, len: counts[1], size: 2000 };
+    let len = counts[1];
+    let own = OwnBlocks { counts, data, len, size: 2000, own: None, for_peers: len };
     // SAFETY: the callers keep the cell until the call is closed, or the port has quiesced. (It is
     // shorter than it is said to be: the reader looks at its beginning only.)
     unsafe { port.show_blocks(&own) }
@@ -135,7 +136,7 @@ pub(super) fn show_block(port: &mut Port, cell: Option<&Cell>, counts: &[usize; 
 
 /// What rank 0 shows to rank 1; if it is there.
 pub(super) fn read_block(port: &mut Port) -> Result<u64, Stop> {
-    let shown = port.look_at_blocks(0, 2, false)?;
+    let shown = port.look_at_blocks(0, (2, false), false)?;
     assert!(shown.is_elsewhere());
     // SAFETY: rank 0 shows two blocks, and keeps them until this rank finishes.
     let (at, len) = unsafe { shown.block(1, 2000) };
@@ -149,7 +150,7 @@ pub(super) fn blocks(port: &mut Port) {
     enter(port);
     if port.rank() == 0 {
         assert!(show_block(port, Some(&cell), &[0, 1]));
-        assert!(!fine(port.look_at_blocks(1, 2, false)).is_elsewhere());
+        assert!(!fine(port.look_at_blocks(1, (2, false), false)).is_elsewhere());
     } else {
         assert!(!show_block(port, None, &[0, 0]));
         assert_eq!(fine(read_block(port)), 7);

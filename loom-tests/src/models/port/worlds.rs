@@ -11,11 +11,11 @@ pub(super) fn late_join() {
         move || assert!(world.poison(run, 1, Some(Error(1))).is_none())
     });
     world.join(0, run);
-    if world.line(0).present() == ticket(run) {
+    if world.line(0).present() == run_pass(run) {
         reached("open");
     }
     other.join().unwrap();
-    assert_ne!(world.line(0).present(), ticket(run), "a rank that waits for nobody never hears");
+    assert_ne!(world.line(0).present(), run_pass(run), "a rank that waits for nobody never hears");
 }
 
 /// A run begins while somebody cancels all runs: its caller finds that, or a rank's call does.
@@ -32,7 +32,7 @@ pub(super) fn cancelled_at_the_start() {
     }
     world.join(0, run);
     // A call, as `Comm::refuse` looks.
-    let is_open = || world.line(0).present() == ticket(run);
+    let is_open = || world.line(0).present() == run_pass(run);
     let mut heard = false;
     if !is_open() {
         loop {

@@ -59,6 +59,9 @@ TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth lon
   neighbor_alltoallv: each rank gets an equal part from each neighbour in a ring (the next on each
   side, and from 5 ranks on the second next), ours by a Neighborhood that is made once, MPI's by the
   call or, from MPI 4 on, a persistent request (started, and waited for at once), if that is faster.
+  isend_irecv: the same by messages; all receives and sends are started, and then waited for.
+  ibarrier, ibcast, iallreduce, iallgather, ialltoall: started, and waited for at once; iallreduce
+  in MPI 4 by a persistent request, too.
 
 COLUMNS (tsv, json): op ranks bytes place ns_ours runs_ours spread_percent_ours ns_floor ns_openmpi
   ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict. bytes: of a rank's larger

@@ -94,7 +94,7 @@ pub(crate) const VARIANTS: [(&str, &str); 3] =
     [("_inplace", "in place"), ("_clause", "clause"), ("_persistent", "persistent")];
 
 /// Operations: our name, and MPI's in small letters.
-const NAMES: [(&str, &str); 16] = [
+const NAMES: [(&str, &str); 22] = [
     ("barrier", "barrier"),
     ("broadcast", "bcast"),
     ("reduce", "reduce"),
@@ -111,6 +111,12 @@ const NAMES: [(&str, &str); 16] = [
     ("scatter-varied", "scatterv"),
     ("gather-varied", "gatherv"),
     ("all-to-all-neighbors", "neighbor_alltoallv"),
+    ("all-to-all-messages", "isend_irecv"),
+    ("barrier-started", "ibarrier"),
+    ("broadcast-started", "ibcast"),
+    ("all-reduce-started", "iallreduce"),
+    ("all-gather-started", "iallgather"),
+    ("all-to-all-started", "ialltoall"),
 ];
 
 fn mpi_name(ours: &str) -> &str {

@@ -70,6 +70,8 @@ pub(crate) struct TimedCall<'a, T> {
     output: &'a mut Lanes<T>,
     root: usize,
     shift: isize,
+    /// Whether each call is started, and waited for at once.
+    started: bool,
     /// Elements of each rank's block, for the form for blocks of different lengths.
     counts: Option<&'a [usize]>,
     /// For the form among neighbours.
@@ -138,6 +140,7 @@ impl<T: Sample> CallBuffers<T> {
             output: Lanes::new(output, shape.lanes),
             call: match shape.form {
                 CallForm::Neighbors => gather_from_neighbors::<T>,
+                CallForm::Messages => message_neighbors::<T>,
                 _ => combining.map_or(transport::<T>, |c| c.call),
             },
         }
@@ -182,8 +185,9 @@ impl<T: Sample> CallBuffers<T> {
         }
         let (operation, shift) = (shape.operation, shape.shift);
         let counts = (shape.form == CallForm::Varied).then_some(&self.counts[..]);
-        let plan = self.plan.as_ref();
-        (self.call)(comm, TimedCall { operation, input, output, root, shift, counts, plan });
+        let (started, plan) = (shape.form == CallForm::Started, self.plan.as_ref());
+        let call = TimedCall { operation, input, output, root, shift, started, counts, plan };
+        (self.call)(comm, call);
     }
 
     /// The number of wrong elements after sample number `sample`.
@@ -206,7 +210,7 @@ impl<T: Sample> CallBuffers<T> {
         let of_all = |from: usize| (0..p).map(|rank| Expected::Input { rank, from }).collect();
         let fold = |ranks: std::ops::Range<usize>, from| vec![Expected::Fold { ranks, from }];
         let mine = rank * self.block;
-        if self.shape.form == CallForm::Neighbors {
+        if self.shape.form.is_among_neighbors() {
             let part = self.shape.count / ring::degree(p).max(1);
             let of = |(rank, number)| Expected::Input { rank, from: number * part };
             return ring::neighbors(rank, p).map(of).collect();
@@ -248,6 +252,9 @@ pub(crate) fn combine<T: Sample, O: Operator<T> + Copy + Default>(
     call: TimedCall<'_, T>,
 ) {
     let op = O::default();
+    if call.started {
+        return start_combining(comm, call, op);
+    }
     let lanes = call.input.iter_mut();
     match call.operation {
         Operation::Reduce => lanes.for_each(|x| comm.reduce(x, op, call.root)),
@@ -269,6 +276,9 @@ fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     let root = call.root;
     if let Some(counts) = call.counts {
         return transport_varied(comm, call, counts);
+    }
+    if call.started {
+        return start_transport(comm, call);
     }
     let lanes = call.input.iter_mut();
     match call.operation {
@@ -311,6 +321,93 @@ fn gather_from_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     let Some(plan) = call.plan else { unreachable!("the buffers are made ready before a call") };
     for (x, y) in call.input.iter().zip(call.output.iter_mut()) {
         plan.gather(comm, x, y);
+    }
+}
+
+/// The same by messages: every receive and send is started, then all are waited for.
+fn message_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+    const TAG: u32 = 7;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let peer = |i| ring::neighbors(rank, ranks).nth(i).map(|(peer, _)| peer);
+    for (x, y) in call.input.iter().zip(call.output.iter_mut()) {
+        let part = x.len() / ring::degree(ranks).max(1);
+        let (mut from, mut to) = (x.chunks_exact(part), y.chunks_exact_mut(part));
+        comm.requests(|scope| {
+            let got: [_; ring::MOST] = std::array::from_fn(|i| {
+                peer(i).zip(to.next()).map(|(peer, part)| scope.recv_tagged(part, peer, TAG))
+            });
+            let sent: [_; ring::MOST] = std::array::from_fn(|i| {
+                peer(i).zip(from.next()).map(|(peer, part)| scope.send_tagged(part, peer, TAG))
+            });
+            for request in got.into_iter().flatten() {
+                scope.wait(request);
+            }
+            sent.into_iter().flatten().for_each(|request| scope.wait(request));
+        });
+    }
+}
+
+/// Starts an operation that combines, and waits for it.
+fn start_combining<T: Sample, O: Operator<T> + Copy>(
+    comm: &mut Comm,
+    call: TimedCall<'_, T>,
+    op: O,
+) {
+    let TimedCall { operation, input, output, root, .. } = call;
+    if operation == Operation::ReduceScatter {
+        for (all, mine) in input.iter().zip(output.iter_mut()) {
+            comm.requests(|scope| {
+                let request = scope.reduce_scatter_into(all, mine, op);
+                scope.wait(request);
+            });
+        }
+        return;
+    }
+    for x in input.iter_mut() {
+        comm.requests(|scope| {
+            let request = match operation {
+                Operation::Reduce => scope.reduce(x, op, root),
+                Operation::AllReduce => scope.all_reduce(x, op),
+                Operation::Scan => scope.scan(x, op),
+                Operation::ExclusiveScan => scope.exclusive_scan(x, op),
+                other => unreachable!("{other} does not combine"),
+            };
+            scope.wait(request);
+        });
+    }
+}
+
+/// Starts an operation that only moves, and waits for it.
+fn start_transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+    let TimedCall { operation, input, output, root, shift, .. } = call;
+    match operation {
+        Operation::Barrier => input.iter().for_each(|_| {
+            comm.requests(|scope| {
+                let request = scope.barrier();
+                scope.wait(request);
+            });
+        }),
+        Operation::Broadcast | Operation::Shift => input.iter_mut().for_each(|x| {
+            comm.requests(|scope| {
+                let request = match operation {
+                    Operation::Broadcast => scope.broadcast(x, root),
+                    _ => scope.shift(x, shift),
+                };
+                scope.wait(request);
+            });
+        }),
+        _ => input.iter().zip(output.iter_mut()).for_each(|(x, y)| {
+            comm.requests(|scope| {
+                let request = match operation {
+                    Operation::AllGather => scope.all_gather_into(x, y),
+                    Operation::Gather => scope.gather_into(x, y, root),
+                    Operation::Scatter => scope.scatter_into(x, y, root),
+                    Operation::AllToAll => scope.all_to_all_into(x, y),
+                    other => unreachable!("{other} has no such form"),
+                };
+                scope.wait(request);
+            });
+        }),
     }
 }
 

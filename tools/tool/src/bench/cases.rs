@@ -132,17 +132,24 @@ impl BenchRequest {
             return Err(Failure::Usage(format!("{op} does not work in place: it has two buffers")));
         }
         let is_forced = self.wanted != Wanted::Auto || self.dims.is_some();
-        if let Some(it) = self.neighbors().filter(|_| is_forced) {
-            let what =
-                format!("{} has no algorithms: each rank reads from its neighbours", it.name());
-            return Err(Failure::Usage(what));
+        if let Some(it) = self.on_one_node().filter(|_| is_forced) {
+            let why = match it.form {
+                CallForm::Started => "started calls have one way of their own",
+                _ => "each rank has its data from its neighbours",
+            };
+            return Err(Failure::Usage(format!("{} has no algorithms: {why}", it.name())));
         }
         Ok(())
     }
 
+    /// What is asked for that is not for ranks of several nodes, if anything is.
+    pub(crate) fn on_one_node(&self) -> Option<Measured> {
+        self.operations.iter().copied().find(|it| !it.form.goes_between_nodes())
+    }
+
     /// What is asked for that is among neighbours only, if anything is.
-    pub(crate) fn neighbors(&self) -> Option<Measured> {
-        self.operations.iter().copied().find(|it| it.form == CallForm::Neighbors)
+    fn neighbors(&self) -> Option<Measured> {
+        self.operations.iter().copied().find(|it| it.form.is_among_neighbors())
     }
 
     /// The cases for `ranks` ranks, so many on each node.
@@ -256,9 +263,9 @@ impl BenchRequest {
             let count = match operation {
                 Operation::Barrier => 0,
                 op if has_blocks(op) => {
-                    let parts = match measured.form {
-                        CallForm::Neighbors => ring::degree(ranks),
-                        _ => ranks,
+                    let parts = match measured.form.is_among_neighbors() {
+                        true => ring::degree(ranks),
+                        false => ranks,
                     };
                     (elements / parts).max(1) * parts
                 }
@@ -379,13 +386,16 @@ mod tests {
     #[test]
     fn neighbours_are_of_several_ranks_and_have_no_algorithms() {
         let mut w = wish();
-        w.operations = vec![parse_operation("all-to-all-neighbors").unwrap()];
+        w.operations = ["all-to-all-neighbors", "all-to-all-messages"]
+            .map(|name| parse_operation(name).unwrap())
+            .to_vec();
         let counts = |ranks| {
             let plan = w.plan(ranks, &[ranks]).unwrap();
             plan.cases.iter().map(|case| case.shape.count).collect::<Vec<_>>()
         };
         // 8 and 64 bytes, in a part for each of 1, 2 or 4 neighbours.
-        assert_eq!([2, 3, 7].map(counts), [vec![1, 8], vec![2, 8], vec![4, 8]]);
+        let twice = |counts: [usize; 2]| [counts, counts].concat();
+        assert_eq!([2, 3, 7].map(counts), [[1, 8], [2, 8], [4, 8]].map(twice));
         assert!(w.check().is_ok() && w.plan(1, &[1]).is_err());
         w.wanted = Wanted::All;
         assert!(w.check().is_err());
@@ -398,6 +408,8 @@ mod tests {
             let it = Measured { operation: Operation::AllToAll, form };
             assert_eq!(parse_operation(&it.name()), Ok(it));
         }
+        assert!(parse_operation("all-reduce-messages").is_err());
+        assert!(parse_operation("all-reduce-started").is_ok());
         assert!(parse_operation("all-gather-neighbors").is_err());
         assert!(parse_operation("all-reduce-varied").is_err());
         assert_eq!("ag-ring".parse(), Ok(Wanted::One(Algorithm::AG_RING)));

@@ -2,7 +2,6 @@
 //! published costs of the most similar machine.
 
 use super::call_buffers::has_blocks;
-use super::call_form::CallForm;
 use super::predict_call::CallModel;
 use super::sample::{Force, SampleCase};
 use crate::measure::proximity::Proximity;
@@ -59,7 +58,7 @@ impl<'a> Modelled<'a> {
 
     /// The time of a case at a place, in ns; none where nothing is sent, or nothing is known.
     pub(crate) fn ns(&self, case: &SampleCase, place: Proximity) -> Option<f64> {
-        if case.shape.form == CallForm::Neighbors {
+        if !case.shape.form.goes_between_nodes() {
             return None;
         }
         let operation = case.shape.operation;
@@ -110,6 +109,7 @@ fn published(machine: &Machine, ranks: usize) -> Option<(Rates, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::call_form::CallForm;
     use super::*;
     use crate::bench::call_buffers::BufferShape;
     use crate::bench::element::Type;

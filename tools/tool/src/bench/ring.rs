@@ -5,8 +5,11 @@
 use phalanx::dist::{Block, Distribution};
 use phalanx::{Comm, Neighborhood};
 
+/// The most neighbours of a rank.
+pub(crate) const MOST: usize = 4;
+
 /// A neighbour's distance, by its number.
-const STEPS: [isize; 4] = [1, -1, 2, -2];
+const STEPS: [isize; MOST] = [1, -1, 2, -2];
 
 /// Neighbours of each of so many ranks.
 pub(crate) fn degree(ranks: usize) -> usize {

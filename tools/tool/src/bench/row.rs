@@ -164,7 +164,7 @@ fn bus_factor(op: Operation, form: CallForm, ranks: usize) -> f64 {
     match op {
         Operation::AllReduce => 2.0 * others,
         // No part is the rank's own.
-        _ if form == CallForm::Neighbors => 1.0,
+        _ if form.is_among_neighbors() => 1.0,
         op if op.has_blocks() => others,
         _ => 1.0,
     }

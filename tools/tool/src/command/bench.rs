@@ -37,7 +37,10 @@ fn about() -> String {
                  each rank is called in the form for blocks of different lengths, with equal ones. \
                  all-to-all-neighbors is a gather by a plan (Neighborhood) that is made once, \
                  untimed: each rank reads an equal part of each neighbour's vector, which is the \
-                 next rank on each side of a ring, and from 5 ranks on the second next, too.";
+                 next rank on each side of a ring, and from 5 ranks on the second next, too. \
+                 all-to-all-messages is the same by tagged messages: all receives and sends are \
+                 started, and then waited for. With -started, an operation is started, and waited \
+                 for at once.";
     prose::help(&format!("OPERATIONS: {names}. {forms}\n\n{ABOUT}"))
 }
 
@@ -268,13 +271,14 @@ impl Bench {
     /// Refuses what there is on one machine only.
     fn check_nodes(&self) -> Result<(), Failure> {
         let placed = !matches!(self.placement, Placement::Auto | Placement::Unpinned);
+        let one_node = self.wish().on_one_node().map(Measured::name);
         let wrong = [
             (self.algorithm != Wanted::Auto, "-a", "algorithms cannot be forced"),
             (self.dims.is_some(), "--dims", "algorithms cannot be forced"),
             (
-                self.wish().neighbors().is_some(),
-                "all-to-all-neighbors",
-                "plans are for ranks of one node",
+                one_node.is_some(),
+                one_node.as_deref().unwrap_or_default(),
+                "plans, requests and tagged messages are for ranks of one node",
             ),
             (!self.seek.is_empty(), "--seek", "places of cores cannot be told apart"),
             (self.by_place, "--by-place", "places of cores cannot be told apart"),

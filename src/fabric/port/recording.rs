@@ -1,0 +1,209 @@
+//! A port whose calls are recorded ([`Recorder`]).
+//!
+//! Such a port costs others nothing, because it is made of comparisons that every call makes
+//! anyway. Its [`pass`](Port::pass) is one that no rank ever has, so each call takes the cold path
+//! to `Comm::refuse`, which records that it has begun and lets it go on. Its budget of looks is 0,
+//! so each wait, short or long, goes to `wait_more`, which records it. The end of a call is the end
+//! of its last wait, unless the call says later that it has come further: what follows a call's
+//! last wait is a copy of a few bytes, except where [`record_end`](Port::record_end) is called.
+
+use super::super::call_counts::CallCount;
+use super::super::call_log::run_pass;
+use super::super::comm_state::CommState;
+use super::super::fingerprint::Signature;
+use super::super::recorder::Recorder;
+use super::{Peer, Port, PortState, RECORDED};
+use crate::wait::Wait;
+use std::panic::Location;
+
+/// The shortest wait with an event of its own, in ticks of the recorder's clock: 60 to 200 ns.
+const SHORT: u64 = 200;
+
+/// What came of the looks at the beginning of a wait.
+pub(super) enum Looked {
+    /// Nothing is recorded.
+    Unrecorded,
+    /// What is awaited has come.
+    Ready,
+    /// Since this moment.
+    Since(u64),
+}
+
+impl Port {
+    #[inline]
+    fn recorder(&self) -> Option<(&Recorder, usize)> {
+        let recorder = self.fabric.world().recorder()?;
+        Some((recorder, self.fabric.member(self.rank)))
+    }
+
+    /// Whether the port carries out calls, and does nothing else.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.state == PortState::Plain
+    }
+
+    /// [`is_open`](Port::is_open) of a port whose calls may be recorded.
+    pub(crate) fn is_open_at_all(&self) -> bool {
+        self.line().present() == self.pass & !RECORDED
+    }
+
+    /// From here on, in the current run, calls are recorded.
+    #[cold]
+    pub(super) fn be_recorded(&mut self) {
+        self.state = PortState::Recorded;
+        self.pass |= RECORDED;
+        self.looks = 0;
+    }
+
+    /// The rank begins a run of a team that is recorded, or with a port that is dead.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn join_other_run(&mut self) {
+        if self.is_recorded() {
+            self.pass = run_pass(self.run);
+            self.be_recorded();
+            if let Some((recorder, me)) = self.recorder() {
+                recorder.begin_run(me);
+            }
+        }
+    }
+
+    /// The rank's part of the run is over.
+    #[cold]
+    pub(crate) fn end_recorded_run(&self) {
+        if let Some((recorder, me)) = self.recorder() {
+            self.complete_record(recorder, me);
+            recorder.end_run(me);
+        }
+    }
+
+    /// A call begins.
+    pub(crate) fn record_call(&self, sig: &'static Signature, at: &'static Location<'static>) {
+        if let Some((recorder, me)) = self.recorder() {
+            self.complete_record(recorder, me);
+            recorder.begin_call(me, self.id, sig, at, self.next_record());
+        }
+    }
+
+    #[inline(always)]
+    fn complete_record(&self, recorder: &Recorder, me: usize) {
+        let member = |rank: usize| (rank < self.size()).then(|| self.fabric.member(rank));
+        // SAFETY: the world's, which the fabric keeps.
+        recorder.complete(me, self.id, unsafe { self.records.as_ref() }, member);
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record_end_now(&self) {
+        if let Some((recorder, me)) = self.recorder() {
+            self.complete_record(recorder, me);
+            recorder.reach(me, self.id, recorder.now());
+        }
+    }
+
+    /// What the rank's calls come to, and the nanoseconds of a tick.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn call_counts(&self) -> Option<(Vec<CallCount>, f64)> {
+        let (recorder, me) = self.recorder()?;
+        self.complete_record(recorder, me);
+        Some(recorder.counts(me))
+    }
+
+    /// A phase of the user's begins; returns what ends it, if it is recorded.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn begin_phase(
+        &self,
+        name: &'static str,
+        at: &'static Location<'static>,
+    ) -> Option<u64> {
+        let (recorder, me) = self.recorder()?;
+        Some(recorder.begin_phase(me, name, at))
+    }
+
+    /// The phase has ended.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn end_phase(&self, phase: Option<u64>) {
+        if let (Some(number), Some((recorder, me))) = (phase, self.recorder()) {
+            recorder.end_phase(me, number);
+        }
+    }
+
+    /// The looks that the port would have made, if it is recorded.
+    pub(super) fn look_recorded(
+        &mut self,
+        peer: usize,
+        ready: &mut dyn FnMut(&mut Peer) -> bool,
+    ) -> Looked {
+        if !self.is_recorded() {
+            return Looked::Unrecorded;
+        }
+        let Some((recorder, me)) = self.recorder() else { return Looked::Unrecorded };
+        self.complete_record(recorder, me);
+        let since = recorder.now();
+        let looks = self.usual_looks();
+        let at = &mut self.peers[peer];
+        if !(0..looks).any(|_| ready(at)) {
+            return Looked::Since(since);
+        }
+        self.fabric.record_wait(self.rank, peer, since);
+        Looked::Ready
+    }
+
+    /// What the rank has awaited from any rank has come from `peer`.
+    #[inline(always)]
+    pub(crate) fn record_source(&self, peer: usize) {
+        if self.is_recorded() {
+            self.record_source_now(peer);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_source_now(&self, peer: usize) {
+        if let Some((recorder, me)) = self.recorder() {
+            recorder.name_source(me, self.fabric.member(peer));
+        }
+    }
+
+    /// The rank begins to wait, at `at`, for a call of `sig` that it has started before.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn record_completion(
+        &self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) {
+        if let Some((recorder, me)) = self.recorder() {
+            self.complete_record(recorder, me);
+            recorder.begin_completion(me, self.id, sig, at);
+        }
+    }
+
+    /// The budget of looks of a port that is not recorded.
+    #[inline(always)]
+    pub(super) fn usual_looks(&self) -> u32 {
+        let may_spin = match self.wait {
+            Wait::Spin => true,
+            Wait::Auto => !self.crowded,
+            Wait::Yield | Wait::Park => false,
+        };
+        if may_spin { super::MANY_LOOKS } else { super::FEW_LOOKS }
+    }
+}
+
+impl CommState {
+    /// The time, if calls are recorded.
+    pub(crate) fn record_time(&self) -> Option<u64> {
+        self.world().recorder().map(Recorder::now)
+    }
+
+    /// A wait of `rank`, the caller, for `peer` has ended that began at `since`. For itself: the
+    /// rank has waited for any other.
+    pub(crate) fn record_wait(&self, rank: usize, peer: usize, since: u64) {
+        let Some(recorder) = self.world().recorder() else { return };
+        let (me, now) = (self.member(rank), recorder.now());
+        if now.saturating_sub(since) < SHORT {
+            return recorder.reach(me, self.id(), now);
+        }
+        recorder.waited(me, self.id(), self.member(peer), (since, now));
+    }
+}

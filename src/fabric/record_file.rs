@@ -1,0 +1,120 @@
+//! The file of a [`Recorder`](super::recorder::Recorder): sections, one a run, each appended by one
+//! write. The format is described in `docs/timeline.md`; all numbers are little-endian.
+
+use crate::sync::diagnostic::Mutex;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+
+/// How a section begins.
+const MAGIC: &[u8; 8] = b"PHLXWAIT";
+
+/// Raised whenever an old reader would take a file for something else.
+const VERSION: u32 = 1;
+
+/// An event as it is in the file.
+pub(super) struct FileEvent {
+    /// Nanoseconds since the section's beginning.
+    pub(super) begin: u64,
+    pub(super) end: Option<u64>,
+    pub(super) bytes: u64,
+    pub(super) comm: u64,
+    pub(super) call: u64,
+    pub(super) name: String,
+    pub(super) detail: String,
+    pub(super) at: String,
+    pub(super) algorithm: String,
+    pub(super) peer: u32,
+    pub(super) kind: u8,
+    pub(super) transport: u8,
+}
+
+/// The events of a rank.
+pub(super) struct FileRank {
+    pub(super) began: u64,
+    pub(super) ended: u64,
+    pub(super) lost: u64,
+    pub(super) events: Vec<FileEvent>,
+}
+
+/// A run.
+pub(super) struct Section<'a> {
+    pub(super) team: u64,
+    pub(super) run: u64,
+    /// Nanoseconds from the beginning of 1970 to the section's.
+    pub(super) unix: u64,
+    /// How the run ended; empty if well.
+    pub(super) outcome: &'a str,
+    pub(super) ranks: Vec<FileRank>,
+}
+
+/// Each text once; events have its number.
+#[derive(Default)]
+struct Texts {
+    numbers: HashMap<String, u32>,
+    bytes: Vec<u8>,
+}
+
+impl Texts {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = self.numbers.len() as u32;
+        self.numbers.insert(text.to_string(), number);
+        self.bytes.extend((text.len() as u32).to_le_bytes());
+        self.bytes.extend(text.as_bytes());
+        number
+    }
+}
+
+fn bytes(section: &Section<'_>) -> Vec<u8> {
+    let mut texts = Texts::default();
+    texts.number("");
+    let outcome = texts.number(section.outcome);
+    let program = std::env::args_os().next().unwrap_or_default();
+    let program = texts.number(&program.to_string_lossy());
+    let mut ranks = Vec::new();
+    for rank in &section.ranks {
+        for number in [rank.began, rank.ended, rank.lost, rank.events.len() as u64] {
+            ranks.extend(number.to_le_bytes());
+        }
+        for event in &rank.events {
+            let end = event.end.unwrap_or(u64::MAX);
+            for number in [event.begin, end, event.bytes, event.comm, event.call] {
+                ranks.extend(number.to_le_bytes());
+            }
+            for text in [&event.name, &event.at, &event.algorithm] {
+                ranks.extend(texts.number(text).to_le_bytes());
+            }
+            ranks.extend(event.peer.to_le_bytes());
+            ranks.extend([event.kind, event.transport, 0, 0]);
+            ranks.extend(texts.number(&event.detail).to_le_bytes());
+        }
+    }
+    let mut body = Vec::with_capacity(ranks.len() + texts.bytes.len() + 64);
+    for number in [section.team, section.run, section.unix] {
+        body.extend(number.to_le_bytes());
+    }
+    let numbers = [section.ranks.len() as u32, texts.numbers.len() as u32, outcome, program];
+    numbers.iter().for_each(|number| body.extend(number.to_le_bytes()));
+    body.extend(&texts.bytes);
+    body.extend(&ranks);
+    let mut all = Vec::with_capacity(body.len() + 24);
+    all.extend(MAGIC);
+    all.extend(VERSION.to_le_bytes());
+    all.extend(0_u32.to_le_bytes());
+    all.extend((body.len() as u64).to_le_bytes());
+    all.extend(body);
+    all
+}
+
+/// Appends `section`.
+pub(super) fn append(file: &File, section: &Section<'_>) -> io::Result<()> {
+    // Teams of one process may have one file.
+    static WRITES: Mutex<()> = Mutex::new(());
+    let bytes = bytes(section);
+    let _turn = WRITES.lock().unwrap_or_else(|e| e.into_inner());
+    let mut file = file;
+    file.write_all(&bytes)
+}

@@ -1,0 +1,444 @@
+//! The recorder: which calls each rank of a team made, when, and when it waited for whom.
+//!
+//! Each rank writes a ring of its own, a line of the cache an event, which nobody reads before the
+//! run is over: the end of the dispatch (or, of threads of the user's own, the last communicator's
+//! drop) orders those reads after all writes. Nothing is synchronised by a ring. A full ring
+//! forgets its oldest events, and counts them.
+//!
+//! Where nothing is recorded, no call looks at any of this: see `port/recording.rs`.
+
+use super::call_counts::{CallCount, CallCounts};
+use super::call_log::CallLog;
+use super::fingerprint::Signature;
+use super::record_file::{self, FileEvent, FileRank};
+use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Mutex, Ordering::Relaxed};
+use crate::sync::{Instant, has_steady_ticks, ticks};
+use crossbeam_utils::CachePadded;
+use std::fs::File;
+use std::panic::Location;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+/// In place of a rank: none.
+const NOBODY: u32 = u32::MAX;
+
+/// Slots that are searched for the call that a wait belongs to, where calls are nested.
+const NESTED: u64 = 64;
+
+/// What an event is. The numbers are those of the file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventKind {
+    Call = 0,
+    Wait = 1,
+    Phase = 2,
+}
+
+/// In an event's kind: a wait for a call that was started before.
+const COMPLETION: u64 = 1 << 15;
+
+/// One event. A line of the cache.
+#[derive(Default)]
+#[repr(C, align(64))]
+struct EventSlot {
+    begin: AtomicU64,
+    /// 0 for an event that has not ended, as far as is known.
+    end: AtomicU64,
+    bytes: AtomicU64,
+    comm: AtomicU64,
+    call: AtomicU64,
+    /// From the low end: 8 bits kind, 7 transport, 1 [`COMPLETION`], 16 algorithm, 32 the other
+    /// rank.
+    kind: AtomicU64,
+    /// Null in a wait, and in a phase.
+    sig: AtomicPtr<Signature>,
+    /// Null in a wait.
+    at: AtomicPtr<Location<'static>>,
+}
+
+const _: () = assert!(size_of::<EventSlot>() == 64);
+
+/// The events of one rank in the current run, and what belongs to them. Written by that rank alone.
+#[derive(Default)]
+struct EventRing {
+    /// Made by the rank, and so in its memory.
+    slots: OnceLock<Box<[EventSlot]>>,
+    /// Events so far.
+    head: AtomicU64,
+    /// The number of the latest call's event, plus 1.
+    open: AtomicU64,
+    /// The number under which that call goes into the [`CallLog`], until it has been looked at.
+    record: AtomicU64,
+    began: AtomicU64,
+    ended: AtomicU64,
+    /// The names of phases; an event has a name's place here in `bytes`.
+    phases: Mutex<Vec<&'static str>>,
+    /// Made by the rank, too.
+    counts: OnceLock<CallCounts>,
+}
+
+/// See the module documentation.
+pub(crate) struct Recorder {
+    rings: Box<[CachePadded<EventRing>]>,
+    events: usize,
+    file: File,
+    path: String,
+    /// How the numbers of algorithms are said.
+    algorithm: fn(u16) -> String,
+    clock: Clock,
+    /// Of ranks that no run counts: they are written when the last has gone.
+    at_drop: bool,
+}
+
+/// Times, in ticks of a counter that is much quicker to read than the system's clock.
+struct Clock {
+    steady: bool,
+    ticks: u64,
+    since: Instant,
+    wall: SystemTime,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let steady = has_steady_ticks();
+        Clock { steady, ticks: ticks(), since: Instant::now(), wall: SystemTime::now() }
+    }
+
+    /// Never 0.
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        match self.steady {
+            true => ticks().wrapping_sub(self.ticks).max(1),
+            false => (self.since.elapsed().as_nanos() as u64).max(1),
+        }
+    }
+
+    /// Nanoseconds a tick.
+    fn rate(&self) -> f64 {
+        if !self.steady {
+            return 1.0;
+        }
+        // What is shorter than this would make a rate of the two reads themselves.
+        while self.since.elapsed() < Duration::from_millis(1) {
+            crate::sync::yield_now();
+        }
+        self.since.elapsed().as_nanos() as f64 / self.now() as f64
+    }
+}
+
+impl EventRing {
+    fn slots(&self, events: usize) -> &[EventSlot] {
+        self.slots.get_or_init(|| (0..events.max(1)).map(|_| EventSlot::default()).collect())
+    }
+
+    /// The slot of event `number`, if the event is still there.
+    fn slot(&self, number: u64) -> Option<&EventSlot> {
+        let slots = self.slots.get()?;
+        let is_there = self.head.load(Relaxed) - number <= slots.len() as u64;
+        is_there.then(|| &slots[number as usize % slots.len()])
+    }
+
+    /// The latest call's event, or, where a call was made inside another, that of the latest call
+    /// on `comm`.
+    fn call_on(&self, comm: u64) -> Option<&EventSlot> {
+        let open = self.open.load(Relaxed).checked_sub(1)?;
+        let is_its = |slot: &&EventSlot| {
+            slot.comm.load(Relaxed) == comm
+                && slot.kind.load(Relaxed) as u8 == EventKind::Call as u8
+        };
+        (open.saturating_sub(NESTED)..=open).rev().filter_map(|n| self.slot(n)).find(is_its)
+    }
+}
+
+impl Recorder {
+    /// For `ranks` ranks, of each the latest `events` events, appended to `file` (at `path`) when a
+    /// run ends; or, `at_drop`, when the last rank has gone.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn new(
+        ranks: usize,
+        events: usize,
+        (file, path): (File, String),
+        algorithm: fn(u16) -> String,
+        at_drop: bool,
+    ) -> Self {
+        let rings = (0..ranks).map(|_| CachePadded::new(EventRing::default())).collect();
+        Recorder { rings, events, file, path, algorithm, clock: Clock::new(), at_drop }
+    }
+
+    /// The time.
+    #[inline(always)]
+    pub(super) fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// `rank` begins a run.
+    pub(super) fn begin_run(&self, rank: usize) {
+        let ring = &self.rings[rank];
+        // Touched, and so put into its place, before time is taken.
+        ring.slots(self.events);
+        ring.counts.get_or_init(CallCounts::default).clear();
+        ring.head.store(0, Relaxed);
+        ring.open.store(0, Relaxed);
+        ring.record.store(0, Relaxed);
+        ring.ended.store(0, Relaxed);
+        ring.began.store(self.now(), Relaxed);
+    }
+
+    /// `rank` ends its part of a run.
+    pub(super) fn end_run(&self, rank: usize) {
+        self.rings[rank].ended.store(self.now(), Relaxed);
+    }
+
+    /// The next slot of `rank`.
+    #[inline(always)]
+    fn push(&self, rank: usize) -> (u64, &EventSlot) {
+        let ring = &self.rings[rank];
+        if ring.began.load(Relaxed) == 0 {
+            self.begin_run(rank);
+        }
+        let slots = ring.slots(self.events);
+        let number = ring.head.load(Relaxed);
+        ring.head.store(number + 1, Relaxed);
+        (number, &slots[number as usize % slots.len()])
+    }
+
+    /// `rank` begins a call, which goes on record under `record`.
+    pub(super) fn begin_call(
+        &self,
+        rank: usize,
+        comm: u64,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        record: u64,
+    ) {
+        let ring = &self.rings[rank];
+        let sig = std::ptr::from_ref(sig).cast_mut();
+        if ring.record.load(Relaxed) == record
+            && ring.call_on(comm).is_some_and(|slot| slot.sig.load(Relaxed) == sig)
+        {
+            return; // Asked twice before one call.
+        }
+        let (number, slot) = self.push(rank);
+        slot.end.store(0, Relaxed);
+        slot.bytes.store(0, Relaxed);
+        slot.comm.store(comm, Relaxed);
+        slot.call.store(0, Relaxed);
+        slot.kind.store(EventKind::Call as u64 | u64::from(NOBODY) << 32, Relaxed);
+        slot.sig.store(sig, Relaxed);
+        slot.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
+        ring.open.store(number + 1, Relaxed);
+        ring.record.store(record, Relaxed);
+        if let Some(counts) = ring.counts.get() {
+            counts.call(sig);
+        }
+        slot.begin.store(self.now(), Relaxed);
+    }
+
+    /// `rank` begins to wait for a call that it has started.
+    pub(super) fn begin_completion(
+        &self,
+        rank: usize,
+        comm: u64,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) {
+        let ring = &self.rings[rank];
+        let (number, slot) = self.push(rank);
+        slot.end.store(0, Relaxed);
+        slot.bytes.store(0, Relaxed);
+        slot.comm.store(comm, Relaxed);
+        slot.call.store(0, Relaxed);
+        slot.kind.store(EventKind::Call as u64 | COMPLETION | u64::from(NOBODY) << 32, Relaxed);
+        let sig = std::ptr::from_ref(sig).cast_mut();
+        slot.sig.store(sig, Relaxed);
+        slot.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
+        ring.open.store(number + 1, Relaxed);
+        // Nothing goes on record for it.
+        ring.record.store(0, Relaxed);
+        if let Some(counts) = ring.counts.get() {
+            counts.again(sig);
+        }
+        slot.begin.store(self.now(), Relaxed);
+    }
+
+    /// Completes the latest call's event by what is on record of it. `member` of a rank of `comm`
+    /// is the team's.
+    #[inline(always)]
+    pub(super) fn complete(
+        &self,
+        rank: usize,
+        comm: u64,
+        log: &CallLog,
+        member: impl Fn(usize) -> Option<usize>,
+    ) {
+        let ring = &self.rings[rank];
+        let record = ring.record.load(Relaxed);
+        if record == 0 {
+            return;
+        }
+        let Some(logged) = log.at_number(record) else { return };
+        ring.record.store(0, Relaxed);
+        let Some(open) = ring.open.load(Relaxed).checked_sub(1) else { return };
+        let Some(slot) = ring.slot(open) else { return };
+        let named = !logged.sig.parameter.is_empty() && !logged.sig.parameter.starts_with("by");
+        let peer = logged.parameter.filter(|_| named && comm == logged.comm).and_then(member);
+        let peer = peer.map_or(NOBODY, |peer| peer as u32);
+        let kind = EventKind::Call as u64
+            | (logged.transport as u64) << 8
+            | u64::from(logged.algorithm) << 16
+            | u64::from(peer) << 32;
+        let bytes = logged.len.saturating_mul(logged.sig.element_size) as u64;
+        slot.bytes.store(bytes, Relaxed);
+        if let Some(counts) = ring.counts.get() {
+            counts.bytes(bytes);
+        }
+        slot.call.store(logged.call, Relaxed);
+        slot.kind.store(kind, Relaxed);
+    }
+
+    /// `rank`'s latest call on `comm` has come to this moment.
+    #[inline(always)]
+    pub(super) fn reach(&self, rank: usize, comm: u64, now: u64) {
+        if let Some(slot) = self.rings[rank].call_on(comm) {
+            slot.end.store(now, Relaxed);
+        }
+    }
+
+    /// `rank` has waited for the team's rank `peer`, from `begin` to `end`.
+    pub(super) fn waited(&self, rank: usize, comm: u64, peer: usize, (begin, end): (u64, u64)) {
+        self.reach(rank, comm, end);
+        if let Some(counts) = self.rings[rank].counts.get() {
+            counts.waited(end.saturating_sub(begin));
+        }
+        let (_, slot) = self.push(rank);
+        slot.begin.store(begin, Relaxed);
+        slot.end.store(end, Relaxed);
+        slot.bytes.store(0, Relaxed);
+        slot.comm.store(comm, Relaxed);
+        slot.call.store(0, Relaxed);
+        slot.kind.store(EventKind::Wait as u64 | (peer as u64) << 32, Relaxed);
+        slot.sig.store(std::ptr::null_mut(), Relaxed);
+        slot.at.store(std::ptr::null_mut(), Relaxed);
+    }
+
+    /// `rank` has waited for any rank, last of all, and `peer` was it.
+    pub(super) fn name_source(&self, rank: usize, peer: usize) {
+        let ring = &self.rings[rank];
+        let by_any = EventKind::Wait as u64 | (rank as u64) << 32;
+        let latest = (0..ring.head.load(Relaxed)).rev().map_while(|number| ring.slot(number));
+        for slot in latest.take_while(|slot| slot.kind.load(Relaxed) == by_any) {
+            slot.kind.store(EventKind::Wait as u64 | (peer as u64) << 32, Relaxed);
+        }
+    }
+
+    /// `rank` begins a phase of the user's; returns the event's number.
+    pub(super) fn begin_phase(
+        &self,
+        rank: usize,
+        name: &'static str,
+        at: &'static Location<'static>,
+    ) -> u64 {
+        let ring = &self.rings[rank];
+        let place = {
+            let mut phases = ring.phases.lock().unwrap_or_else(|e| e.into_inner());
+            let known = phases.iter().position(|it| *it == name);
+            known.unwrap_or_else(|| {
+                phases.push(name);
+                phases.len() - 1
+            })
+        };
+        let (number, slot) = self.push(rank);
+        slot.end.store(0, Relaxed);
+        slot.bytes.store(place as u64, Relaxed);
+        slot.comm.store(0, Relaxed);
+        slot.call.store(0, Relaxed);
+        slot.kind.store(EventKind::Phase as u64 | u64::from(NOBODY) << 32, Relaxed);
+        slot.sig.store(std::ptr::null_mut(), Relaxed);
+        slot.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
+        slot.begin.store(self.now(), Relaxed);
+        number
+    }
+
+    /// The phase with that number has ended.
+    pub(super) fn end_phase(&self, rank: usize, number: u64) {
+        if let Some(slot) = self.rings[rank].slot(number) {
+            slot.end.store(self.now(), Relaxed);
+        }
+    }
+
+    /// What `rank`'s calls in the current run come to, and the nanoseconds of a tick.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(super) fn counts(&self, rank: usize) -> (Vec<CallCount>, f64) {
+        let counts = self.rings[rank].counts.get();
+        (counts.map_or_else(Vec::new, CallCounts::read), self.clock.rate())
+    }
+
+    /// Appends what the ranks did in run `run` to the file, with its end in words. Only while no
+    /// rank runs. What goes wrong is said, and is no error of the run.
+    #[cold]
+    pub(crate) fn save(&self, team: u64, run: u64, outcome: &str) {
+        let rate = self.clock.rate();
+        let base = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0).min();
+        let base = base.unwrap_or(0);
+        let ns = |ticks: u64| (ticks.saturating_sub(base) as f64 * rate) as u64;
+        let since = Duration::from_nanos((base as f64 * rate) as u64);
+        let wall = (self.clock.wall + since).duration_since(SystemTime::UNIX_EPOCH);
+        let unix = wall.map_or(0, |wall| wall.as_nanos() as u64);
+        let ranks = self.rings.iter().map(|ring| self.file_rank(ring, &ns)).collect();
+        let section = record_file::Section { team, run, unix, outcome, ranks };
+        if let Err(e) = record_file::append(&self.file, &section) {
+            crate::error::say(&format!("the record '{}' cannot be written: {e}", self.path));
+        }
+    }
+
+    fn file_rank(&self, ring: &EventRing, ns: &dyn Fn(u64) -> u64) -> FileRank {
+        let phases = ring.phases.lock().unwrap_or_else(|e| e.into_inner());
+        let slots = ring.slots.get().map_or(&[][..], |slots| slots);
+        let head = ring.head.load(Relaxed);
+        let lost = head.saturating_sub(slots.len() as u64);
+        let event = |number: u64| {
+            let slot = &slots[number as usize % slots.len()];
+            let (sig, at) = (slot.sig.load(Relaxed), slot.at.load(Relaxed));
+            // SAFETY: the two words only ever hold null or addresses made from `&'static`
+            // references (`begin_call`, `begin_phase`).
+            let (sig, at) = unsafe { (sig.as_ref(), at.as_ref()) };
+            let (kind, bytes) = (slot.kind.load(Relaxed), slot.bytes.load(Relaxed));
+            let is_phase = kind as u8 == EventKind::Phase as u8;
+            let phase = phases.get(bytes as usize).filter(|_| is_phase);
+            let is_call = kind as u8 == EventKind::Call as u8;
+            let end = slot.end.load(Relaxed);
+            FileEvent {
+                begin: ns(slot.begin.load(Relaxed)),
+                end: (end > 0).then(|| ns(end)),
+                bytes: if is_phase { 0 } else { bytes },
+                comm: slot.comm.load(Relaxed),
+                call: slot.call.load(Relaxed),
+                name: match sig {
+                    Some(sig) if kind & COMPLETION != 0 => format!("wait for {}", sig.call),
+                    Some(sig) => sig.call.into(),
+                    None => phase.map_or("", |it| *it).into(),
+                },
+                detail: sig.map_or_else(String::new, Signature::detail),
+                at: at.map_or_else(String::new, ToString::to_string),
+                algorithm: match is_call && kind >> 16 & 0xffff != 0 {
+                    true => (self.algorithm)((kind >> 16) as u16),
+                    false => String::new(),
+                },
+                peer: (kind >> 32) as u32,
+                kind: kind as u8,
+                transport: (kind >> 8) as u8 & 0x7f,
+            }
+        };
+        let began = ring.began.load(Relaxed);
+        let ended = ring.ended.load(Relaxed).max(began);
+        let events = (lost..head).map(event).collect();
+        FileRank { began: ns(began), ended: ns(ended), lost, events }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.at_drop && self.rings.iter().any(|ring| ring.head.load(Relaxed) > 0) {
+            self.save(0, 0, "");
+        }
+    }
+}

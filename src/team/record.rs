@@ -1,0 +1,41 @@
+//! Whether and where a team's runs are recorded.
+
+use crate::error::Error;
+use crate::fabric::Recorder;
+use crate::schedule::Algorithm;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Events that are kept of each rank: 4 MiB.
+const EVENTS: usize = 1 << 16;
+
+/// What records a team of `ranks` ranks: to the file that its builder names, else to that of the
+/// variable `PHALANX_RECORD`. None if there is neither.
+pub(super) fn recorder(
+    path: Option<&Path>,
+    events: Option<usize>,
+    ranks: usize,
+    at_drop: bool,
+) -> Result<Option<Box<Recorder>>, Error> {
+    let named = || std::env::var_os("PHALANX_RECORD").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let Some(path) = path.map(Path::to_path_buf).or_else(named) else { return Ok(None) };
+    let wrong = |what: String| Error::Record { path: path.clone(), what };
+    let events = match (events, std::env::var_os("PHALANX_RECORD_EVENTS")) {
+        (Some(events), _) => events,
+        (None, None) => EVENTS,
+        (None, Some(text)) => {
+            text.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
+                wrong(format!("PHALANX_RECORD_EVENTS is {}, no number", text.display()))
+            })?
+        }
+    };
+    let file = File::options().append(true).create(true).open(&path);
+    let file = file.map_err(|e| wrong(e.to_string()))?;
+    let name = |index| match index {
+        // What has no algorithm says 0; so does one that has nothing to choose.
+        0 => String::new(),
+        _ => Algorithm::from_index(index).map_or_else(String::new, |it| it.to_string()),
+    };
+    let to = (file, path.display().to_string());
+    Ok(Some(Box::new(Recorder::new(ranks, events, to, name, at_drop))))
+}

@@ -1,0 +1,53 @@
+//! `phalanx waits`: its three forms, the page and the trace, of a record that the environment asked
+//! for; and what it says of files that are no records.
+
+mod common;
+
+use common::{complaint, json, keys, scratch, text};
+use std::process::Command;
+
+/// The record of a benchmark, which knows nothing of it.
+fn record() -> String {
+    let file = scratch("waits.phx");
+    let _ = std::fs::remove_file(&file);
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+    let args = ["bench", "all-reduce", "-p", "2", "-s", "64", "--format", "json"];
+    let out = bench.args(args).env("PHALANX_RECORD", &file).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    file.to_str().unwrap().to_string()
+}
+
+#[test]
+fn a_record_is_read_in_all_forms() {
+    let file = record();
+    let said = text(&["waits", &file]);
+    for heading in ["RANKS", "CALLS", "CRITICAL PATH", "all_reduce of ", " 2 ranks, "] {
+        assert!(said.contains(heading), "{said}");
+    }
+    let found = json(&["waits", &file]);
+    let wanted = ["ranks", "calls", "late", "phases", "path"];
+    assert!(wanted.iter().all(|key| keys(&found).contains(key)), "{found}");
+    assert_eq!(found["ranks"].as_array().unwrap().len(), 2);
+    let spent = |rank: usize, key: &str| found["ranks"][rank][key].as_u64().unwrap();
+    assert!(spent(0, "work_ns") + spent(0, "transfer_ns") + spent(0, "waiting_ns") > 0);
+    let tsv = text(&["waits", &file, "--format", "tsv"]);
+    assert!(tsv.starts_with("table\trank\tstate\t"));
+    assert!(tsv.lines().all(|line| line.split('\t').count() == 13), "{tsv}");
+
+    let (page, trace) = (scratch("waits.html"), scratch("waits.json"));
+    let (page, trace) = (page.to_str().unwrap(), trace.to_str().unwrap());
+    assert_eq!(text(&["waits", &file, "-o", page, "--perfetto", trace]), "");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("http"));
+    let trace: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    assert!(trace["traceEvents"].as_array().unwrap().len() > 10);
+    assert!(complaint(&["waits", &file, "--run", "0"]).contains("the record has runs 1 to "));
+}
+
+#[test]
+fn what_is_no_record_is_refused_in_one_line() {
+    let said = complaint(&["waits", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    assert!(said.contains("does not begin as the record of a run does"), "{said}");
+    assert!(complaint(&["waits", "no-such-record.phx"]).contains("No such file"));
+}

@@ -1,0 +1,18 @@
+//! Reads the record of a run (`Team::builder().record(..)`, `PHALANX_RECORD`), and says where ranks
+//! wait and for whom: `phalanx waits`.
+//!
+//! - [`record`]: the file, which is not trusted; [`timeline`]: its events, as calls with their
+//!   waits.
+//! - [`wait_state`]: what a rank waited for, by the names that Scalasca gives; [`critical_path`].
+//! - [`summary`]: the tables; [`page`] and [`perfetto`]: the timeline, for a browser.
+
+mod command;
+pub mod critical_path;
+pub mod page;
+pub mod perfetto;
+pub mod record;
+pub mod summary;
+pub mod timeline;
+pub mod wait_state;
+
+pub use command::Command;

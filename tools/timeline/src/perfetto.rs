@@ -1,0 +1,72 @@
+//! The timeline as Chrome's trace events, which Perfetto (`ui.perfetto.dev`) opens: a track a rank,
+//! calls, waits and phases as slices, and arrows from a late rank to those that waited for it.
+
+use crate::record::Run;
+use crate::summary::Summary;
+use crate::wait_state::Doing;
+use serde_json::{Value, json};
+
+/// Microseconds, in which the format counts.
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+/// The trace, one object.
+pub fn trace(run: &Run, summary: &Summary) -> Value {
+    let mut events = vec![json!({
+        "name": "process_name", "ph": "M", "pid": 1, "tid": 0,
+        "args": { "name": run.program },
+    })];
+    let slice = |rank: usize, name: &str, cat: &str, (begin, end): (u64, u64), args: Value| {
+        json!({
+            "name": name, "cat": cat, "ph": "X", "pid": 1, "tid": rank,
+            "ts": us(begin), "dur": us(end.saturating_sub(begin)), "args": args,
+        })
+    };
+    let mut arrow = 0;
+    for (rank, line) in summary.lines.iter().enumerate() {
+        events.push(json!({
+            "name": "thread_name", "ph": "M", "pid": 1, "tid": rank,
+            "args": { "name": format!("rank {rank}") },
+        }));
+        for phase in &line.phases {
+            let args = json!({ "line": run.text(phase.at) });
+            let span = (phase.begin, phase.end);
+            events.push(slice(rank, run.text(phase.name), "phase", span, args));
+        }
+        for call in &line.calls {
+            let args = json!({
+                "line": run.text(call.at),
+                "bytes": call.bytes,
+                "elements": run.text(call.detail),
+                "algorithm": run.text(call.algorithm),
+                "route": call.transport.name(),
+            });
+            events.push(slice(rank, run.text(call.name), "call", (call.begin, call.end), args));
+        }
+        for late in &summary.late[rank] {
+            let args = json!({ "for rank": late.culprit });
+            events.push(slice(rank, late.state.name(), "wait", (late.begin, late.end), args));
+            arrow += 1;
+            let end = |ph: &str, tid: usize, ts: u64| {
+                json!({
+                    "name": late.state.name(), "cat": "release", "ph": ph, "id": arrow, "pid": 1,
+                    "tid": tid, "ts": us(ts), "bp": "e",
+                })
+            };
+            let done = line.waits[late.wait].end;
+            events.push(end("s", late.culprit, late.end));
+            events.push(end("f", rank, done.saturating_sub(1).max(late.end)));
+        }
+    }
+    json!({ "displayTimeUnit": "ns", "traceEvents": events })
+}
+
+/// By state of waiting, or otherwise: the number of a colour on the page.
+pub(crate) fn colour(doing: Doing, summary: &Summary, rank: usize) -> u8 {
+    match doing {
+        Doing::Works(_) => 0,
+        Doing::Transfers(_) => 1,
+        Doing::Waits(at) => 2 + summary.late[rank][at].state as u8,
+    }
+}

@@ -1,0 +1,124 @@
+//! The events of a run as calls with their waits, and phases.
+
+use crate::record::{EventKind, Run, Transport};
+
+/// A call of a rank.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Nanoseconds since the run's beginning.
+    pub begin: u64,
+    /// The end, as far as is known: see `docs/timeline.md`.
+    pub end: u64,
+    /// Bytes of this rank's vector or block.
+    pub bytes: u64,
+    /// The communicator.
+    pub comm: u64,
+    /// The number of a collective call in its communicator; 0 for a message.
+    pub number: u64,
+    /// What was called: a place in the run's texts.
+    pub name: u32,
+    /// The line.
+    pub at: u32,
+    /// The algorithm.
+    pub algorithm: u32,
+    /// The element type and the operator.
+    pub detail: u32,
+    /// The root or the partner.
+    pub peer: Option<usize>,
+    /// How its data travel.
+    pub transport: Transport,
+}
+
+/// A wait of a rank.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// When it began.
+    pub begin: u64,
+    /// When it ended.
+    pub end: u64,
+    /// The awaited rank.
+    pub peer: usize,
+    /// In which call: a place in [`RankLine::calls`].
+    pub call: Option<usize>,
+}
+
+/// A phase of a rank.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// When it began.
+    pub begin: u64,
+    /// When it ended.
+    pub end: u64,
+    /// Its name: a place in the run's texts.
+    pub name: u32,
+    /// The line.
+    pub at: u32,
+}
+
+/// A rank's line in the timeline.
+#[derive(Clone, Debug)]
+pub struct RankLine {
+    /// When the rank began the run.
+    pub began: u64,
+    /// When it ended its part.
+    pub ended: u64,
+    /// In the order of their beginnings.
+    pub calls: Vec<Call>,
+    /// In the order of their beginnings.
+    pub waits: Vec<Wait>,
+    /// In the order of their beginnings.
+    pub phases: Vec<Phase>,
+}
+
+/// Calls that are searched for the one that a wait belongs to, where calls are nested.
+const NESTED: usize = 64;
+
+/// The lines of all ranks.
+pub fn lines(run: &Run) -> Vec<RankLine> {
+    run.ranks.iter().map(line).collect()
+}
+
+fn line(rank: &crate::record::RankEvents) -> RankLine {
+    let (mut calls, mut waits, mut phases) = (Vec::new(), Vec::new(), Vec::new());
+    for event in &rank.events {
+        let (begin, end) = (event.begin, event.end);
+        match event.kind {
+            EventKind::Call => calls.push(Call {
+                begin,
+                end: end.unwrap_or(begin),
+                bytes: event.bytes,
+                comm: event.comm,
+                number: event.call,
+                name: event.name,
+                at: event.at,
+                algorithm: event.algorithm,
+                detail: event.detail,
+                peer: event.peer,
+                transport: event.transport,
+            }),
+            EventKind::Wait => {
+                let near = calls.len().saturating_sub(NESTED);
+                let is_its = |call: &Call| call.comm == event.comm && call.begin <= begin;
+                let call = calls[near..].iter().rposition(is_its).map(|at| near + at);
+                let end = end.unwrap_or(begin);
+                if let Some(call) = call {
+                    calls[call].end = calls[call].end.max(end);
+                }
+                let peer = event.peer.unwrap_or(0);
+                waits.push(Wait { begin, end, peer, call });
+            }
+            EventKind::Phase => phases.push(Phase {
+                begin,
+                end: end.unwrap_or(rank.ended).max(begin),
+                name: event.name,
+                at: event.at,
+            }),
+        }
+    }
+    // They are, but for what a file says that nobody has written. The waits' calls then are
+    // others, which harms nobody.
+    calls.sort_by_key(|call| call.begin);
+    waits.sort_by_key(|wait| wait.begin);
+    phases.sort_by_key(|phase| (phase.begin, std::cmp::Reverse(phase.end)));
+    RankLine { began: rank.began, ended: rank.ended, calls, waits, phases }
+}

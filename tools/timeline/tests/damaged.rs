@@ -1,0 +1,77 @@
+//! Damaged records: an error in words, or a run that can be read; never a panic.
+
+use phalanx::{Team, op};
+use phalanx_timeline::{page, perfetto, record, summary};
+
+/// Numbers that look like chance.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+/// The record of a small run.
+fn whole(name: &str) -> Vec<u8> {
+    let file = std::env::temp_dir().join(format!("{name}-{}.phx", std::process::id()));
+    let _ = std::fs::remove_file(&file);
+    let team = Team::builder().ranks(3).record(&file).build().unwrap();
+    team.run(|comm| {
+        comm.phase("first", |comm| comm.barrier());
+        comm.phase("second", |comm| comm.phase("inner", |comm| comm.all_reduce(&mut [1], op::Sum)));
+        let (rank, size) = (comm.rank(), comm.size());
+        comm.exchange(&[1], (rank + 1) % size, &mut [0], (rank + size - 1) % size);
+    })
+    .unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    bytes
+}
+
+/// Everything that is done with a record.
+fn read(bytes: &[u8]) -> Result<(), String> {
+    for section in record::sections(bytes)? {
+        let run = record::run(&bytes[section])?;
+        let summary = summary::read(&run);
+        page::html(&run, &summary, "");
+        perfetto::trace(&run, &summary);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_record_that_is_cut_off_is_refused_in_words() {
+    let whole = whole("cut");
+    read(&whole).unwrap();
+    for length in 0..whole.len() {
+        let error = read(&whole[..length]).unwrap_err();
+        assert!(!error.is_empty());
+    }
+    assert!(read(b"PHLXWAIT").unwrap_err().contains("the version: 4 bytes wanted, 0 are left"));
+    assert!(read(b"{\"command\": \"bench\"}").unwrap_err().contains("does not begin as"));
+}
+
+#[test]
+fn bytes_that_have_changed_do_no_harm() {
+    let whole = whole("changed");
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut refused = 0;
+    for round in 0..6000 {
+        let mut bytes = whole.clone();
+        for _ in 0..=round % 4 {
+            let at = chance.below(bytes.len());
+            bytes[at] = match round % 3 {
+                0 => bytes[at] ^ 1 << chance.below(8),
+                1 => 0xff,
+                _ => chance.below(256) as u8,
+            };
+        }
+        refused += usize::from(read(&bytes).is_err());
+    }
+    // Some changes are of times or of texts, and make another run of it.
+    assert!((1000..6000).contains(&refused), "{refused} of 6000 were refused");
+}
