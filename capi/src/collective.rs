@@ -8,7 +8,7 @@ use crate::types::{
     with_type,
 };
 use phalanx::op::{self, Operator};
-use phalanx::raw::{Cut, Memory, Operation};
+use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
 use phalanx::{Comm, Element};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -88,13 +88,13 @@ pub unsafe extern "C" fn phx_broadcast_at(
 /// # Safety
 /// As [`output`].
 #[inline(always)]
-unsafe fn in_place(buf: *mut c_void, n: usize, ty: Type) -> Result<Memory, String> {
+unsafe fn in_place(buf: *mut c_void, n: usize, ty: Type) -> Result<ReductionMemory, String> {
     ty.count(n)?;
     with_type!(ty, T => if n > 0 {
         // SAFETY: by the contract.
         unsafe { output::<T>("the buffer", buf, 1)? };
     });
-    Ok(Memory { input: buf.cast_const().cast(), output: buf.cast() })
+    Ok(ReductionMemory { input: buf.cast_const().cast(), output: buf.cast() })
 }
 
 /// Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn phx_reduce_at(
         call(comm, from, |comm| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let memory = in_place(inout, n, ty)?;
-            let cut = Cut::Vector(n);
+            let cut = ReductionCut::Vector(n);
             Reduction { operation: Operation::Reduce, cut, root, memory }.run(comm, ty, op)
         })
     }
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn phx_all_reduce_at(
                 _ => {
                     let known = Type::of(ty)?;
                     let memory = in_place(inout, n, known)?;
-                    let (operation, cut) = (Operation::AllReduce, Cut::Vector(n));
+                    let (operation, cut) = (Operation::AllReduce, ReductionCut::Vector(n));
                     Reduction { operation, cut, root: 0, memory }.run(comm, known, op)
                 }
             }
@@ -196,7 +196,7 @@ unsafe fn scan(
         call(comm, from, |comm| {
             let ty = Type::of(ty)?;
             let memory = in_place(inout, n, ty)?;
-            Reduction { operation, cut: Cut::Vector(n), root: 0, memory }.run(comm, ty, op)
+            Reduction { operation, cut: ReductionCut::Vector(n), root: 0, memory }.run(comm, ty, op)
         })
     }
 }
@@ -246,7 +246,7 @@ unsafe fn reduce_scatter_memory(
     (all, total): (*const c_void, usize),
     (mine, n): (*mut c_void, usize),
     ty: Type,
-) -> Result<Memory, String> {
+) -> Result<ReductionMemory, String> {
     with_type!(ty, T => {
         // SAFETY: by the contract; one is enough to look at the pointer.
         unsafe {
@@ -255,7 +255,7 @@ unsafe fn reduce_scatter_memory(
         }
     });
     apart((all, total * ty.size), (mine, n * ty.size))?;
-    Ok(Memory { input: all.cast(), output: mine.cast() })
+    Ok(ReductionMemory { input: all.cast(), output: mine.cast() })
 }
 
 /// Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result in
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn phx_reduce_scatter_at(
             let total = n.checked_mul(comm.size()).ok_or("more elements than memory can hold")?;
             ty.count(total)?;
             let memory = reduce_scatter_memory((all, total), (mine, n), ty)?;
-            let (operation, cut) = (Operation::ReduceScatter, Cut::Equal(n));
+            let (operation, cut) = (Operation::ReduceScatter, ReductionCut::Equal(n));
             Reduction { operation, cut, root: 0, memory }.run(comm, ty, op)
         })
     }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn phx_reduce_scatterv_at(
             ty.count(total)?;
             let n = counts[comm.rank()];
             let memory = reduce_scatter_memory((all, total), (mine, n), ty)?;
-            let (operation, cut) = (Operation::ReduceScatter, Cut::Varied(counts));
+            let (operation, cut) = (Operation::ReduceScatter, ReductionCut::Varied(counts));
             Reduction { operation, cut, root: 0, memory }.run(comm, ty, op)
         })
     }

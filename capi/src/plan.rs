@@ -12,8 +12,8 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A plan by which ranks get copies of each other's elements. Only pointers to it are used, and they
-/// are no addresses.
+/// A plan by which ranks get copies of each other's elements. Only pointers to it are used, and
+/// they are no addresses.
 #[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use crate::handle::Table;
 use num_complex::Complex;
 use phalanx::op::{self, Operator};
-use phalanx::raw::{Cut, Memory, Operation, UserElement, UserOperator};
+use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::{Comm, raw};
 use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
@@ -255,9 +255,9 @@ pub(crate) use with_type;
 /// A reduction that is still to be done, without its type.
 pub(crate) struct Reduction<'a> {
     pub(crate) operation: Operation,
-    pub(crate) cut: Cut<'a>,
+    pub(crate) cut: ReductionCut<'a>,
     pub(crate) root: usize,
-    pub(crate) memory: Memory,
+    pub(crate) memory: ReductionMemory,
 }
 
 impl Reduction<'_> {

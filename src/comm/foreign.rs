@@ -20,7 +20,7 @@ const REASON_COMES: Duration = Duration::from_millis(100);
 
 /// The memory of a reduction.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct ReductionMemory {
     /// The elements that this rank gives.
     pub input: *const u8,
     /// Where the result goes; the input, for what is in place.
@@ -29,7 +29,7 @@ pub struct Memory {
 
 /// How a reduction's elements are cut: see [`Comm::reduction`].
 #[derive(Clone, Copy, Debug)]
-pub enum Cut<'a> {
+pub enum ReductionCut<'a> {
     /// A vector of so many.
     Vector(usize),
     /// A block of so many for each rank.
@@ -149,9 +149,9 @@ impl Comm {
     pub(crate) unsafe fn reduction<T: Element, O: Operator<T>>(
         &mut self,
         operation: Operation,
-        cut: Cut<'_>,
+        cut: ReductionCut<'_>,
         root: usize,
-        memory: Memory,
+        memory: ReductionMemory,
         op: &O,
     ) {
         let sig = const {
@@ -167,7 +167,7 @@ impl Comm {
         let sig = &sig[match operation {
             Operation::Reduce => 0,
             Operation::AllReduce => 1,
-            Operation::ReduceScatter if !matches!(cut, Cut::Varied(_)) => 2,
+            Operation::ReduceScatter if !matches!(cut, ReductionCut::Varied(_)) => 2,
             Operation::ReduceScatter => 3,
             Operation::Scan => 4,
             Operation::ExclusiveScan => 5,
@@ -177,7 +177,7 @@ impl Comm {
         let memory = match operation {
             Operation::ExclusiveScan => {
                 let input = identity.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-                Memory { input: input.cast(), ..memory }
+                ReductionMemory { input: input.cast(), ..memory }
             }
             _ => memory,
         };
@@ -194,13 +194,13 @@ impl Comm {
         &mut self,
         operation: Operation,
         sig: &'static Signature,
-        cut: Cut<'_>,
+        cut: ReductionCut<'_>,
         root: usize,
-        memory: Memory,
+        memory: ReductionMemory,
         op: &ForeignOperator<'_>,
     ) {
         let memory = match operation {
-            Operation::ExclusiveScan => Memory { input: std::ptr::null(), ..memory },
+            Operation::ExclusiveScan => ReductionMemory { input: std::ptr::null(), ..memory },
             _ => memory,
         };
         let combined = (Kernel::foreign(op), op.commutative, None);
@@ -214,14 +214,14 @@ impl Comm {
         &mut self,
         operation: Operation,
         sig: &'static Signature,
-        cut: Cut<'_>,
+        cut: ReductionCut<'_>,
         root: usize,
-        Memory { input, output }: Memory,
+        ReductionMemory { input, output }: ReductionMemory,
         (kernel, commutative, built_in): (Kernel<'_>, bool, Option<(NetNumber, NetFold)>),
     ) {
         let at = Location::caller();
         let partition = match cut {
-            Cut::Varied(counts) => {
+            ReductionCut::Varied(counts) => {
                 let own = counts.get(self.rank()).copied().unwrap_or(0);
                 let Some(facts) = self.check_common_counts::<u8>(counts, own, sig, at) else {
                     return;
@@ -232,8 +232,8 @@ impl Comm {
                 return self
                     .carry_on_varied(facts, &unsafe { call.on_memory(kernel, input, output) });
             }
-            Cut::Vector(n) => Partition::Vector(n),
-            Cut::Equal(n) => Partition::Equal(n),
+            ReductionCut::Vector(n) => Partition::Vector(n),
+            ReductionCut::Equal(n) => Partition::Equal(n),
         };
         let call = Call::new(operation, sig, at, partition).root(root);
         if operation == Operation::Reduce && !self.check_rank("root", root, sig, at, call.len()) {

@@ -47,7 +47,7 @@ pub use atomic_window::AtomicWindow;
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
-pub use foreign::{Cut, Memory};
+pub use foreign::{ReductionCut, ReductionMemory};
 pub use global::{Global, Spread};
 pub use neighborhood::Neighborhood;
 pub use requests::{OpenRequest, Persistent, Requests};

@@ -13,10 +13,10 @@ use std::panic::Location;
 /// assert!(here.at.file().ends_with(".rs") && here.at.line() > 0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceLine(Kind);
+pub struct SourceLine(CallerLine);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CallerLine {
     Rust(&'static Location<'static>),
     Foreign(&'static ForeignCall),
 }
@@ -42,8 +42,8 @@ impl SourceLine {
     /// ```
     pub fn file(&self) -> &'static str {
         match self.0 {
-            Kind::Rust(at) => at.file(),
-            Kind::Foreign(call) => call.file,
+            CallerLine::Rust(at) => at.file(),
+            CallerLine::Foreign(call) => call.file,
         }
     }
 
@@ -56,8 +56,8 @@ impl SourceLine {
     /// ```
     pub fn line(&self) -> u32 {
         match self.0 {
-            Kind::Rust(at) => at.line(),
-            Kind::Foreign(call) => call.line,
+            CallerLine::Rust(at) => at.line(),
+            CallerLine::Foreign(call) => call.line,
         }
     }
 
@@ -70,30 +70,32 @@ impl SourceLine {
     /// ```
     pub fn column(&self) -> u32 {
         match self.0 {
-            Kind::Rust(at) => at.column(),
-            Kind::Foreign(_) => 0,
+            CallerLine::Rust(at) => at.column(),
+            CallerLine::Foreign(_) => 0,
         }
     }
 }
 
 impl From<&'static Location<'static>> for SourceLine {
     fn from(at: &'static Location<'static>) -> Self {
-        SourceLine(Kind::Rust(at))
+        SourceLine(CallerLine::Rust(at))
     }
 }
 
 impl From<&'static ForeignCall> for SourceLine {
     fn from(call: &'static ForeignCall) -> Self {
-        SourceLine(Kind::Foreign(call))
+        SourceLine(CallerLine::Foreign(call))
     }
 }
 
 impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Rust(at) => at.fmt(f),
-            Kind::Foreign(ForeignCall { file: "", .. }) => f.write_str("a line that is not known"),
-            Kind::Foreign(call) => write!(f, "{}:{}", call.file, call.line),
+            CallerLine::Rust(at) => at.fmt(f),
+            CallerLine::Foreign(ForeignCall { file: "", .. }) => {
+                f.write_str("a line that is not known")
+            }
+            CallerLine::Foreign(call) => write!(f, "{}:{}", call.file, call.line),
         }
     }
 }

@@ -10,7 +10,7 @@
 
 mod user_operator;
 
-pub use crate::comm::{Cut, Memory};
+pub use crate::comm::{ReductionCut, ReductionMemory};
 pub use crate::error::ForeignCall;
 pub use crate::schedule::Operation;
 pub use user_operator::{UserElement, UserFunction, UserOperator};
@@ -90,9 +90,9 @@ pub fn refuse(comm: &mut Comm, what: String) -> ! {
 pub unsafe fn reduce<T: crate::Element, O: Operator<T>>(
     comm: &mut Comm,
     operation: Operation,
-    cut: Cut<'_>,
+    cut: ReductionCut<'_>,
     root: usize,
-    memory: Memory,
+    memory: ReductionMemory,
     op: &O,
 ) {
     // SAFETY: passed on.

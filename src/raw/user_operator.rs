@@ -1,6 +1,6 @@
 //! Operators that are functions of another language.
 
-use super::{Cut, Memory, Operation};
+use super::{Operation, ReductionCut, ReductionMemory};
 use crate::Comm;
 use crate::exec::ForeignOperator;
 use crate::fabric::Signature;
@@ -129,12 +129,12 @@ impl UserOperator {
         &self,
         comm: &mut Comm,
         operation: Operation,
-        cut: Cut<'_>,
+        cut: ReductionCut<'_>,
         root: usize,
-        memory: Memory,
+        memory: ReductionMemory,
         element: UserElement,
     ) {
-        let varied = matches!(cut, Cut::Varied(_));
+        let varied = matches!(cut, ReductionCut::Varied(_));
         let sig = self.signature((operation, varied, (element.id)(), element.size), element);
         let combine = |out: *mut u8, left: *const u8, right: *const u8, n: usize| {
             if n > 0 {
