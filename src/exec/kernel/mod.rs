@@ -11,10 +11,12 @@
 //! gained nothing over AVX2 (such loops wait for memory), so it is left out.
 
 mod copy;
+mod foreign_operator;
 mod scratch;
 pub(super) mod stream;
 
 pub(crate) use copy::copy;
+pub(crate) use foreign_operator::ForeignOperator;
 pub(crate) use scratch::Scratch;
 
 use crate::element::Element;

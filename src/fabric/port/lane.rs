@@ -255,7 +255,7 @@ impl LaneCall {
             (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
         };
         let parameter = Fingerprint(there.header.check).parameter();
-        let there = CallSite { call: sig.words(there.len, parameter), at };
+        let there = CallSite { call: sig.words(there.len, parameter), at: at.into() };
         Box::new(Disagreement { peer, here: self.site(), there, what })
     }
 
@@ -274,7 +274,8 @@ impl LaneCall {
     /// The call, for errors.
     fn site(&self) -> CallSite {
         let &StartedCall { sig, at, .. } = self.started();
-        CallSite { call: sig.words(self.len, Fingerprint(self.header.check).parameter()), at }
+        let call = sig.words(self.len, Fingerprint(self.header.check).parameter());
+        CallSite { call, at: at.into() }
     }
 
     /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
