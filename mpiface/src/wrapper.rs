@@ -19,8 +19,10 @@ pub struct Language {
     pub compiler: &'static str,
     /// The variable.
     pub variable: &'static str,
-    /// Whether unique symbols can be switched off.
+    /// Whether unique symbols are to be switched off.
     pub is_cxx: bool,
+    /// Whether it is Fortran.
+    pub is_fortran: bool,
 }
 
 /// What the options ask the compiler to make.
@@ -77,6 +79,10 @@ pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
     let mut compile = vec![format!("-I{}", home::headers().display()), "-fPIC".to_owned()];
     if language.is_cxx {
         compile.push("-fno-gnu-unique".to_owned());
+    }
+    if language.is_fortran {
+        // A buffer may be of any type: calls of one procedure differ in their arguments.
+        compile.push("-fallow-argument-mismatch".to_owned());
     }
     let libraries = home::libraries();
     let at = libraries.display();

@@ -8,5 +8,6 @@ fn main() {
         compiler: "cc",
         variable: "PHALANX_MPICC",
         is_cxx: false,
+        is_fortran: false,
     })
 }

@@ -8,5 +8,6 @@ fn main() {
         compiler: "c++",
         variable: "PHALANX_MPICXX",
         is_cxx: true,
+        is_fortran: false,
     })
 }

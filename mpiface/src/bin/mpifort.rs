@@ -8,5 +8,6 @@ fn main() {
         compiler: "gfortran",
         variable: "PHALANX_MPIFC",
         is_cxx: false,
+        is_fortran: true,
     })
 }
