@@ -246,7 +246,7 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     fail(&program, "order", 1, &["rank 0: MPI_Barrier at", "rank 1: MPI_Bcast at leave.c:"]);
     fail(&program, "root", 1, &["rank 0: MPI_Bcast at leave.c:", "root 0", "rank 1", "root 1"]);
     fail(&program, "count", 1, &["rank 0: MPI_Allreduce at leave.c:", "4 bytes", "8 bytes"]);
-    fail(&program, "absent", 1, &["MPI_Comm_set_name at leave.c:", "is not in the subset"]);
+    fail(&program, "absent", 1, &["MPI_Info_create at leave.c:", "is not in the subset"]);
     fail(
         &program,
         "circle",

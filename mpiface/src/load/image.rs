@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::io::Write as _;
 use std::os::fd::{FromRawFd as _, IntoRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
@@ -207,6 +208,8 @@ fn parse(path: &Path) -> Result<Elf, String> {
 
 fn prepare(name: &str, mut elf: Elf, path: &Path) -> Result<File, String> {
     elf.make_uniques_private().map_err(|error| format!("{}: {error}", path.display()))?;
+    // Without section headers, or with damaged ones, a debugger sees less.
+    let _ = elf.make_data_local();
     // A file without a soname is known by its path alone; nothing can be renamed in it.
     if !name.is_empty() && elf.soname().ok().flatten().is_none_or(|it| it != name) {
         return Err(format!("{}: its soname is not {name}: give it one", path.display()));
@@ -238,21 +241,20 @@ fn private_name(name: &str, tag: &str) -> String {
 
 fn open(name: &str, tag: &str, bytes: &[u8]) -> Result<*mut c_void, String> {
     let label = if name.is_empty() { format!("program{tag}") } else { private_name(name, tag) };
-    let label = CString::new(label).map_err(|error| error.to_string())?;
-    // SAFETY: a system call with a text that ends in a zero.
-    let descriptor = unsafe { libc::memfd_create(label.as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(format!("memfd_create: {}", std::io::Error::last_os_error()));
-    }
-    // SAFETY: the descriptor was made above, and nobody else has it.
-    let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
-    file.write_all(bytes).map_err(|error| format!("a copy of {name}: {error}"))?;
-    // Stays open: see the head of this file.
-    let descriptor = file.into_raw_fd();
-    let path = CString::new(format!("/proc/{}/fd/{descriptor}", process::id()))
-        .map_err(|error| error.to_string())?;
+    let (path, is_file) = match directory() {
+        Some(directory) => {
+            let path = directory.join(format!("{}-{label}", process::id()));
+            fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+            (path, true)
+        }
+        None => (in_memory(&label, bytes)?, false),
+    };
+    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
     // SAFETY: loading a library runs its constructors: the program's own, as its main would be run.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if is_file && env::var_os(COPIES).is_none() {
+        let _ = fs::remove_file(&path);
+    }
     if handle.is_null() {
         // SAFETY: the text of the failure just seen, on this thread.
         let text = unsafe { libc::dlerror() };
@@ -264,6 +266,32 @@ fn open(name: &str, tag: &str, bytes: &[u8]) -> Result<*mut c_void, String> {
         return Err(text.to_string_lossy().into_owned());
     }
     Ok(handle)
+}
+
+/// Names a directory in which copies are files that stay: for core dumps and profilers.
+const COPIES: &str = "PHALANX_MPI_COPIES";
+
+/// Where copies are files rather than memory: if asked, and under Valgrind, which finds lines in
+/// files only (they are removed once they are loaded).
+fn directory() -> Option<PathBuf> {
+    let is_valgrind = || env::var("LD_PRELOAD").is_ok_and(|it| it.contains("vgpreload"));
+    let asked = env::var_os(COPIES).map(PathBuf::from);
+    asked.or_else(|| is_valgrind().then(env::temp_dir))
+}
+
+/// A file in memory with these bytes; gives its path. Its descriptor stays open: see the head.
+fn in_memory(label: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+    let label = CString::new(label).map_err(|error| error.to_string())?;
+    // SAFETY: a system call with a text that ends in a zero.
+    let descriptor = unsafe { libc::memfd_create(label.as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(format!("memfd_create: {}", std::io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was made above, and nobody else has it.
+    let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
+    file.write_all(bytes).map_err(|error| format!("a copy in memory: {error}"))?;
+    let descriptor = file.into_raw_fd();
+    Ok(PathBuf::from(format!("/proc/{}/fd/{descriptor}", process::id())))
 }
 
 fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {

@@ -16,7 +16,7 @@ use super::handle::Handle;
 use super::p2p::{self, ANY_SOURCE, ANY_TAG, Arrived, Envelope, OneOf, PROC_NULL, Probed, Req};
 use super::rank::{Group, Rank, Stage, UserFunction, fixed};
 use super::topo::{Cart, dims_create};
-use super::types::{Place, Type, bytes_at, pack};
+use super::types::{Place, Type, bytes_at, copy, pack, unpack};
 use super::world::lock;
 use std::ffi::{c_char, c_double, c_int, c_void};
 use std::rc::Rc;
@@ -588,6 +588,26 @@ pub unsafe extern "C" fn Comm_set_errhandler(
     }
 }
 
+pub unsafe extern "C" fn Errhandler_set(
+    rank: *const Rank,
+    address: usize,
+    comm: Handle,
+    handler: Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Errhandler_set", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            if !(fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handler) {
+                return error(Class::Arg, "this error handler is not one of the predefined ones");
+            }
+            rank.comm(comm)?.errhandler.set(handler);
+            Ok(())
+        })
+    }
+}
+
 pub unsafe extern "C" fn Comm_get_errhandler(
     rank: *const Rank,
     address: usize,
@@ -622,6 +642,23 @@ pub unsafe extern "C" fn Get_address(
     address_out: *mut isize,
 ) -> c_int {
     let site = Site { function: "MPI_Get_address", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.always(site, || {
+            *address_out = location as isize;
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Address(
+    rank: *const Rank,
+    address: usize,
+    location: *const c_void,
+    address_out: *mut isize,
+) -> c_int {
+    let site = Site { function: "MPI_Address", address };
     // SAFETY: see the head of the file.
     unsafe {
         let rank = &*rank;
@@ -854,6 +891,56 @@ pub unsafe extern "C" fn Comm_compare(
     }
 }
 
+pub unsafe extern "C" fn Comm_get_attr(
+    rank: *const Rank,
+    address: usize,
+    comm: Handle,
+    key: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Comm_get_attr", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            rank.comm(comm)?;
+            let found = predefined(key, rank.world.slots.len());
+            *flag = c_int::from(found.is_some());
+            if let Some(number) = found {
+                // The standard hands out the address of a number that lives for ever.
+                *value.cast::<*const c_int>() = Box::leak(Box::new(number));
+            }
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Attr_get(
+    rank: *const Rank,
+    address: usize,
+    comm: Handle,
+    key: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Attr_get", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            rank.comm(comm)?;
+            let found = predefined(key, rank.world.slots.len());
+            *flag = c_int::from(found.is_some());
+            if let Some(number) = found {
+                // The standard hands out the address of a number that lives for ever.
+                *value.cast::<*const c_int>() = Box::leak(Box::new(number));
+            }
+            Ok(())
+        })
+    }
+}
+
 pub unsafe extern "C" fn Comm_test_inter(
     rank: *const Rank,
     address: usize,
@@ -995,6 +1082,132 @@ pub unsafe extern "C" fn Group_free(
             rank.group(*group)?;
             rank.groups.borrow_mut().remove(*group);
             *group = fixed::GROUP_NULL;
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Pack(
+    rank: *const Rank,
+    address: usize,
+    inbuf: *const c_void,
+    count: c_int,
+    ty: Handle,
+    out: *mut c_void,
+    room: c_int,
+    position: *mut c_int,
+    comm: Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Pack", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            rank.comm(comm)?;
+            let packed = pack(&rank.place(inbuf, count, ty)?);
+            let start = usize::try_from(*position).unwrap_or(usize::MAX);
+            let end = start.saturating_add(packed.len());
+            if end > usize::try_from(room).unwrap_or(0) {
+                return error(
+                    Class::Truncate,
+                    format!("{} bytes do not fit the room that is left of {room}", packed.len()),
+                );
+            }
+            unpack(&packed, &bytes_at(out as usize + start, packed.len()));
+            *position = end as c_int;
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Unpack(
+    rank: *const Rank,
+    address: usize,
+    inbuf: *const c_void,
+    room: c_int,
+    position: *mut c_int,
+    out: *mut c_void,
+    count: c_int,
+    ty: Handle,
+    comm: Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Unpack", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            rank.comm(comm)?;
+            let target = rank.place(out, count, ty)?;
+            let start = usize::try_from(*position).unwrap_or(usize::MAX);
+            let end = start.saturating_add(target.bytes());
+            if end > usize::try_from(room).unwrap_or(0) {
+                return error(Class::Truncate, format!("{} bytes are not there", target.bytes()));
+            }
+            copy(&bytes_at(inbuf as usize + start, target.bytes()), &target);
+            *position = end as c_int;
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Pack_size(
+    rank: *const Rank,
+    address: usize,
+    count: c_int,
+    ty: Handle,
+    comm: Handle,
+    size: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Pack_size", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            rank.comm(comm)?;
+            *size = c_int::try_from(count_of(count)?.saturating_mul(rank.ty(ty)?.size))
+                .unwrap_or(UNDEFINED);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Comm_set_name(
+    rank: *const Rank,
+    address: usize,
+    comm: Handle,
+    name: *const c_char,
+) -> c_int {
+    let site = Site { function: "MPI_Comm_set_name", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            let text = std::ffi::CStr::from_ptr(name).to_string_lossy().into_owned();
+            *rank.comm(comm)?.name.borrow_mut() = Some(text);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Comm_get_name(
+    rank: *const Rank,
+    address: usize,
+    comm: Handle,
+    name: *mut c_char,
+    length: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Comm_get_name", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            let it = rank.comm(comm)?;
+            let own = match comm {
+                fixed::COMM_WORLD => "MPI_COMM_WORLD",
+                fixed::COMM_SELF => "MPI_COMM_SELF",
+                _ => "",
+            };
+            texts(it.name.borrow().as_deref().unwrap_or(own), name, length, 128);
             Ok(())
         })
     }
@@ -2211,6 +2424,29 @@ pub unsafe extern "C" fn Type_create_hvector(
     }
 }
 
+pub unsafe extern "C" fn Type_hvector(
+    rank: *const Rank,
+    address: usize,
+    count: c_int,
+    length: c_int,
+    stride: isize,
+    old: Handle,
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Type_hvector", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let ty = rank.ty(old)?;
+            let step = stride;
+            let length = count_of(length)?;
+            let parts = (0..count_of(count)?).map(|it| (it as isize * step, length, &*ty));
+            keep_type(rank, Type::structure(parts, "a vector type")?, new)
+        })
+    }
+}
+
 pub unsafe extern "C" fn Type_indexed(
     rank: *const Rank,
     address: usize,
@@ -2249,6 +2485,32 @@ pub unsafe extern "C" fn Type_create_hindexed(
     new: *mut Handle,
 ) -> c_int {
     let site = Site { function: "MPI_Type_create_hindexed", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let ty = rank.ty(old)?;
+            count_of(count)?;
+            let lengths: Outcome<Vec<usize>> =
+                list(lengths, count).iter().map(|it| count_of(*it)).collect();
+            let lengths = lengths?;
+            let parts =
+                list(displs, count).iter().zip(&lengths).map(|(at, length)| (*at, *length, &*ty));
+            keep_type(rank, Type::structure(parts, "an indexed type")?, new)
+        })
+    }
+}
+
+pub unsafe extern "C" fn Type_hindexed(
+    rank: *const Rank,
+    address: usize,
+    count: c_int,
+    lengths: *const c_int,
+    displs: *const isize,
+    old: Handle,
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Type_hindexed", address };
     // SAFETY: see the head of the file.
     unsafe {
         let rank = &*rank;
@@ -2322,6 +2584,36 @@ pub unsafe extern "C" fn Type_create_struct(
     new: *mut Handle,
 ) -> c_int {
     let site = Site { function: "MPI_Type_create_struct", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            count_of(count)?;
+            let lengths: Outcome<Vec<usize>> =
+                list(lengths, count).iter().map(|it| count_of(*it)).collect();
+            let types: Outcome<Vec<Arc<Type>>> =
+                list(types, count).iter().map(|it| rank.ty(*it)).collect();
+            let (lengths, types) = (lengths?, types?);
+            let parts = list(displs, count)
+                .iter()
+                .zip(&lengths)
+                .zip(&types)
+                .map(|((at, length), ty)| (*at, *length, &**ty));
+            keep_type(rank, Type::structure(parts, "a structure type")?.padded(), new)
+        })
+    }
+}
+
+pub unsafe extern "C" fn Type_struct(
+    rank: *const Rank,
+    address: usize,
+    count: c_int,
+    lengths: *const c_int,
+    displs: *const isize,
+    types: *const Handle,
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Type_struct", address };
     // SAFETY: see the head of the file.
     unsafe {
         let rank = &*rank;
@@ -2480,6 +2772,23 @@ pub unsafe extern "C" fn Type_get_extent(
         rank.call(site, fixed::COMM_WORLD, || {
             let ty = rank.ty(ty)?;
             (*lb, *extent) = (ty.lb, ty.extent);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Type_extent(
+    rank: *const Rank,
+    address: usize,
+    ty: Handle,
+    extent: *mut isize,
+) -> c_int {
+    let site = Site { function: "MPI_Type_extent", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            *extent = rank.ty(ty)?.extent;
             Ok(())
         })
     }
@@ -2718,6 +3027,19 @@ pub unsafe extern "C" fn Cartdim_get(
             *n = grid(&it)?.dims.len() as c_int;
             Ok(())
         })
+    }
+}
+
+/// The predefined attributes of the world.
+fn predefined(key: c_int, ranks: usize) -> Option<c_int> {
+    match key {
+        501 => Some(c_int::MAX),
+        502 | 503 => Some(if key == 502 { ANY_SOURCE } else { PROC_NULL }),
+        504 => Some(1),
+        505 => c_int::try_from(ranks).ok(),
+        506 => Some(0),
+        507 => Some(0x3fff),
+        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use super::handle::Handle;
 use super::topo::Cart;
 use super::types::Place;
 use super::world::{Condition, World, lock};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,6 +88,8 @@ pub struct Comm {
     pub cart: Option<Cart>,
     /// What is done with errors: the standard's handle.
     pub errhandler: Cell<Handle>,
+    /// The name that the program gave it.
+    pub name: RefCell<Option<String>>,
     meetings: Cell<u64>,
 }
 
@@ -128,7 +130,14 @@ impl Comm {
         cart: Option<Cart>,
     ) -> Rc<Comm> {
         let meetings = Cell::new(0);
-        Rc::new(Comm { shared, rank, cart, errhandler: Cell::new(errhandler), meetings })
+        Rc::new(Comm {
+            shared,
+            rank,
+            cart,
+            errhandler: Cell::new(errhandler),
+            name: RefCell::default(),
+            meetings,
+        })
     }
 
     /// The number of ranks.
