@@ -13,7 +13,9 @@ use super::coll::{Call, Operator};
 use super::comm::{Comm, Offer, Shared};
 use super::error::{Class, Outcome, Site, class_text, end, error};
 use super::handle::Handle;
-use super::p2p::{self, ANY_SOURCE, ANY_TAG, Arrived, Envelope, OneOf, PROC_NULL, Probed, Req};
+use super::p2p::{
+    self, ANY_SOURCE, ANY_TAG, Arrived, Envelope, Mode, OneOf, PROC_NULL, Probed, Req,
+};
 use super::rank::{Group, Rank, Stage, UserFunction, fixed};
 use super::topo::{Cart, dims_create};
 use super::types::{Place, Type, bytes_at, copy, pack, unpack};
@@ -86,6 +88,7 @@ const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
 const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
 const IN_PLACE: usize = 1;
 const UNDEFINED: c_int = -32766;
+const BYTE: Handle = 0x247;
 
 /// A list of the program.
 ///
@@ -137,7 +140,7 @@ unsafe fn start_send(
     to: c_int,
     tag: c_int,
     comm: &Comm,
-    synchronous: bool,
+    mode: Mode,
 ) -> Outcome<Arc<Req>> {
     if tag < 0 {
         return error(Class::Tag, format!("the tag {tag} is negative"));
@@ -150,7 +153,7 @@ unsafe fn start_send(
     };
     let envelope = Envelope { context: comm.shared.context, source: comm.rank as i32, tag };
     let to = comm.world_rank(peer);
-    let send = p2p::Send { me: rank.me, to, envelope, place, is_synchronous: synchronous };
+    let send = p2p::Send { me: rank.me, to, envelope, place, mode };
     // SAFETY: the caller's promise.
     unsafe { p2p::send(&rank.world, send, &req) };
     Ok(req)
@@ -201,6 +204,10 @@ unsafe fn finish(req: &Req, status: *mut Status) -> Outcome {
     let (arrived, failed) = req.arrived();
     // SAFETY: the caller's promise.
     unsafe { put(status, arrived) };
+    if !status.is_null() && req.is_cancelled() {
+        // SAFETY: as above.
+        unsafe { (*status).inner[2] = 1 };
+    }
     failed.map_or(Ok(()), |error| Err(error.clone()))
 }
 
@@ -1087,6 +1094,149 @@ pub unsafe extern "C" fn Group_free(
     }
 }
 
+pub unsafe extern "C" fn Group_union(
+    rank: *const Rank,
+    address: usize,
+    a: Handle,
+    b: Handle,
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Group_union", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let (one, two) = (rank.group(a)?, rank.group(b)?);
+            let chosen: Vec<usize> =
+                one.iter().chain(two.iter().filter(|it| !one.contains(it))).copied().collect();
+            *new = rank.keep_group(chosen);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Group_intersection(
+    rank: *const Rank,
+    address: usize,
+    a: Handle,
+    b: Handle,
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Group_intersection", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let (one, two) = (rank.group(a)?, rank.group(b)?);
+            let chosen: Vec<usize> = one.iter().filter(|it| two.contains(it)).copied().collect();
+            *new = rank.keep_group(chosen);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Group_difference(
+    rank: *const Rank,
+    address: usize,
+    a: Handle,
+    b: Handle,
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Group_difference", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let (one, two) = (rank.group(a)?, rank.group(b)?);
+            let chosen: Vec<usize> = one.iter().filter(|it| !two.contains(it)).copied().collect();
+            *new = rank.keep_group(chosen);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Group_compare(
+    rank: *const Rank,
+    address: usize,
+    a: Handle,
+    b: Handle,
+    result: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Group_compare", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let (one, two) = (rank.group(a)?, rank.group(b)?);
+            *result = match alike(&one, &two) {
+                202 => 201,
+                other => other,
+            };
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Group_range_incl(
+    rank: *const Rank,
+    address: usize,
+    group: Handle,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Group_range_incl", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let group = rank.group(group)?;
+            let chosen = ranges_of(&group, list(ranges, n))?;
+            *new = rank.keep_group(chosen);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Group_range_excl(
+    rank: *const Rank,
+    address: usize,
+    group: Handle,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    new: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Group_range_excl", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let group = rank.group(group)?;
+            let chosen = ranges_of(&group, list(ranges, n))?;
+            *new =
+                rank.keep_group(group.iter().copied().filter(|it| !chosen.contains(it)).collect());
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Topo_test(
+    rank: *const Rank,
+    address: usize,
+    comm: Handle,
+    status: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Topo_test", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            *status = if rank.comm(comm)?.cart.is_some() { 211 } else { UNDEFINED };
+            Ok(())
+        })
+    }
+}
+
 pub unsafe extern "C" fn Pack(
     rank: *const Rank,
     address: usize,
@@ -1230,7 +1380,7 @@ pub unsafe extern "C" fn Send(
         rank.call(site, comm, || {
             let it = rank.comm(comm)?;
             let place = rank.place(buf, count, ty)?;
-            let req = start_send(rank, site, place, to, tag, &it, false)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Standard)?;
             wait_one(rank, site, &req);
             finish(&req, std::ptr::null_mut())
         })
@@ -1254,7 +1404,7 @@ pub unsafe extern "C" fn Ssend(
         rank.call(site, comm, || {
             let it = rank.comm(comm)?;
             let place = rank.place(buf, count, ty)?;
-            let req = start_send(rank, site, place, to, tag, &it, true)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Synchronous)?;
             wait_one(rank, site, &req);
             finish(&req, std::ptr::null_mut())
         })
@@ -1278,7 +1428,31 @@ pub unsafe extern "C" fn Rsend(
         rank.call(site, comm, || {
             let it = rank.comm(comm)?;
             let place = rank.place(buf, count, ty)?;
-            let req = start_send(rank, site, place, to, tag, &it, false)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Standard)?;
+            wait_one(rank, site, &req);
+            finish(&req, std::ptr::null_mut())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Bsend(
+    rank: *const Rank,
+    address: usize,
+    buf: *const c_void,
+    count: c_int,
+    ty: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Bsend", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            let it = rank.comm(comm)?;
+            let place = rank.place(buf, count, ty)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Buffered)?;
             wait_one(rank, site, &req);
             finish(&req, std::ptr::null_mut())
         })
@@ -1303,7 +1477,7 @@ pub unsafe extern "C" fn Isend(
         rank.call(site, comm, || {
             let it = rank.comm(comm)?;
             let place = rank.place(buf, count, ty)?;
-            let req = start_send(rank, site, place, to, tag, &it, false)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Standard)?;
             *out = rank.requests.borrow_mut().insert(req);
             Ok(())
         })
@@ -1328,7 +1502,7 @@ pub unsafe extern "C" fn Issend(
         rank.call(site, comm, || {
             let it = rank.comm(comm)?;
             let place = rank.place(buf, count, ty)?;
-            let req = start_send(rank, site, place, to, tag, &it, true)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Synchronous)?;
             *out = rank.requests.borrow_mut().insert(req);
             Ok(())
         })
@@ -1353,7 +1527,32 @@ pub unsafe extern "C" fn Irsend(
         rank.call(site, comm, || {
             let it = rank.comm(comm)?;
             let place = rank.place(buf, count, ty)?;
-            let req = start_send(rank, site, place, to, tag, &it, false)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Standard)?;
+            *out = rank.requests.borrow_mut().insert(req);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Ibsend(
+    rank: *const Rank,
+    address: usize,
+    buf: *const c_void,
+    count: c_int,
+    ty: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+    out: *mut Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Ibsend", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            let it = rank.comm(comm)?;
+            let place = rank.place(buf, count, ty)?;
+            let req = start_send(rank, site, place, to, tag, &it, Mode::Buffered)?;
             *out = rank.requests.borrow_mut().insert(req);
             Ok(())
         })
@@ -1436,7 +1635,7 @@ pub unsafe extern "C" fn Sendrecv(
                 (rank.place(send, send_count, send_ty)?, rank.place(recv, recv_count, recv_ty)?);
             peer_of(&it, to)?;
             let receive = start_receive(rank, site, target, from, recv_tag, &it)?;
-            let send = start_send(rank, site, source, to, send_tag, &it, false)?;
+            let send = start_send(rank, site, source, to, send_tag, &it, Mode::Standard)?;
             wait_one(rank, site, &receive);
             wait_one(rank, site, &send);
             finish(&receive, status)
@@ -1468,7 +1667,7 @@ pub unsafe extern "C" fn Sendrecv_replace(
             let packed = pack(&place);
             let source = bytes_at(packed.as_ptr() as usize, packed.len());
             let receive = start_receive(rank, site, place, from, recv_tag, &it)?;
-            let send = start_send(rank, site, source, to, send_tag, &it, false)?;
+            let send = start_send(rank, site, source, to, send_tag, &it, Mode::Standard)?;
             wait_one(rank, site, &receive);
             wait_one(rank, site, &send);
             finish(&receive, status)
@@ -1846,6 +2045,104 @@ pub unsafe extern "C" fn Get_elements(
         rank.call(site, fixed::COMM_WORLD, || {
             let found = rank.ty(ty)?.elements_in(bytes_of(&*status));
             *count = found.and_then(|it| c_int::try_from(it).ok()).unwrap_or(UNDEFINED);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Cancel(rank: *const Rank, address: usize, handle: *mut Handle) -> c_int {
+    let site = Site { function: "MPI_Cancel", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            if let Some(req) = request(rank, *handle)? {
+                p2p::cancel(&rank.world, rank.me, &req);
+            }
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Test_cancelled(
+    rank: *const Rank,
+    address: usize,
+    status: *const Status,
+    flag: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Test_cancelled", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            *flag = (*status).inner[2];
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Request_get_status(
+    rank: *const Rank,
+    address: usize,
+    handle: Handle,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> c_int {
+    let site = Site { function: "MPI_Request_get_status", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            match request(rank, handle)? {
+                Some(req) if req.is_done() => {
+                    *flag = 1;
+                    put(status, req.arrived().0);
+                }
+                Some(_) => {
+                    *flag = 0;
+                    rank.idle();
+                }
+                None => {
+                    *flag = 1;
+                    put(status, EMPTY);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Buffer_attach(
+    rank: *const Rank,
+    address: usize,
+    buffer: *mut c_void,
+    size: c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Buffer_attach", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            rank.buffer.set((buffer as usize, size));
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Buffer_detach(
+    rank: *const Rank,
+    address: usize,
+    buffer: *mut c_void,
+    size: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Buffer_detach", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let (at, length) = rank.buffer.take();
+            *buffer.cast::<usize>() = at;
+            *size = length;
             Ok(())
         })
     }
@@ -2319,6 +2616,83 @@ pub unsafe extern "C" fn Alltoallv(
             };
             let takes: Vec<Option<Place>> = takes.into_iter().map(Some).collect();
             call(rank, &it, site).exchange(None, offer, &takes)
+        })
+    }
+}
+
+pub unsafe extern "C" fn Alltoallw(
+    rank: *const Rank,
+    address: usize,
+    send: *const c_void,
+    send_counts: *const c_int,
+    send_displs: *const c_int,
+    send_types: *const Handle,
+    recv: *mut c_void,
+    counts: *const c_int,
+    displs: *const c_int,
+    types: *const Handle,
+    comm: Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Alltoallw", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, comm, || {
+            let it = rank.comm(comm)?;
+            let size = it.size();
+            let takes = typed_parts(rank, size, recv, (counts, displs), types)?;
+            let (offer, _kept) = if send as usize == IN_PLACE {
+                packed(&takes)
+            } else {
+                (
+                    Offer::Each(
+                        typed_parts(rank, size, send, (send_counts, send_displs), send_types)?
+                            .into(),
+                    ),
+                    Vec::new(),
+                )
+            };
+            let takes: Vec<Option<Place>> = takes.into_iter().map(Some).collect();
+            call(rank, &it, site).exchange(None, offer, &takes)
+        })
+    }
+}
+
+pub unsafe extern "C" fn Reduce_local(
+    rank: *const Rank,
+    address: usize,
+    a: *const c_void,
+    b: *mut c_void,
+    count: c_int,
+    ty: Handle,
+    op: Handle,
+) -> c_int {
+    let site = Site { function: "MPI_Reduce_local", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            let (from, op) = operands(rank, a, b, count, ty, op)?;
+            let to = rank.place(b, count, ty)?;
+            op.combine(&from, &to);
+            Ok(())
+        })
+    }
+}
+
+pub unsafe extern "C" fn Op_commutative(
+    rank: *const Rank,
+    address: usize,
+    op: Handle,
+    commutes: *mut c_int,
+) -> c_int {
+    let site = Site { function: "MPI_Op_commutative", address };
+    // SAFETY: see the head of the file.
+    unsafe {
+        let rank = &*rank;
+        rank.call(site, fixed::COMM_WORLD, || {
+            *commutes = c_int::from(rank.ops.borrow().get(op).is_none_or(|it| it.1));
+            Ok(())
         })
     }
 }
@@ -3113,6 +3487,43 @@ unsafe fn parts(
     let part =
         |(count, displ): (&c_int, &c_int)| Ok(base.moved(*displ as isize, count_of(*count)?));
     counts.iter().zip(displs).map(part).collect()
+}
+
+/// As `parts`, displacements in bytes and a datatype each.
+///
+/// # Safety
+/// As `parts`; so has the list of types.
+unsafe fn typed_parts(
+    rank: &Rank,
+    size: usize,
+    buffer: *const c_void,
+    (counts, displs): Layout,
+    types: *const Handle,
+) -> Outcome<Vec<Place>> {
+    let part = |peer| {
+        // SAFETY: the caller's promise.
+        let (count, displ, ty) =
+            unsafe { (*counts.add(peer), *displs.add(peer), *types.add(peer)) };
+        let ty = if ty == fixed::DATATYPE_NULL && count == 0 { BYTE } else { ty };
+        rank.place(buffer.wrapping_byte_offset(displ as isize), count, ty)
+    };
+    (0..size).map(part).collect()
+}
+
+/// The ranks of triplets (first, last, stride).
+fn ranges_of(group: &Group, ranges: &[[c_int; 3]]) -> Outcome<Vec<usize>> {
+    let mut chosen = Vec::new();
+    for [first, last, stride] in ranges {
+        if *stride == 0 {
+            return error(Class::Arg, "a stride is zero");
+        }
+        let mut at = *first;
+        while (*stride > 0 && at <= *last) || (*stride < 0 && at >= *last) {
+            chosen.push(member(group, at)?);
+            at += stride;
+        }
+    }
+    Ok(chosen)
 }
 
 /// As `even`, by counts and displacements.

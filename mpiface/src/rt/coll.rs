@@ -44,7 +44,7 @@ impl Operator {
     ///
     /// # Safety
     /// As `fold`.
-    unsafe fn combine(self, a: &Place, b: &Place) {
+    pub unsafe fn combine(self, a: &Place, b: &Place) {
         match self {
             Operator::Known(op, element) => {
                 // SAFETY: both places hold as many elements of this kind, in the type's extents.

@@ -112,12 +112,15 @@ pub fn place(address: usize) -> Option<String> {
             if !line.starts_with('?') && !line.ends_with('?') {
                 return Some(format!("{line} ({function})"));
             }
-            if !function.starts_with('?') {
-                return Some(format!("{function}+{offset:#x}"));
-            }
         }
     }
-    Some(format!("{offset:#x} of the program"))
+    if !info.dli_sname.is_null() {
+        // SAFETY: as `dli_fname`.
+        let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
+        let inside = address.wrapping_sub(info.dli_saddr as usize);
+        return Some(format!("{name}+{inside:#x} (no debug information: compile with -g)"));
+    }
+    Some(format!("{offset:#x} of the program (no debug information: compile with -g)"))
 }
 
 /// Ends the process with a text, as MPI_ERRORS_ARE_FATAL and MPI_Abort ask.

@@ -57,6 +57,7 @@ pub struct Req {
     peer: i32,
     tag_asked: i32,
     done: AtomicBool,
+    cancelled: AtomicBool,
     source: AtomicI32,
     tag: AtomicI32,
     bytes: AtomicUsize,
@@ -84,6 +85,7 @@ impl Req {
             peer,
             tag_asked: tag,
             done: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
             source: AtomicI32::new(ANY_SOURCE),
             tag: AtomicI32::new(ANY_TAG),
             bytes: AtomicUsize::new(0),
@@ -106,6 +108,11 @@ impl Req {
             bytes: self.bytes.load(Ordering::Relaxed),
         };
         (arrived, self.failed.get())
+    }
+
+    /// Whether it was cancelled; read after `is_done`.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// Completes it.
@@ -204,6 +211,17 @@ fn check(place: &Place, envelope: Envelope, bytes: usize, sender: usize, from: S
     }
 }
 
+/// When a send is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A short one at once, a long one when it is received.
+    Standard,
+    /// When the receive has begun.
+    Synchronous,
+    /// At once.
+    Buffered,
+}
+
 /// A send: from where, to whom.
 #[derive(Debug)]
 pub struct Send {
@@ -215,8 +233,8 @@ pub struct Send {
     pub envelope: Envelope,
     /// The data.
     pub place: Place,
-    /// Whether it is complete only when the receive has begun.
-    pub is_synchronous: bool,
+    /// When it is complete.
+    pub mode: Mode,
 }
 
 /// Starts a send; `req` may be complete at once.
@@ -225,7 +243,7 @@ pub struct Send {
 /// The place is memory of the program as its type says, which stays valid and unchanged until `req`
 /// is complete.
 pub unsafe fn send(world: &World, send: Send, req: &Arc<Req>) {
-    let Send { me, to, envelope, place, is_synchronous } = send;
+    let Send { me, to, envelope, place, mode } = send;
     let bytes = place.bytes();
     let sent = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
     let mut queue = lock(&world.slots[to].queue);
@@ -241,7 +259,7 @@ pub unsafe fn send(world: &World, send: Send, req: &Arc<Req>) {
         req.complete(world, sent);
         return;
     }
-    let is_stored = bytes <= EAGER && !is_synchronous;
+    let is_stored = mode == Mode::Buffered || (bytes <= EAGER && mode == Mode::Standard);
     let body = if is_stored {
         // SAFETY: the caller's promise.
         Body::Cell(unsafe { pack(&place) })
@@ -284,6 +302,29 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
     };
     let Envelope { source, tag, .. } = envelope;
     req.complete(world, Arrived { source, tag, bytes: copied });
+}
+
+/// Takes a request back, if nobody has met it: it is complete then, and cancelled.
+pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
+    let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
+    let is_ours =
+        |it: &Message| matches!(&it.body, Body::Buffer(_, other) if Arc::ptr_eq(other, req));
+    let is_found = if req.is_send {
+        world.slots.iter().any(|slot| {
+            let mut queue = lock(&slot.queue);
+            let found = queue.unexpected.iter().position(is_ours);
+            found.is_some_and(|it| queue.unexpected.remove(it).is_some())
+        })
+    } else {
+        let mut queue = lock(&world.slots[me].queue);
+        let found = queue.posted.iter().position(|it| Arc::ptr_eq(&it.req, req));
+        found.is_some_and(|it| queue.posted.remove(it).is_some())
+    };
+    if is_found {
+        // Published by `complete`.
+        req.cancelled.store(true, Ordering::Relaxed);
+        req.complete(world, none);
+    }
 }
 
 /// A message that a probe awaits.

@@ -60,6 +60,8 @@ pub struct Rank {
     pub level: Cell<c_int>,
     /// Tests in a row that found nothing.
     pub idle: Cell<u32>,
+    /// The buffer that the program attached: its messages are kept elsewhere.
+    pub buffer: Cell<(usize, c_int)>,
     whole: Rc<Comm>,
     alone: Rc<Comm>,
     /// Communicators but the predefined ones.
@@ -88,6 +90,7 @@ impl Rank {
             stage: Cell::new(Stage::Before),
             level: Cell::new(0),
             idle: Cell::new(0),
+            buffer: Cell::default(),
             comms: RefCell::new(Table::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
             types: RefCell::new(Table::new(Kind::Type)),

@@ -167,6 +167,8 @@ impl World {
             }
         }
         self.stand(rank, State::Blocked(condition(), site));
+        // SAFETY: the address of this thread's errno, valid as long as the thread.
+        let errno = unsafe { *libc::__errno_location() };
         let naps = &self.slots[rank].naps;
         let mut nap = Duration::from_micros(50);
         let mut judged = Instant::now();
@@ -181,6 +183,8 @@ impl World {
             }
         }
         naps.store(false, Ordering::Relaxed);
+        // SAFETY: as above. A program may look at its errno after a call of MPI.
+        unsafe { *libc::__errno_location() = errno };
         self.stand(rank, State::Running);
     }
 
