@@ -255,10 +255,12 @@ fn fortran_header(header: &str) -> String {
         };
         let Some((name, value)) = pair else { continue };
         let is_address = line.contains(" *)") || line.contains("**)");
-        if name.starts_with("MPI_") && !name.contains('(') && !is_address {
-            if let Some(value) = number(value) {
-                one(name, value);
-            }
+        if name.starts_with("MPI_")
+            && !name.contains('(')
+            && !is_address
+            && let Some(value) = number(value)
+        {
+            one(name, value);
         }
     }
     text.push_str(

@@ -224,6 +224,41 @@ fn collectives_groups_and_grids() {
 }
 
 #[test]
+fn further_functions() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "more.c", &[]);
+    for ranks in [1, 2, 5] {
+        assert_eq!(succeed(ranks, &program, &[]), "more fine\n");
+    }
+}
+
+#[test]
+fn fortran_with_the_module() {
+    if !has("gfortran") {
+        return;
+    }
+    let program = compile(FORT, "module.f90", &["-w"]);
+    for ranks in [1, 4] {
+        assert_eq!(succeed(ranks, &program, &[]), " module fine\n");
+    }
+}
+
+/// The table of the README says which functions are there: as functions.txt.
+#[test]
+fn the_readme_names_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("part of the package");
+    let (readme, list) = (read("README.md"), read("functions.txt"));
+    let words: Vec<&str> = readme.split(|it: char| !it.is_alphanumeric() && it != '_').collect();
+    for line in list.lines().filter(|it| it.starts_with("+ ")) {
+        let name = line.split([' ', '(']).nth(2).expect("a name");
+        assert!(words.contains(&name), "{name} is there, and the README does not say so");
+    }
+}
+
+#[test]
 fn exit_of_one_rank_after_the_end_is_its_code_and_runs_atexit() {
     if !has("cc") {
         return;
