@@ -1,5 +1,5 @@
-//! Makes, from functions.txt, the header mpi.h, the shim libmpi_abi.so.0 and the runtime's table, and
-//! compiles the C parts: the launcher's frame, and what each program is linked with.
+//! Makes, from functions.txt, the header mpi.h, the shim libmpi_abi.so.0 and the runtime's table,
+//! and compiles the C parts: the launcher's frame, and what each program is linked with.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,8 @@ fn shim(functions: &[Function<'_>]) -> String {
     text
 }
 
-/// The start of the shim's Fortran part: the addresses that mean something else than themselves, and
-/// texts, which Fortran fills with blanks.
+/// The start of the shim's Fortran part: the addresses that mean something else than themselves,
+/// and texts, which Fortran fills with blanks.
 const FORTRAN: &str = r#"
 #include <string.h>
 static const void *phx_in_place, *phx_bottom, *phx_ignore, *phx_ignores;

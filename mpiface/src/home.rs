@@ -4,8 +4,8 @@
 use std::env;
 use std::path::PathBuf;
 
-/// The directory of libmpi_abi.so.0, entry.o and priv.o: PHALANX_MPI_HOME, `../lib/phalanx-mpi` from
-/// the running program, or the build's.
+/// The directory of libmpi_abi.so.0, entry.o and priv.o: PHALANX_MPI_HOME, `../lib/phalanx-mpi`
+/// from the running program, or the build's.
 pub fn libraries() -> PathBuf {
     if let Some(given) = env::var_os("PHALANX_MPI_HOME") {
         return PathBuf::from(given);

@@ -1,7 +1,8 @@
 //! What `phalanx-mpicc`, `-mpicxx` and `-mpifort` do: they call the compiler with more options.
 //!
-//! A program is linked as a shared object with an entry point (DESIGN.md, "MPI programs on threads"),
-//! of position-independent code; so options for executables are dropped, and `-static` is refused.
+//! A program is linked as a shared object with an entry point (DESIGN.md, "MPI programs on
+//! threads"), of position-independent code; so options for executables are dropped, and `-static`
+//! is refused.
 
 use crate::home;
 use std::env;

@@ -1,5 +1,6 @@
-//! The traps of running one rank a thread, each as a small program (tests/programs) that is compiled
-//! by the wrappers and run by the launcher. Without the compiler, a test says so and passes.
+//! The traps of running one rank a thread, each as a small program (tests/programs) that is
+//! compiled by the wrappers and run by the launcher. Without the compiler, a test says so and
+//! passes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

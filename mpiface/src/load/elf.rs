@@ -208,9 +208,9 @@ impl Elf {
         Ok(changed)
     }
 
-    /// Makes the data symbols that debuggers read local ones, so that each copy's variables are found
-    /// in the copy: gdb takes the first global symbol of a name in any file. Gives their number; a
-    /// stripped file has none.
+    /// Makes the data symbols that debuggers read local ones, so that each copy's variables are
+    /// found in the copy: gdb takes the first global symbol of a name in any file. Gives their
+    /// number; a stripped file has none.
     ///
     /// # Errors
     /// If the section headers or the table lie outside the file.
@@ -345,7 +345,8 @@ fn usize_of(value: u64) -> Result<usize, ElfError> {
 mod tests {
     use super::*;
 
-    /// Real files: the shim of this build, the C library, libstdc++ and libgfortran if they are here.
+    /// Real files: the shim of this build, the C library, libstdc++ and libgfortran if they are
+    /// here.
     fn files() -> Vec<Vec<u8>> {
         let shim = concat!(env!("OUT_DIR"), "/libmpi_abi.so.0");
         let found = ["libc.so.6", "libstdc++.so.6", "libgfortran.so.5"];

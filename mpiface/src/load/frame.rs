@@ -28,9 +28,9 @@ pub struct Ended {
 /// Calls `main` with these arguments.
 ///
 /// # Safety
-/// `main` is a program's main (its frames are of C, C++ or Fortran: `exit` jumps over them), and the
-/// two arrays are as the C language says: pointers to strings with a null pointer at the end, which
-/// live as long as the program runs.
+/// `main` is a program's main (its frames are of C, C++ or Fortran: `exit` jumps over them), and
+/// the two arrays are as the C language says: pointers to strings with a null pointer at the end,
+/// which live as long as the program runs.
 pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char) -> Ended {
     let count = c_int::try_from(argv.len().saturating_sub(1)).unwrap_or(c_int::MAX);
     let mut exited = 0;
@@ -39,7 +39,8 @@ pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char)
     Ended { code, by_exit: exited != 0 }
 }
 
-/// While this lives, `exit` on this thread ends the process: frames of Rust lie above the program's.
+/// While this lives, `exit` on this thread ends the process: frames of Rust lie above the
+/// program's.
 #[derive(Debug)]
 pub struct Barred(());
 

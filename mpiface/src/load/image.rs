@@ -4,11 +4,12 @@
 //! which a debugger would follow to its own descriptors. The descriptor stays open as long as the
 //! process: a number used again would be the same library to the dynamic linker.
 //!
-//! Private are the program, the shim, libgfortran (unit numbers), the program's own libraries (those
-//! found by its search path or LD_LIBRARY_PATH outside the system's directories), and what
+//! Private are the program, the shim, libgfortran (unit numbers), the program's own libraries
+//! (those found by its search path or LD_LIBRARY_PATH outside the system's directories), and what
 //! PHALANX_MPI_PRIVATE names (a list of sonames with colons). A library that needs a private one is
-//! private itself. Private libraries get another soname of the same length, which everything private
-//! needs instead; the dynamic linker finds libraries that are loaded already by their sonames.
+//! private itself. Private libraries get another soname of the same length, which everything
+//! private needs instead; the dynamic linker finds libraries that are loaded already by their
+//! sonames.
 
 use super::elf::Elf;
 use super::frame::Main;

@@ -2,8 +2,8 @@
 //! first, then the arguments of the standard's C binding.
 //!
 //! # Safety of all functions here
-//! `rank` is what the loader bound to the shim. The other pointers are the program's: as valid as the
-//! standard asks of it. Handles are looked up, never followed.
+//! `rank` is what the loader bound to the shim. The other pointers are the program's: as valid as
+//! the standard asks of it. Handles are looked up, never followed.
 #![expect(non_snake_case, reason = "the standard's names")]
 #![expect(clippy::missing_safety_doc, reason = "one section for all, at the head of the file")]
 #![expect(clippy::too_many_arguments, reason = "the standard's bindings")]

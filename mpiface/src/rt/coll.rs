@@ -84,7 +84,8 @@ impl Temporary {
 /// `out = places[0] op places[1] op ..`, as a tree; `out` is none of the places.
 ///
 /// # Safety
-/// All are memory as their types say, as many elements each; nobody writes the places or uses `out`.
+/// All are memory as their types say, as many elements each; nobody writes the places or uses
+/// `out`.
 unsafe fn fold(places: &[Place], out: &Place, op: Operator) {
     let depth = places.len().next_power_of_two().trailing_zeros();
     let length = out.count.min(BLOCK);
@@ -196,8 +197,8 @@ impl Call<'_> {
     /// rank for which `takes` names a place, what that rank offers it.
     ///
     /// # Safety
-    /// All places are memory as their types say; what is taken overlaps nothing that is offered, but
-    /// where it is the same memory.
+    /// All places are memory as their types say; what is taken overlaps nothing that is offered,
+    /// but where it is the same memory.
     pub unsafe fn exchange(
         &self,
         root: Option<usize>,
@@ -314,8 +315,8 @@ impl Call<'_> {
         cards.iter().map(pair).collect()
     }
 
-    /// Makes a communicator of `members` (ranks of this one; this rank is one of them, or the list is
-    /// empty): the first makes the shared part for the others. All ranks of this one call it.
+    /// Makes a communicator of `members` (ranks of this one; this rank is one of them, or the list
+    /// is empty): the first makes the shared part for the others. All ranks of this one call it.
     pub fn divide(&self, members: &[usize]) -> Option<Arc<super::comm::Shared>> {
         let leader = members.first().copied();
         let offer = if leader == Some(self.comm.rank) {

@@ -2,8 +2,9 @@
 //!
 //! A collective is a meeting: each rank lays down a card (which call, which buffers), and when all
 //! have come, all read all cards. So each sees whether they agree, and can name both lines if not.
-//! A second meeting ends it: no buffer is in use any more. A rank's cards have two places in turn: it
-//! comes to meeting n + 2 only after all came to n + 1, and each read the cards of n before that.
+//! A second meeting ends it: no buffer is in use any more. A rank's cards have two places in turn:
+//! it comes to meeting n + 2 only after all came to n + 1, and each read the cards of n before
+//! that.
 
 use super::error::{Site, end};
 use super::handle::Handle;
@@ -163,8 +164,8 @@ impl Comm {
         let number = self.meetings.get() + 1;
         self.meetings.set(number);
         let Shared { seats, members, .. } = &*self.shared;
-        // Pairs with the loads of the others: publishes the card and this rank's data, and says that
-        // it has read theirs of the meeting before.
+        // Pairs with the loads of the others: publishes the card and this rank's data, and says
+        // that it has read theirs of the meeting before.
         seats[self.rank].came.store(number, Ordering::Release);
         for rank in members {
             world.wake(*rank);

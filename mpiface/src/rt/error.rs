@@ -89,8 +89,8 @@ impl Site {
     }
 }
 
-/// The source's file and line, and the function, of the instruction before an address: by `addr2line`
-/// of the binutils if it is installed, else the function's name and an offset.
+/// The source's file and line, and the function, of the instruction before an address: by
+/// `addr2line` of the binutils if it is installed, else the function's name and an offset.
 pub fn place(address: usize) -> Option<String> {
     // SAFETY: a structure of pointers and numbers, for which zeros are valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };

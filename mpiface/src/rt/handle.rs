@@ -1,8 +1,8 @@
 //! Handles: numbers that name a rank's objects, small enough for a Fortran integer.
 //!
-//! The predefined ones are the standard's (below 0x1000). One of ours has bit 30 set, three bits for
-//! its kind, five for the number of times that its place was used, and 22 for the place. A handle is
-//! looked up, never followed: a wrong one is an error.
+//! The predefined ones are the standard's (below 0x1000). One of ours has bit 30 set, three bits
+//! for its kind, five for the number of times that its place was used, and 22 for the place. A
+//! handle is looked up, never followed: a wrong one is an error.
 
 /// A handle, as a program holds it.
 pub type Handle = usize;

@@ -122,8 +122,8 @@ macro_rules! pair {
 /// `b[i] = a[i] op b[i]` for `n` elements; says whether the operator knows the elements.
 ///
 /// # Safety
-/// Both are addresses of `n` elements of this kind, each the type's extent from the last; `b` may be
-/// written, and nobody else uses it.
+/// Both are addresses of `n` elements of this kind, each the type's extent from the last; `b` may
+/// be written, and nobody else uses it.
 pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: usize) -> bool {
     use Element::*;
     // SAFETY: the caller's promise; reads and writes need no alignment.

@@ -7,8 +7,8 @@
 //! | send, up to `EAGER` bytes | receive | the sender into a cell, the receiver from it |
 //! | longer send, or a synchronous one | receive | the receiver, from the sender's buffer |
 //!
-//! So progress is strong: no call of the passive side is ever needed. Order is the order of locking,
-//! as MPI demands it. A request's `done` is the one word that is read without the lock.
+//! So progress is strong: no call of the passive side is ever needed. Order is the order of
+//! locking, as MPI demands it. A request's `done` is the one word that is read without the lock.
 
 use super::error::{Class, Error, Site};
 use super::types::{Place, copy, pack, unpack};

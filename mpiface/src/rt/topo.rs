@@ -69,7 +69,8 @@ pub fn dims_create(nodes: usize, dims: &mut [i32]) -> Outcome {
     Ok(())
 }
 
-/// `count` factors of `number`, falling, whose largest is smallest, then whose second is, and so on.
+/// `count` factors of `number`, falling, whose largest is smallest, then whose second is, and so
+/// on.
 fn balanced(number: usize, count: usize) -> Vec<usize> {
     match count {
         0 => return Vec::new(),

@@ -2,12 +2,14 @@
 //!
 //! A blocked rank's request can be completed by another rank's call only: nothing works in the
 //! background. So if every rank either has left or is blocked, and none of the awaited conditions
-//! holds, then none ever will: a circle of sends, a message that nobody sends, a rank that left. This
-//! is exact, with any source too, and needs no deadline. The ranks' standings are read twice, with
-//! the number of their changes: if no number changed in between, all were blocked at one instant.
+//! holds, then none ever will: a circle of sends, a message that nobody sends, a rank that left.
+//! This is exact, with any source too, and needs no deadline. The ranks' standings are read twice,
+//! with the number of their changes: if no number changed in between, all were blocked at one
+//! instant.
 //!
-//! Waiting looks, yields, then naps until the rank that completes it wakes it; a wake can be missed,
-//! so naps are short. (To be replaced by the library's own waiting: see the package's README.)
+//! Waiting looks, yields, then naps until the rank that completes it wakes it; a wake can be
+//! missed, so naps are short. (To be replaced by the library's own waiting: see the package's
+//! README.)
 
 use super::comm::Shared;
 use super::error::{Site, end};
@@ -141,7 +143,8 @@ impl World {
         standing.changes += 1;
     }
 
-    /// Waits until `holds`; `condition` is the same for others to look at, made only for a long wait.
+    /// Waits until `holds`; `condition` is the same for others to look at, made only for a long
+    /// wait.
     pub fn wait(
         &self,
         rank: usize,
