@@ -27,7 +27,7 @@ pub struct ReductionMemory {
     pub output: *mut u8,
 }
 
-/// How a reduction's elements are cut: see [`Comm::reduction`].
+/// How a reduction's elements are cut: see `Comm::reduction`.
 #[derive(Clone, Copy, Debug)]
 pub enum ReductionCut<'a> {
     /// A vector of so many.
