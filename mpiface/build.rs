@@ -47,11 +47,12 @@ fn shim(functions: &[Function<'_>]) -> String {
     let mut text = String::from(
         "#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
          static const void *const *phx_table;\nstatic const void *phx_rank;\n\
-         __attribute__((visibility(\"default\"))) void phalanx_bind(const void *const *t, const void *r)\n\
+         __attribute__((visibility(\"default\")))\n\
+         void phalanx_bind(const void *const *t, const void *r)\n\
          { phx_table = t; phx_rank = r; }\n\
          static __attribute__((noreturn, cold, noinline)) void unbound(void) {\n\
-         static const char text[] = \"phalanx: an MPI function was called outside a program that \"\n\
-         \"phalanx-mpirun started\\n\";\n\
+         static const char text[] = \"phalanx: an MPI function was called outside a program \"\n\
+         \"that phalanx-mpirun started\\n\";\n\
          ssize_t n = write(2, text, sizeof text - 1); (void)n; _Exit(1); }\n",
     );
     for (index, f) in functions.iter().enumerate() {
@@ -59,7 +60,8 @@ fn shim(functions: &[Function<'_>]) -> String {
         let given: String = f.arguments.iter().map(|it| format!(", {it}")).collect();
         let types = types(f);
         let line = format!(
-            "{returns} PMPI_{name}({parameters}) {{ if (__builtin_expect(!phx_table, 0)) unbound(); \
+            "{returns} PMPI_{name}({parameters}) {{ \
+             if (__builtin_expect(!phx_table, 0)) unbound(); \
              return (({returns}(*)(const void *, void *{types}))phx_table[{index}])(phx_rank, \
              __builtin_return_address(0){given}); }}\n\
              {returns} MPI_{name}({parameters}) __attribute__((weak, alias(\"PMPI_{name}\")));\n",
@@ -160,7 +162,8 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
                     gives.push("handles".to_owned());
                     if !parameter.starts_with("const") {
                         after.push_str(&format!(
-                            "for (int i = 0; i < n; i++) f_{name}[i] = (MPI_Fint)(intptr_t)handles[i]; "
+                            "for (int i = 0; i < n; i++) \
+                             f_{name}[i] = (MPI_Fint)(intptr_t)handles[i]; "
                         ));
                     }
                 }
@@ -222,7 +225,8 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
 /// mpif.h: the header's numbers as Fortran parameters, in columns that both source forms allow.
 fn fortran_header(header: &str) -> String {
     let mut text = String::from(
-        "! mpif.h of Phalanx's MPI interface: made from mpi.h, whose head names source and licence.\n",
+        "! mpif.h of Phalanx's MPI interface: made from mpi.h, \
+         whose head names source and licence.\n",
     );
     let mut one = |name: &str, value: i64| {
         text.push_str(&format!("      integer {name}\n      parameter ({name}={value})\n"));

@@ -6,7 +6,6 @@
 //! the standard asks of it. Handles are looked up, never followed.
 #![expect(non_snake_case, reason = "the standard's names")]
 #![expect(clippy::missing_safety_doc, reason = "one section for all, at the head of the file")]
-#![expect(clippy::too_many_arguments, reason = "the standard's bindings")]
 #![expect(missing_docs, reason = "the standard documents them")]
 
 use super::coll::{Call, Operator};

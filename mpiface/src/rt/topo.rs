@@ -55,7 +55,7 @@ pub fn dims_create(nodes: usize, dims: &mut [i32]) -> Outcome {
     }
     let given: usize = dims.iter().filter(|it| **it > 0).map(|it| *it as usize).product();
     let free = dims.iter().filter(|it| **it == 0).count();
-    if nodes == 0 || nodes % given != 0 || (free == 0 && given != nodes) {
+    if nodes == 0 || !nodes.is_multiple_of(given) || (free == 0 && given != nodes) {
         return error(
             Class::Dims,
             format!("{nodes} ranks cannot be divided into these dimensions"),
@@ -79,7 +79,7 @@ fn balanced(number: usize, count: usize) -> Vec<usize> {
     }
     let mut best: Option<Vec<usize>> = None;
     // The largest factor is at least the count-th root.
-    for largest in (1..=number).filter(|it| number % it == 0) {
+    for largest in (1..=number).filter(|it| number.is_multiple_of(*it)) {
         if largest.checked_pow(count as u32).is_some_and(|it| it < number) {
             continue;
         }

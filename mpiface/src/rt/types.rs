@@ -59,7 +59,7 @@ impl Type {
                 _ => vec![(basic.size, 1)],
             },
             element: Some(basic.element),
-            align: basic.extent.min(16).max(1),
+            align: basic.extent.clamp(1, 16),
             name,
         }
     }
@@ -333,7 +333,7 @@ mod tests {
         let got: Vec<f64> =
             packed.chunks(8).map(|it| f64::from_le_bytes(it.try_into().expect("8"))).collect();
         assert_eq!(got, [1.0, 5.0, 9.0]);
-        let mut other = vec![0.0_f64; 12];
+        let mut other = [0.0_f64; 12];
         let target = Place { address: other[1..].as_mut_ptr() as usize, ..place };
         // SAFETY: as above.
         assert_eq!(unsafe { unpack(&packed, &target) }, 24);
