@@ -7,10 +7,13 @@
 
 #[path = "raw/flags.rs"]
 mod flags;
+#[path = "raw/rounds.rs"]
+mod rounds;
 
 use phalanx::dist::{Block, Halo};
 use phalanx::{Comm, Neighborhood, Order, Team, op};
 use phalanx_model::median;
+use rounds::Rounds;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -336,13 +339,8 @@ fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> 
             lines.exchange(rank, k);
         })
     };
-    let start = Instant::now();
-    for round in 0.. {
-        let mut go = [start.elapsed() < time || round == 0];
-        comm.broadcast(&mut go, 0);
-        if !go[0] {
-            break;
-        }
+    let mut rounds = Rounds::new(time);
+    while rounds.next(comm) {
         for (row, (_, ours, beside)) in rows.iter_mut().zip(&pairs) {
             comm.barrier();
             raw(50);

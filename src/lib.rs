@@ -78,6 +78,8 @@ pub mod net;
 pub mod op;
 mod order;
 pub mod placement;
+#[doc(hidden)]
+pub mod raw;
 pub mod schedule;
 mod sync;
 mod team;
@@ -90,7 +92,7 @@ pub use comm::{CallStatistics, Canceller, Cart, Choice, Comm, Forced, Global};
 pub use comm::{Neighborhood, Peers, Spread};
 pub use comm::{OpenRequest, Persistent, Requests, Source, Status, Tag};
 pub use element::Element;
-pub use error::{Activity, CallSite, Error, Payload, RankReport, TryError, Waiting};
+pub use error::{Activity, CallSite, Error, Payload, RankReport, SourceLine, TryError, Waiting};
 pub use exec::{Hazard, check_hazards};
 pub use mailbox::MAX_RANKS;
 pub use order::Order;

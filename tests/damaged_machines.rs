@@ -444,7 +444,7 @@ fn odd_sysfs_trees() {
     let machine = Machine::from_sysfs(&scratch.0).unwrap();
     assert_eq!((machine.cores().len(), machine.pu_count()), (4, 7));
     assert_eq!(machine.cores()[0].pus, [1]);
-    assert_eq!(machine.groups(Level::L1).len(), 7, "an empty mask is a private cache");
+    assert_eq!(machine.groups(Level::L1).len(), 4, "an empty mask is the core's own cache");
 
     let empty = Scratch::new("empty");
     fs::create_dir_all(&empty.0).unwrap();

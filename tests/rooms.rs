@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of the library, each of which imports only rooms before it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "mix",
     "sync",
     "wait",
@@ -25,6 +25,7 @@ const ORDER: [&str; 22] = [
     "exec",
     "comm",
     "team",
+    "raw",
     "guide",
     "lib",
 ];

@@ -1,6 +1,6 @@
 //! Large vectors: two ranks beside the same loop written by hand.
 
-use crate::raw::{Flags, Line, Raw, Row};
+use crate::raw::{Flags, Line, Raw, Rounds, Row};
 use phalanx::{Comm, op};
 use phalanx_model::median;
 use std::hint::black_box;
@@ -50,15 +50,9 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, fused: &Fused, time: Dur
     let raw = &mut Raw::new(flags, rank);
     let mut k = 0u64;
     let mut big: Vec<Vec<f64>> = [2048, 32768, 524288].map(|n| vec![0.0; n]).into();
-    let start = Instant::now();
-    let mut round = 0u64;
-    loop {
-        let mut go = [u64::from(start.elapsed() < time || round == 0)];
-        comm.broadcast(&mut go, 0);
-        if go[0] == 0 {
-            return rows.into();
-        }
-        round += 1;
+    let mut rounds = Rounds::new(time);
+    while rounds.next(comm) {
+        let round = rounds.begun;
         for (i, buf) in big.iter_mut().enumerate() {
             let calls = [15, 7, 3][i];
             comm.barrier();
@@ -82,6 +76,7 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, fused: &Fused, time: Dur
             rows[i].keep(before, after, median(&ours), Some(median(&hand)));
         }
     }
+    rows.into()
 }
 
 /// The owner writes its whole buffer before each call, so that the data really

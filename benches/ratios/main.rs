@@ -63,9 +63,11 @@ fn main() -> Result<(), phalanx::Error> {
     }
     drop(team);
     if wanted("alone") {
-        let ns = team::alone(if test { 1 } else { 20_000 })?;
-        let ns: Vec<_> = ns.iter().map(|(name, ns)| format!("{name} {ns:.0}")).collect();
-        more.push(format!("one rank, 8 B, ns: {}", ns.join(", ")));
+        let calls = if test { 1 } else { 20_000 };
+        for (what, ns) in [("", team::alone(calls)?), (", recorded", team::recorded(calls)?)] {
+            let ns: Vec<_> = ns.iter().map(|(name, ns)| format!("{name} {ns:.1}")).collect();
+            more.push(format!("one rank, 8 B{what}, ns: {}", ns.join(", ")));
+        }
     }
     if wanted("crowded") {
         for ranks in [4, 8] {

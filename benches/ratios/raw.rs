@@ -2,9 +2,12 @@
 
 #[path = "../raw/flags.rs"]
 mod flags;
+#[path = "../raw/rounds.rs"]
+mod rounds;
 
 pub(crate) use flags::Line;
 use phalanx_model::median;
+pub(crate) use rounds::Rounds;
 use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 

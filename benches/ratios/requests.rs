@@ -1,11 +1,11 @@
 //! Calls that are started, tagged and owned messages, and windows: each beside the call that waits,
 //! on the same data, in interleaved batches.
 
-use crate::raw::{Flags, Raw, Row, batch};
+use crate::raw::{Flags, Raw, Rounds, Row, batch};
 use phalanx::{Comm, Source, op};
 use std::hint::black_box;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// `form(comm, data, calls)`: nanoseconds of one call.
 type Form = fn(&mut Comm, &mut [f64], u64) -> f64;
@@ -79,11 +79,11 @@ fn reply<const N: usize>(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 {
     let x = &mut x[..N];
     batch(fewer::<N>(calls), || {
         if comm.rank() == 0 {
-            comm.send(black_box(&mut *x), 1);
+            comm.send(black_box(&*x), 1);
             comm.recv(x, 1);
         } else {
             comm.recv(x, 0);
-            comm.send(black_box(&mut *x), 0);
+            comm.send(black_box(&*x), 0);
         }
     })
 }
@@ -179,16 +179,8 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
     let mut rows: Vec<Row> = CASES.iter().map(|case| Row::new(case.0)).collect();
     let raw = &mut Raw::new(flags, comm.rank());
     let mut x = vec![1.0; 131_072];
-    let start = Instant::now();
-    let mut round = 0u64;
-    loop {
-        // Rank 0 decides when it is over.
-        let mut go = [u64::from(start.elapsed() < time || round == 0)];
-        comm.broadcast(&mut go, 0);
-        if go[0] == 0 {
-            return rows;
-        }
-        round += 1;
+    let mut rounds = Rounds::new(time);
+    while rounds.next(comm) {
         for (row, (_, ours, beside)) in rows.iter_mut().zip(CASES) {
             comm.barrier();
             raw.exchanged(50);
@@ -199,4 +191,5 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
             row.keep(before, after, ours, base);
         }
     }
+    rows
 }

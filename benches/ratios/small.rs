@@ -1,6 +1,6 @@
 //! Small messages: two ranks beside two flags.
 
-use crate::raw::{Flags, Raw, Row, batch};
+use crate::raw::{Flags, Raw, Rounds, Row, batch};
 use phalanx::{Comm, op};
 use phalanx_model::median;
 use std::hint::black_box;
@@ -92,17 +92,8 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
     let mut alone = Row::new("barrier, alone / exchange, alone");
     let raw = &mut Raw::new(flags, comm.rank());
     let x = &mut [0.0; 512][..];
-    let start = Instant::now();
-    let mut round = 0u64;
-    loop {
-        // Rank 0 decides when it is over.
-        let mut go = [u64::from(start.elapsed() < time || round == 0)];
-        comm.broadcast(&mut go, 0);
-        if go[0] == 0 {
-            rows.extend([pings, alone]);
-            return rows;
-        }
-        round += 1;
+    let mut rounds = Rounds::new(time);
+    while rounds.next(comm) {
         for (row, &(_, base, call)) in rows.iter_mut().zip(CASES) {
             comm.barrier();
             raw.exchanged(50);
@@ -132,4 +123,6 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
         let after = raw.exchanged(CALLS);
         alone.keep(before, after, ours, Some(theirs));
     }
+    rows.extend([pings, alone]);
+    rows
 }

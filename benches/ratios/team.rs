@@ -92,7 +92,20 @@ const SINGLES: &[Single] = &[
 
 /// Every collective of a team of one rank.
 pub(crate) fn alone(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
-    let team = Team::builder().ranks(1).build()?;
+    singles(&Team::builder().ranks(1).build()?, calls)
+}
+
+/// The same while its calls are recorded.
+pub(crate) fn recorded(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
+    let name = format!("phalanx-ratios-{}.phx", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let times = singles(&Team::builder().ranks(1).record(&file).build()?, calls);
+    // A record that is left over in the temporary directory does no harm.
+    let _: std::io::Result<()> = std::fs::remove_file(&file);
+    times
+}
+
+fn singles(team: &Team, calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
     let mut out = team.run(|comm| {
         let x = &mut [1.0; 512][..];
         let timed = |&(name, call): &Single| {

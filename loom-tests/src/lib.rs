@@ -20,6 +20,8 @@ mod mix;
 #[path = "../../src/error/rank_report.rs"]
 mod rank_report;
 mod sleepers;
+#[path = "../../src/error/source_line.rs"]
+mod source_line;
 #[path = "../../src/sync.rs"]
 mod sync;
 #[path = "../../src/wait/mod.rs"]
@@ -28,6 +30,7 @@ mod wait;
 mod error {
     //! The fabric only stores causes, and makes call sites for them.
     pub use crate::rank_report::{Activity, RankReport};
+    pub use crate::source_line::{ForeignCall, SourceLine};
 
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) struct Error(pub(crate) u32);
@@ -58,7 +61,7 @@ mod error {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallSite {
         pub call: String,
-        pub at: &'static std::panic::Location<'static>,
+        pub at: SourceLine,
     }
 }
 

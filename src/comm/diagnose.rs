@@ -108,8 +108,10 @@ impl Comm {
         if !self.check_usable(sig, at) {
             return;
         }
-        let site = CallSite { call: sig.words(len, None), at };
         let member = self.port.fabric().member(self.port.rank());
+        let foreign = self.port.fabric().world().records(member).foreign_call();
+        let call = sig.words_as(foreign.map_or(sig.call, |it| it.function), len, None);
+        let site = CallSite { call, at: foreign.map_or(at.into(), Into::into) };
         let rank = if self.spans_nodes() { self.rank() } else { member };
         self.end_run(Error::Argument { rank, site, what }, None);
     }
@@ -291,7 +293,8 @@ impl Comm {
             }
             Stop::Unfit(unfit) => {
                 let UnfitReceive { peer, there, what } = *unfit;
-                let (peer, there) = (fabric.member(peer), Some(there));
+                let peer = fabric.member(peer);
+                let there = Some(world.records(peer).refined(there));
                 Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {

@@ -14,6 +14,7 @@ mod diagnose;
 mod fixed_order;
 mod fixed_sum;
 mod forced;
+mod foreign;
 mod gather;
 mod gather_grid;
 mod global;
@@ -46,6 +47,7 @@ pub use atomic_window::AtomicWindow;
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
+pub use foreign::{ReductionCut, ReductionMemory};
 pub use global::{Global, Spread};
 pub use neighborhood::Neighborhood;
 pub use requests::{OpenRequest, Persistent, Requests};
@@ -71,6 +73,7 @@ use cart::Grids;
 use halo_plan::HaloPlans;
 use nodes::NodeGroup;
 use route::Decisions;
+use std::any::Any;
 use std::fmt;
 
 /// A rank's hold on a group of ranks: who it is, and the collectives.
@@ -301,7 +304,6 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        let of_a_team = self.roster.is_some();
         if self.thread == 0 {
             self.settle_here();
         }
@@ -309,34 +311,45 @@ impl Comm {
         let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
         let f = std::panic::AssertUnwindSafe(|| f(self));
         let result = here.within(world, run, false, || catch_unwind(f));
-        result.map_err(|payload| {
-            let untold = || {
-                let is_its = !of_a_team && world.ended_untold_by(run) == Some(member);
-                is_its.then(|| audit::caught(member))
-            };
-            let cause = thrown((world.id(), run), member, payload).or_else(untold);
-            let Some(cause) = cause else {
-                // In a team the cause is for `run` to report.
-                let cause = if of_a_team { None } else { world.take_cause(run) };
-                return cause.map_or(Error::Dead, |(error, _)| error);
-            };
-            let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
-            if is_over || ![0, this_thread()].contains(&self.thread) {
-                return cause; // It has no say in the run that is going on.
-            }
-            let late = world.poison(run, member, Some(cause));
-            if self.port.id() == fabric.id() {
-                self.port.quiesce();
-            } else if !world.is_inside(member) {
-                // `f` has put another communicator in its place, which has nothing to do
-                // with this failure. The one that was here owes nobody anything: `f` was
-                // in no call of it, or that has quiesced it.
-                world.leave(member, run);
-            }
-            // The error of this rank comes back to it, if it was not the first.
-            let own = || if of_a_team { None } else { Some(world.take_cause(run)?.0) };
-            late.or_else(own).unwrap_or(Error::Dead)
-        })
+        result.map_err(|payload| self.caught((&fabric, run, member), payload))
+    }
+
+    /// The error for what a part of the rank's code has thrown, which began with the communicator
+    /// of `member` in run `run` of `fabric`. Ends that run, unless it has ended.
+    #[cold]
+    fn caught(
+        &mut self,
+        (fabric, run, member): (&CommState, u64, usize),
+        payload: Box<dyn Any + Send>,
+    ) -> Error {
+        let of_a_team = self.roster.is_some();
+        let (world, here) = (fabric.world(), Thread::here());
+        let untold = || {
+            let is_its = !of_a_team && world.ended_untold_by(run) == Some(member);
+            is_its.then(|| audit::caught(member))
+        };
+        let cause = thrown((world.id(), run), member, payload).or_else(untold);
+        let Some(cause) = cause else {
+            // In a team the cause is for `run` to report.
+            let cause = if of_a_team { None } else { world.take_cause(run) };
+            return cause.map_or(Error::Dead, |(error, _)| error);
+        };
+        let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
+        if is_over || ![0, this_thread()].contains(&self.thread) {
+            return cause; // It has no say in the run that is going on.
+        }
+        let late = world.poison(run, member, Some(cause));
+        if self.port.id() == fabric.id() {
+            self.port.quiesce();
+        } else if !world.is_inside(member) {
+            // The user's code has put another communicator in its place, which has nothing to
+            // do with this failure. The one that was here owes nobody anything: the code was in
+            // no call of it, or that has quiesced it.
+            world.leave(member, run);
+        }
+        // The error of this rank comes back to it, if it was not the first.
+        let own = || if of_a_team { None } else { Some(world.take_cause(run)?.0) };
+        late.or_else(own).unwrap_or(Error::Dead)
     }
 
     /// From now on the communicator belongs to this thread. One of a thread of the

@@ -79,7 +79,7 @@ impl Comm {
     /// [`carry_on`](Comm::carry_on), for a call that it may know: with these counts, or by the
     /// boards.
     #[inline(never)]
-    fn carry_on_varied(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
+    pub(super) fn carry_on_varied(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
         if !self.numbers_counts() || self.port.size() == 1 {
             return self.carry_on(call);
         }

@@ -2,9 +2,11 @@
 
 mod quit;
 mod rank_report;
+mod source_line;
 mod try_error;
 
 pub use rank_report::{Activity, RankReport};
+pub use source_line::{ForeignCall, SourceLine};
 pub use try_error::TryError;
 
 pub(crate) use quit::{Quit, thrown};
@@ -12,7 +14,6 @@ pub(crate) use quit::{Quit, thrown};
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
-use std::panic::Location;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub struct CallSite {
     /// The call in words, such as `all_reduce of 8 f64 with sum`.
     pub call: String,
     /// Where the user's program made it.
-    pub at: &'static Location<'static>,
+    pub at: SourceLine,
 }
 
 impl fmt::Display for CallSite {

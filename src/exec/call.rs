@@ -153,6 +153,15 @@ impl<'a> Call<'a> {
         self.with(Slices { buffers, op, identity: None, kernel: Kernel::combiner::<T, O> })
     }
 
+    /// That combines, on memory.
+    pub(crate) fn combining_memory(
+        self,
+        commutative: bool,
+        built_in: Option<(NetNumber, NetFold)>,
+    ) -> Self {
+        Call { commutative, built_in, ..self }
+    }
+
     /// The same part of a call on memory.
     ///
     /// # Safety

@@ -8,8 +8,9 @@
 
 use super::digest::Digest;
 use super::fingerprint::{CallParams, CallTransport, Fingerprint, Signature};
+use super::foreign_calls::ForeignCalls;
 use super::thread::Thread;
-use crate::error::CallSite;
+use crate::error::{CallSite, ForeignCall};
 use crate::sync;
 use crate::sync::diagnostic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
@@ -17,6 +18,7 @@ use crate::sync::diagnostic::{
 };
 use std::collections::VecDeque;
 use std::panic::Location;
+use std::sync::OnceLock;
 
 /// One rank's words. Written by that rank only; looked at by others only when
 /// they have waited for a while.
@@ -108,6 +110,7 @@ impl Record {
             call: self.call.load(Relaxed),
             sig,
             at,
+            foreign: None,
             len: self.len.load(Relaxed) as usize,
             own_len: rest >> 48 & 1 != 0,
             transport: *CallTransport::ALL.get((rest >> 49) as usize)?,
@@ -138,6 +141,8 @@ pub(crate) struct CallLog {
     before: AtomicU64,
     /// The latest lists of counts of varied blocks, the latest last: more words than fit a record.
     varied: Mutex<VecDeque<Varied>>,
+    /// Which of the calls came from another language. Made with the first of them.
+    foreign: OnceLock<Box<ForeignCalls>>,
 }
 
 /// A call found on record.
@@ -149,6 +154,8 @@ pub(crate) struct CallRecord {
     pub(crate) call: u64,
     pub(crate) sig: &'static Signature,
     pub(crate) at: &'static Location<'static>,
+    /// The call of another language that this is a part of.
+    pub(crate) foreign: Option<&'static ForeignCall>,
     pub(crate) len: usize,
     /// Whether other ranks may give other lengths.
     pub(crate) own_len: bool,
@@ -161,11 +168,17 @@ pub(crate) struct CallRecord {
 impl CallRecord {
     /// As it appears in an error.
     pub(crate) fn site(&self) -> CallSite {
-        let mut call = self.sig.words(self.len, self.parameter);
+        let call = self.words(self.foreign.map_or(self.sig.call, |foreign| foreign.function));
+        CallSite { call, at: self.foreign.map_or(self.at.into(), Into::into) }
+    }
+
+    /// The call in words, under the name `function`.
+    fn words(&self, function: &str) -> String {
+        let mut call = self.sig.words_as(function, self.len, self.parameter);
         if self.call == 0 && self.digest != Digest::NONE {
             call += &self.digest.tag_in_words(self.parameter.is_some());
         }
-        CallSite { call, at: self.at }
+        call
     }
 
     /// A number in which calls that are not parts of one differ, as good as
@@ -191,7 +204,8 @@ impl CallLog {
 
     /// Call `number` of the owner, who asks, if it is on record.
     pub(crate) fn at_number(&self, number: u64) -> Option<CallRecord> {
-        self.ring[number as usize % KEPT].read().filter(|call| call.number == number)
+        let call = self.ring[number as usize % KEPT].read().filter(|call| call.number == number);
+        call.map(|call| self.named(call))
     }
 
     /// Whether the call whose number ends in the eight bits `low` is the owner's next to
@@ -270,7 +284,36 @@ impl CallLog {
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = CallRecord> + '_ {
-        self.ring.iter().filter_map(Record::read)
+        self.ring.iter().filter_map(Record::read).map(|call| self.named(call))
+    }
+
+    /// `call`, with what another language has noted of it.
+    fn named(&self, call: CallRecord) -> CallRecord {
+        let foreign = self.foreign.get().and_then(|calls| calls.of(call.number));
+        CallRecord { foreign, ..call }
+    }
+
+    /// What other languages note of their calls.
+    #[inline(always)]
+    pub(crate) fn foreign(&self) -> &ForeignCalls {
+        self.foreign.get_or_init(Box::default)
+    }
+
+    /// The call of another language that the owner is making.
+    pub(crate) fn foreign_call(&self) -> Option<&'static ForeignCall> {
+        self.foreign.get()?.of(self.next())
+    }
+
+    /// `site`, of a call of the owner that was not looked up on record. If it is there, and came
+    /// from another language, as the users of that language know it.
+    pub(crate) fn refined(&self, site: CallSite) -> CallSite {
+        if self.foreign.get().is_none() {
+            return site;
+        }
+        let is_it = |c: &CallRecord| {
+            site.at == c.at.into() && c.words(c.sig.call) == site.call && c.foreign.is_some()
+        };
+        self.calls().filter(is_it).max_by_key(|c| c.number).map_or(site.clone(), |c| c.site())
     }
 
     /// The owner's latest calls, the latest first.

@@ -70,6 +70,13 @@ impl Cause {
         it.told.as_ref().map(|(_, reason)| reason.to_string()).or_else(|| it.taken.clone())
     }
 
+    /// The reason of run `run`, if it has been given, and nobody has taken it.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn reason(slot: &Option<Cause>, run: u64) -> Option<&Error> {
+        let it = slot.as_ref().filter(|it| it.run == run)?;
+        it.told.as_ref().map(|(_, reason)| reason)
+    }
+
     /// The rank that ended run `run`.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn first(slot: &Option<Cause>, run: u64) -> Option<usize> {

@@ -7,9 +7,8 @@ use std::ops::Deref;
 
 /// See the module documentation.
 ///
-/// An `Arc` of the words is counted on one line for all ranks: to clone it moves that line from
-/// core to core, and a started call would pay for four such moves. Holds are counted on a line of
-/// the rank's own.
+/// An `Arc` of the words is counted on one line for all ranks, which a started call would write
+/// when it begins, waits and ends. Holds are counted on a line of the rank's own.
 #[derive(Clone)]
 pub(crate) struct CommHold(Arc<CachePadded<Arc<CommState>>>);
 

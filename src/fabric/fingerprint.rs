@@ -121,7 +121,12 @@ impl Signature {
 
     /// The call in words: `reduce of 8 f64 with sum to root 2`.
     pub(crate) fn words(&self, len: usize, parameter: Option<usize>) -> String {
-        let mut s = self.call.to_string();
+        self.words_as(self.call, len, parameter)
+    }
+
+    /// The same, under another name of the call.
+    pub(crate) fn words_as(&self, call: &str, len: usize, parameter: Option<usize>) -> String {
+        let mut s = call.to_string();
         let element = (self.element_name)();
         if element != "()" {
             s += &format!(" of {len} {element}");

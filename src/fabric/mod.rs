@@ -23,6 +23,7 @@ mod counts;
 mod digest;
 mod disagreement;
 mod fingerprint;
+mod foreign_calls;
 mod match_list;
 mod port;
 mod record_file;

@@ -125,7 +125,7 @@ impl UnfitReceive {
         let rank = named.source.map(|rank| rank as usize);
         let call = label.sig.words(label.len, rank);
         let call = call + &Digest::of_tag(named.tag).tag_in_words(rank.is_some());
-        let there = CallSite { call, at: label.at };
+        let there = CallSite { call, at: label.at.into() };
         Box::new(UnfitReceive { peer: peer as usize, there, what })
     }
 }

@@ -355,6 +355,13 @@ impl TeamState {
         self.lines[rank].preparing.store(preparing, Ordering::Relaxed);
     }
 
+    /// What `f` makes of the cause of the poisoning of run `run`, if one has been given, and not
+    /// been reported yet.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn with_cause<R>(&self, run: u64, f: impl FnOnce(&Error) -> R) -> Option<R> {
+        Cause::reason(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run).map(f)
+    }
+
     /// What the cause of the poisoning of run `run` is so far.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn cause(&self, run: u64) -> Option<String> {

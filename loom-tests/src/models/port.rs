@@ -645,7 +645,7 @@ fn lanes_used_twice() {
         name: "lanes: 3 started calls by copies, over 2 lanes",
         ranks: 2,
         bound: Some(2),
-        floor: 12_000,
+        floor: 7_800,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[Waiting],

@@ -400,7 +400,7 @@ impl LocalStep<'_> {
     #[cold]
     fn fail(&mut self, what: &str) -> ! {
         let (sig, at, len) = (self.call.sig(), self.call.at(), self.call.len());
-        let site = Some(CallSite { call: sig.words(len, None), at });
+        let site = Some(CallSite { call: sig.words(len, None), at: at.into() });
         let rank = self.node_group().rank;
         self.comm.end_run(Error::Network { rank, site, what: what.to_string() }, None);
         self.comm.nothing_to_return()

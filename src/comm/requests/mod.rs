@@ -221,12 +221,11 @@ fn mismatch(found: Disagreement, (fabric, rank, _): &Whose) -> Error {
     let me = fabric.member(*rank);
     let Disagreement { peer, here, there, what } = found;
     let first = disagree(fabric.world(), fabric.id(), me);
-    first.unwrap_or_else(|| Error::Mismatch {
-        rank: me,
-        here,
-        peer: fabric.member(peer),
-        there: Some(there),
-        what,
+    first.unwrap_or_else(|| {
+        let (world, peer) = (fabric.world(), fabric.member(peer));
+        let here = world.records(me).refined(here);
+        let there = Some(world.records(peer).refined(there));
+        Error::Mismatch { rank: me, here, peer, there, what }
     })
 }
 

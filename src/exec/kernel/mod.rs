@@ -11,10 +11,12 @@
 //! gained nothing over AVX2 (such loops wait for memory), so it is left out.
 
 mod copy;
+mod foreign_operator;
 mod scratch;
 pub(super) mod stream;
 
 pub(crate) use copy::copy;
+pub(crate) use foreign_operator::ForeignOperator;
 pub(crate) use scratch::Scratch;
 
 use crate::element::Element;
@@ -41,7 +43,7 @@ type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 /// are moved with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel<'a> {
-    loops: &'static Loops,
+    loops: &'a Loops,
     op: *const (),
     _op: PhantomData<&'a ()>,
 }

@@ -248,9 +248,9 @@ impl LaneProgress {
             (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
         };
         let parameter = Fingerprint(there.header.check).parameter();
-        let there = CallSite { call: sig.words(there.len, parameter), at };
+        let there = CallSite { call: sig.words(there.len, parameter), at: at.into() };
         let parameter = Fingerprint(self.header.check).parameter();
-        let here = CallSite { call: self.sig.words(self.len, parameter), at: self.at };
+        let here = CallSite { call: self.sig.words(self.len, parameter), at: self.at.into() };
         Box::new(Disagreement { peer, here, there, what })
     }
 

@@ -480,6 +480,12 @@ impl Port {
         StartedCall { number, call: 0, sig, at, params }
     }
 
+    /// The rank's records, which live as long as the port's team.
+    #[inline(always)]
+    pub(crate) fn records(&self) -> NonNull<CallLog> {
+        self.records
+    }
+
     #[inline(always)]
     fn next_record(&self) -> u64 {
         // SAFETY: the world's, which the fabric keeps.

@@ -11,7 +11,7 @@ fn record() -> String {
     let file = scratch("waits.phx");
     let _ = std::fs::remove_file(&file);
     let mut bench = Command::new(env!("CARGO_BIN_EXE_phalanx"));
-    let args = ["bench", "all-reduce", "-p", "2", "-s", "64", "--format", "json"];
+    let args = ["bench", "all-reduce", "-p", "2", "--sizes", "64", "--format", "json"];
     let out = bench.args(args).env("PHALANX_RECORD", &file).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     file.to_str().unwrap().to_string()

@@ -288,8 +288,9 @@ pub fn read(run: &Run) -> Summary {
 
     // Whose fault.
     let blamer = Blamer { parts: &parts, phases: &phases, late: &late, lines: &lines };
-    let mut blames: BTreeMap<(usize, String, String, Option<u32>, bool), Vec<u64>> =
-        BTreeMap::new();
+    /// Rank, call and its line, phase, and whether it worked.
+    type Blamed = (usize, String, String, Option<u32>, bool);
+    let mut blames: BTreeMap<Blamed, Vec<u64>> = BTreeMap::new();
     for (waiter, late) in late.iter().enumerate() {
         for it in late {
             blamer.blame(it.culprit, (it.begin, it.end), 0, &mut |blame, time| {

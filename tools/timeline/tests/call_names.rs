@@ -4,8 +4,10 @@ use phalanx_timeline::wait_state::WaitState;
 use std::path::Path;
 
 /// Names that stand for no call in which a rank waits.
-const NO_WAIT: [&str; 8] = [
+const NO_WAIT: [&str; 10] = [
     "no call",
+    "a call",
+    "check",
     "message",
     "requests",
     "test",

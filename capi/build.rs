@@ -1,0 +1,8 @@
+//! The shared library's name for the loader.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libphalanx.so.0");
+    }
+}

@@ -1,0 +1,654 @@
+//! The collectives. All ranks of a communicator call them, in the same order, with arguments that
+//! agree; lengths count elements.
+
+use crate::call::{From, IN_PLACE, apart, call, input, output, phx_comm, rank_number};
+use crate::error::phx_err;
+use crate::types::{
+    PHX_F64, PHX_I32, PHX_I64, PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type,
+    with_type,
+};
+use phalanx::op::{self, Operator};
+use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
+use phalanx::{Comm, Element};
+use std::ffi::{c_char, c_int, c_void};
+
+/// One count for each rank, in Rust elements.
+///
+/// # Safety
+/// `counts` is null, or has one for each rank.
+unsafe fn counts_of(comm: &Comm, counts: *const usize, ty: Type) -> Result<Vec<usize>, String> {
+    // SAFETY: by the contract.
+    let counts = unsafe { input::<usize>("the list of counts", counts.cast(), comm.size())? };
+    counts.iter().map(|&n| ty.count(n)).collect()
+}
+
+/// The sum of counts, if memory can hold so many elements.
+fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
+    let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let size = if ty.is_bytes() { 1 } else { ty.size };
+    let fits = |&total: &usize| total.checked_mul(size).is_some_and(|b| b <= isize::MAX as usize);
+    total.filter(fits).ok_or_else(|| "the counts sum to more than memory can hold".into())
+}
+
+/// As many elements as all ranks have together, `n` each.
+fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
+    let total = n.checked_mul(comm.size()).ok_or("more elements than memory can hold")?;
+    ty.count(total)
+}
+
+/// Returns when all ranks have called it: what they did before is seen by all.
+///
+/// # Safety
+/// `file` is null or a string that stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_barrier_at(
+    comm: *mut phx_comm,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_barrier", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            comm.barrier();
+            Ok(())
+        })
+    }
+}
+
+/// Copies `root`'s `n` elements to all.
+///
+/// # Safety
+/// `buf` has `n` elements of `ty`, which nobody else uses meanwhile; `file` is null or a string
+/// that stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_broadcast_at(
+    comm: *mut phx_comm,
+    buf: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_broadcast", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let n = ty.count(n)?;
+            with_type!(ty, T => comm.broadcast(output::<T>("the buffer", buf, n)?, root));
+            Ok(())
+        })
+    }
+}
+
+/// The memory of `n` elements of `ty` that are combined in place.
+///
+/// # Safety
+/// As [`output`].
+#[inline(always)]
+unsafe fn in_place(buf: *mut c_void, n: usize, ty: Type) -> Result<ReductionMemory, String> {
+    ty.count(n)?;
+    with_type!(ty, T => if n > 0 {
+        // SAFETY: by the contract.
+        unsafe { output::<T>("the buffer", buf, 1)? };
+    });
+    Ok(ReductionMemory { input: buf.cast_const().cast(), output: buf.cast() })
+}
+
+/// Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_reduce_at(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_reduce", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let memory = in_place(inout, n, ty)?;
+            let cut = ReductionCut::Vector(n);
+            Reduction { operation: Operation::Reduce, cut, root, memory }.run(comm, ty, op)
+        })
+    }
+}
+
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(always)]
+unsafe fn all_reduce<T: Element, O: Operator<T>>(
+    comm: &mut Comm,
+    inout: *mut c_void,
+    n: usize,
+    op: O,
+) -> Result<(), String> {
+    // SAFETY: passed on.
+    comm.all_reduce(unsafe { output::<T>("the buffer", inout, n)? }, op);
+    Ok(())
+}
+
+/// Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
+/// everybody's buffer, the same bits.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_all_reduce_at(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_all_reduce", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            if n > isize::MAX as usize / 16 {
+                Type::of(ty)?.count(n)?;
+            }
+            // What solvers call all the time goes the short ways of few bytes.
+            match (ty, op) {
+                (PHX_F64, PHX_SUM) => all_reduce::<f64, _>(comm, inout, n, op::Sum),
+                (PHX_F64, PHX_MIN) => all_reduce::<f64, _>(comm, inout, n, op::Min),
+                (PHX_F64, PHX_MAX) => all_reduce::<f64, _>(comm, inout, n, op::Max),
+                (PHX_I32, PHX_SUM) => all_reduce::<i32, _>(comm, inout, n, op::Sum),
+                (PHX_I32, PHX_MIN) => all_reduce::<i32, _>(comm, inout, n, op::Min),
+                (PHX_I32, PHX_MAX) => all_reduce::<i32, _>(comm, inout, n, op::Max),
+                (PHX_I64, PHX_SUM) => all_reduce::<i64, _>(comm, inout, n, op::Sum),
+                (PHX_I64, PHX_MIN) => all_reduce::<i64, _>(comm, inout, n, op::Min),
+                (PHX_I64, PHX_MAX) => all_reduce::<i64, _>(comm, inout, n, op::Max),
+                _ => {
+                    let known = Type::of(ty)?;
+                    let memory = in_place(inout, n, known)?;
+                    let (operation, cut) = (Operation::AllReduce, ReductionCut::Vector(n));
+                    Reduction { operation, cut, root: 0, memory }.run(comm, known, op)
+                }
+            }
+        })
+    }
+}
+
+/// # Safety
+/// As [`phx_broadcast_at`].
+unsafe fn scan(
+    comm: *mut phx_comm,
+    from: From,
+    operation: Operation,
+    (inout, n): (*mut c_void, usize),
+    (ty, op): (phx_type, phx_op),
+) -> phx_err {
+    // SAFETY: passed on.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let memory = in_place(inout, n, ty)?;
+            Reduction { operation, cut: ReductionCut::Vector(n), root: 0, memory }.run(comm, ty, op)
+        })
+    }
+}
+
+/// Leaves in rank r's buffer the combination of those of ranks 0 to r.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_scan_at(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_scan", file, line };
+    // SAFETY: by the contract.
+    unsafe { scan(comm, from, Operation::Scan, (inout, n), (ty, op)) }
+}
+
+/// Leaves in rank r's buffer the combination of those of ranks 0 to r-1; in rank 0's what changes
+/// nothing (0 for a sum), or what it was where there is no such element.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_exclusive_scan_at(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_exclusive_scan", file, line };
+    // SAFETY: by the contract.
+    unsafe { scan(comm, from, Operation::ExclusiveScan, (inout, n), (ty, op)) }
+}
+
+/// # Safety
+/// As [`phx_reduce_scatter_at`].
+unsafe fn reduce_scatter_memory(
+    (all, total): (*const c_void, usize),
+    (mine, n): (*mut c_void, usize),
+    ty: Type,
+) -> Result<ReductionMemory, String> {
+    with_type!(ty, T => {
+        // SAFETY: by the contract; one is enough to look at the pointer.
+        unsafe {
+            input::<T>("the input", all, total.min(1))?;
+            output::<T>("the output", mine, n.min(1))?;
+        }
+    });
+    apart((all, total * ty.size), (mine, n * ty.size))?;
+    Ok(ReductionMemory { input: all.cast(), output: mine.cast() })
+}
+
+/// Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result in
+/// rank r's `mine`.
+///
+/// # Safety
+/// `all` has `n` elements of `ty` for each rank, `mine` has `n`, and they do not overlap; else as
+/// [`phx_broadcast_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_reduce_scatter_at(
+    comm: *mut phx_comm,
+    all: *const c_void,
+    mine: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_reduce_scatter", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let total = n.checked_mul(comm.size()).ok_or("more elements than memory can hold")?;
+            ty.count(total)?;
+            let memory = reduce_scatter_memory((all, total), (mine, n), ty)?;
+            let (operation, cut) = (Operation::ReduceScatter, ReductionCut::Equal(n));
+            Reduction { operation, cut, root: 0, memory }.run(comm, ty, op)
+        })
+    }
+}
+
+/// The same with `counts[r]` elements for rank r.
+///
+/// # Safety
+/// As there, `counts` having one for each rank.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_reduce_scatterv_at(
+    comm: *mut phx_comm,
+    all: *const c_void,
+    mine: *mut c_void,
+    counts: *const usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_reduce_scatterv", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let counts = input::<usize>("the list of counts", counts.cast(), comm.size())?;
+            let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+            let total = total.ok_or("the counts sum to more than memory can hold")?;
+            ty.count(total)?;
+            let n = counts[comm.rank()];
+            let memory = reduce_scatter_memory((all, total), (mine, n), ty)?;
+            let (operation, cut) = (Operation::ReduceScatter, ReductionCut::Varied(counts));
+            Reduction { operation, cut, root: 0, memory }.run(comm, ty, op)
+        })
+    }
+}
+
+/// Collects the ranks' `n` elements in `root`'s `all`, in rank order. Elsewhere `all` may be null.
+/// `mine` may be `PHX_IN_PLACE` on all ranks: see [`phx_gather_in_place_at`].
+///
+/// # Safety
+/// `mine` has `n` elements of `ty`, the root's `all` has `n` for each rank; they do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_gather_at(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    n: usize,
+    all: *mut c_void,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_gather", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let is_root = comm.rank() == root;
+            let total = if is_root { of_all(comm, n, ty)? } else { 0 };
+            let n = ty.count(n)?;
+            with_type!(ty, T => {
+                let mine = input::<T>("the input", mine, n)?;
+                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
+                comm.gather_into(mine, output::<T>("the output", all, total)?, root);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// The same in place: the root's `data` has all blocks, its own where it belongs; the others' has
+/// their `n` elements.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_gather_in_place_at(
+    comm: *mut phx_comm,
+    data: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_gather_in_place", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let n = if comm.rank() == root { of_all(comm, n, ty)? } else { ty.count(n)? };
+            with_type!(ty, T => comm.gather_in_place(output::<T>("the buffer", data, n)?, root));
+            Ok(())
+        })
+    }
+}
+
+/// Collects the ranks' elements, `counts[r]` of rank r, in `root`'s `all`. Elsewhere `all` may be
+/// null; `counts` are the same on all ranks.
+///
+/// # Safety
+/// `mine` has as many elements of `ty` as the rank's count, the root's `all` has all; they do not
+/// overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_gatherv_at(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    all: *mut c_void,
+    counts: *const usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_gatherv", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let counts = counts_of(comm, counts, ty)?;
+            let total = sum(&counts, ty)?;
+            let (n, total) = (counts[comm.rank()], if comm.rank() == root { total } else { 0 });
+            with_type!(ty, T => {
+                let mine = input::<T>("the input", mine, n)?;
+                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
+                let all = output::<T>("the output", all, total)?;
+                comm.gather_varied_into(mine, all, &counts, root);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Hands `root`'s `all`, of `n` elements for each rank, out: block r to rank r's `mine`. Elsewhere
+/// `all` may be null.
+///
+/// # Safety
+/// `mine` has `n` elements of `ty`, the root's `all` has `n` for each rank; they do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_scatter_at(
+    comm: *mut phx_comm,
+    all: *const c_void,
+    mine: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_scatter", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let total = if comm.rank() == root { of_all(comm, n, ty)? } else { 0 };
+            let n = ty.count(n)?;
+            with_type!(ty, T => {
+                let all = input::<T>("the input", all, total)?;
+                apart((all.as_ptr().cast(), size_of_val(all)), (mine, n * size_of::<T>()))?;
+                comm.scatter_into(all, output::<T>("the output", mine, n)?, root);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// The same with `counts[r]` elements for rank r.
+///
+/// # Safety
+/// As there, `counts` having one for each rank, the same on all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_scatterv_at(
+    comm: *mut phx_comm,
+    all: *const c_void,
+    mine: *mut c_void,
+    counts: *const usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_scatterv", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let counts = counts_of(comm, counts, ty)?;
+            let total = sum(&counts, ty)?;
+            let (n, total) = (counts[comm.rank()], if comm.rank() == root { total } else { 0 });
+            with_type!(ty, T => {
+                let all = input::<T>("the input", all, total)?;
+                apart((all.as_ptr().cast(), size_of_val(all)), (mine, n * size_of::<T>()))?;
+                comm.scatter_varied_into(all, output::<T>("the output", mine, n)?, &counts, root);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Collects the ranks' `n` elements in everybody's `all`, in rank order. With `PHX_IN_PLACE` for
+/// `mine`, on all ranks, the own block is in `all` already, where it belongs.
+///
+/// # Safety
+/// `mine` has `n` elements of `ty`, `all` has `n` for each rank; they do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_all_gather_at(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    n: usize,
+    all: *mut c_void,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_all_gather", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let total = of_all(comm, n, ty)?;
+            let n = ty.count(n)?;
+            if mine == IN_PLACE {
+                with_type!(ty, T => {
+                    comm.all_gather_in_place(output::<T>("the output", all, total)?);
+                });
+                return Ok(());
+            }
+            with_type!(ty, T => {
+                let mine = input::<T>("the input", mine, n)?;
+                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
+                comm.all_gather_into(mine, output::<T>("the output", all, total)?);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`.
+///
+/// # Safety
+/// `mine` has as many elements of `ty` as the rank's count, `all` has all; they do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_all_gatherv_at(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    all: *mut c_void,
+    counts: *const usize,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_all_gatherv", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let counts = counts_of(comm, counts, ty)?;
+            let (n, total) = (counts[comm.rank()], sum(&counts, ty)?);
+            with_type!(ty, T => {
+                let mine = input::<T>("the input", mine, n)?;
+                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
+                let all = output::<T>("the output", all, total)?;
+                comm.all_gather_varied_into(mine, all, &counts);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Sends block r of `send` to rank r, and receives rank r's as block r of `recv`, of `n` elements
+/// each. With `PHX_IN_PLACE` for `send`, on all ranks, the blocks of `recv` change places.
+///
+/// # Safety
+/// Both have `n` elements of `ty` for each rank, and do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_all_to_all_at(
+    comm: *mut phx_comm,
+    send: *const c_void,
+    recv: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_all_to_all", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let total = of_all(comm, n, ty)?;
+            if send == IN_PLACE {
+                with_type!(ty, T => {
+                    comm.all_to_all_in_place(output::<T>("the output", recv, total)?);
+                });
+                return Ok(());
+            }
+            with_type!(ty, T => {
+                let send = input::<T>("the input", send, total)?;
+                apart((send.as_ptr().cast(), size_of_val(send)), (recv, total * size_of::<T>()))?;
+                comm.all_to_all_into(send, output::<T>("the output", recv, total)?);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// The same with blocks of different lengths: `send_counts[r]` elements to rank r, and
+/// `recv_counts[r]` from it. Blocks lie one after the other.
+///
+/// # Safety
+/// As there, both lists having one count for each rank.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_all_to_allv_at(
+    comm: *mut phx_comm,
+    send: *const c_void,
+    send_counts: *const usize,
+    recv: *mut c_void,
+    recv_counts: *const usize,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_all_to_allv", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let send_counts = counts_of(comm, send_counts, ty)?;
+            let recv_counts = counts_of(comm, recv_counts, ty)?;
+            let (sent, received) = (sum(&send_counts, ty)?, sum(&recv_counts, ty)?);
+            with_type!(ty, T => {
+                let send = input::<T>("the input", send, sent)?;
+                let room = received * size_of::<T>();
+                apart((send.as_ptr().cast(), size_of_val(send)), (recv, room))?;
+                let recv = output::<T>("the output", recv, received)?;
+                comm.all_to_all_varied_into(send, &send_counts, recv, &recv_counts);
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Passes `n` elements on by `by` ranks, in a circle: rank r's go to rank r + by.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_shift_at(
+    comm: *mut phx_comm,
+    buf: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    by: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_shift", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let ty = Type::of(ty)?;
+            let n = ty.count(n)?;
+            with_type!(ty, T => comm.shift(output::<T>("the buffer", buf, n)?, by as isize));
+            Ok(())
+        })
+    }
+}

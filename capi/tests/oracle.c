@@ -1,0 +1,596 @@
+/* Every function against what it must give, on 1 to 16 ranks, in teams and on threads of its own. */
+#include <phalanx.h>
+
+#include <complex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void failed(const char *what, int line, int rank, int p) {
+    pthread_mutex_lock(&lock);
+    failures++;
+    fprintf(stderr, "%s:%d: rank %d of %d: %s\n", __FILE__, line, rank, p, what);
+    pthread_mutex_unlock(&lock);
+}
+
+#define WANT(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            failed(#condition, __LINE__, r, p);                                                    \
+    } while (0)
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        if ((call) != PHX_OK) {                                                                    \
+            char text_[400];                                                                       \
+            phx_last_error(text_, sizeof text_);                                                   \
+            failed(text_, __LINE__, r, p);                                                         \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+enum { LONGEST = 3000 };
+/* Lengths at which the transport changes: in a line, in a slot, copied, by address. */
+static const size_t lengths[] = {0, 1, 5, 12, 100, 128, 129, LONGEST};
+enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+/* A sum of integers in doubles: exact in any order. */
+static double value(int rank, size_t i) { return (double)((rank + 1) * 1000 + (int)(i % 97)); }
+
+static void fill(double *x, int rank, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = value(rank, i);
+}
+
+static void movement(phx_comm *c, double *x, double *y, size_t n) {
+    int r = phx_rank(c), p = phx_size(c);
+    for (int root = 0; root < p; root += 3) {
+        fill(x, r, n);
+        OK(phx_broadcast(c, x, n, PHX_F64, root));
+        for (size_t i = 0; i < n; i++)
+            WANT(x[i] == value(root, i));
+        fill(x, r, n);
+        OK(phx_gather(c, x, n, y, PHX_F64, root));
+        if (r == root)
+            for (size_t i = 0; i < n * (size_t)p; i++)
+                WANT(y[i] == value((int)(i / n), i % n));
+        if (r == root)
+            fill(y + (size_t)r * n, r, n);
+        else
+            fill(y, r, n);
+        OK(phx_gather_in_place(c, y, n, PHX_F64, root));
+        if (r == root)
+            for (size_t i = 0; i < n * (size_t)p; i++)
+                WANT(y[i] == value((int)(i / n), i % n));
+        for (int s = 0; s < p; s++)
+            fill(y + (size_t)s * n, s + 7, n);
+        OK(phx_scatter(c, r == root ? y : NULL, x, n, PHX_F64, root));
+        for (size_t i = 0; i < n; i++)
+            WANT(x[i] == value(r + 7, i));
+    }
+    fill(x, r, n);
+    OK(phx_all_gather(c, x, n, y, PHX_F64));
+    for (size_t i = 0; i < n * (size_t)p; i++)
+        WANT(y[i] == value((int)(i / n), i % n));
+    memset(y, 0, n * (size_t)p * sizeof *y);
+    fill(y + (size_t)r * n, r, n);
+    OK(phx_all_gather(c, PHX_IN_PLACE, n, y, PHX_F64));
+    for (size_t i = 0; i < n * (size_t)p; i++)
+        WANT(y[i] == value((int)(i / n), i % n));
+    /* Block s of rank r is value(r + 20 s). */
+    double *z = malloc((n * (size_t)p + 1) * sizeof *z);
+    for (int s = 0; s < p; s++)
+        fill(y + (size_t)s * n, r + 20 * s, n);
+    OK(phx_all_to_all(c, y, z, n, PHX_F64));
+    for (size_t i = 0; i < n * (size_t)p; i++)
+        WANT(z[i] == value((int)(i / n) + 20 * r, i % n));
+    OK(phx_all_to_all(c, PHX_IN_PLACE, y, n, PHX_F64));
+    for (size_t i = 0; i < n * (size_t)p; i++)
+        WANT(y[i] == value((int)(i / n) + 20 * r, i % n));
+    free(z);
+    for (int by = -p; by <= p; by += 2) {
+        fill(x, r, n);
+        OK(phx_shift(c, x, n, PHX_F64, by));
+        int from = ((r - by) % p + p) % p;
+        for (size_t i = 0; i < n; i++)
+            WANT(x[i] == value(from, i));
+    }
+}
+
+static void reductions(phx_comm *c, double *x, double *y, size_t n) {
+    int r = phx_rank(c), p = phx_size(c);
+    double base = 1000.0 * p * (p + 1) / 2;
+    for (int root = 0; root < p; root += 3) {
+        fill(x, r, n);
+        OK(phx_reduce(c, x, n, PHX_F64, PHX_SUM, root));
+        for (size_t i = 0; i < n; i++)
+            WANT(x[i] == (r == root ? base + p * (double)(i % 97) : value(r, i)));
+    }
+    fill(x, r, n);
+    OK(phx_all_reduce(c, x, n, PHX_F64, PHX_SUM));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == base + p * (double)(i % 97));
+    fill(x, r, n);
+    OK(phx_all_reduce(c, x, n, PHX_F64, PHX_MAX));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == value(p - 1, i));
+    fill(x, r, n);
+    OK(phx_all_reduce(c, x, n, PHX_F64, PHX_MIN));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == value(0, i));
+    fill(x, r, n);
+    OK(phx_scan(c, x, n, PHX_F64, PHX_SUM));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == 1000.0 * (r + 1) * (r + 2) / 2 + (r + 1) * (double)(i % 97));
+    fill(x, r, n);
+    OK(phx_exclusive_scan(c, x, n, PHX_F64, PHX_SUM));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == 1000.0 * r * (r + 1) / 2 + r * (double)(i % 97));
+    for (int s = 0; s < p; s++)
+        fill(y + (size_t)s * n, r + s, n);
+    OK(phx_reduce_scatter(c, y, x, n, PHX_F64, PHX_SUM));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == base + 1000.0 * p * r + p * (double)(i % 97));
+}
+
+static size_t count_of(int rank, size_t n) { return rank % 3 == 1 ? 0 : n + (size_t)rank; }
+
+static void varied(phx_comm *c, double *x, double *y, size_t n) {
+    int r = phx_rank(c), p = phx_size(c);
+    size_t counts[64], first[65], sends[64], receives[64];
+    first[0] = 0;
+    for (int s = 0; s < p; s++) {
+        counts[s] = count_of(s, n);
+        first[s + 1] = first[s] + counts[s];
+    }
+    fill(x, r, counts[r]);
+    OK(phx_all_gatherv(c, x, y, counts, PHX_F64));
+    for (int s = 0; s < p; s++)
+        for (size_t i = 0; i < counts[s]; i++)
+            WANT(y[first[s] + i] == value(s, i));
+    memset(y, 0, first[p] * sizeof *y);
+    OK(phx_gatherv(c, x, r == p - 1 ? y : NULL, counts, PHX_F64, p - 1));
+    if (r == p - 1)
+        for (int s = 0; s < p; s++)
+            for (size_t i = 0; i < counts[s]; i++)
+                WANT(y[first[s] + i] == value(s, i));
+    for (int s = 0; s < p; s++)
+        fill(y + first[s], s + 3, counts[s]);
+    OK(phx_scatterv(c, r == 0 ? y : NULL, x, counts, PHX_F64, 0));
+    for (size_t i = 0; i < counts[r]; i++)
+        WANT(x[i] == value(r + 3, i));
+    for (int s = 0; s < p; s++)
+        fill(y + first[s], s + r, counts[s]);
+    OK(phx_reduce_scatterv(c, y, x, counts, PHX_F64, PHX_SUM));
+    for (size_t i = 0; i < counts[r]; i++)
+        WANT(x[i] == 1000.0 * p * (p + 1) / 2 + 1000.0 * p * r + p * (double)(i % 97));
+    /* Rank r sends (r + s) % 3 elements to s. */
+    size_t at = 0;
+    for (int s = 0; s < p; s++) {
+        sends[s] = receives[s] = (size_t)((r + s) % 3);
+        for (size_t i = 0; i < sends[s]; i++)
+            y[at++] = value(r + 20 * s, i);
+    }
+    OK(phx_all_to_allv(c, y, sends, x, receives, PHX_F64));
+    at = 0;
+    for (int s = 0; s < p; s++)
+        for (size_t i = 0; i < receives[s]; i++, at++)
+            WANT(x[at] == value(s + 20 * r, i));
+}
+
+static void messages(phx_comm *c, double *x, double *y, size_t n) {
+    int r = phx_rank(c), p = phx_size(c);
+    if (p > 1) {
+        int next = (r + 1) % p, before = (r + p - 1) % p;
+        fill(x, r, n);
+        OK(phx_exchange(c, x, n, next, y, n, before, PHX_F64));
+        for (size_t i = 0; i < n; i++)
+            WANT(y[i] == value(before, i));
+        if (r == 0) {
+            for (int s = 1; s < p; s++) {
+                OK(phx_recv(c, y, n, PHX_F64, s));
+                for (size_t i = 0; i < n; i++)
+                    WANT(y[i] == value(s, i));
+            }
+        } else {
+            OK(phx_send(c, x, n, PHX_F64, 0));
+        }
+        if (r == 0) {
+            int seen = 0;
+            for (int s = 1; s < p; s++) {
+                phx_status status;
+                OK(phx_probe(c, PHX_ANY_SOURCE, 7, &status));
+                WANT(status.n == n && status.tag == 7);
+                OK(phx_recv_tagged(c, y, n, PHX_F64, status.source, 7, &status));
+                for (size_t i = 0; i < n; i++)
+                    WANT(y[i] == value(status.source, i));
+                seen += status.source;
+            }
+            WANT(seen == p * (p - 1) / 2);
+        } else {
+            OK(phx_send_tagged(c, x, n, PHX_F64, 0, 7));
+        }
+    }
+    OK(phx_barrier(c));
+    int found = 1;
+    OK(phx_try_probe(c, PHX_ANY_SOURCE, PHX_ANY_TAG, &found, NULL));
+    WANT(found == 0);
+}
+
+/* Affine maps x -> a x + b, composed: associative, and the order matters. */
+typedef struct {
+    uint64_t a, b, unused;
+} map;
+
+static void compose(void *out, const void *left, const void *right, size_t n, void *argument) {
+    map *z = out;
+    const map *f = left, *g = right;
+    for (size_t i = 0; i < n; i++) {
+        map h = {f[i].a * g[i].a, f[i].b * g[i].a + g[i].b, f[i].unused};
+        z[i] = h;
+    }
+    *(int volatile *)argument = 1;
+}
+
+static map map_of(int rank, size_t i) {
+    map it = {(uint64_t)rank * 2 + 3, i + (uint64_t)rank, 42};
+    return it;
+}
+
+static void user_operators(phx_comm *c, size_t n) {
+    static int called[16];
+    int r = phx_rank(c), p = phx_size(c);
+    phx_op op;
+    OK(phx_op_new(compose, &called[r % 16], 0, &op));
+    phx_type type = PHX_BYTES(sizeof(map));
+    map *x = malloc((n * (size_t)p + 1) * sizeof *x), *y = malloc((n + 1) * sizeof *y);
+    for (size_t i = 0; i < n; i++)
+        x[i] = map_of(r, i);
+    OK(phx_all_reduce(c, x, n, type, op));
+    for (int upto = 0; upto < 2; upto++) {
+        int last = upto == 0 ? p - 1 : r;
+        for (size_t i = 0; i < n; i++) {
+            map want = map_of(0, i);
+            for (int s = 1; s <= last; s++) {
+                map next = map_of(s, i);
+                compose(&want, &want, &next, 1, &called[r % 16]);
+            }
+            WANT(x[i].a == want.a && x[i].b == want.b && x[i].unused == 42);
+        }
+        for (size_t i = 0; i < n; i++)
+            x[i] = map_of(r, i);
+        if (upto == 0)
+            OK(phx_scan(c, x, n, type, op));
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i] = map_of(r, i);
+    OK(phx_exclusive_scan(c, x, n, type, op));
+    for (size_t i = 0; i < n; i++) {
+        map want = map_of(0, i);
+        for (int s = 1; s < r; s++) {
+            map next = map_of(s, i);
+            compose(&want, &want, &next, 1, &called[r % 16]);
+        }
+        WANT(x[i].a == want.a && x[i].b == want.b);
+    }
+    for (int s = 0; s < p; s++)
+        for (size_t i = 0; i < n; i++)
+            x[(size_t)s * n + i] = map_of(r, i + (size_t)s);
+    OK(phx_reduce_scatter(c, x, y, n, type, op));
+    for (size_t i = 0; i < n; i++) {
+        map want = map_of(0, i + (size_t)r);
+        for (int s = 1; s < p; s++) {
+            map next = map_of(s, i + (size_t)r);
+            compose(&want, &want, &next, 1, &called[r % 16]);
+        }
+        WANT(y[i].a == want.a && y[i].b == want.b);
+    }
+    WANT(p == 1 || n == 0 || called[r % 16] == 1);
+    free(x);
+    free(y);
+    OK(phx_op_free(op));
+    WANT(phx_op_free(op) == PHX_ERR_HANDLE);
+}
+
+#define INTEGER(TYPE, NAME)                                                                        \
+    do {                                                                                           \
+        TYPE x_[3], want_;                                                                         \
+        static const phx_op ops_[] = {PHX_SUM,  PHX_PROD, PHX_MIN, PHX_MAX, PHX_BAND,              \
+                                      PHX_BOR,  PHX_BXOR, PHX_AND, PHX_OR,  PHX_XOR};              \
+        for (int o_ = 0; o_ < 10; o_++) {                                                          \
+            for (int i_ = 0; i_ < 3; i_++)                                                         \
+                x_[i_] = (TYPE)(r % 3 + i_);                                                       \
+            OK(phx_all_reduce(c, x_, 3, NAME, ops_[o_]));                                          \
+            for (int i_ = 0; i_ < 3; i_++) {                                                       \
+                want_ = (TYPE)i_;                                                                  \
+                for (int s_ = 1; s_ < p; s_++) {                                                   \
+                    TYPE a_ = want_, b_ = (TYPE)(s_ % 3 + i_);                                     \
+                    want_ = (TYPE)(o_ == 0   ? (uint64_t)a_ + (uint64_t)b_                         \
+                                   : o_ == 1 ? (uint64_t)a_ * (uint64_t)b_                         \
+                                   : o_ == 2 ? (uint64_t)(b_ < a_ ? b_ : a_)                       \
+                                   : o_ == 3 ? (uint64_t)(b_ > a_ ? b_ : a_)                       \
+                                   : o_ == 4 ? (uint64_t)(a_ & b_)                                 \
+                                   : o_ == 5 ? (uint64_t)(a_ | b_)                                 \
+                                   : o_ == 6 ? (uint64_t)(a_ ^ b_)                                 \
+                                   : o_ == 7 ? (uint64_t)(a_ && b_)                                \
+                                   : o_ == 8 ? (uint64_t)(a_ || b_)                                \
+                                             : (uint64_t)(!a_ != !b_));                            \
+                }                                                                                  \
+                WANT(p == 1 || x_[i_] == want_);                                                   \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+static void types(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    INTEGER(int8_t, PHX_I8);
+    INTEGER(int16_t, PHX_I16);
+    INTEGER(int32_t, PHX_I32);
+    INTEGER(int64_t, PHX_I64);
+    INTEGER(uint8_t, PHX_U8);
+    INTEGER(uint16_t, PHX_U16);
+    INTEGER(uint32_t, PHX_U32);
+    INTEGER(uint64_t, PHX_U64);
+    float f = (float)r + 1;
+    OK(phx_all_reduce(c, &f, 1, PHX_F32, PHX_SUM));
+    WANT(f == (float)(p * (p + 1) / 2));
+    double complex z = r + 1 + 2 * r * I;
+    OK(phx_all_reduce(c, &z, 1, PHX_C64, PHX_SUM));
+    WANT(creal(z) == p * (p + 1) / 2 && cimag(z) == p * (p - 1));
+    float complex w = I;
+    OK(phx_all_reduce(c, &w, 1, PHX_C32, PHX_PROD));
+    static const float real[] = {1, 0, -1, 0}, imaginary[] = {0, 1, 0, -1};
+    WANT(crealf(w) == real[p % 4] && cimagf(w) == imaginary[p % 4]);
+    phx_f64_at low = {r == p / 2 ? -1.5 : r, r};
+    OK(phx_all_reduce(c, &low, 1, PHX_F64_AT, PHX_MINLOC));
+    WANT(low.value == -1.5 && low.at == p / 2);
+    phx_i64_at high = {7, r + 3};
+    OK(phx_all_reduce(c, &high, 1, PHX_I64_AT, PHX_MAXLOC));
+    WANT(high.value == 7 && high.at == 3);
+    char text[12] = "-----------";
+    if (r == 0)
+        memcpy(text, "hello ranks", 12);
+    OK(phx_broadcast(c, text, 1, PHX_BYTES(12), 0));
+    WANT(strcmp(text, "hello ranks") == 0);
+}
+
+static void sum_all(const phx_part *parts, int ranks, void *argument) {
+    double sum = 0;
+    for (int s = 0; s < ranks; s++)
+        for (size_t i = 0; i < parts[s].n; i++)
+            sum += ((const double *)parts[s].data)[i];
+    *(double *)argument = sum;
+}
+
+typedef struct {
+    phx_comm *comm;
+    phx_err code;
+} inner_call;
+
+static void call_inside(const phx_part *parts, int ranks, void *argument) {
+    inner_call *inner = argument;
+    (void)parts;
+    (void)ranks;
+    inner->code = phx_barrier(inner->comm);
+}
+
+static void rest(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    double mine[20], sum = 0, want = 0;
+    for (int s = 0; s < p; s++)
+        for (int i = 0; i < s + 1; i++)
+            want += s * i;
+    for (int i = 0; i < r + 1; i++)
+        mine[i] = r * i;
+    OK(phx_with_peers(c, mine, (size_t)r + 1, PHX_F64, sum_all, &sum));
+    WANT(sum == want);
+    inner_call inner = {c, PHX_OK};
+    OK(phx_with_peers(c, mine, 1, PHX_F64, call_inside, &inner));
+    WANT(inner.code == PHX_ERR_BUSY);
+    /* The same bits as of one rank. */
+    double x[1000], y[1000], alone = 0, dot;
+    for (int i = 0; i < 1000; i++) {
+        x[i] = 1.0 / (i + 1);
+        y[i] = i % 2 ? -1.0 : 3.0;
+    }
+    size_t from = (size_t)(1000 * r / p), to = (size_t)(1000 * (r + 1) / p);
+    OK(phx_fixed_dot(c, x + from, y + from, to - from, from, &dot));
+    OK(phx_fixed_sum(c, x + from, to - from, from, &sum));
+    phx_comm *single;
+    OK(phx_split(c, r, 0, &single));
+    WANT(phx_size(single) == 1 && phx_rank(single) == 0);
+    OK(phx_fixed_dot(single, x, y, 1000, 0, &alone));
+    WANT(memcmp(&alone, &dot, sizeof dot) == 0);
+    OK(phx_fixed_sum(single, x, 1000, 0, &alone));
+    WANT(memcmp(&alone, &sum, sizeof sum) == 0);
+    OK(phx_comm_free(single));
+    WANT(phx_barrier(single) == PHX_ERR_HANDLE);
+    double few[3] = {r, 1, -r};
+    OK(phx_sum_f64(c, few, 3));
+    WANT(few[0] == p * (p - 1) / 2 && few[1] == p && few[2] == -few[0]);
+    /* Groups in the other order, which are freed with the communicator. */
+    phx_comm *half;
+    OK(phx_split(c, r % 2, -r, &half));
+    int members = r % 2 ? p / 2 : (p + 1) / 2;
+    WANT(phx_size(half) == members && phx_rank(half) == members - 1 - r / 2);
+    int64_t ranks = r;
+    OK(phx_all_reduce(half, &ranks, 1, PHX_I64, PHX_SUM));
+    int64_t wanted = 0;
+    for (int s = r % 2; s < p; s += 2)
+        wanted += s;
+    WANT(ranks == wanted);
+    phx_comm *near;
+    OK(phx_split_level(c, PHX_LEVEL_PACKAGE, &near));
+    WANT(phx_size(near) >= 1);
+    OK(phx_comm_free(near));
+}
+
+static void grids(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    int extents[2] = {0, 0}, periodic[2] = {1, 0}, at[2];
+    phx_cart *cart;
+    OK(phx_cart(c, 2, extents, periodic, &cart));
+    OK(phx_cart_extents(cart, extents));
+    WANT(extents[0] * extents[1] == p);
+    OK(phx_cart_coordinates(cart, -1, at));
+    WANT(at[0] * extents[1] + at[1] == r);
+    int up = phx_cart_neighbour(cart, 0, -1), right = phx_cart_neighbour(cart, 1, 1);
+    WANT(up == ((at[0] + extents[0] - 1) % extents[0]) * extents[1] + at[1]);
+    WANT(right == (at[1] + 1 < extents[1] ? r + 1 : -1));
+    double field[5][6];
+    const size_t own[2] = {3, 4};
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 6; j++)
+            field[i][j] = i > 0 && i < 4 && j > 0 && j < 5 ? r * 100 + i * 10 + j : -1;
+    OK(phx_exchange_halo(cart, field, PHX_F64, own, 1, 0));
+    for (int j = 1; j < 5; j++)
+        WANT(field[0][j] == up * 100 + 30 + j);
+    for (int i = 1; i < 4; i++)
+        WANT(field[i][5] == (right < 0 ? -1 : right * 100 + i * 10 + 1));
+    OK(phx_cart_free(cart));
+    WANT(phx_cart_free(cart) == PHX_ERR_HANDLE);
+    WANT(phx_exchange_halo(cart, field, PHX_F64, own, 1, 0) == PHX_ERR_HANDLE);
+}
+
+/* What is under way in a scope: its buffers, and what they hold at the end. */
+typedef struct {
+    phx_comm *comm;
+    double *x, *y;
+    size_t n;
+} underway;
+
+static void started(phx_requests *scope, void *argument) {
+    underway *it = argument;
+    phx_comm *c = phx_requests_comm(scope);
+    int r = phx_rank(c), p = phx_size(c), complete = 0;
+    size_t n = it->n;
+    double *x = it->x, *y = it->y;
+    double sum[2] = {r, 1}, ring = r, got = -1;
+    phx_request requests[5];
+    phx_status status;
+    WANT(phx_barrier(it->comm) == PHX_ERR_BUSY);
+    fill(x, r, n);
+    OK(phx_start_all_reduce(scope, x, n, PHX_F64, PHX_SUM, &requests[0]));
+    OK(phx_start_all_reduce(scope, sum, 2, PHX_F64, PHX_SUM, &requests[1]));
+    OK(phx_start_recv(scope, &got, 1, PHX_F64, PHX_ANY_SOURCE, 5, &requests[2]));
+    OK(phx_start_send(scope, &ring, 1, PHX_F64, (r + 1) % p, 5, NULL));
+    if (r == 0)
+        fill(y, 3, n);
+    OK(phx_start_broadcast(scope, y, n, PHX_F64, 0, &requests[3]));
+    OK(phx_start_barrier(scope, &requests[4]));
+    OK(phx_barrier(c));
+    OK(phx_wait(scope, requests[1], NULL));
+    WANT(sum[0] == p * (p - 1) / 2 && sum[1] == p);
+    OK(phx_wait(scope, requests[2], &status));
+    WANT(got == (r + p - 1) % p && status.source == (r + p - 1) % p && status.n == 1);
+    while (!complete)
+        OK(phx_test(scope, requests[3], &complete));
+    OK(phx_wait(scope, requests[3], NULL));
+    for (size_t i = 0; i < n; i++)
+        WANT(y[i] == value(3, i));
+    OK(phx_wait(scope, requests[4], NULL));
+}
+
+static void requests(phx_comm *c, double *x, double *y, size_t n) {
+    int r = phx_rank(c), p = phx_size(c);
+    underway it;
+    it.comm = c;
+    it.x = x;
+    it.y = y;
+    it.n = n;
+    OK(phx_requests(c, started, &it));
+    for (size_t i = 0; i < n; i++)
+        WANT(x[i] == 1000.0 * p * (p + 1) / 2 + p * (double)(i % 97));
+}
+
+static void plans(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    size_t total = 3 * (size_t)p, n = 3;
+    size_t indices[2] = {(3 * (size_t)r + total - 1) % total, (3 * (size_t)r + 3) % total};
+    double own[3], ghosts[2] = {0, 0};
+    phx_plan *plan, *lists;
+    OK(phx_plan_blocks(c, total, indices, 2, &plan));
+    WANT(phx_plan_owned(plan) == n && phx_plan_ghosts(plan) == 2);
+    for (size_t i = 0; i < n; i++)
+        own[i] = (double)(3 * (size_t)r + i);
+    OK(phx_plan_gather(plan, own, ghosts, PHX_F64));
+    WANT(ghosts[0] == (double)indices[0] && ghosts[1] == (double)indices[1]);
+    /* Each end is the ghost of one neighbour. */
+    OK(phx_plan_scatter_add(plan, ghosts, own, PHX_F64));
+    WANT(own[0] == 2 * 3.0 * r && own[1] == 3.0 * r + 1 && own[2] == 2 * (3.0 * r + 2));
+    OK(phx_plan_free(plan));
+    WANT(phx_plan_free(plan) == PHX_ERR_HANDLE);
+    WANT(phx_plan_gather(plan, own, ghosts, PHX_F64) == PHX_ERR_HANDLE);
+    int right = (r + 1) % p, left = (r + p - 1) % p;
+    size_t two = 2, give[2] = {2, 1}, want[2] = {0, 1};
+    int32_t mine[3] = {r, r + 100, r + 200}, got[2];
+    OK(phx_plan_lists(c, 3, 1, &right, &two, give, 2, 1, &left, &two, want, &lists));
+    OK(phx_plan_gather(lists, mine, got, PHX_I32));
+    WANT(got[0] == left + 200 && got[1] == left + 100);
+    /* The rest is freed with the communicator. */
+}
+
+static void all(phx_comm *c, void *argument) {
+    size_t room = (size_t)(phx_size(c) + 1) * (LONGEST + 16);
+    double *x = malloc(room * sizeof *x), *y = malloc(room * sizeof *y);
+    int quick = argument != NULL;
+    for (int k = 0; k < LENGTHS; k += quick ? 3 : 1) {
+        size_t n = lengths[k];
+        movement(c, x, y, n);
+        reductions(c, x, y, n);
+        varied(c, x, y, n);
+        messages(c, x, y, n);
+        user_operators(c, n);
+        requests(c, x, y, n);
+    }
+    types(c);
+    rest(c);
+    plans(c);
+    grids(c);
+    free(x);
+    free(y);
+}
+
+static void *on_own_thread(void *comm) {
+    all(comm, comm);
+    if (phx_comm_free(comm) != PHX_OK)
+        failed("phx_comm_free", __LINE__, -1, -1);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    int most = argc > 1 ? atoi(argv[1]) : 16;
+    int r = -1, p;
+    for (p = 1; p <= most; p++) {
+        phx_options options = {0};
+        phx_team *team = NULL;
+        options.size = sizeof options;
+        options.ranks = p;
+        options.deadline = 120;
+        if (phx_team_new(&options, &team) != PHX_OK || phx_team_size(team) != p)
+            failed("phx_team_new", __LINE__, r, p);
+        for (int k = 0; k < 2; k++) {
+            phx_err code = phx_team_run(team, all, k ? team : NULL);
+            char text[400];
+            phx_last_error(text, sizeof text);
+            if (code != PHX_OK)
+                failed(text, __LINE__, r, p);
+        }
+        WANT(phx_team_free(team) == PHX_OK);
+        WANT(phx_team_free(team) == PHX_ERR_HANDLE);
+        phx_comm *comms[64];
+        pthread_t threads[64];
+        WANT(phx_external(p, &options, comms) == PHX_OK);
+        for (int k = 0; k < p; k++)
+            pthread_create(&threads[k], NULL, on_own_thread, comms[k]);
+        for (int k = 0; k < p; k++)
+            pthread_join(threads[k], NULL);
+        if (failures)
+            return 1;
+    }
+    printf("oracle: ok, 1 to %d ranks\n", most);
+    return 0;
+}

@@ -1,0 +1,358 @@
+//! Makes, from functions.txt, the header mpi.h, the shim libmpi_abi.so.0 and the runtime's table,
+//! and compiles the C parts: the launcher's frame, and what each program is linked with.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+struct Function<'a> {
+    is_there: bool,
+    returns: &'a str,
+    name: &'a str,
+    /// As declared, and the names alone.
+    parameters: &'a str,
+    arguments: Vec<&'a str>,
+}
+
+fn parse(line: &str) -> Option<Function<'_>> {
+    let (mark, rest) = line.split_at_checked(2)?;
+    let is_there = match mark {
+        "+ " => true,
+        "- " => false,
+        _ => return None,
+    };
+    let (returns, rest) = rest.split_once(' ')?;
+    let (name, parameters) = rest.trim_end().strip_suffix(')')?.split_once('(')?;
+    let mut arguments = Vec::new();
+    if parameters != "void" {
+        for parameter in parameters.split(", ").filter(|it| *it != "...") {
+            let bare = parameter.split('[').next()?;
+            arguments.push(bare.rsplit([' ', '*']).next()?);
+        }
+    }
+    Some(Function { is_there, returns, name, parameters, arguments })
+}
+
+/// The types of a function's parameters, for the cast of the table's entry.
+fn types(function: &Function<'_>) -> String {
+    if function.parameters == "void" {
+        return String::new();
+    }
+    let all = function.parameters.split(", ").filter(|it| *it != "...");
+    all.map(|it| format!(", {it}")).collect()
+}
+
+fn shim(functions: &[Function<'_>]) -> String {
+    let mut text = String::from(
+        "#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+         static const void *const *phx_table;\nstatic const void *phx_rank;\n\
+         __attribute__((visibility(\"default\")))\n\
+         void phalanx_bind(const void *const *t, const void *r)\n\
+         { phx_table = t; phx_rank = r; }\n\
+         static __attribute__((noreturn, cold, noinline)) void unbound(void) {\n\
+         static const char text[] = \"phalanx: an MPI function was called outside a program \"\n\
+         \"that phalanx-mpirun started\\n\";\n\
+         ssize_t n = write(2, text, sizeof text - 1); (void)n; _Exit(1); }\n",
+    );
+    for (index, f) in functions.iter().enumerate() {
+        let Function { returns, name, parameters, .. } = f;
+        let given: String = f.arguments.iter().map(|it| format!(", {it}")).collect();
+        let types = types(f);
+        let line = format!(
+            "{returns} PMPI_{name}({parameters}) {{ \
+             if (__builtin_expect(!phx_table, 0)) unbound(); \
+             return (({returns}(*)(const void *, void *{types}))phx_table[{index}])(phx_rank, \
+             __builtin_return_address(0){given}); }}\n\
+             {returns} MPI_{name}({parameters}) __attribute__((weak, alias(\"PMPI_{name}\")));\n",
+        );
+        text.push_str(&line);
+    }
+    text.push_str(FORTRAN);
+    text.push_str("#define MPI_PHX(x) ((void *)(intptr_t)(x))\n");
+    for (index, f) in functions.iter().enumerate() {
+        // The one is variadic, the other has lists of handles without a length.
+        if !["Pcontrol", "Alltoallw"].contains(&f.name) {
+            text.push_str(&fortran(index, f));
+        }
+    }
+    text
+}
+
+/// The start of the shim's Fortran part: the addresses that mean something else than themselves,
+/// and texts, which Fortran fills with blanks.
+const FORTRAN: &str = r#"
+#include <string.h>
+static const void *phx_in_place, *phx_bottom, *phx_ignore, *phx_ignores;
+__attribute__((visibility("default"))) void phalanx_fortran(const void *in_place,
+    const void *bottom, const void *ignore, const void *ignores) {
+  phx_in_place = in_place; phx_bottom = bottom; phx_ignore = ignore; phx_ignores = ignores;
+}
+static void *phx_buffer(void *given) {
+  if (!given) return given;
+  return given == phx_in_place ? MPI_IN_PLACE : given == phx_bottom ? MPI_BOTTOM : given;
+}
+static MPI_Status *phx_status(void *given) {
+  return given == phx_ignore || given == phx_ignores ? MPI_STATUS_IGNORE : given;
+}
+static void phx_blanks(char *text, size_t room, const char *from, int length) {
+  size_t fits = (size_t)length < room ? (size_t)length : room;
+  memcpy(text, from, fits);
+  memset(text + fits, ' ', room - fits);
+}
+"#;
+
+/// A function's Fortran binding (gfortran's names): all arguments by address, handles as integers,
+/// places in lists from one, the error last.
+fn fortran(index: usize, f: &Function<'_>) -> String {
+    let low = f.name.to_lowercase();
+    let weak = |arguments: &str, returns: &str| {
+        format!(
+            "{returns} mpi_{low}_({arguments}) __attribute__((weak, alias(\"pmpi_{low}_\")));\n"
+        )
+    };
+    let table = "if (__builtin_expect(!phx_table, 0)) unbound(); ";
+    let site = "phx_rank, __builtin_return_address(0)";
+    if !f.is_there {
+        return format!(
+            "void pmpi_{low}_(void) {{ {table}((void(*)(const void *, void *))phx_table[{index}])\
+             ({site}); }}\n{}",
+            weak("void", "void"),
+        );
+    }
+    if f.returns == "double" {
+        return format!(
+            "double pmpi_{low}_(void) {{ {table}return ((double(*)(const void *, void *))\
+             phx_table[{index}])({site}); }}\n{}",
+            weak("void", "double"),
+        );
+    }
+    let (mut takes, mut before, mut gives, mut after) =
+        (Vec::new(), String::new(), Vec::new(), String::new());
+    let (mut lengths, mut list) = (Vec::new(), "1".to_owned());
+    if f.parameters != "void" {
+        for (parameter, name) in f.parameters.split(", ").zip(&f.arguments) {
+            let ty = parameter.trim_start_matches("const ");
+            let is_list = parameter.contains('[');
+            let is_pointer = parameter.contains('*');
+            let handle = ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info"]
+                .into_iter()
+                .find(|it| ty.starts_with(&format!("MPI_{it} ")));
+            let taken = |ty: &str| format!("{ty} *f_{name}");
+            match handle {
+                _ if ty.starts_with("char ***") || *name == "argc" => gives.push("0".to_owned()),
+                _ if ty.starts_with("char *") => {
+                    takes.push(format!("char *f_{name}"));
+                    lengths.push("size_t room".to_owned());
+                    before.push_str("char text[MPI_MAX_LIBRARY_VERSION_STRING]; int length = 0; ");
+                    gives.push("text".to_owned());
+                    after.push_str(&format!("phx_blanks(f_{name}, room, text, length); "));
+                }
+                _ if *name == "resultlen" => {
+                    takes.push(taken("int"));
+                    gives.push("&length".to_owned());
+                    after.push_str("*f_resultlen = length; ");
+                }
+                Some(kind) if is_list => {
+                    takes.push(taken("MPI_Fint"));
+                    before.push_str(&format!(
+                        "int n = {list}; if (n < 0) n = 0; MPI_{kind} handles[n + 1]; \
+                         for (int i = 0; i < n; i++) handles[i] = MPI_PHX(f_{name}[i]); "
+                    ));
+                    gives.push("handles".to_owned());
+                    if !parameter.starts_with("const") {
+                        after.push_str(&format!(
+                            "for (int i = 0; i < n; i++) \
+                             f_{name}[i] = (MPI_Fint)(intptr_t)handles[i]; "
+                        ));
+                    }
+                }
+                Some(kind) if is_pointer => {
+                    takes.push(taken("MPI_Fint"));
+                    before.push_str(&format!("MPI_{kind} c_{name} = MPI_PHX(*f_{name}); "));
+                    gives.push(format!("&c_{name}"));
+                    after.push_str(&format!("*f_{name} = (MPI_Fint)(intptr_t)c_{name}; "));
+                }
+                Some(_) => {
+                    takes.push(taken("MPI_Fint"));
+                    gives.push(format!("MPI_PHX(*f_{name})"));
+                }
+                None if ty.starts_with("MPI_Status") => {
+                    takes.push(taken("void"));
+                    gives.push(format!("phx_status(f_{name})"));
+                }
+                None if ty.starts_with("void *") => {
+                    takes.push(taken("void"));
+                    gives.push(format!("phx_buffer(f_{name})"));
+                }
+                None if ty.starts_with("MPI_User_function") => {
+                    takes.push(format!("MPI_User_function *f_{name}"));
+                    gives.push(format!("f_{name}"));
+                }
+                None if is_list || is_pointer => {
+                    let bare = ty.split([' ', '*']).next().unwrap_or("int");
+                    takes.push(taken(bare));
+                    gives.push(format!("(void *)f_{name}"));
+                    if *name == "index" {
+                        after.push_str("if (*f_index >= 0) ++*f_index; ");
+                    }
+                    if *name == "indices" {
+                        after.push_str("for (int i = 0; i < *f_outcount; i++) ++f_indices[i]; ");
+                    }
+                }
+                None => {
+                    let bare = ty.split(' ').next().unwrap_or("int");
+                    takes.push(taken(bare));
+                    gives.push(format!("*f_{name}"));
+                    if name.ends_with("count") {
+                        list = format!("*f_{name}");
+                    }
+                }
+            }
+        }
+    }
+    takes.push("int *ierr".to_owned());
+    takes.extend(lengths);
+    let (takes, types) = (takes.join(", "), types(f));
+    let gives: String = gives.iter().map(|it| format!(", {it}")).collect();
+    format!(
+        "void pmpi_{low}_({takes}) {{ {table}{before}*ierr = ((int(*)(const void *, void *{types}))\
+         phx_table[{index}])({site}{gives}); {after}}}\n{}",
+        weak(&takes, "void"),
+    )
+}
+
+/// mpif.h: the header's numbers as Fortran parameters, in columns that both source forms allow.
+fn fortran_header(header: &str) -> String {
+    let mut text = String::from(
+        "! mpif.h of Phalanx's MPI interface: made from mpi.h, \
+         whose head names source and licence.\n",
+    );
+    let mut one = |name: &str, value: i64| {
+        text.push_str(&format!("      integer {name}\n      parameter ({name}={value})\n"));
+    };
+    for (name, value) in [
+        ("MPI_STATUS_SIZE", 8),
+        ("MPI_SOURCE", 1),
+        ("MPI_TAG", 2),
+        ("MPI_ERROR", 3),
+        ("MPI_INTEGER_KIND", 4),
+        ("MPI_ADDRESS_KIND", 8),
+        ("MPI_OFFSET_KIND", 8),
+        ("MPI_COUNT_KIND", 8),
+    ] {
+        one(name, value);
+    }
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    };
+    for line in header.lines() {
+        let line = line.trim().trim_end_matches(',');
+        let pair = if let Some(rest) = line.strip_prefix("#define ") {
+            rest.split_once(' ').map(|(name, value)| {
+                let value = value.trim_matches(['(', ')']);
+                (name, value.rsplit(')').next().unwrap_or(value))
+            })
+        } else {
+            line.split_once(" = ")
+        };
+        let Some((name, value)) = pair else { continue };
+        let is_address = line.contains(" *)") || line.contains("**)");
+        if name.starts_with("MPI_")
+            && !name.contains('(')
+            && !is_address
+            && let Some(value) = number(value)
+        {
+            one(name, value);
+        }
+    }
+    text.push_str(
+        "      integer MPI_BOTTOM, MPI_IN_PLACE\n\
+         \x20     integer MPI_STATUS_IGNORE(8), MPI_STATUSES_IGNORE(8,1)\n\
+         \x20     common /mpi_phx_bottom/ MPI_BOTTOM\n\
+         \x20     common /mpi_phx_in_place/ MPI_IN_PLACE\n\
+         \x20     common /mpi_phx_ignore/ MPI_STATUS_IGNORE\n\
+         \x20     common /mpi_phx_ignores/ MPI_STATUSES_IGNORE\n\
+         \x20     double precision MPI_WTIME, MPI_WTICK\n\
+         \x20     external MPI_WTIME, MPI_WTICK\n",
+    );
+    text
+}
+
+fn run(command: &mut Command) {
+    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+fn main() {
+    for watched in ["build.rs", "functions.txt", "include", "c"] {
+        println!("cargo:rerun-if-changed={watched}");
+    }
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
+    let list = fs::read_to_string("functions.txt").expect("functions.txt is part of the package");
+    let functions: Vec<Function<'_>> = list
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| parse(line).unwrap_or_else(|| panic!("functions.txt: {line}")))
+        .collect();
+
+    let (mut declared, mut table) = (String::new(), String::new());
+    for f in &functions {
+        for prefix in ["MPI_", "PMPI_"] {
+            let Function { returns, name, parameters, .. } = f;
+            writeln!(declared, "{returns} {prefix}{name}({parameters});").expect("a String grows");
+        }
+        if f.is_there {
+            writeln!(table, "Entry(api::{} as *const ()),", f.name).expect("a String grows");
+        } else {
+            writeln!(table, "Entry(absent!(\"{}\")),", f.name).expect("a String grows");
+        }
+    }
+    let include = out.join("include");
+    fs::create_dir_all(&include).expect("OUT_DIR can be written");
+    let header = fs::read_to_string("include/mpi.h.in").expect("part of the package");
+    write(&include.join("mpi.h"), &header.replace("/* @FUNCTIONS@ */", &declared));
+    write(&include.join("mpif.h"), &fortran_header(&header));
+    write(&out.join("shim.c"), &shim(&functions));
+    write(&out.join("table.rs"), &format!("[\n{table}]"));
+
+    cc::Build::new().file("c/frame.c").compile("phalanx_frame");
+    // The program's own libraries find the launcher's `exit` before the C library's.
+    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
+
+    let compiler = cc::Build::new().get_compiler();
+    let compile = || {
+        let mut command = compiler.to_command();
+        command.args(["-O2", "-g", "-fPIC", "-Wall", "-I"]).arg(&include);
+        command
+    };
+    run(compile()
+        .args(["-shared", "-Wl,-soname,libmpi_abi.so.0", "-o"])
+        .arg(out.join("libmpi_abi.so.0"))
+        .arg(out.join("shim.c")));
+    let link = out.join("libmpi_abi.so");
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink("libmpi_abi.so.0", &link).expect("OUT_DIR can be written");
+    // The module, by the Fortran compiler of this machine; without one, there is no `use mpi`.
+    let module = include.join("mpi.f90");
+    write(&module, "module mpi\n  implicit none\n  include 'mpif.h'\nend module mpi\n");
+    let fortran = env::var("PHALANX_MPIFC").unwrap_or_else(|_| "gfortran".to_owned());
+    let made = Command::new(&fortran)
+        .args(["-fsyntax-only", "-J"])
+        .arg(&include)
+        .arg(&module)
+        .current_dir(&include)
+        .status();
+    if !made.is_ok_and(|it| it.success()) {
+        println!("cargo:warning={fortran} is not there: programs cannot say `use mpi`");
+    }
+    for part in ["entry", "priv"] {
+        let source = format!("c/{part}.c");
+        run(compile().arg("-c").arg(source).arg("-o").arg(out.join(format!("{part}.o"))));
+    }
+}

@@ -1,0 +1,271 @@
+/* Linked into each program: functions of the C library that keep state behind their names, each with
+ * a state of its own, so that every rank's copy has it for itself.
+ *
+ * They are weak: a program that brings its own keeps it. `rand` gives the numbers of glibc's (its
+ * additive feedback generator with 31 words, TYPE_3 of random(3)). */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PRIVATE __attribute__((weak, visibility("default")))
+
+/* --- random numbers: the same functions of glibc, over a state of this copy --- */
+
+static char words[128];
+static struct random_data generator;
+static int seeded;
+
+PRIVATE void srandom(unsigned seed) {
+  memset(&generator, 0, sizeof generator);
+  initstate_r(seed, words, sizeof words, &generator);
+  seeded = 1;
+}
+
+PRIVATE long random(void) {
+  int32_t value;
+  if (!seeded)
+    srandom(1);
+  random_r(&generator, &value);
+  return value;
+}
+
+PRIVATE void srand(unsigned seed) { srandom(seed); }
+PRIVATE int rand(void) { return (int)random(); }
+
+static struct drand48_data state48;
+
+PRIVATE void srand48(long seed) { srand48_r(seed, &state48); }
+PRIVATE unsigned short *seed48(unsigned short seed[3]) {
+  static unsigned short old[3];
+  memcpy(old, state48.__x, sizeof old);
+  seed48_r(seed, &state48);
+  return old;
+}
+PRIVATE void lcong48(unsigned short p[7]) { lcong48_r(p, &state48); }
+PRIVATE double drand48(void) {
+  double value;
+  drand48_r(&state48, &value);
+  return value;
+}
+PRIVATE long lrand48(void) {
+  long value;
+  lrand48_r(&state48, &value);
+  return value;
+}
+PRIVATE long mrand48(void) {
+  long value;
+  mrand48_r(&state48, &value);
+  return value;
+}
+
+/* --- strings and times --- */
+
+static char *rest;
+PRIVATE char *strtok(char *text, const char *separators) {
+  return strtok_r(text, separators, &rest);
+}
+
+PRIVATE char *strerror(int number) {
+  static char text[256];
+  return strerror_r(number, text, sizeof text);
+}
+
+static struct tm broken;
+static char date[64];
+PRIVATE struct tm *localtime(const time_t *time) { return localtime_r(time, &broken); }
+PRIVATE struct tm *gmtime(const time_t *time) { return gmtime_r(time, &broken); }
+PRIVATE char *asctime(const struct tm *time) { return asctime_r(time, date); }
+PRIVATE char *ctime(const time_t *time) { return ctime_r(time, date); }
+
+/* --- getopt --- */
+
+PRIVATE char *optarg;
+PRIVATE int optind = 1, opterr = 1, optopt = '?';
+static char *cluster;       /* what is left of -abc */
+static int first, last;     /* arguments that are no options, passed over: [first, last) */
+
+static void reverse(char **argv, int from, int to) {
+  while (from < --to) {
+    char *kept = argv[from];
+    argv[from++] = argv[to];
+    argv[to] = kept;
+  }
+}
+
+/* Brings the options [last, optind) before the other arguments [first, last). */
+static void exchange(char **argv) {
+  reverse(argv, first, last);
+  reverse(argv, last, optind);
+  reverse(argv, first, optind);
+  first += optind - last;
+  last = optind;
+}
+
+static int long_option(int argc, char **argv, const char *name, const char *dashes, int quiet,
+                       const struct option *longs, int *index) {
+  size_t length = strcspn(name, "=");
+  int found = -1, many = 0;
+  for (int i = 0; longs[i].name; i++) {
+    if (strncmp(longs[i].name, name, length))
+      continue;
+    if (strlen(longs[i].name) == length) {
+      found = i;
+      many = 0;
+      break;
+    }
+    if (found < 0)
+      found = i;
+    else if (longs[i].has_arg != longs[found].has_arg || longs[i].flag != longs[found].flag ||
+             longs[i].val != longs[found].val)
+      many = 1;
+  }
+  if (found < 0 || many) {
+    if (found < 0 && !*dashes)
+      return -2;
+    if (opterr && !quiet)
+      fprintf(stderr, "%s: %s option '%s%s'\n", argv[0], many ? "ambiguous" : "unrecognized",
+              dashes, name);
+    optind++;
+    optopt = 0;
+    return '?';
+  }
+  optind++;
+  const struct option *option = &longs[found];
+  optarg = NULL;
+  if (name[length] == '=') {
+    if (option->has_arg == no_argument) {
+      if (opterr && !quiet)
+        fprintf(stderr, "%s: option '%s%s' doesn't allow an argument\n", argv[0], dashes,
+                option->name);
+      optopt = option->val;
+      return '?';
+    }
+    optarg = (char *)name + length + 1;
+  } else if (option->has_arg == required_argument) {
+    if (optind >= argc) {
+      if (opterr && !quiet)
+        fprintf(stderr, "%s: option '%s%s' requires an argument\n", argv[0], dashes, option->name);
+      optopt = option->val;
+      return quiet ? ':' : '?';
+    }
+    optarg = argv[optind++];
+  }
+  if (index)
+    *index = found;
+  if (option->flag) {
+    *option->flag = option->val;
+    return 0;
+  }
+  return option->val;
+}
+
+static int parse(int argc, char **argv, const char *letters, const struct option *longs, int *index,
+                 int only_long) {
+  int in_place = *letters == '+' || getenv("POSIXLY_CORRECT") != NULL, as_one = *letters == '-';
+  if (*letters == '+' || *letters == '-')
+    letters++;
+  int quiet = *letters == ':';
+  optarg = NULL;
+  if (optind == 0) {
+    optind = 1;
+    cluster = NULL;
+    first = last = 1;
+  }
+  if (!cluster || !*cluster) {
+    cluster = NULL;
+    if (last == 0 || last > optind)
+      last = optind;
+    if (first == 0 || first > optind)
+      first = optind;
+    if (!in_place && !as_one) {
+      if (first != last && last != optind)
+        exchange(argv);
+      else if (last != optind)
+        first = optind;
+      while (optind < argc && (argv[optind][0] != '-' || !argv[optind][1]))
+        optind++;
+      last = optind;
+    }
+    if (optind < argc && !strcmp(argv[optind], "--")) {
+      optind++;
+      if (first != last && last != optind)
+        exchange(argv);
+      else if (first == last)
+        first = optind;
+      last = argc;
+      optind = argc;
+    }
+    if (optind >= argc) {
+      if (first != last)
+        optind = first;
+      return -1;
+    }
+    char *word = argv[optind];
+    if (word[0] != '-' || !word[1]) {
+      if (in_place)
+        return -1;
+      optarg = argv[optind++];
+      return 1;
+    }
+    if (longs) {
+      if (word[1] == '-')
+        return long_option(argc, argv, word + 2, "--", quiet, longs, index);
+      if (only_long && (word[2] || !strchr(letters, word[1]))) {
+        const char *dash = strchr(letters, word[1]) ? "" : "-";
+        int value = long_option(argc, argv, word + 1, dash, quiet, longs, index);
+        if (value != -2)
+          return value;
+      }
+    }
+    cluster = word + 1;
+  }
+  char letter = *cluster++;
+  const char *entry = letter == ':' || letter == ';' ? NULL : strchr(letters, letter);
+  int at_end = !*cluster;
+  if (!entry) {
+    if (opterr && !quiet)
+      fprintf(stderr, "%s: invalid option -- '%c'\n", argv[0], letter);
+    optopt = (unsigned char)letter;
+    if (at_end)
+      optind++;
+    return '?';
+  }
+  if (entry[1] != ':') {
+    if (at_end)
+      optind++;
+    return (unsigned char)letter;
+  }
+  optind++;
+  if (!at_end) {
+    optarg = cluster;
+  } else if (entry[2] != ':') {
+    if (optind >= argc) {
+      if (opterr && !quiet)
+        fprintf(stderr, "%s: option requires an argument -- '%c'\n", argv[0], letter);
+      optopt = (unsigned char)letter;
+      cluster = NULL;
+      return quiet ? ':' : '?';
+    }
+    optarg = argv[optind++];
+  }
+  cluster = NULL;
+  return (unsigned char)letter;
+}
+
+PRIVATE int getopt(int argc, char *const *argv, const char *letters) {
+  return parse(argc, (char **)argv, letters, NULL, NULL, 0);
+}
+PRIVATE int getopt_long(int argc, char *const *argv, const char *letters,
+                        const struct option *longs, int *index) {
+  return parse(argc, (char **)argv, letters, longs, index, 0);
+}
+PRIVATE int getopt_long_only(int argc, char *const *argv, const char *letters,
+                             const struct option *longs, int *index) {
+  return parse(argc, (char **)argv, letters, longs, index, 1);
+}

@@ -1,0 +1,68 @@
+//! `phalanx-mpirun -n N ./prog arguments`: runs a program that phalanx-mpicc linked, one rank a
+//! thread of this process.
+
+use phalanx_mpi_abi::launch::{Job, run};
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+use std::{env, thread};
+
+const USAGE: &str = "\
+phalanx-mpirun [options] PROGRAM [arguments]
+  -n N, -np N       ranks (else PHALANX_RANKS, else one a core)
+  --stack MIB       stack of each rank (64)
+  --no-pin          let the system choose the cores
+  --as NAME         the name that the program sees as its own
+The program is linked by phalanx-mpicc, -mpicxx or -mpifort.";
+
+fn fail(text: &str) -> ! {
+    eprintln!("phalanx-mpirun: {text}\n{USAGE}");
+    std::process::exit(2)
+}
+
+fn number(option: &str, value: Option<OsString>) -> usize {
+    let value = value.and_then(|it| it.into_string().ok()).and_then(|it| it.parse().ok());
+    match value {
+        Some(number) if number > 0 => number,
+        _ => fail(&format!("{option} wants a positive number")),
+    }
+}
+
+fn main() {
+    let mut ranks = env::var("PHALANX_RANKS").ok().and_then(|it| it.parse().ok());
+    let (mut stack, mut is_pinned, mut name) = (64, true, None);
+    let mut arguments = env::args_os().skip(1);
+    let program = loop {
+        let Some(argument) = arguments.next() else { fail("no program is named") };
+        match argument.to_str() {
+            Some("-n" | "-np") => ranks = Some(number("-n", arguments.next())),
+            Some("--stack") => stack = number("--stack", arguments.next()),
+            Some("--no-pin") => is_pinned = false,
+            Some("--as") => name = arguments.next(),
+            Some("-h" | "--help") => {
+                println!("{USAGE}");
+                return;
+            }
+            Some(other) if other.starts_with('-') => fail(&format!("{other} is not known")),
+            _ => break argument,
+        }
+    };
+    let ranks = ranks.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let own = name.unwrap_or_else(|| program.clone());
+    let all = std::iter::once(own).chain(arguments);
+    let arguments = all.map(|it| CString::new(it.into_vec()).expect("the system's have no zeros"));
+    let job = Job {
+        ranks,
+        program: PathBuf::from(program),
+        arguments: arguments.collect(),
+        stack: stack << 20,
+        is_pinned,
+    };
+    match run(&job) {
+        Ok(code) => std::process::exit(code),
+        Err(text) => {
+            eprintln!("phalanx-mpirun: {text}");
+            std::process::exit(1)
+        }
+    }
+}

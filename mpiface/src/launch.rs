@@ -1,0 +1,222 @@
+//! Runs a program: a thread a rank, pinned, with a large stack and a private copy of the program.
+
+use crate::load::frame;
+use crate::load::image::{Copy, Image};
+use crate::rt::api::TABLE;
+use crate::rt::rank::{Rank, Stage};
+use crate::rt::world::World;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+unsafe extern "C" {
+    static mut environ: *mut *mut c_char;
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments, its own name first.
+    pub arguments: Vec<CString>,
+    /// Bytes of stack for each rank.
+    pub stack: usize,
+    /// Whether each rank keeps to a core while there are as many.
+    pub is_pinned: bool,
+}
+
+/// Runs it; gives the code with which the process is to end: that of the first rank whose code is
+/// not zero.
+///
+/// # Errors
+/// If the program cannot be loaded.
+pub fn run(job: &Job) -> Result<i32, String> {
+    let image = Image::read(&job.program)?;
+    raise_descriptors();
+    let world = Arc::new(World::new(job.ranks));
+    let cores = cores();
+    catch_faults();
+    // Constructors run in here, one rank after the other.
+    let copies: Result<Vec<Copy>, String> = (0..job.ranks).map(|_| image.load()).collect();
+    let code = AtomicI32::new(0);
+    // A rank's thread lives until all have ended: others may still copy to or from its stack.
+    let ended = Barrier::new(job.ranks);
+    thread::scope(|scope| {
+        for (me, copy) in copies?.into_iter().enumerate() {
+            let program = Program(copy);
+            let core = cores.get(me).filter(|_| job.is_pinned && job.ranks <= cores.len()).copied();
+            let (world, code, ended) = (&world, &code, &ended);
+            let body = move || {
+                if let Some(core) = core {
+                    pin(core);
+                }
+                run_rank(me, program, job, Arc::clone(world), code);
+                ended.wait();
+            };
+            thread::Builder::new()
+                .name(format!("rank {me}"))
+                .stack_size(job.stack)
+                .spawn_scoped(scope, body)
+                .map_err(|error| format!("a thread for rank {me}: {error}"))?;
+        }
+        Ok::<(), String>(())
+    })?;
+    Ok(code.load(Ordering::Relaxed))
+}
+
+struct Program(Copy);
+
+// SAFETY: handles of the dynamic linker, used by the rank's thread alone after this.
+unsafe impl Send for Program {}
+
+fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &AtomicI32) {
+    let Program(copy) = program;
+    world.enter(me);
+    RANK.set(Some(me));
+    alternate_stack();
+    // Never freed: threads that the program leaves behind may still hold it.
+    let rank: &'static Rank = Box::leak(Box::new(Rank::new(Arc::clone(&world), me)));
+    let state: *const Rank = rank;
+    let give_up = |text: String| -> ! {
+        eprintln!("phalanx-mpirun: rank {me}: {text}");
+        std::process::exit(1)
+    };
+    let table = TABLE.as_ptr().cast::<c_void>();
+    // SAFETY: the table is made from functions.txt, as the shim is; both live for ever.
+    if let Err(text) = unsafe { copy.bind(table, state.cast()) } {
+        give_up(text);
+    }
+    let main = copy.main().unwrap_or_else(|text| give_up(text));
+    // Each rank may change its arguments. Leaked: the program may keep pointers to them.
+    let mut argv: Vec<*mut c_char> = job.arguments.iter().map(|it| it.clone().into_raw()).collect();
+    argv.push(std::ptr::null_mut());
+    let argv = Box::leak(argv.into_boxed_slice());
+    // SAFETY: main is the program's; the arrays are as C asks, and live for ever.
+    let ended = unsafe { frame::call(main, argv, environ) };
+    // SAFETY: main has ended.
+    unsafe { copy.finish() };
+    if ended.code & 0xff != 0 {
+        // The first wins; nothing is published by it.
+        let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    let how = if ended.by_exit { "exit" } else { "return from main" };
+    let what = match rank.stage.get() {
+        Stage::Before => " without MPI_Init",
+        Stage::Running => " without MPI_Finalize",
+        Stage::Finalized => "",
+    };
+    world.leave(me, format!("{how} with code {}{what}", ended.code));
+}
+
+/// The cores that this process may use.
+fn cores() -> Vec<usize> {
+    // SAFETY: a set of bits, for which zeros are valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set lives through the call, and its length is told.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
+    if failed != 0 {
+        return Vec::new();
+    }
+    // SAFETY: the index is below the set's length.
+    (0..libc::CPU_SETSIZE as usize).filter(|it| unsafe { libc::CPU_ISSET(*it, &set) }).collect()
+}
+
+fn pin(core: usize) {
+    // SAFETY: as in `cores`; a failure leaves the thread unpinned, which is allowed.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+    }
+}
+
+/// Each copy of a file keeps a descriptor: as many as are allowed.
+fn raise_descriptors() {
+    // SAFETY: a structure of numbers that lives through both calls.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+thread_local! {
+    static RANK: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
+}
+
+/// The address at which the first fault came: it is told once.
+static FAULT: AtomicUsize = AtomicUsize::new(0);
+
+/// Names the rank of a fault, then lets the process die of it as it would without us (core dump,
+/// code 139 or 134): the program's own handler, if it installs one, replaces this.
+fn catch_faults() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+        // SAFETY: the handler does what a handler may do: it writes, and sets the default action.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = fault as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// A stack for the handler, in case the rank's own has overflowed. Leaked with its thread.
+fn alternate_stack() {
+    const LENGTH: usize = 64 << 10;
+    let room = Box::leak(vec![0_u8; LENGTH].into_boxed_slice());
+    let stack = libc::stack_t { ss_sp: room.as_mut_ptr().cast(), ss_flags: 0, ss_size: LENGTH };
+    // SAFETY: the memory is leaked, so it lives as long as the thread.
+    unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) };
+}
+
+extern "C" fn fault(signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
+    let address = counter(context);
+    // Told once; nothing is published by it.
+    if FAULT.swap(1, Ordering::Relaxed) == 0 {
+        let name = match signal {
+            libc::SIGSEGV => "segmentation fault",
+            libc::SIGBUS => "bus error",
+            libc::SIGFPE => "arithmetic fault",
+            libc::SIGILL => "illegal instruction",
+            _ => "abort",
+        };
+        // The process dies now: what follows allocates, which a handler must not rely on; an alarm
+        // ends it if it hangs.
+        // SAFETY: asks for a signal whose default action ends the process.
+        unsafe { libc::alarm(5) };
+        let who = match RANK.try_with(std::cell::Cell::get) {
+            Ok(Some(rank)) => format!("rank {rank}"),
+            _ => "a thread of a rank".to_owned(),
+        };
+        let place = address.and_then(|it| crate::rt::error::place(it + 1));
+        let place = place.map_or(String::new(), |it| format!(" at {it}"));
+        eprintln!("phalanx: {who}: {name}{place}");
+    }
+    // SAFETY: the default action was restored when the handler was entered; the signal comes again
+    // when this returns.
+    unsafe { libc::raise(signal) };
+}
+
+/// The address of the instruction at which a signal came.
+fn counter(context: *mut c_void) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let context = context.cast::<libc::ucontext_t>();
+        // SAFETY: the kernel's structure, handed to the handler.
+        let registers = unsafe { &(*context).uc_mcontext.gregs };
+        registers.get(libc::REG_RIP as usize).and_then(|it| usize::try_from(*it).ok())
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = context;
+        None
+    }
+}

@@ -1,0 +1,437 @@
+//! The parts of a shared object that the loader reads and rewrites, in safe code.
+//!
+//! A file is untrusted: every offset, length and index in it is checked before it is used, and a
+//! file that does not hold what it says gives an error. Only the 64-bit little-endian form is read
+//! (the machines on which this runs). The kernel's and the dynamic linker's view is followed: the
+//! program headers and the dynamic section; section headers may be missing.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Why a file cannot be used: what is wrong with it, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElfError(pub &'static str);
+
+impl fmt::Display for ElfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for ElfError {}
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const ET_DYN: u16 = 3;
+const DT_NULL: u64 = 0;
+const DT_NEEDED: u64 = 1;
+const DT_HASH: u64 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_STRSZ: u64 = 10;
+const DT_SYMENT: u64 = 11;
+const DT_SONAME: u64 = 14;
+const DT_RPATH: u64 = 15;
+const DT_RUNPATH: u64 = 29;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const DT_FLAGS_1: u64 = 0x6fff_fffb;
+const DT_VERNEED: u64 = 0x6fff_fffe;
+const DT_VERNEEDNUM: u64 = 0x6fff_ffff;
+const DF_1_PIE: u64 = 0x0800_0000;
+const STB_GLOBAL: u8 = 1;
+const STB_GNU_UNIQUE: u8 = 10;
+const STT_OBJECT: u8 = 1;
+const SHT_SYMTAB: u32 = 2;
+/// The length of an entry of the symbol table.
+const SYMBOL: u64 = 24;
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    offset: u64,
+    address: u64,
+    length: u64,
+}
+
+/// A shared object: its bytes, and where its dynamic section's tables lie in them.
+#[derive(Debug)]
+pub struct Elf {
+    bytes: Vec<u8>,
+    loads: Vec<Segment>,
+    dynamic: Vec<(u64, u64)>,
+    strings: Range<usize>,
+}
+
+impl Elf {
+    /// Reads a file's headers.
+    ///
+    /// # Errors
+    /// If it is no 64-bit little-endian shared object with a dynamic section, or is damaged.
+    pub fn parse(bytes: Vec<u8>) -> Result<Elf, ElfError> {
+        if bytes.get(..4) != Some(b"\x7fELF") {
+            return Err(ElfError("not an ELF file"));
+        }
+        if bytes.get(4..6) != Some(&[2, 1]) {
+            return Err(ElfError("not a 64-bit little-endian file"));
+        }
+        let mut elf = Elf { bytes, loads: Vec::new(), dynamic: Vec::new(), strings: 0..0 };
+        if elf.u16(16)? != ET_DYN {
+            return Err(ElfError("not a shared object: link it with phalanx-mpicc"));
+        }
+        let (table, size, count) = (elf.u64(32)?, elf.u16(54)?, elf.u16(56)?);
+        if size < 56 {
+            return Err(ElfError("its program headers are too short"));
+        }
+        let mut dynamic = None;
+        for index in 0..u64::from(count) {
+            let at = add(table, index * u64::from(size))?;
+            let segment = Segment {
+                offset: elf.u64(add(at, 8)?)?,
+                address: elf.u64(add(at, 16)?)?,
+                length: elf.u64(add(at, 32)?)?,
+            };
+            match elf.u32(at)? {
+                PT_LOAD => elf.loads.push(segment),
+                PT_DYNAMIC => dynamic = Some(segment),
+                _ => {}
+            }
+        }
+        let dynamic = dynamic.ok_or(ElfError("it has no dynamic section"))?;
+        for index in 0..dynamic.length / 16 {
+            let at = add(dynamic.offset, index * 16)?;
+            let (tag, value) = (elf.u64(at)?, elf.u64(add(at, 8)?)?);
+            if tag == DT_NULL {
+                break;
+            }
+            elf.dynamic.push((tag, value));
+        }
+        let start =
+            elf.offset_of(elf.entry(DT_STRTAB).ok_or(ElfError("it has no string table"))?)?;
+        let length = elf.entry(DT_STRSZ).ok_or(ElfError("its string table has no length"))?;
+        let strings = usize_of(start)?..usize_of(add(start, length)?)?;
+        if elf.bytes.get(strings.clone()).is_none() {
+            return Err(ElfError("its string table lies outside the file"));
+        }
+        elf.strings = strings;
+        Ok(elf)
+    }
+
+    /// The file's bytes, rewritten as asked so far.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether it is an executable (PIE) rather than a shared object: those cannot be loaded twice.
+    pub fn is_executable(&self) -> bool {
+        self.entry(DT_FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
+    }
+
+    /// The names of the libraries that it needs.
+    ///
+    /// # Errors
+    /// If a name lies outside the string table.
+    pub fn needed(&self) -> Result<Vec<String>, ElfError> {
+        self.named(DT_NEEDED)
+    }
+
+    /// The name under which others need it.
+    ///
+    /// # Errors
+    /// If the name lies outside the string table.
+    pub fn soname(&self) -> Result<Option<String>, ElfError> {
+        Ok(self.named(DT_SONAME)?.pop())
+    }
+
+    /// The directories in which its libraries are looked for first, `$ORIGIN` as it stands.
+    ///
+    /// # Errors
+    /// If a text lies outside the string table.
+    pub fn search_path(&self) -> Result<Vec<String>, ElfError> {
+        let mut texts = self.named(DT_RUNPATH)?;
+        if texts.is_empty() {
+            texts = self.named(DT_RPATH)?;
+        }
+        Ok(texts.iter().flat_map(|it| it.split(':')).map(str::to_owned).collect())
+    }
+
+    /// Gives the library `old`, wherever this file names it (its own name, those it needs, the
+    /// versions it asks of them), the name `new` of the same length. Gives the places changed.
+    ///
+    /// # Errors
+    /// If the lengths differ, the file is damaged, or the name is the tail of another text.
+    pub fn rename(&mut self, old: &str, new: &str) -> Result<usize, ElfError> {
+        if old.len() != new.len() {
+            return Err(ElfError("a library's new name must be as long as the old one"));
+        }
+        let mut places: Vec<u64> = self
+            .dynamic
+            .iter()
+            .filter(|(tag, _)| matches!(*tag, DT_NEEDED | DT_SONAME))
+            .map(|(_, value)| *value)
+            .collect();
+        places.extend(self.version_files()?);
+        places.sort_unstable();
+        places.dedup();
+        let mut changed = 0;
+        for place in places {
+            if self.string(place)? != old.as_bytes() {
+                continue;
+            }
+            let start = self.strings.start + usize_of(place)?;
+            if place > 0 && self.bytes[start - 1] != 0 {
+                return Err(ElfError("a library's name is the tail of another text"));
+            }
+            self.bytes[start..start + new.len()].copy_from_slice(new.as_bytes());
+            changed += 1;
+        }
+        Ok(changed)
+    }
+
+    /// Makes symbols that are unique in the process (C++: statics of templates and of inline
+    /// functions) ordinary ones, so that each copy has its own. Gives their number.
+    ///
+    /// # Errors
+    /// If the symbol table lies outside the file.
+    pub fn make_uniques_private(&mut self) -> Result<usize, ElfError> {
+        let Some(table) = self.entry(DT_SYMTAB) else { return Ok(0) };
+        if self.entry(DT_SYMENT).is_some_and(|length| length != SYMBOL) {
+            return Err(ElfError("its symbols have an unknown length"));
+        }
+        let mut changed = 0;
+        for index in 0..self.symbols()? {
+            let at = add(self.offset_of(add(table, index * SYMBOL)?)?, 4)?;
+            let byte = self.bytes.get_mut(usize_of(at)?).ok_or(CUT)?;
+            if *byte >> 4 == STB_GNU_UNIQUE {
+                *byte = STB_GLOBAL << 4 | *byte & 15;
+                changed += 1;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Makes the data symbols that debuggers read local ones, so that each copy's variables are
+    /// found in the copy: gdb takes the first global symbol of a name in any file. Gives their
+    /// number; a stripped file has none.
+    ///
+    /// # Errors
+    /// If the section headers or the table lie outside the file.
+    pub fn make_data_local(&mut self) -> Result<usize, ElfError> {
+        let (table, size, count) = (self.u64(40)?, u64::from(self.u16(58)?), self.u16(60)?);
+        let mut changed = 0;
+        for index in 0..u64::from(count) {
+            let at = add(table, index * size)?;
+            if self.u32(add(at, 4)?)? != SHT_SYMTAB {
+                continue;
+            }
+            let (start, length) = (self.u64(add(at, 24)?)?, self.u64(add(at, 32)?)?);
+            for symbol in 0..self.checked_symbols(length / SYMBOL)? {
+                let at = usize_of(add(add(start, symbol * SYMBOL)?, 4)?)?;
+                let byte = self.bytes.get_mut(at).ok_or(CUT)?;
+                if matches!(*byte >> 4, STB_GLOBAL | STB_GNU_UNIQUE) && *byte & 15 == STT_OBJECT {
+                    *byte &= 15;
+                    changed += 1;
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The number of dynamic symbols, by the hash table.
+    fn symbols(&self) -> Result<u64, ElfError> {
+        if let Some(table) = self.entry(DT_HASH) {
+            let count = u64::from(self.u32(add(self.offset_of(table)?, 4)?)?);
+            return self.checked_symbols(count);
+        }
+        let Some(table) = self.entry(DT_GNU_HASH) else { return Ok(0) };
+        let at = self.offset_of(table)?;
+        let buckets = u64::from(self.u32(at)?);
+        let first = u64::from(self.u32(add(at, 4)?)?);
+        let filters = u64::from(self.u32(add(at, 8)?)?);
+        let bucket = add(add(at, 16)?, filters * 8)?;
+        let mut last = 0;
+        for index in 0..buckets {
+            last = last.max(u64::from(self.u32(add(bucket, index * 4)?)?));
+        }
+        if last < first {
+            return self.checked_symbols(first);
+        }
+        let chain = add(bucket, buckets * 4)?;
+        while self.u32(add(chain, (last - first) * 4)?)? & 1 == 0 {
+            last += 1;
+        }
+        self.checked_symbols(last + 1)
+    }
+
+    /// A number of symbols, if the file could hold as many.
+    fn checked_symbols(&self, count: u64) -> Result<u64, ElfError> {
+        let room = self.bytes.len() as u64 / SYMBOL;
+        if count > room { Err(ElfError("it has more symbols than room")) } else { Ok(count) }
+    }
+
+    /// Where the names of files stand from which versions are needed.
+    fn version_files(&self) -> Result<Vec<u64>, ElfError> {
+        let (Some(table), Some(count)) = (self.entry(DT_VERNEED), self.entry(DT_VERNEEDNUM)) else {
+            return Ok(Vec::new());
+        };
+        let mut at = self.offset_of(table)?;
+        let mut files = Vec::new();
+        for _ in 0..count {
+            files.push(u64::from(self.u32(add(at, 4)?)?));
+            match self.u32(add(at, 12)?)? {
+                0 => break,
+                next => at = add(at, u64::from(next))?,
+            }
+        }
+        Ok(files)
+    }
+
+    /// The value of the first entry with this tag.
+    fn entry(&self, tag: u64) -> Option<u64> {
+        self.dynamic.iter().find(|it| it.0 == tag).map(|it| it.1)
+    }
+
+    fn named(&self, tag: u64) -> Result<Vec<String>, ElfError> {
+        let entries = self.dynamic.iter().filter(|it| it.0 == tag);
+        entries
+            .map(|it| self.string(it.1).map(|s| String::from_utf8_lossy(s).into_owned()))
+            .collect()
+    }
+
+    /// The text at this place of the string table.
+    fn string(&self, place: u64) -> Result<&[u8], ElfError> {
+        let strings = &self.bytes[self.strings.clone()];
+        let rest = strings.get(usize_of(place)?..).ok_or(CUT)?;
+        let length = rest.iter().position(|byte| *byte == 0).ok_or(CUT)?;
+        Ok(&rest[..length])
+    }
+
+    /// Where in the file an address lies.
+    fn offset_of(&self, address: u64) -> Result<u64, ElfError> {
+        let inside = |it: &&Segment| address >= it.address && address - it.address < it.length;
+        let load = self.loads.iter().find(inside).ok_or(ElfError("an address is in no segment"))?;
+        add(load.offset, address - load.address)
+    }
+
+    fn read<const N: usize>(&self, at: u64) -> Result<[u8; N], ElfError> {
+        let at = usize_of(at)?;
+        let end = at.checked_add(N).ok_or(CUT)?;
+        self.bytes.get(at..end).and_then(|bytes| bytes.try_into().ok()).ok_or(CUT)
+    }
+
+    fn u16(&self, at: u64) -> Result<u16, ElfError> {
+        self.read(at).map(u16::from_le_bytes)
+    }
+
+    fn u32(&self, at: u64) -> Result<u32, ElfError> {
+        self.read(at).map(u32::from_le_bytes)
+    }
+
+    fn u64(&self, at: u64) -> Result<u64, ElfError> {
+        self.read(at).map(u64::from_le_bytes)
+    }
+}
+
+/// A table or text that the file ends within.
+const CUT: ElfError = ElfError("a table lies outside the file");
+
+fn add(a: u64, b: u64) -> Result<u64, ElfError> {
+    a.checked_add(b).ok_or(CUT)
+}
+
+fn usize_of(value: u64) -> Result<usize, ElfError> {
+    usize::try_from(value).map_err(|_| CUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Real files: the shim of this build, the C library, libstdc++ and libgfortran if they are
+    /// here.
+    fn files() -> Vec<Vec<u8>> {
+        let shim = concat!(env!("OUT_DIR"), "/libmpi_abi.so.0");
+        let found = ["libc.so.6", "libstdc++.so.6", "libgfortran.so.5"];
+        let directories = ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"];
+        let mut files = vec![std::fs::read(shim).expect("build.rs made it")];
+        for name in found {
+            let mut paths = directories.iter().map(|it| format!("{it}/{name}"));
+            files.extend(paths.find_map(|it| std::fs::read(it).ok()));
+        }
+        files
+    }
+
+    fn use_all(bytes: Vec<u8>) -> Result<usize, ElfError> {
+        let mut elf = Elf::parse(bytes)?;
+        let mut names = elf.needed()?;
+        names.extend(elf.soname()?);
+        elf.search_path()?;
+        let _ = elf.is_executable();
+        let mut changed = elf.make_uniques_private()? + elf.make_data_local()?;
+        for name in names {
+            let other = "x".repeat(name.len());
+            changed += elf.rename(&name, &other)?;
+        }
+        Ok(changed)
+    }
+
+    #[test]
+    fn real_files_are_read() {
+        for file in files() {
+            let elf = Elf::parse(file.clone()).expect("a real file");
+            assert!(elf.soname().expect("a real file").is_some());
+            assert!(use_all(file).expect("a real file") > 0);
+        }
+    }
+
+    #[test]
+    fn renaming_changes_the_name_and_nothing_else() {
+        let bytes = files().swap_remove(0);
+        let mut elf = Elf::parse(bytes.clone()).expect("the shim");
+        assert_eq!(elf.soname(), Ok(Some("libmpi_abi.so.0".into())));
+        assert_eq!(elf.rename("libmpi_abi.so.0", "0A_mpi_abi.so.0"), Ok(1));
+        assert_eq!(elf.soname(), Ok(Some("0A_mpi_abi.so.0".into())));
+        let differ = bytes.iter().zip(elf.bytes()).filter(|(a, b)| a != b).count();
+        assert_eq!(differ, 3);
+        assert!(elf.rename("libc.so.6", "c").is_err());
+    }
+
+    /// Mutated real files: each is read or refused, none panics or hangs.
+    #[test]
+    fn damaged_files_are_refused_without_a_panic() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below.max(1) as u64) as usize
+        };
+        let (mut read, mut refused) = (0, 0);
+        for file in files().into_iter().take(2) {
+            // Most of what is read lies in the header, the program headers and the dynamic section.
+            let dynamic = file.windows(8).position(|it| it == DT_STRTAB.to_le_bytes()).unwrap_or(0);
+            for round in 0..600 {
+                let mut bytes = file.clone();
+                for _ in 0..1 + random(6) {
+                    let at = match random(4) {
+                        0 => random(64),
+                        1 => 64 + random(56 * 12),
+                        2 => (dynamic + random(600)).saturating_sub(200),
+                        _ => random(bytes.len()),
+                    };
+                    let at = at.min(bytes.len() - 1);
+                    bytes[at] = [0, 255, random(256) as u8, bytes[at] ^ 1 << random(8)][random(4)];
+                }
+                if round % 5 == 0 {
+                    bytes.truncate(random(bytes.len()));
+                }
+                match use_all(bytes) {
+                    Ok(_) => read += 1,
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+        assert!(
+            read > 50 && refused > 50,
+            "{read} read, {refused} refused: one of them is not tried"
+        );
+    }
+}

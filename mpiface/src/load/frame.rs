@@ -1,0 +1,62 @@
+//! Calls a rank's main so that `exit` ends the rank alone (c/frame.c).
+
+use std::ffi::{c_char, c_int};
+
+/// A program's main.
+pub type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+
+unsafe extern "C" {
+    fn phalanx_call_main(
+        main: Main,
+        argc: c_int,
+        argv: *mut *mut c_char,
+        envp: *mut *mut c_char,
+        exited: *mut c_int,
+    ) -> c_int;
+    fn phalanx_bar_exit(by: c_int);
+}
+
+/// What a rank's main gave back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The value returned, or handed to `exit`.
+    pub code: i32,
+    /// Whether by `exit` rather than by a return from main.
+    pub by_exit: bool,
+}
+
+/// Calls `main` with these arguments.
+///
+/// # Safety
+/// `main` is a program's main (its frames are of C, C++ or Fortran: `exit` jumps over them), and
+/// the two arrays are as the C language says: pointers to strings with a null pointer at the end,
+/// which live as long as the program runs.
+pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char) -> Ended {
+    let count = c_int::try_from(argv.len().saturating_sub(1)).unwrap_or(c_int::MAX);
+    let mut exited = 0;
+    // SAFETY: the caller's promise; `exited` lives through the call.
+    let code = unsafe { phalanx_call_main(main, count, argv.as_mut_ptr(), envp, &raw mut exited) };
+    Ended { code, by_exit: exited != 0 }
+}
+
+/// While this lives, `exit` on this thread ends the process: frames of Rust lie above the
+/// program's.
+#[derive(Debug)]
+pub struct Barred(());
+
+impl Barred {
+    /// Bars `exit`'s way back.
+    #[expect(clippy::new_without_default, reason = "it acts on the thread")]
+    pub fn new() -> Barred {
+        // SAFETY: adds to a counter of this thread.
+        unsafe { phalanx_bar_exit(1) };
+        Barred(())
+    }
+}
+
+impl Drop for Barred {
+    fn drop(&mut self) {
+        // SAFETY: subtracts from the counter what `new` added.
+        unsafe { phalanx_bar_exit(-1) };
+    }
+}

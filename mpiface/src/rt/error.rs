@@ -1,0 +1,136 @@
+//! Errors by the standard's classes, and how a run ends by one.
+
+use std::ffi::{CStr, c_void};
+use std::io::Write as _;
+use std::process::Command;
+
+/// The standard's error classes, as far as they are used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the standard's names")]
+pub enum Class {
+    Buffer = 1,
+    Count = 2,
+    Type = 3,
+    Tag = 4,
+    Comm = 5,
+    Rank = 6,
+    Request = 7,
+    Root = 8,
+    Group = 9,
+    Op = 10,
+    Topology = 11,
+    Dims = 12,
+    Arg = 13,
+    Truncate = 15,
+    Other = 16,
+    InStatus = 19,
+}
+
+/// What went wrong in a call: its class, and words for a person.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// The class.
+    pub class: Class,
+    /// The words, without the rank and the place of the call.
+    pub text: String,
+}
+
+/// What a call gives.
+pub type Outcome<T = ()> = Result<T, Error>;
+
+/// An error of this class with these words.
+pub fn error<T>(class: Class, text: impl Into<String>) -> Outcome<T> {
+    Err(Error { class, text: text.into() })
+}
+
+/// The words for a class.
+pub fn class_text(class: i32) -> &'static str {
+    const TEXTS: [&str; 20] = [
+        "no error",
+        "invalid buffer",
+        "invalid count",
+        "invalid datatype",
+        "invalid tag",
+        "invalid communicator",
+        "invalid rank",
+        "invalid request",
+        "invalid root",
+        "invalid group",
+        "invalid operator",
+        "invalid topology",
+        "invalid dimensions",
+        "invalid argument",
+        "unknown error",
+        "message longer than the receiver's buffer",
+        "another error",
+        "internal error",
+        "operation still pending",
+        "the error stands in the status",
+    ];
+    usize::try_from(class).ok().and_then(|it| TEXTS.get(it)).unwrap_or(&"an error of MPI")
+}
+
+/// A call of MPI: its name and its return address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// The function's name.
+    pub function: &'static str,
+    /// The address after the call.
+    pub address: usize,
+}
+
+impl Site {
+    /// `MPI_Send at ring.c:12 (main)`, as far as debug information says; slow.
+    pub fn describe(&self) -> String {
+        match place(self.address) {
+            Some(place) => format!("{} at {place}", self.function),
+            None => self.function.to_owned(),
+        }
+    }
+}
+
+/// The source's file and line, and the function, of the instruction before an address: by
+/// `addr2line` of the binutils if it is installed, else the function's name and an offset.
+pub fn place(address: usize) -> Option<String> {
+    // SAFETY: a structure of pointers and numbers, for which zeros are valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives through the call; any address may be asked for.
+    if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
+        return None;
+    }
+    // SAFETY: dladdr gave a text that ends in a zero, which lives as long as the library.
+    let file = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned();
+    let offset = address.wrapping_sub(info.dli_fbase as usize).wrapping_sub(1);
+    let asked = Command::new("addr2line")
+        .args(["-f", "-C", "-s", "-e", &file, &format!("{offset:#x}")])
+        .output();
+    if let Ok(output) = asked {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines = text.lines();
+        if let (Some(function), Some(line)) = (lines.next(), lines.next()) {
+            let line = line.split(" (").next().unwrap_or(line);
+            if !line.starts_with('?') && !line.ends_with('?') {
+                return Some(format!("{line} ({function})"));
+            }
+        }
+    }
+    if !info.dli_sname.is_null() {
+        // SAFETY: as `dli_fname`.
+        let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
+        let inside = address.wrapping_sub(info.dli_saddr as usize);
+        return Some(format!("{name}+{inside:#x} (no debug information: compile with -g)"));
+    }
+    Some(format!("{offset:#x} of the program (no debug information: compile with -g)"))
+}
+
+/// Ends the process with a text, as MPI_ERRORS_ARE_FATAL and MPI_Abort ask.
+pub fn end(code: i32, text: &str) -> ! {
+    // One at a time: the first that comes ends the process while others wait here.
+    static FIRST: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _kept = FIRST.lock();
+    // SAFETY: flushes the program's own streams, as `exit` would.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    let _ = writeln!(std::io::stderr(), "{text}");
+    // SAFETY: ends the process at once: other ranks run and hold locks, so nothing else is tidied.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,102 @@
+//! Handles: numbers that name a rank's objects, small enough for a Fortran integer.
+//!
+//! The predefined ones are the standard's (below 0x1000). One of ours has bit 30 set, three bits
+//! for its kind, five for the number of times that its place was used, and 22 for the place. A
+//! handle is looked up, never followed: a wrong one is an error.
+
+/// A handle, as a program holds it.
+pub type Handle = usize;
+
+/// What a handle names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Kind {
+    /// A communicator.
+    Comm = 0,
+    /// A group.
+    Group = 1,
+    /// A datatype.
+    Type = 2,
+    /// An operator.
+    Op = 3,
+    /// A request.
+    Request = 4,
+}
+
+const OURS: usize = 1 << 30;
+const PLACES: usize = 1 << 22;
+const USES: u8 = 31;
+
+/// A rank's objects of one kind.
+#[derive(Debug)]
+pub struct Table<T> {
+    kind: Kind,
+    places: Vec<(u8, Option<T>)>,
+    free: Vec<usize>,
+}
+
+impl<T> Table<T> {
+    /// A table without objects.
+    pub fn new(kind: Kind) -> Table<T> {
+        Table { kind, places: Vec::new(), free: Vec::new() }
+    }
+
+    /// Keeps an object; gives its handle.
+    pub fn insert(&mut self, object: T) -> Handle {
+        let place = self.free.pop().unwrap_or_else(|| {
+            assert!(self.places.len() < PLACES, "too many objects of MPI at once");
+            self.places.push((0, None));
+            self.places.len() - 1
+        });
+        let entry = &mut self.places[place];
+        entry.1 = Some(object);
+        OURS | (self.kind as usize) << 27 | usize::from(entry.0) << 22 | place
+    }
+
+    fn place(&self, handle: Handle) -> Option<usize> {
+        let place = handle & (PLACES - 1);
+        let head = handle >> 22;
+        let entry = self.places.get(place)?;
+        let expected = (OURS | (self.kind as usize) << 27) >> 22 | usize::from(entry.0);
+        (head == expected && entry.1.is_some()).then_some(place)
+    }
+
+    /// The object of a handle.
+    pub fn get(&self, handle: Handle) -> Option<&T> {
+        self.places[self.place(handle)?].1.as_ref()
+    }
+
+    /// Takes the object of a handle out.
+    pub fn remove(&mut self, handle: Handle) -> Option<T> {
+        let place = self.place(handle)?;
+        let entry = &mut self.places[place];
+        entry.0 = (entry.0 + 1) & USES;
+        self.free.push(place);
+        entry.1.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_names_its_object_until_it_is_freed() {
+        let mut table = Table::new(Kind::Type);
+        let other: Table<u8> = Table::new(Kind::Comm);
+        let first = table.insert('a');
+        let second = table.insert('b');
+        assert_eq!((table.get(first), table.get(second)), (Some(&'a'), Some(&'b')));
+        assert_eq!(other.get(first), None);
+        assert_eq!(table.remove(first), Some('a'));
+        assert_eq!(table.get(first), None);
+        assert_eq!(table.remove(first), None);
+        let third = table.insert('c');
+        assert_ne!(third, first);
+        assert_eq!((table.get(first), table.get(third)), (None, Some(&'c')));
+        assert!(i32::try_from(third).is_ok(), "fits a Fortran integer");
+        for wrong in [0, 1, 0x200, 0x209, usize::MAX, third ^ 1, third ^ 1 << 28] {
+            assert_eq!(table.get(wrong).filter(|_| wrong != second), None, "{wrong:#x}");
+        }
+    }
+}

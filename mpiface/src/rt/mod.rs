@@ -1,0 +1,28 @@
+//! The runtime: what the functions of MPI do.
+//!
+//! | file | |
+//! |---|---|
+//! | `api.rs` | the functions, as the shim's table names them |
+//! | `rank.rs` | a rank's own state: its objects by their handles |
+//! | `handle.rs` | handles: checked numbers, never addresses |
+//! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |
+//! | `error.rs` | errors by class; the end of a run; a call's place in the source |
+//! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
+//! | `types.rs`, `basic.rs` | datatypes as lists of blocks; the predefined ones |
+//! | `ops.rs` | operators over memory |
+//! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
+//! | `coll.rs` | collectives over the cards |
+//! | `topo.rs` | Cartesian grids |
+
+pub mod api;
+pub mod basic;
+pub mod coll;
+pub mod comm;
+pub mod error;
+pub mod handle;
+pub mod ops;
+pub mod p2p;
+pub mod rank;
+pub mod topo;
+pub mod types;
+pub mod world;

@@ -1,0 +1,177 @@
+//! The predefined operators over memory.
+
+use super::basic::Element;
+use super::handle::Handle;
+
+/// The standard's name of a predefined operator.
+pub fn name(op: Handle) -> &'static str {
+    match op {
+        0x21 => "MPI_SUM",
+        0x22 => "MPI_MIN",
+        0x23 => "MPI_MAX",
+        0x24 => "MPI_PROD",
+        0x28 => "MPI_BAND",
+        0x29 => "MPI_BOR",
+        0x2a => "MPI_BXOR",
+        0x30 => "MPI_LAND",
+        0x31 => "MPI_LOR",
+        0x32 => "MPI_LXOR",
+        0x38 => "MPI_MINLOC",
+        0x39 => "MPI_MAXLOC",
+        0x3c => "MPI_REPLACE",
+        0x3d => "MPI_NO_OP",
+        _ => "a user's operator",
+    }
+}
+
+/// Whether the operator is predefined and knows these elements.
+pub fn knows(op: Handle, element: Element) -> bool {
+    use Element::*;
+    let whole = matches!(element, I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64);
+    let real = matches!(element, F32 | F64);
+    match op {
+        0x21 | 0x24 => whole || real || matches!(element, C32 | C64),
+        0x22 | 0x23 => whole || real,
+        0x28..=0x2a => whole || matches!(element, Byte | Bool),
+        0x30..=0x32 => whole || element == Bool,
+        0x38 | 0x39 => matches!(
+            element,
+            PairF32I32 | PairF64I32 | PairI64I32 | PairI32 | PairI16I32 | PairF32 | PairF64
+        ),
+        _ => false,
+    }
+}
+
+macro_rules! each {
+    ($type:ty, $a:expr, $b:expr, $n:expr, $stride:expr, |$x:ident, $y:ident| $value:expr) => {{
+        for index in 0..$n {
+            let (a, b) = ($a.add(index * $stride), $b.add(index * $stride));
+            let $x = a.cast::<$type>().read_unaligned();
+            let $y = b.cast::<$type>().read_unaligned();
+            b.cast::<$type>().write_unaligned($value);
+        }
+        true
+    }};
+}
+
+macro_rules! whole {
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {{
+        const SIZE: usize = size_of::<$type>();
+        match $op {
+            0x21 => each!($type, $a, $b, $n, SIZE, |x, y| x.wrapping_add(y)),
+            0x22 => each!($type, $a, $b, $n, SIZE, |x, y| x.min(y)),
+            0x23 => each!($type, $a, $b, $n, SIZE, |x, y| x.max(y)),
+            0x24 => each!($type, $a, $b, $n, SIZE, |x, y| x.wrapping_mul(y)),
+            0x28 => each!($type, $a, $b, $n, SIZE, |x, y| x & y),
+            0x29 => each!($type, $a, $b, $n, SIZE, |x, y| x | y),
+            0x2a => each!($type, $a, $b, $n, SIZE, |x, y| x ^ y),
+            0x30 => each!($type, $a, $b, $n, SIZE, |x, y| (x != 0 && y != 0) as $type),
+            0x31 => each!($type, $a, $b, $n, SIZE, |x, y| (x != 0 || y != 0) as $type),
+            0x32 => each!($type, $a, $b, $n, SIZE, |x, y| ((x != 0) != (y != 0)) as $type),
+            _ => false,
+        }
+    }};
+}
+
+macro_rules! real {
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {{
+        const SIZE: usize = size_of::<$type>();
+        match $op {
+            0x21 => each!($type, $a, $b, $n, SIZE, |x, y| x + y),
+            0x22 => each!($type, $a, $b, $n, SIZE, |x, y| if y < x { y } else { x }),
+            0x23 => each!($type, $a, $b, $n, SIZE, |x, y| if y > x { y } else { x }),
+            0x24 => each!($type, $a, $b, $n, SIZE, |x, y| x * y),
+            _ => false,
+        }
+    }};
+}
+
+macro_rules! complex {
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {{
+        const SIZE: usize = 2 * size_of::<$type>();
+        match $op {
+            0x21 => each!([$type; 2], $a, $b, $n, SIZE, |x, y| [x[0] + y[0], x[1] + y[1]]),
+            0x24 => each!([$type; 2], $a, $b, $n, SIZE, |x, y| [
+                x[0] * y[0] - x[1] * y[1],
+                x[0] * y[1] + x[1] * y[0]
+            ]),
+            _ => false,
+        }
+    }};
+}
+
+/// The smaller (or larger) value wins; of equal ones the smaller index.
+macro_rules! pair {
+    ($value:ty, $index:ty, $op:expr, $a:expr, $b:expr, $n:expr, $at:expr, $stride:expr) => {{
+        for index in 0..$n {
+            let (a, b) = ($a.add(index * $stride), $b.add(index * $stride));
+            let x = a.cast::<$value>().read_unaligned();
+            let y = b.cast::<$value>().read_unaligned();
+            let i = a.add($at).cast::<$index>().read_unaligned();
+            let j = b.add($at).cast::<$index>().read_unaligned();
+            let wins = if $op == 0x38 { x < y } else { x > y };
+            if wins || (x == y && i < j) {
+                b.cast::<$value>().write_unaligned(x);
+                b.add($at).cast::<$index>().write_unaligned(i);
+            }
+        }
+        true
+    }};
+}
+
+/// `b[i] = a[i] op b[i]` for `n` elements; says whether the operator knows the elements.
+///
+/// # Safety
+/// Both are addresses of `n` elements of this kind, each the type's extent from the last; `b` may
+/// be written, and nobody else uses it.
+pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: usize) -> bool {
+    use Element::*;
+    // SAFETY: the caller's promise; reads and writes need no alignment.
+    unsafe {
+        match element {
+            I8 => whole!(i8, op, a, b, n),
+            U8 | Byte | Bool => whole!(u8, op, a, b, n),
+            I16 => whole!(i16, op, a, b, n),
+            U16 => whole!(u16, op, a, b, n),
+            I32 => whole!(i32, op, a, b, n),
+            U32 => whole!(u32, op, a, b, n),
+            I64 => whole!(i64, op, a, b, n),
+            U64 => whole!(u64, op, a, b, n),
+            F32 => real!(f32, op, a, b, n),
+            F64 => real!(f64, op, a, b, n),
+            C32 => complex!(f32, op, a, b, n),
+            C64 => complex!(f64, op, a, b, n),
+            Long => false,
+            PairF32I32 => pair!(f32, i32, op, a, b, n, 4, 8),
+            PairF64I32 => pair!(f64, i32, op, a, b, n, 8, 16),
+            PairI64I32 => pair!(i64, i32, op, a, b, n, 8, 16),
+            PairI32 => pair!(i32, i32, op, a, b, n, 4, 8),
+            PairI16I32 => pair!(i16, i32, op, a, b, n, 4, 8),
+            PairF32 => pair!(f32, f32, op, a, b, n, 4, 8),
+            PairF64 => pair!(f64, f64, op, a, b, n, 8, 16),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_places_of_the_smallest() {
+        let a = [1.5_f64, 2.5, -3.0];
+        let mut b = [1.0_f64, 1.0, 1.0];
+        // SAFETY: three elements each.
+        let known =
+            unsafe { apply(0x21, Element::F64, a.as_ptr().cast(), b.as_mut_ptr().cast(), 3) };
+        assert!(known && knows(0x21, Element::F64) && !knows(0x28, Element::F64));
+        assert_eq!(b, [2.5, 3.5, -2.0]);
+        let a = [3_i32, 7, 5, 1];
+        let mut b = [3_i32, 9, 4, 2];
+        // SAFETY: two pairs each.
+        assert!(unsafe {
+            apply(0x38, Element::PairI32, a.as_ptr().cast(), b.as_mut_ptr().cast(), 2)
+        });
+        assert_eq!(b, [3, 7, 4, 2]);
+    }
+}

@@ -1,0 +1,137 @@
+//! Cartesian grids: coordinates, neighbours, and the division of a number into dimensions.
+
+use super::error::{Class, Outcome, error};
+
+/// A grid over a communicator's ranks, the last dimension fastest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cart {
+    /// The dimensions.
+    pub dims: Vec<usize>,
+    /// Which of them are rings.
+    pub periods: Vec<bool>,
+}
+
+impl Cart {
+    /// The coordinates of a rank.
+    pub fn coords(&self, rank: usize) -> Vec<usize> {
+        let mut rest = rank;
+        let mut coords = vec![0; self.dims.len()];
+        for (coord, dim) in coords.iter_mut().zip(&self.dims).rev() {
+            *coord = rest % dim;
+            rest /= dim;
+        }
+        coords
+    }
+
+    /// The rank at coordinates; `None` if they lie outside a dimension that is no ring.
+    pub fn rank(&self, coords: &[i64]) -> Option<usize> {
+        let mut rank = 0;
+        for ((coord, dim), is_ring) in coords.iter().zip(&self.dims).zip(&self.periods) {
+            let length = *dim as i64;
+            let coord = if *is_ring { coord.rem_euclid(length) } else { *coord };
+            if !(0..length).contains(&coord) {
+                return None;
+            }
+            rank = rank * dim + coord as usize;
+        }
+        Some(rank)
+    }
+
+    /// The rank `by` steps away in a dimension.
+    pub fn neighbour(&self, rank: usize, dimension: usize, by: i64) -> Option<usize> {
+        let mut coords: Vec<i64> = self.coords(rank).iter().map(|it| *it as i64).collect();
+        coords[dimension] = coords[dimension].checked_add(by)?;
+        self.rank(&coords)
+    }
+}
+
+/// Fills the dimensions that are zero so that the product is `nodes`, as equal as can be, falling.
+///
+/// # Errors
+/// If the given dimensions do not divide `nodes`.
+pub fn dims_create(nodes: usize, dims: &mut [i32]) -> Outcome {
+    if dims.iter().any(|it| *it < 0) {
+        return error(Class::Dims, "a dimension is negative");
+    }
+    let given: usize = dims.iter().filter(|it| **it > 0).map(|it| *it as usize).product();
+    let free = dims.iter().filter(|it| **it == 0).count();
+    if nodes == 0 || !nodes.is_multiple_of(given) || (free == 0 && given != nodes) {
+        return error(
+            Class::Dims,
+            format!("{nodes} ranks cannot be divided into these dimensions"),
+        );
+    }
+    let factors = balanced(nodes / given, free);
+    let mut factors = factors.iter();
+    for dim in dims.iter_mut().filter(|it| **it == 0) {
+        *dim = *factors.next().expect("one for each") as i32;
+    }
+    Ok(())
+}
+
+/// `count` factors of `number`, falling, whose largest is smallest, then whose second is, and so
+/// on.
+fn balanced(number: usize, count: usize) -> Vec<usize> {
+    match count {
+        0 => return Vec::new(),
+        1 => return vec![number],
+        _ => {}
+    }
+    let mut best: Option<Vec<usize>> = None;
+    // The largest factor is at least the count-th root.
+    for largest in (1..=number).filter(|it| number.is_multiple_of(*it)) {
+        if largest.checked_pow(count as u32).is_some_and(|it| it < number) {
+            continue;
+        }
+        let rest = balanced(number / largest, count - 1);
+        if rest.first().is_none_or(|it| *it <= largest) {
+            let mut all = vec![largest];
+            all.extend(rest);
+            best = Some(all);
+            break;
+        }
+    }
+    best.unwrap_or_else(|| {
+        let mut all = vec![1; count];
+        all[0] = number;
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_balanced() {
+        // Beside the standard's examples, the falling products of small numbers.
+        for (nodes, given, wanted) in [
+            (6, vec![0, 0], vec![3, 2]),
+            (7, vec![0, 0], vec![7, 1]),
+            (6, vec![0, 3, 0], vec![2, 3, 1]),
+            (8, vec![0, 0, 0], vec![2, 2, 2]),
+            (12, vec![0, 0, 0], vec![3, 2, 2]),
+            (24, vec![0, 0], vec![6, 4]),
+            (1, vec![0, 0, 0], vec![1, 1, 1]),
+        ] {
+            let mut dims = given;
+            dims_create(nodes, &mut dims).expect("it divides");
+            assert_eq!(dims, wanted);
+        }
+        assert!(dims_create(7, &mut [0, 3, 0]).is_err());
+        assert!(dims_create(6, &mut [5]).is_err());
+    }
+
+    #[test]
+    fn coordinates_and_ranks_are_inverse_and_rings_wrap() {
+        let cart = Cart { dims: vec![3, 4], periods: vec![true, false] };
+        for rank in 0..12 {
+            let coords: Vec<i64> = cart.coords(rank).iter().map(|it| *it as i64).collect();
+            assert_eq!(cart.rank(&coords), Some(rank));
+        }
+        assert_eq!(cart.coords(7), [1, 3]);
+        assert_eq!(cart.neighbour(0, 0, -1), Some(8));
+        assert_eq!(cart.neighbour(0, 1, -1), None);
+        assert_eq!(cart.neighbour(3, 1, 1), None);
+    }
+}

@@ -1,0 +1,359 @@
+//! Datatypes as lists of blocks, and copying between two of them.
+//!
+//! Safe code but for `copy`, `pack` and `unpack`, which touch the program's memory.
+
+use super::basic::{Basic, Element};
+use super::error::{Class, Outcome, error};
+use std::sync::Arc;
+
+/// Contiguous bytes of a datatype, from its origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Bytes from the origin.
+    pub at: isize,
+    /// Bytes.
+    pub length: usize,
+}
+
+/// A datatype.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// Its blocks in the order of the type map; neighbours are joined.
+    pub blocks: Vec<Block>,
+    /// Bytes of data.
+    pub size: usize,
+    /// Lower bound.
+    pub lb: isize,
+    /// From one to the next.
+    pub extent: isize,
+    /// Runs of predefined elements: bytes of each, and their number; for counting elements.
+    pub runs: Vec<(usize, usize)>,
+    /// The element, if all are of one kind.
+    pub element: Option<Element>,
+    /// The greatest alignment of an element.
+    align: usize,
+    /// The text of how it was made, for errors.
+    pub name: &'static str,
+}
+
+impl Type {
+    /// A predefined datatype.
+    pub fn basic(basic: Basic, name: &'static str) -> Type {
+        use Element::*;
+        let blocks = match basic.element {
+            // A hole lies in the middle.
+            PairI16I32 => vec![Block { at: 0, length: 2 }, Block { at: 4, length: 4 }],
+            _ => vec![Block { at: 0, length: basic.size }],
+        };
+        Type {
+            blocks,
+            size: basic.size,
+            lb: 0,
+            extent: basic.extent as isize,
+            runs: match basic.element {
+                PairF32I32 | PairI32 => vec![(4, 2)],
+                PairF64I32 | PairI64I32 => vec![(8, 1), (4, 1)],
+                PairI16I32 => vec![(2, 1), (4, 1)],
+                PairF32 => vec![(4, 2)],
+                PairF64 => vec![(8, 2)],
+                _ => vec![(basic.size, 1)],
+            },
+            element: Some(basic.element),
+            align: basic.extent.clamp(1, 16),
+            name,
+        }
+    }
+
+    /// Copies of older types, each at a displacement: all constructors are made of this.
+    ///
+    /// # Errors
+    /// If a size or displacement is larger than addresses are.
+    pub fn structure<'a>(
+        parts: impl IntoIterator<Item = (isize, usize, &'a Type)>,
+        name: &'static str,
+    ) -> Outcome<Type> {
+        let mut new = Type {
+            blocks: Vec::new(),
+            size: 0,
+            lb: isize::MAX,
+            extent: 0,
+            runs: Vec::new(),
+            element: None,
+            align: 1,
+            name,
+        };
+        let (mut ub, mut is_first) = (isize::MIN, true);
+        for (at, count, old) in parts {
+            if count == 0 {
+                continue;
+            }
+            new.element = if is_first || new.element == old.element { old.element } else { None };
+            is_first = false;
+            new.align = new.align.max(old.align);
+            for index in 0..count {
+                let Some(origin) =
+                    (index as isize).checked_mul(old.extent).and_then(|it| it.checked_add(at))
+                else {
+                    return error(Class::Arg, "a displacement is larger than an address");
+                };
+                let (Some(low), Some(high)) = (
+                    origin.checked_add(old.lb),
+                    origin.checked_add(old.lb).and_then(|it| it.checked_add(old.extent)),
+                ) else {
+                    return error(Class::Arg, "a displacement is larger than an address");
+                };
+                new.lb = new.lb.min(low);
+                ub = ub.max(high);
+                for block in &old.blocks {
+                    push(&mut new.blocks, Block { at: block.at + origin, length: block.length });
+                }
+                for run in &old.runs {
+                    match new.runs.last_mut() {
+                        Some(last) if last.0 == run.0 => last.1 += run.1,
+                        _ => new.runs.push(*run),
+                    }
+                }
+            }
+            let Some(size) = old.size.checked_mul(count).and_then(|it| it.checked_add(new.size))
+            else {
+                return error(Class::Arg, "a datatype is larger than the address space");
+            };
+            new.size = size;
+        }
+        if is_first {
+            (new.lb, ub) = (0, 0);
+        }
+        new.extent = ub - new.lb;
+        Ok(new)
+    }
+
+    /// As C lays out a structure of these parts: the extent is rounded up to their alignment.
+    pub fn padded(mut self) -> Type {
+        let rest = self.extent.rem_euclid(self.align as isize);
+        if rest != 0 {
+            self.extent += self.align as isize - rest;
+        }
+        self
+    }
+
+    /// With other bounds.
+    pub fn resized(&self, lb: isize, extent: isize) -> Type {
+        Type { lb, extent, name: "a resized type", ..self.clone() }
+    }
+
+    /// Whether `count` of it lie without gaps from the origin on.
+    pub fn is_contiguous(&self, count: usize) -> bool {
+        match self.blocks.as_slice() {
+            [] => true,
+            [block] => block.at == 0 && (count <= 1 || self.extent == block.length as isize),
+            _ => false,
+        }
+    }
+
+    /// The smallest and the end of the largest byte that one touches.
+    pub fn true_bounds(&self) -> (isize, isize) {
+        let low = self.blocks.iter().map(|it| it.at).min().unwrap_or(0);
+        let high = self.blocks.iter().map(|it| it.at + it.length as isize).max().unwrap_or(0);
+        (low, high)
+    }
+
+    /// The number of predefined elements in `bytes` of data; `None` if they end within one.
+    pub fn elements_in(&self, bytes: usize) -> Option<usize> {
+        if self.size == 0 {
+            return Some(0);
+        }
+        let whole: usize = self.runs.iter().map(|it| it.1).sum();
+        let mut count = bytes / self.size * whole;
+        let mut rest = bytes % self.size;
+        for (size, number) in &self.runs {
+            let fit = (rest / size).min(*number);
+            count += fit;
+            rest -= fit * size;
+            if fit < *number {
+                break;
+            }
+        }
+        (rest == 0).then_some(count)
+    }
+}
+
+fn push(blocks: &mut Vec<Block>, block: Block) {
+    match blocks.last_mut() {
+        Some(last) if last.at + last.length as isize == block.at => last.length += block.length,
+        _ if block.length == 0 => {}
+        _ => blocks.push(block),
+    }
+}
+
+/// Memory of a program: an address, and what lies there.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The address (a number: it is used only where data is moved).
+    pub address: usize,
+    /// How many of the type.
+    pub count: usize,
+    /// The type.
+    pub ty: Arc<Type>,
+}
+
+impl Place {
+    /// Bytes of data.
+    pub fn bytes(&self) -> usize {
+        self.count.saturating_mul(self.ty.size)
+    }
+
+    /// The same, `by` of the type's extents further on.
+    pub fn moved(&self, by: isize, count: usize) -> Place {
+        let address = self.address.wrapping_add_signed(by.wrapping_mul(self.ty.extent));
+        Place { address, count, ty: Arc::clone(&self.ty) }
+    }
+
+    fn pieces(&self) -> Pieces<'_> {
+        Pieces { place: self, index: 0, block: 0 }
+    }
+}
+
+/// The contiguous pieces of a place in the order of its data: address and length.
+struct Pieces<'a> {
+    place: &'a Place,
+    index: usize,
+    block: usize,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let ty = &*self.place.ty;
+        if self.index == 0 && self.block == 0 && ty.is_contiguous(self.place.count) {
+            self.index = self.place.count;
+            return (self.place.bytes() > 0).then(|| (self.place.address, self.place.bytes()));
+        }
+        if self.index >= self.place.count {
+            return None;
+        }
+        let block = ty.blocks.get(self.block)?;
+        let origin = (self.index as isize).wrapping_mul(ty.extent).wrapping_add(block.at);
+        self.block += 1;
+        if self.block == ty.blocks.len() {
+            self.block = 0;
+            self.index += 1;
+        }
+        Some((self.place.address.wrapping_add_signed(origin), block.length))
+    }
+}
+
+/// Copies the data of one place to another, as much as both have; gives the bytes.
+///
+/// # Safety
+/// Both places are memory of the program as their types say, valid until this returns; nobody else
+/// writes the source or uses the target.
+pub unsafe fn copy(from: &Place, to: &Place) -> usize {
+    let (mut sources, mut targets) = (from.pieces(), to.pieces());
+    let (mut source, mut target) = ((0, 0), (0, 0));
+    let mut done = 0;
+    loop {
+        if source.1 == 0 {
+            match sources.next() {
+                Some(next) => source = next,
+                None => return done,
+            }
+        }
+        if target.1 == 0 {
+            match targets.next() {
+                Some(next) => target = next,
+                None => return done,
+            }
+        }
+        let length = source.1.min(target.1);
+        // SAFETY: the caller's promise; `ptr::copy` allows a rank's buffers to overlap (its own
+        // message to itself).
+        unsafe { std::ptr::copy(source.0 as *const u8, target.0 as *mut u8, length) };
+        source = (source.0 + length, source.1 - length);
+        target = (target.0 + length, target.1 - length);
+        done += length;
+    }
+}
+
+/// A place that is these bytes.
+pub fn bytes_at(address: usize, length: usize) -> Place {
+    thread_local! {
+        static BYTE: Arc<Type> = Arc::new(Type::basic(
+            Basic { element: Element::Byte, size: 1, extent: 1 },
+            "bytes",
+        ));
+    }
+    Place { address, count: length, ty: BYTE.with(Arc::clone) }
+}
+
+/// The data of a place, packed.
+///
+/// # Safety
+/// As `copy`'s source.
+pub unsafe fn pack(from: &Place) -> Vec<u8> {
+    let length = from.bytes();
+    let mut packed: Vec<u8> = Vec::with_capacity(length);
+    // SAFETY: the vector has room for all bytes of data, and nobody else knows it.
+    unsafe {
+        let done = copy(from, &bytes_at(packed.as_mut_ptr() as usize, length));
+        packed.set_len(done);
+    }
+    packed
+}
+
+/// Packed data to a place; gives the bytes.
+///
+/// # Safety
+/// As `copy`'s target.
+pub unsafe fn unpack(packed: &[u8], to: &Place) -> usize {
+    // SAFETY: the slice is read only; the rest is the caller's promise.
+    unsafe { copy(&bytes_at(packed.as_ptr() as usize, packed.len()), to) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::basic::basic;
+    use super::*;
+
+    fn double() -> Type {
+        Type::basic(basic(0x214).expect("MPI_DOUBLE"), "MPI_DOUBLE")
+    }
+
+    #[test]
+    fn a_column_of_a_matrix_is_packed_and_unpacked() {
+        let matrix: Vec<f64> = (0..12).map(f64::from).collect();
+        let old = double();
+        // Column 1 of a 3 by 4 matrix.
+        let column = Type::structure((0..3).map(|i| (i * 32, 1, &old)), "vector").expect("small");
+        assert_eq!((column.size, column.extent, column.blocks.len()), (24, 72, 3));
+        let place =
+            Place { address: matrix[1..].as_ptr() as usize, count: 1, ty: Arc::new(column) };
+        // SAFETY: the vectors live, and hold what the types say.
+        let packed = unsafe { pack(&place) };
+        let got: Vec<f64> =
+            packed.chunks(8).map(|it| f64::from_le_bytes(it.try_into().expect("8"))).collect();
+        assert_eq!(got, [1.0, 5.0, 9.0]);
+        let mut other = [0.0_f64; 12];
+        let target = Place { address: other[1..].as_mut_ptr() as usize, ..place };
+        // SAFETY: as above.
+        assert_eq!(unsafe { unpack(&packed, &target) }, 24);
+        assert_eq!((other[1], other[5], other[9], other[2]), (1.0, 5.0, 9.0, 0.0));
+    }
+
+    #[test]
+    fn neighbouring_blocks_join_and_structures_are_padded() {
+        let old = double();
+        let int = Type::basic(basic(0x209).expect("MPI_INT"), "MPI_INT");
+        let three = Type::structure([(0, 3, &old)], "contiguous").expect("small");
+        assert!(three.is_contiguous(5));
+        let mixed =
+            Type::structure([(0, 1, &old), (8, 1, &int)], "struct").expect("small").padded();
+        assert_eq!((mixed.size, mixed.extent, mixed.element), (12, 16, None));
+        assert_eq!(mixed.elements_in(12), Some(2));
+        assert_eq!(mixed.elements_in(20), Some(3));
+        assert_eq!(mixed.elements_in(10), None);
+        assert!(!mixed.is_contiguous(2) && mixed.is_contiguous(1));
+        let empty = Type::structure(std::iter::empty(), "empty").expect("small");
+        assert_eq!((empty.size, empty.extent), (0, 0));
+    }
+}

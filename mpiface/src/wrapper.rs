@@ -1,0 +1,199 @@
+//! What `phalanx-mpicc`, `-mpicxx` and `-mpifort` do: they call the compiler with more options.
+//!
+//! A program is linked as a shared object with an entry point (DESIGN.md, "MPI programs on
+//! threads"), of position-independent code; so options for executables are dropped, and `-static`
+//! is refused.
+
+use crate::home;
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A language's compiler and the variables that name another.
+#[derive(Clone, Copy, Debug)]
+pub struct Language {
+    /// The wrapper's name.
+    pub wrapper: &'static str,
+    /// The compiler, unless a variable names one.
+    pub compiler: &'static str,
+    /// The variable.
+    pub variable: &'static str,
+    /// Whether unique symbols are to be switched off.
+    pub is_cxx: bool,
+    /// Whether it is Fortran.
+    pub is_fortran: bool,
+}
+
+/// What the options ask the compiler to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makes {
+    /// Nothing to link: objects, assembly, preprocessed text, or answers.
+    Objects,
+    /// A shared library.
+    Library,
+    /// A program.
+    Program,
+}
+
+/// What these options make.
+pub fn makes(arguments: &[String]) -> Makes {
+    let has = |options: &[&str]| arguments.iter().any(|it| options.contains(&it.as_str()));
+    let inputs = inputs(arguments);
+    if has(&["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r"]) || inputs == 0 {
+        Makes::Objects
+    } else if has(&["-shared"]) {
+        Makes::Library
+    } else {
+        Makes::Program
+    }
+}
+
+/// Files and libraries among the options: without any, there is nothing to link.
+fn inputs(arguments: &[String]) -> usize {
+    const WITH_VALUE: [&str; 12] = [
+        "-o", "-I", "-L", "-D", "-U", "-include", "-isystem", "-MF", "-MT", "-MQ", "-x", "-Xlinker",
+    ];
+    let mut count = 0;
+    let mut at = 0;
+    while let Some(argument) = arguments.get(at) {
+        if WITH_VALUE.contains(&argument.as_str()) {
+            at += 1;
+        } else if !argument.starts_with('-') || argument == "-" || argument.starts_with("-l") {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+/// A name for a library that is given none: the loader makes private copies by names.
+fn soname(arguments: &[String]) -> Option<String> {
+    let at = arguments.iter().position(|it| it == "-o")?;
+    let name = Path::new(arguments.get(at + 1)?).file_name()?.to_string_lossy();
+    Some(format!("-Wl,-soname,{name}"))
+}
+
+/// The options that stand before and after the user's.
+pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
+    let mut compile = vec![format!("-I{}", home::headers().display()), "-fPIC".to_owned()];
+    if language.is_cxx {
+        compile.push("-fno-gnu-unique".to_owned());
+    }
+    if language.is_fortran {
+        // A buffer may be of any type: calls of one procedure differ in their arguments.
+        compile.push("-fallow-argument-mismatch".to_owned());
+    }
+    let libraries = home::libraries();
+    let at = libraries.display();
+    let mut link = Vec::new();
+    if makes == Makes::Program {
+        for option in ["-Bsymbolic", "-e,ph_entry", "--no-undefined", "--require-defined=main"] {
+            link.push(format!("-Wl,{option}"));
+        }
+        link.insert(0, "-shared".to_owned());
+        link.extend([format!("{at}/entry.o"), format!("{at}/priv.o")]);
+    }
+    if makes != Makes::Objects {
+        link.extend([format!("-L{at}"), format!("-Wl,-rpath,{at}"), "-lmpi_abi".to_owned()]);
+    }
+    (compile, link)
+}
+
+/// The user's options without those for executables.
+///
+/// # Errors
+/// If one asks for what cannot be.
+pub fn kept(arguments: &[String]) -> Result<Vec<String>, String> {
+    const DROPPED: [&str; 8] =
+        ["-pie", "-no-pie", "-fpie", "-fPIE", "-fno-pie", "-fno-PIE", "-fno-pic", "-fno-PIC"];
+    if let Some(bad) = arguments.iter().find(|it| {
+        ["-static", "-static-pie", "-static-libgfortran", "-mcmodel=large"].contains(&it.as_str())
+    }) {
+        return Err(format!(
+            "{bad}: a program on threads is linked as a shared object; leave it out"
+        ));
+    }
+    Ok(arguments.iter().filter(|it| !DROPPED.contains(&it.as_str())).cloned().collect())
+}
+
+/// Calls the compiler, or shows what would be called (`-show`, `-showme..`, `-compile_info`).
+pub fn main(language: Language) -> ! {
+    let compiler = env::var(language.variable).unwrap_or_else(|_| language.compiler.to_owned());
+    let mut words = compiler.split_whitespace();
+    let program = words.next().unwrap_or(language.compiler).to_owned();
+    let mut all: Vec<String> = words.map(str::to_owned).collect();
+    let arguments: Vec<String> = env::args_os()
+        .skip(1)
+        .map(OsString::into_string)
+        .map(|it| it.unwrap_or_else(|bad| fail(language, &format!("{bad:?} is not UTF-8"))))
+        .collect();
+    let is_show = |it: &String| {
+        matches!(it.as_str(), "-show" | "--showme" | "-showme" | "-compile_info" | "-link_info")
+            || it.starts_with("-showme:")
+            || it.starts_with("--showme:")
+    };
+    let show = arguments.iter().find(|it| is_show(it)).cloned();
+    let rest: Vec<String> = arguments.iter().filter(|it| !is_show(it)).cloned().collect();
+    let rest = kept(&rest).unwrap_or_else(|error| fail(language, &error));
+    let kind = match makes(&rest) {
+        Makes::Objects if show.is_some() && inputs(&rest) == 0 => Makes::Program,
+        kind => kind,
+    };
+    let (compile, link) = flags(language, kind);
+    if let Some(show) = show {
+        let text = match show.trim_start_matches('-') {
+            "showme:compile" => compile.join(" "),
+            "showme:link" => link.join(" "),
+            "showme:incdirs" => home::headers().display().to_string(),
+            "showme:libdirs" => home::libraries().display().to_string(),
+            "showme:libs" => "mpi_abi".to_owned(),
+            "showme:command" => program,
+            "showme:version" => format!("{} {}", language.wrapper, env!("CARGO_PKG_VERSION")),
+            _ => {
+                let parts = [vec![program], all, compile, rest, link];
+                parts.concat().join(" ")
+            }
+        };
+        println!("{text}");
+        std::process::exit(0);
+    }
+    all.extend(compile);
+    if kind == Makes::Library && !rest.iter().any(|it| it.contains("soname")) {
+        all.extend(soname(&rest));
+    }
+    all.extend(rest);
+    all.extend(link);
+    let error = Command::new(&program).args(all).exec();
+    fail(language, &format!("{program}: {error}"))
+}
+
+fn fail(language: Language, text: &str) -> ! {
+    eprintln!("{}: {text}", language.wrapper);
+    std::process::exit(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_made_follows_from_the_options() {
+        assert_eq!(makes(&list("-c a.c -o a.o")), Makes::Objects);
+        assert_eq!(makes(&list("--version")), Makes::Objects);
+        assert_eq!(makes(&list("-o a -O2")), Makes::Objects);
+        assert_eq!(makes(&list("a.o b.o -lm -o a")), Makes::Program);
+        assert_eq!(makes(&list("-shared a.o -o liba.so")), Makes::Library);
+    }
+
+    #[test]
+    fn options_for_executables_are_dropped_and_static_is_refused() {
+        assert_eq!(kept(&list("-fPIE -pie a.c -O2")), Ok(list("a.c -O2")));
+        assert!(kept(&list("a.c -static")).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+/* One rank leaves early, as the first argument says. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void bye(void) { printf("atexit\n"); }
+
+int main(int argc, char **argv) {
+  int rank, size;
+  const char *how = argc > 1 ? argv[1] : "";
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!strcmp(how, "after")) { /* all leave by exit after MPI_Finalize */
+    atexit(bye);
+    MPI_Finalize();
+    exit(rank == 1 ? 5 : 0);
+  }
+  if (rank == 1) {
+    if (!strcmp(how, "exit")) exit(0);
+    if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 42);
+    if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
+    if (!strcmp(how, "raise")) abort();
+    if (!strcmp(how, "return")) return 0;
+    if (!strcmp(how, "order")) MPI_Bcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!strcmp(how, "root")) { MPI_Bcast(&size, 1, MPI_INT, 1, MPI_COMM_WORLD); return 0; }
+    if (!strcmp(how, "count")) { int x[4]; MPI_Allreduce(&size, x, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD); return 0; }
+    if (!strcmp(how, "absent")) { MPI_Info info; MPI_Info_create(&info); }
+  }
+  if (!strcmp(how, "root")) MPI_Bcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (!strcmp(how, "count")) { int x[4]; MPI_Allreduce(&size, x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }
+  if (!strcmp(how, "circle")) {
+    static double big[100000];
+    MPI_Send(big, 100000, MPI_DOUBLE, (rank + 1) % size, 3, MPI_COMM_WORLD);
+    MPI_Recv(big, 100000, MPI_DOUBLE, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (!strcmp(how, "truncate")) {
+    int x[10] = {0};
+    if (rank == 0) MPI_Send(x, 10, MPI_INT, 1, 8, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(x, 4, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,391 @@
+//! The traps of running one rank a thread, each as a small program (tests/programs) that is
+//! compiled by the wrappers and run by the launcher. Without the compiler, a test says so and
+//! passes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");
+const CC: &str = env!("CARGO_BIN_EXE_phalanx-mpicc");
+const CXX: &str = env!("CARGO_BIN_EXE_phalanx-mpicxx");
+const FORT: &str = env!("CARGO_BIN_EXE_phalanx-mpifort");
+
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("SKIPPED: {tool} is not installed");
+    }
+    found
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A directory of this test's own.
+fn directory(name: &str) -> PathBuf {
+    let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&at).expect("the target directory can be written");
+    at
+}
+
+/// Compiles a program; gives its path.
+fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
+    let stem = file.split('.').next().expect("a name");
+    let program = directory(&format!("{stem}{}", options.join(""))).join(stem);
+    let output = Command::new(wrapper)
+        .args(["-g", "-O1"])
+        .arg(source(file))
+        .args(options)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("the wrapper runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    program
+}
+
+/// Runs a program on ranks, for a minute at most.
+fn run(ranks: usize, program: &Path, arguments: &[&str]) -> Output {
+    Command::new("timeout")
+        .args(["60", RUN, "-n", &ranks.to_string()])
+        .arg(program)
+        .args(arguments)
+        .output()
+        .expect("the launcher runs")
+}
+
+/// Runs a program that must end well; gives what it printed.
+fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> String {
+    let output = run(ranks, program, arguments);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{ranks} ranks: {:?}\n{out}{err}", output.status);
+    out
+}
+
+/// Runs a program that must fail with this code and these words.
+fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
+    let output = run(3, program, &[how]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{how}: {err}");
+    for word in words {
+        assert!(err.contains(word), "{how}: {word:?} is not in: {err}");
+    }
+}
+
+#[test]
+fn globals_statics_and_thread_locals_are_a_ranks_own() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &[]);
+    for ranks in [1, 2, 5, 64] {
+        let out = succeed(ranks, &program, &["one", "two"]);
+        assert_eq!(out.lines().count(), ranks);
+        assert!(out.contains(&format!("hello from {} of {ranks}, 3 arguments", ranks - 1)));
+    }
+}
+
+#[test]
+fn a_program_runs_alone_as_a_world_of_one() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DALONE"]);
+    let output = Command::new(&program)
+        .args(["a b", ""])
+        .env("PHALANX_MPIRUN", RUN)
+        .output()
+        .expect("it can be executed");
+    assert_eq!(text(&output.stdout), "hello from 0 of 1, 3 arguments\n");
+}
+
+#[test]
+fn unique_symbols_of_cxx_are_a_ranks_own() {
+    if !has("c++") {
+        return;
+    }
+    let program = compile(CXX, "unique.cc", &[]);
+    assert_eq!(succeed(8, &program, &[]), "private\n");
+}
+
+#[test]
+fn unique_symbols_in_objects_of_another_compiler_are_patched() {
+    if !has("g++") {
+        return;
+    }
+    // Compiled without the wrapper, so with unique symbols.
+    let at = directory("prebuilt");
+    let headers = Command::new(CXX).arg("-showme:compile").output().expect("it runs");
+    let include = text(&headers.stdout).split_whitespace().next().expect("-I..").to_owned();
+    let object = at.join("unique.o");
+    let status = Command::new("g++")
+        .args(["-c", "-fPIC", "-fgnu-unique", &include, "-o"])
+        .arg(&object)
+        .arg(source("unique.cc"))
+        .status();
+    assert!(status.expect("it runs").success());
+    let program = at.join("unique");
+    let status = Command::new(CXX).arg(&object).arg("-o").arg(&program).status();
+    assert!(status.expect("it runs").success());
+    assert_eq!(succeed(4, &program, &[]), "private\n");
+}
+
+#[test]
+fn getopt_strtok_and_rand_have_a_state_a_rank() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "state.c", &[]);
+    let options = ["--nx=40", "-v", "file", "--verbose", "-n", "abc"];
+    assert_eq!(succeed(4, &program, &options), "own state\n");
+}
+
+#[test]
+fn names_of_the_c_library_in_a_program_are_the_programs() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "names.c", &["-fno-builtin", "-w"]);
+    assert_eq!(succeed(2, &program, &[]), "3 3\n3 3\n");
+}
+
+#[test]
+fn threads_of_openmp_know_their_rank() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "omp.c", &["-fopenmp"]);
+    assert_eq!(succeed(3, &program, &[]), "0 wrong\n");
+}
+
+#[test]
+fn the_programs_own_libraries_are_private() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("library");
+    let library = at.join("liblocal.so");
+    let status =
+        Command::new(CC).arg("-shared").arg(source("library.c")).arg("-o").arg(&library).status();
+    assert!(status.expect("it runs").success());
+    let program = at.join("uses_library");
+    let status = Command::new(CC)
+        .arg(source("uses_library.c"))
+        .arg(format!("-L{}", at.display()))
+        .arg(format!("-Wl,-rpath,{}", at.display()))
+        .args(["-llocal", "-o"])
+        .arg(&program)
+        .status();
+    assert!(status.expect("it runs").success());
+    assert_eq!(succeed(4, &program, &[]), "private\n");
+}
+
+#[test]
+fn fortran_units_are_a_ranks_own() {
+    if !has("gfortran") {
+        return;
+    }
+    let program = compile(FORT, "units.f90", &[]);
+    let at = directory("units-files");
+    let output = Command::new(RUN)
+        .args(["-n", "4"])
+        .arg(&program)
+        .current_dir(&at)
+        .output()
+        .expect("the launcher runs");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && out.contains("own units"), "{out}{err}");
+}
+
+#[test]
+fn point_to_point_and_types() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "p2p.c", &[]);
+    for ranks in [1, 2, 3, 4, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "p2p fine\n");
+    }
+}
+
+#[test]
+fn collectives_groups_and_grids() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "coll.c", &[]);
+    for ranks in [1, 2, 3, 4, 6, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "coll fine\n");
+    }
+}
+
+#[test]
+fn further_functions() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "more.c", &[]);
+    for ranks in [1, 2, 5] {
+        assert_eq!(succeed(ranks, &program, &[]), "more fine\n");
+    }
+}
+
+#[test]
+fn fortran_with_the_module() {
+    if !has("gfortran") {
+        return;
+    }
+    let program = compile(FORT, "module.f90", &["-w"]);
+    for ranks in [1, 4] {
+        assert_eq!(succeed(ranks, &program, &[]), " module fine\n");
+    }
+}
+
+/// The table of the README says which functions are there: as functions.txt.
+#[test]
+fn the_readme_names_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("part of the package");
+    let (readme, list) = (read("README.md"), read("functions.txt"));
+    let words: Vec<&str> = readme.split(|it: char| !it.is_alphanumeric() && it != '_').collect();
+    for line in list.lines().filter(|it| it.starts_with("+ ")) {
+        let name = line.split([' ', '(']).nth(2).expect("a name");
+        assert!(words.contains(&name), "{name} is there, and the README does not say so");
+    }
+}
+
+#[test]
+fn exit_of_one_rank_after_the_end_is_its_code_and_runs_atexit() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "leave.c", &["-DAFTER"]);
+    let output = run(3, &program, &["after"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(5), "atexit\n".repeat(3)));
+}
+
+#[test]
+fn faults_end_in_time_and_name_ranks_and_lines() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "leave.c", &[]);
+    let late = "rank 0 waits in MPI_Barrier at leave.c:";
+    fail(&program, "exit", 1, &["rank 1 has left: exit with code 0 without MPI_Finalize", late]);
+    fail(&program, "return", 1, &["rank 1 has left: return from main with code 0", late]);
+    fail(&program, "abort", 42, &["rank 1: MPI_Abort at leave.c:"]);
+    fail(&program, "order", 1, &["rank 0: MPI_Barrier at", "rank 1: MPI_Bcast at leave.c:"]);
+    fail(&program, "root", 1, &["rank 0: MPI_Bcast at leave.c:", "root 0", "rank 1", "root 1"]);
+    fail(&program, "count", 1, &["rank 0: MPI_Allreduce at leave.c:", "4 bytes", "8 bytes"]);
+    fail(&program, "absent", 1, &["MPI_Info_create at leave.c:", "is not in the subset"]);
+    fail(
+        &program,
+        "circle",
+        1,
+        &["rank 0 waits in MPI_Send at leave.c:", "rank 2 waits in MPI_Send"],
+    );
+    fail(&program, "truncate", 15, &["MPI_Recv at leave.c:", "sent in MPI_Send at leave.c:"]);
+}
+
+#[test]
+fn a_crash_is_the_processes_and_names_its_rank() {
+    use std::os::unix::process::ExitStatusExt as _;
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "leave.c", &["-DCRASH"]);
+    for (how, signal, words) in
+        [("crash", 11, "rank 1: segmentation fault at leave.c:"), ("raise", 6, "rank 1: abort")]
+    {
+        // Without `timeout`, which would tell the signal in its own way.
+        let output =
+            Command::new(RUN).args(["-n", "3"]).arg(&program).arg(how).output().expect("it runs");
+        let err = text(&output.stderr);
+        assert_eq!(output.status.signal(), Some(signal), "{err}");
+        assert!(err.contains(words), "{err}");
+    }
+}
+
+#[test]
+fn no_main_is_an_error_of_the_link_and_static_is_refused() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("nomain");
+    let link = |options: &[&str]| {
+        let output = Command::new(CC)
+            .args(options)
+            .arg(source("library.c"))
+            .arg("-o")
+            .arg(at.join("x"))
+            .output();
+        output.expect("the wrapper runs")
+    };
+    let output = link(&[]);
+    assert!(!output.status.success() && text(&output.stderr).contains("main"));
+    let output = link(&["-static"]);
+    assert!(!output.status.success() && text(&output.stderr).contains("-static"));
+}
+
+#[test]
+fn an_executable_that_was_linked_otherwise_is_refused() {
+    let output = run(2, Path::new("/bin/true"), &[]);
+    let err = text(&output.stderr);
+    assert!(!output.status.success() && err.contains("phalanx-mpicc"), "{err}");
+}
+
+#[test]
+fn wrappers_show_what_they_call() {
+    let show = |option: &str| {
+        let output = Command::new(CC).arg(option).output().expect("the wrapper runs");
+        text(&output.stdout)
+    };
+    assert!(show("-showme:compile").contains("-fPIC"));
+    assert!(show("-showme:link").contains("-lmpi_abi"));
+    let all = show("-show");
+    assert!(all.contains("-fPIC") && all.contains("ph_entry") && all.contains("-shared"));
+}
+
+#[test]
+fn gdb_stops_in_every_copy() {
+    if !has("cc") || !has("gdb") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DGDB"]);
+    let output = Command::new("timeout")
+        .args(["60", "gdb", "-batch", "-nx"])
+        .args(["-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off"])
+        .args(["-ex", "break hello.c:24", "-ex", "run"])
+        .args(["-ex", "print global", "-ex", "continue", "-ex", "print global", "-ex", "kill"])
+        .args(["--args", RUN, "-n", "2"])
+        .arg(&program)
+        .output()
+        .expect("gdb runs");
+    let out = text(&output.stdout);
+    let err = text(&output.stderr);
+    if err.contains("ptrace") || out.contains("ptrace") {
+        println!("SKIPPED: this system forbids ptrace");
+        return;
+    }
+    assert!(out.contains("= 7") && out.contains("= 8"), "{out}{err}");
+}
+
+#[test]
+fn valgrind_names_the_line_in_a_copy() {
+    if !has("cc") || !has("valgrind") {
+        return;
+    }
+    let program = compile(CC, "leak.c", &[]);
+    let output = Command::new("timeout")
+        .args(["120", "valgrind", "--error-exitcode=0", RUN, "-n", "2"])
+        .arg(&program)
+        .output()
+        .expect("valgrind runs");
+    let err = text(&output.stderr);
+    assert!(err.contains("Invalid write") && err.contains("leak.c:"), "{err}");
+}

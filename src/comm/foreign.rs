@@ -1,0 +1,246 @@
+//! What the interfaces of other languages need of a communicator: calls that are noted with their
+//! line there, and caught before they leave Rust; calls on memory; refused arguments.
+
+use super::Comm;
+use crate::element::Element;
+use crate::error::{Error, ForeignCall};
+use crate::exec::{Call, ForeignOperator, Kernel, Partition};
+use crate::fabric::{CommState, Signature, Thread};
+use crate::net::{NetFold, NetNumber};
+use crate::op::Operator;
+use crate::schedule::Operation;
+use crate::sync::{Arc, Instant, catch_unwind};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location};
+use std::time::Duration;
+
+/// So long a rank waits for the reason of a failure that another has met: see `RECORD_COMES` in
+/// `diagnose.rs`.
+const REASON_COMES: Duration = Duration::from_millis(100);
+
+/// The memory of a reduction.
+#[derive(Clone, Copy, Debug)]
+pub struct ReductionMemory {
+    /// The elements that this rank gives.
+    pub input: *const u8,
+    /// Where the result goes; the input, for what is in place.
+    pub output: *mut u8,
+}
+
+/// How a reduction's elements are cut: see `Comm::reduction`.
+#[derive(Clone, Copy, Debug)]
+pub enum ReductionCut<'a> {
+    /// A vector of so many.
+    Vector(usize),
+    /// A block of so many for each rank.
+    Equal(usize),
+    /// As many for each rank as it says.
+    Varied(&'a [usize]),
+}
+
+/// A note on the calls of a rank: they are parts of a call of another language.
+pub(crate) struct ForeignNote {
+    fabric: Arc<CommState>,
+    member: usize,
+    from: u64,
+}
+
+impl Drop for ForeignNote {
+    fn drop(&mut self) {
+        let records = self.fabric.world().records(self.member);
+        records.foreign().end(self.from, records.next());
+    }
+}
+
+impl Comm {
+    /// Notes `call` for all records until the note is dropped.
+    pub(crate) fn note_foreign(&self, call: &'static ForeignCall) -> ForeignNote {
+        let fabric = self.port.fabric().clone();
+        let member = fabric.member(self.port.rank());
+        let from = fabric.world().records(member).next();
+        fabric.world().records(member).foreign().begin(from, call);
+        ForeignNote { fabric, member, from }
+    }
+
+    /// Makes `f`'s calls as parts of `call`, and catches what they throw. The rank's memory is safe
+    /// then: no other rank reaches it any more.
+    ///
+    /// # Safety
+    /// `f` leaves the communicator in its place.
+    #[inline(always)]
+    pub(crate) unsafe fn as_foreign<R>(
+        &mut self,
+        call: &'static ForeignCall,
+        f: impl FnOnce(&mut Comm) -> R,
+    ) -> Result<R, Box<dyn Any + Send>> {
+        // SAFETY: the team's, which the communicator keeps, and this keeps the communicator.
+        let records = unsafe { self.port.records().as_ref() };
+        let (notes, from) = (records.foreign(), records.next());
+        notes.begin(from, call);
+        let result = if self.roster.is_some() {
+            // The end of the rank's closure catches, too: what is thrown says nothing.
+            catch_unwind(AssertUnwindSafe(|| f(self)))
+        } else {
+            self.catch_on_own_thread(f)
+        };
+        notes.end(from, records.next());
+        result
+    }
+
+    #[inline]
+    fn catch_on_own_thread<R>(
+        &mut self,
+        f: impl FnOnce(&mut Comm) -> R,
+    ) -> Result<R, Box<dyn Any + Send>> {
+        if self.thread == 0 {
+            self.settle_here();
+        }
+        // The fabric's, which the communicator keeps; it stays in its place.
+        let world = std::ptr::from_ref(self.port.fabric().world());
+        let run = self.port.run();
+        // SAFETY: see above.
+        let world = unsafe { &*world };
+        Thread::here().within(world, run, false, || catch_unwind(AssertUnwindSafe(|| f(self))))
+    }
+
+    /// The first cause of the end of the rank's run, after [`as_foreign`](Comm::as_foreign) has
+    /// caught `payload`: what `kind` makes of it, if it is known on this rank, and its text.
+    #[cold]
+    pub(crate) fn first_cause<K>(
+        &mut self,
+        payload: Box<dyn Any + Send>,
+        kind: impl Fn(&Error) -> K,
+    ) -> (Option<K>, String) {
+        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
+        let member = fabric.member(self.port.rank());
+        let error = self.caught((&fabric, run, member), payload);
+        let of_run = || {
+            let known = fabric.world().with_cause(run, |e| (Some(kind(e)), e.to_string()));
+            known.or_else(|| Some((None, fabric.world().cause(run)?)))
+        };
+        if !matches!(error, Error::Dead) {
+            // A late one is not the run's.
+            let own = (Some(kind(&error)), error.to_string());
+            return of_run().filter(|(kind, _)| kind.is_some()).unwrap_or(own);
+        }
+        let start = Instant::now();
+        loop {
+            let known = of_run();
+            if known.is_some() || start.elapsed() >= REASON_COMES {
+                return known.unwrap_or((None, error.to_string()));
+            }
+            crate::sync::yield_now();
+        }
+    }
+
+    /// Ends the run: an argument is wrong.
+    #[cold]
+    pub(crate) fn refuse_argument(&mut self, what: String) -> ! {
+        static SIG: Signature = Signature::of::<()>("a call", "");
+        self.wrong(&SIG, Location::caller(), 0, what);
+        self.nothing_to_return()
+    }
+
+    /// A reduction, as the method `operation` of this communicator, on memory: it needs no slice.
+    ///
+    /// # Safety
+    /// `memory` has what the operation and `cut` say, of type `T`: initialised for reads, exclusive
+    /// for writes until this returns.
+    pub(crate) unsafe fn reduction<T: Element, O: Operator<T>>(
+        &mut self,
+        operation: Operation,
+        cut: ReductionCut<'_>,
+        root: usize,
+        memory: ReductionMemory,
+        op: &O,
+    ) {
+        let sig = const {
+            &[
+                Signature::combining::<T, O>("reduce", O::NAME, "to root"),
+                Signature::combining::<T, O>("all_reduce", O::NAME, ""),
+                Signature::combining::<T, O>("reduce_scatter_into", O::NAME, ""),
+                Signature::combining::<T, O>("reduce_scatter_varied_into", O::NAME, ""),
+                Signature::combining::<T, O>("scan", O::NAME, ""),
+                Signature::combining::<T, O>("exclusive_scan", O::NAME, ""),
+            ]
+        };
+        let sig = &sig[match operation {
+            Operation::Reduce => 0,
+            Operation::AllReduce => 1,
+            Operation::ReduceScatter if !matches!(cut, ReductionCut::Varied(_)) => 2,
+            Operation::ReduceScatter => 3,
+            Operation::Scan => 4,
+            Operation::ExclusiveScan => 5,
+            other => unreachable!("{other} combines nothing"),
+        }];
+        let identity = op.identity();
+        let memory = match operation {
+            Operation::ExclusiveScan => {
+                let input = identity.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+                ReductionMemory { input: input.cast(), ..memory }
+            }
+            _ => memory,
+        };
+        let combined = (Kernel::combiner::<T, O>(op), O::COMMUTATIVE, O::BUILT_IN);
+        // SAFETY: passed on.
+        unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
+    }
+
+    /// The same by an operator of another language.
+    ///
+    /// # Safety
+    /// As there, of elements of the operator's size and alignment; `sig` is for such.
+    pub(crate) unsafe fn reduction_by_foreign(
+        &mut self,
+        operation: Operation,
+        sig: &'static Signature,
+        cut: ReductionCut<'_>,
+        root: usize,
+        memory: ReductionMemory,
+        op: &ForeignOperator<'_>,
+    ) {
+        let memory = match operation {
+            Operation::ExclusiveScan => ReductionMemory { input: std::ptr::null(), ..memory },
+            _ => memory,
+        };
+        let combined = (Kernel::foreign(op), op.commutative, None);
+        // SAFETY: passed on.
+        unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
+    }
+
+    /// # Safety
+    /// As [`reduction`](Comm::reduction); the kernel is for the elements of `sig`.
+    unsafe fn reduction_by(
+        &mut self,
+        operation: Operation,
+        sig: &'static Signature,
+        cut: ReductionCut<'_>,
+        root: usize,
+        ReductionMemory { input, output }: ReductionMemory,
+        (kernel, commutative, built_in): (Kernel<'_>, bool, Option<(NetNumber, NetFold)>),
+    ) {
+        let at = Location::caller();
+        let partition = match cut {
+            ReductionCut::Varied(counts) => {
+                let own = counts.get(self.rank()).copied().unwrap_or(0);
+                let Some(facts) = self.check_common_counts::<u8>(counts, own, sig, at) else {
+                    return;
+                };
+                let call = Call::of_counts(operation, sig, at, counts, facts.total);
+                let call = call.combining_memory(commutative, built_in);
+                // SAFETY: passed on.
+                return self
+                    .carry_on_varied(facts, &unsafe { call.on_memory(kernel, input, output) });
+            }
+            ReductionCut::Vector(n) => Partition::Vector(n),
+            ReductionCut::Equal(n) => Partition::Equal(n),
+        };
+        let call = Call::new(operation, sig, at, partition).root(root);
+        if operation == Operation::Reduce && !self.check_rank("root", root, sig, at, call.len()) {
+            return;
+        }
+        let call = call.combining_memory(commutative, built_in);
+        // SAFETY: passed on.
+        self.carry_on(&unsafe { call.on_memory(kernel, input, output) });
+    }
+}

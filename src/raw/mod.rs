@@ -1,0 +1,100 @@
+//! The door for interfaces in other languages: what the typed methods of [`Comm`] cannot express.
+//! Hidden, unsafe, and no part of the public interface: it may change at any time.
+//!
+//! - [`attempt`]: makes calls as parts of a call of another language, whose file and line appear in
+//!   errors, and catches what they throw; [`first_cause`] then says why the run has ended.
+//! - [`reduce`]: reductions on memory, by the library's operators on types that are chosen when the
+//!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
+//!
+//! Everything else is done by the typed methods on slices that the interface has made.
+
+mod user_operator;
+
+pub use crate::comm::{ReductionCut, ReductionMemory};
+pub use crate::error::ForeignCall;
+pub use crate::schedule::Operation;
+pub use user_operator::{UserElement, UserFunction, UserOperator};
+
+use crate::Comm;
+use crate::error::Error;
+use crate::op::Operator;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
+
+/// The call of `function` in `line` of `file`, which is kept for ever: error messages name it.
+pub fn foreign_call(function: &'static str, file: &str, line: u32) -> &'static ForeignCall {
+    static FILES: LazyLock<Mutex<HashMap<String, &'static str>>> = LazyLock::new(Mutex::default);
+    type Key = (&'static str, &'static str, u32);
+    static CALLS: LazyLock<Mutex<HashMap<Key, &'static ForeignCall>>> =
+        LazyLock::new(Mutex::default);
+    let file = {
+        let mut files = FILES.lock().unwrap_or_else(|e| e.into_inner());
+        match files.get(file) {
+            Some(known) => *known,
+            None => {
+                let kept: &'static str = Box::leak(file.into());
+                files.insert(kept.to_string(), kept);
+                kept
+            }
+        }
+    };
+    let mut calls = CALLS.lock().unwrap_or_else(|e| e.into_inner());
+    calls
+        .entry((function, file, line))
+        .or_insert_with(|| Box::leak(Box::new(ForeignCall { function, file, line })))
+}
+
+/// Makes `f`'s calls on `comm` as parts of `call`, and catches what they throw. No other rank
+/// reaches the memory of this one then.
+///
+/// # Safety
+/// `f` leaves the communicator in its place.
+#[inline(always)]
+pub unsafe fn attempt<R>(
+    comm: &mut Comm,
+    call: &'static ForeignCall,
+    f: impl FnOnce(&mut Comm) -> R,
+) -> Result<R, Box<dyn Any + Send>> {
+    // SAFETY: passed on.
+    unsafe { comm.as_foreign(call, f) }
+}
+
+/// Notes `call` for the records that `comm`'s rank makes until the note is dropped: for calls in a
+/// scope, where the communicator is lent.
+pub fn note(comm: &Comm, call: &'static ForeignCall) -> impl Drop + use<> {
+    comm.note_foreign(call)
+}
+
+/// Why the run has ended, after [`attempt`] has caught `payload`: what `kind` makes of the first
+/// cause, if that is known on this rank, and its text. Ends the run, unless it has ended.
+pub fn first_cause<K>(
+    comm: &mut Comm,
+    payload: Box<dyn Any + Send>,
+    kind: impl Fn(&Error) -> K,
+) -> (Option<K>, String) {
+    comm.first_cause(payload, kind)
+}
+
+/// Ends the run with [`Error::Argument`]: an argument of the call that is under way is wrong.
+pub fn refuse(comm: &mut Comm, what: String) -> ! {
+    comm.refuse_argument(what)
+}
+
+/// A reduction on memory. `root` is looked at by [`Operation::Reduce`] only.
+///
+/// # Safety
+/// `memory` has the elements of type `T` that the operation and `cut` say, initialised for reads
+/// and exclusive for writes until this has returned; input and output are one, for what is in
+/// place, or do not overlap.
+pub unsafe fn reduce<T: crate::Element, O: Operator<T>>(
+    comm: &mut Comm,
+    operation: Operation,
+    cut: ReductionCut<'_>,
+    root: usize,
+    memory: ReductionMemory,
+    op: &O,
+) {
+    // SAFETY: passed on.
+    unsafe { comm.reduction(operation, cut, root, memory, op) }
+}
