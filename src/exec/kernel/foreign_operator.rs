@@ -33,6 +33,7 @@ impl<'a> ForeignOperator<'a> {
             // An exclusive scan by a foreign operator has no identity, and pairs of ranks that
             // swap blocks do not combine.
             fill: |_, _, _| unreachable!("a foreign operator has no identity"),
+            replace: |_, _, _, _, _| unreachable!("a foreign operator has no identity"),
             swap: |_, _, _| unreachable!("a call that combines swaps nothing"),
         };
         ForeignOperator { combine, commutative, loops }

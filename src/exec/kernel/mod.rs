@@ -36,6 +36,8 @@ type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
 /// `dst[i] = value` for `n` elements.
 type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
+/// `(dst[i], src[i]) = (src[i], value)` for `n` elements.
+type Replace = unsafe fn(op: *const (), dst: *mut u8, src: *mut u8, value: *const u8, n: usize);
 /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
 type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 
@@ -58,6 +60,7 @@ struct Loops {
     carry: Pair,
     fold: FoldFn,
     fill: Fill,
+    replace: Replace,
     swap: Swap,
 }
 
@@ -75,6 +78,7 @@ impl<'a> Kernel<'a> {
                 carry: no_pair,
                 fold: no_fold,
                 fill: fill::<T>,
+                replace: no_replace,
                 swap: swap::<T>,
             }
         };
@@ -94,6 +98,7 @@ impl<'a> Kernel<'a> {
                 carry: carry::<T, O>,
                 fold: fold::<T, O>,
                 fill: fill::<T>,
+                replace: replace::<T, O>,
                 swap: swap::<T>,
             }
         };
@@ -138,6 +143,17 @@ impl<'a> Kernel<'a> {
     pub(crate) unsafe fn fill(&self, dst: *mut u8, value: *const u8, n: usize) {
         // SAFETY: by the contract above.
         unsafe { (self.loops.fill)(dst, value, n) }
+    }
+
+    /// `(dst[i], src[i]) = (src[i], value)` for `n` elements, in one pass.
+    ///
+    /// # Safety
+    /// - As for [`fill`](Kernel::fill), and `src` is valid for reads and writes of `n` elements,
+    ///   and overlaps none of the others.
+    #[inline(always)]
+    pub(crate) unsafe fn replace(&self, dst: *mut u8, src: *mut u8, value: *const u8, n: usize) {
+        // SAFETY: by the contract above.
+        unsafe { (self.loops.replace)(self.op, dst, src, value, n) }
     }
 
     /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
@@ -217,6 +233,10 @@ unsafe fn no_pair(_: *const (), _: *mut u8, _: *mut u8, _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
+unsafe fn no_replace(_: *const (), _: *mut u8, _: *mut u8, _: *const u8, _: usize) {
+    unreachable!("{NO_OPERATOR}")
+}
+
 unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
@@ -273,6 +293,13 @@ loops! {
         }
     }
 
+    fn from_replaced[](_op: &O, dst: &mut [MaybeUninit<T>], src: &mut [T], value: T) {
+        for (to, from) in dst.iter_mut().zip(src) {
+            to.write(*from);
+            *from = value;
+        }
+    }
+
     fn out_of_place[K](op: &O, dst: &mut [MaybeUninit<T>], inputs: [&[T]; K]) {
         let n = dst.len();
         let inputs = inputs.map(|x| &x[..n]);
@@ -293,6 +320,25 @@ unsafe fn fill<T: Element>(dst: *mut u8, value: *const u8, n: usize) {
     let (dst, value) =
         unsafe { (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), value.cast::<T>().read()) };
     dst.fill(MaybeUninit::new(value));
+}
+
+/// # Safety
+/// As [`Kernel::replace`].
+unsafe fn replace<T: Element, O: Operator<T>>(
+    op: *const (),
+    dst: *mut u8,
+    src: *mut u8,
+    value: *const u8,
+    n: usize,
+) {
+    // SAFETY: by the contract.
+    let op = unsafe { &*op.cast::<O>() };
+    // SAFETY: by the contract they are valid and disjoint.
+    let (dst, src) = unsafe {
+        (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), from_raw_parts_mut(src.cast(), n))
+    };
+    // SAFETY: as above.
+    from_replaced(op, dst, src, unsafe { value.cast::<T>().read() });
 }
 
 /// # Safety
@@ -448,6 +494,11 @@ mod tests {
                 let five = value(5);
                 kernel.fill(b.as_mut_ptr().cast(), (&raw const five).cast(), n);
                 same(&b, &|_| value(5), "fill");
+                let (mut a, mut b) = (x.clone(), y.clone());
+                let (to, from) = (a.as_mut_ptr().cast(), b.as_mut_ptr().cast());
+                kernel.replace(to, from, (&raw const five).cast(), n);
+                same(&a, &|i| y[i], "taken");
+                same(&b, &|_| value(5), "replaced");
                 for k in 2..=MOST_INPUTS {
                     let mut all: Vec<Vec<T>> = (0..k).map(vector).collect();
                     let inputs: Vec<*mut u8> =
