@@ -282,6 +282,15 @@ impl<'a, D> Call<'a, D> {
         }
     }
 
+    /// Elements of rank 0's block.
+    #[inline(always)]
+    pub(super) fn first_block(&self) -> usize {
+        match self.cut {
+            Partition::Varied(counts) => counts.first().copied().unwrap_or(0),
+            _ => self.unit(),
+        }
+    }
+
     /// The root or the distance, as the fingerprint has it.
     #[inline(always)]
     pub(crate) fn parameter(&self) -> usize {
