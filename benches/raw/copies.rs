@@ -38,7 +38,6 @@ unsafe fn library(to: *mut u8, from: *const u8, bytes: usize) {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::asm;
-    use std::arch::x86_64::*;
 
     pub(super) unsafe fn movsb(to: *mut u8, from: *const u8, bytes: usize) {
         // SAFETY: by the contract; the direction flag is clear, as the ABI has it.
@@ -53,37 +52,49 @@ mod x86 {
         }
     }
 
-    macro_rules! loops {
-        ($name:ident, $feature:literal, $ty:ty, $load:ident, $store:ident) => {
+    /// A loop of four moves of `$step` bytes through `$reg`, of which there are 0 to 3.
+    macro_rules! moves {
+        ($name:ident, $step:literal, $move:literal, $reg:literal) => {
             pub(super) unsafe fn $name(to: *mut u8, from: *const u8, bytes: usize) {
-                const STEP: usize = size_of::<$ty>();
-                #[target_feature(enable = $feature)]
-                unsafe fn turns(to: *mut u8, from: *const u8, turns: usize) {
-                    for i in 0..turns {
-                        // SAFETY: within the two, by the contract.
-                        unsafe {
-                            let (to, from) = (to.add(4 * STEP * i), from.add(4 * STEP * i));
-                            let a = $load(from.cast());
-                            let b = $load(from.add(STEP).cast());
-                            let c = $load(from.add(2 * STEP).cast());
-                            let d = $load(from.add(3 * STEP).cast());
-                            $store(to.cast(), a);
-                            $store(to.add(STEP).cast(), b);
-                            $store(to.add(2 * STEP).cast(), c);
-                            $store(to.add(3 * STEP).cast(), d);
-                        }
+                let turns = bytes / (4 * $step);
+                let done = turns * 4 * $step;
+                if turns > 0 {
+                    // SAFETY: so many bytes are there on both sides, by the contract; the
+                    // processor has the registers (`is_there`), and no others are touched.
+                    unsafe {
+                        asm!(
+                            "2:",
+                            concat!($move, " ", $reg, "0, [{from}]"),
+                            concat!($move, " ", $reg, "1, [{from} + ", $step, "]"),
+                            concat!($move, " ", $reg, "2, [{from} + 2 * ", $step, "]"),
+                            concat!($move, " ", $reg, "3, [{from} + 3 * ", $step, "]"),
+                            concat!($move, " [{to}], ", $reg, "0"),
+                            concat!($move, " [{to} + ", $step, "], ", $reg, "1"),
+                            concat!($move, " [{to} + 2 * ", $step, "], ", $reg, "2"),
+                            concat!($move, " [{to} + 3 * ", $step, "], ", $reg, "3"),
+                            concat!("add {from}, 4 * ", $step),
+                            concat!("add {to}, 4 * ", $step),
+                            "dec {turns}",
+                            "jnz 2b",
+                            "vzeroupper",
+                            from = inout(reg) from => _,
+                            to = inout(reg) to => _,
+                            turns = inout(reg) turns => _,
+                            out("xmm0") _,
+                            out("xmm1") _,
+                            out("xmm2") _,
+                            out("xmm3") _,
+                            options(nostack),
+                        );
                     }
                 }
-                let whole = bytes / (4 * STEP);
-                let done = whole * 4 * STEP;
-                // SAFETY: by the contract; the processor has the feature (`is_there`).
+                // SAFETY: the rest, by the contract.
                 unsafe {
-                    turns(to, from, whole);
                     std::ptr::copy_nonoverlapping(from.add(done), to.add(done), bytes - done);
                 }
             }
         };
     }
-    loops!(avx2, "avx2", __m256i, _mm256_loadu_si256, _mm256_storeu_si256);
-    loops!(avx512, "avx512f", __m512i, _mm512_loadu_si512, _mm512_storeu_si512);
+    moves!(avx2, 32, "vmovdqu", "ymm");
+    moves!(avx512, 64, "vmovdqu64", "zmm");
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
-//! | eager | more ranks; broadcasts of a few bytes; two ranks: whatever has a root, reduce-scatters |
+//! | eager | the same with more ranks; a broadcast; two ranks: what has a root, a reduce-scatter |
 //! | board | by size ([`Tuning`]), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //! | nodes | ranks on several nodes |
