@@ -25,10 +25,9 @@ impl Comm {
     /// })?;
     /// assert_eq!(sums, [3, 3]);
     ///
-    /// // With the feature `tracing`, a line of standard output for each phase, call and wait:
+    /// // With the feature `tracing`, a line of standard output for each call and wait:
     /// # #[cfg(feature = "tracing")] {
-    /// use tracing_subscriber::fmt::{self, format::FmtSpan};
-    /// fmt().with_max_level(tracing::Level::TRACE).with_span_events(FmtSpan::CLOSE).init();
+    /// tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).init();
     /// phalanx::run(2, |comm| comm.phase("meeting", |comm| comm.barrier()))?;
     /// // TRACE phase{phase="meeting" rank=0}: phalanx: barrier rank=0 comm=.. at=src/main.rs:7:54
     /// # }
