@@ -82,13 +82,15 @@ struct EventRing {
 pub(crate) struct Recorder {
     rings: Box<[CachePadded<EventRing>]>,
     events: usize,
-    file: File,
-    path: String,
+    /// Where runs are written, and its name; none if only counts and events are wanted.
+    file: Option<(File, String)>,
     /// How the numbers of algorithms are said.
     algorithm: fn(u16) -> String,
     clock: Clock,
     /// Of ranks that no run counts: they are written when the last has gone.
     at_drop: bool,
+    /// Hears of each wait: who waited, for whom, how long.
+    waited: Option<fn(usize, usize, Duration)>,
 }
 
 /// Times, in ticks of a counter that is much quicker to read than the system's clock.
@@ -155,18 +157,19 @@ impl EventRing {
 }
 
 impl Recorder {
-    /// For `ranks` ranks, of each the latest `events` events, appended to `file` (at `path`) when a
-    /// run ends; or, `at_drop`, when the last rank has gone.
+    /// For `ranks` ranks, of each the latest `events` events, appended to `file` (of that name), if
+    /// there is one, when a run ends; or, `at_drop`, when the last rank has gone.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn new(
         ranks: usize,
         events: usize,
-        (file, path): (File, String),
+        file: Option<(File, String)>,
         algorithm: fn(u16) -> String,
         at_drop: bool,
+        waited: Option<fn(usize, usize, Duration)>,
     ) -> Self {
         let rings = (0..ranks).map(|_| CachePadded::new(EventRing::default())).collect();
-        Recorder { rings, events, file, path, algorithm, clock: Clock::new(), at_drop }
+        Recorder { rings, events, file, algorithm, clock: Clock::new(), at_drop, waited }
     }
 
     /// The time.
@@ -318,6 +321,9 @@ impl Recorder {
         if let Some(counts) = self.rings[rank].counts.get() {
             counts.waited(end.saturating_sub(begin));
         }
+        if let Some(waited) = self.waited {
+            self.say_waited(waited, rank, peer, end.saturating_sub(begin));
+        }
         let (_, slot) = self.push(rank);
         slot.begin.store(begin, Relaxed);
         slot.end.store(end, Relaxed);
@@ -327,6 +333,12 @@ impl Recorder {
         slot.kind.store(EventKind::Wait as u64 | (peer as u64) << 32, Relaxed);
         slot.sig.store(std::ptr::null_mut(), Relaxed);
         slot.at.store(std::ptr::null_mut(), Relaxed);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn say_waited(&self, waited: fn(usize, usize, Duration), rank: usize, peer: usize, ticks: u64) {
+        waited(rank, peer, Duration::from_nanos((ticks as f64 * self.clock.rate()) as u64));
     }
 
     /// `rank` has waited for any rank, last of all, and `peer` was it.
@@ -393,6 +405,7 @@ impl Recorder {
     /// rank runs. What goes wrong is said, and is no error of the run.
     #[cold]
     pub(crate) fn save(&self, team: u64, run: u64, outcome: &str) {
+        let Some((file, path)) = &self.file else { return };
         let rate = self.clock.rate();
         let base = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0).min();
         let base = base.unwrap_or(0);
@@ -402,8 +415,8 @@ impl Recorder {
         let unix = wall.map_or(0, |wall| wall.as_nanos() as u64);
         let ranks = self.rings.iter().map(|ring| self.file_rank(ring, &ns)).collect();
         let section = record_file::Section { team, run, unix, outcome, ranks };
-        if let Err(e) = record_file::append(&self.file, &section) {
-            crate::error::say(&format!("the record '{}' cannot be written: {e}", self.path));
+        if let Err(e) = record_file::append(file, &section) {
+            crate::error::say(&format!("the record '{path}' cannot be written: {e}"));
         }
     }
 

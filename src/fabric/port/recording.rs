@@ -32,6 +32,13 @@ impl Port {
         Some((recorder, self.fabric.member(self.rank)))
     }
 
+    /// The rank in its team.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    #[cfg_attr(not(feature = "tracing"), allow(dead_code))]
+    pub(crate) fn member(&self) -> usize {
+        self.fabric.member(self.rank)
+    }
+
     /// Whether the port carries out calls, and does nothing else.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {

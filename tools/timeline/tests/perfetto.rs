@@ -24,7 +24,7 @@ fn a_trace_has_the_form_of_trace_events() {
     .unwrap();
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let run = record::run(&bytes[record::sections(&bytes).unwrap().remove(0)]).unwrap();
+    let run = record::run(&bytes[record::sections(&bytes).unwrap().whole.remove(0)]).unwrap();
     let summary = summary::read(&run);
     let text = perfetto::trace(&run, &summary).to_string();
     let trace: Value = serde_json::from_str(&text).unwrap();
