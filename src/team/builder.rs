@@ -174,9 +174,10 @@ impl Builder {
         self
     }
 
-    /// How many events are kept of each rank, at least 1, where runs are
-    /// [recorded](Builder::record). The oldest are lost, and counted. Default: the number in the
-    /// variable `PHALANX_RECORD_EVENTS`, else 65 536 (4 MiB a rank).
+    /// How many events are kept of each rank, at least 1 and at most 2^28, where runs are
+    /// [recorded](Builder::record). The oldest are lost, and counted. A rank has room for the next
+    /// power of two. Default: the number in the variable `PHALANX_RECORD_EVENTS`, else 65 536
+    /// (4 MiB a rank).
     ///
     /// ```
     /// let builder = phalanx::Team::builder().record_events(1 << 20);

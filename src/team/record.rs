@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Events that are kept of each rank: 4 MiB.
 const EVENTS: usize = 1 << 16;
 
+/// The most that may be asked for: 16 GiB. More is a mistake, or would end the process.
+const MOST_EVENTS: usize = 1 << 28;
+
 /// What records a team of `ranks` ranks: to the file that its builder names, else to that of the
 /// variable `PHALANX_RECORD`. None if there is neither.
 pub(super) fn recorder(
@@ -32,10 +35,13 @@ pub(super) fn recorder(
             })?
         }
     };
+    if events > MOST_EVENTS {
+        return Err(wrong(format!("{events} events of each rank are more than {MOST_EVENTS}")));
+    }
     let file = File::options().append(true).create(true).open(&path);
     let file = file.map_err(|e| wrong(e.to_string()))?;
     let to = Some((file, path.display().to_string()));
-    Ok(Some(Box::new(Recorder::new(ranks, events, to, name, at_drop, WAITED))))
+    Ok(Some(Box::new(Recorder::new(ranks, events.max(1), to, name, at_drop, WAITED))))
 }
 
 fn name(index: u16) -> String {

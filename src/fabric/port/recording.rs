@@ -9,8 +9,8 @@
 
 use super::super::call_counts::CallCount;
 use super::super::call_log::run_pass;
-use super::super::fingerprint::Signature;
-use super::super::recorder::Recorder;
+use super::super::fingerprint::{CallParams, Signature};
+use super::super::recorder::{CallFacts, EventLine, Recorder};
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
 use std::panic::Location;
@@ -80,19 +80,41 @@ impl Port {
         }
     }
 
-    /// A call begins.
-    pub(crate) fn record_call(&self, sig: &'static Signature, at: &'static Location<'static>) {
+    /// A call begins; a collective one, if it has `params`.
+    #[inline(always)]
+    pub(crate) fn record_call(
+        &self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: Option<CallParams>,
+    ) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
-            recorder.begin_call(me, self.id, sig, at, self.next_record());
+            let call = self.calls + 1;
+            let facts =
+                params.map(|its| CallFacts::new(call, sig, &its, |rank| self.team_rank(rank)));
+            let at = self.event_line(at);
+            recorder.begin_call(me, self.id, sig, at, self.next_record(), facts);
         }
+    }
+
+    /// Where the program calls.
+    #[inline(always)]
+    fn event_line(&self, at: &'static Location<'static>) -> EventLine {
+        // SAFETY: the world's, which the fabric keeps.
+        EventLine::new(at, unsafe { self.records.as_ref() }.foreign_call())
+    }
+
+    /// The team's rank that is `rank` here.
+    fn team_rank(&self, rank: usize) -> Option<usize> {
+        (rank < self.size()).then(|| self.fabric.member(rank))
     }
 
     #[inline(always)]
     fn complete_record(&self, recorder: &Recorder, me: usize) {
-        let member = |rank: usize| (rank < self.size()).then(|| self.fabric.member(rank));
         // SAFETY: the world's, which the fabric keeps.
-        recorder.complete(me, self.id, unsafe { self.records.as_ref() }, member);
+        let records = unsafe { self.records.as_ref() };
+        recorder.complete(me, self.id, records, |rank| self.team_rank(rank));
     }
 
     #[cold]
@@ -177,7 +199,7 @@ impl Port {
     ) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
-            recorder.begin_completion(me, self.id, sig, at);
+            recorder.begin_completion(me, self.id, sig, self.event_line(at));
         }
     }
 
