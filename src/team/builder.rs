@@ -174,7 +174,7 @@ impl Builder {
         self
     }
 
-    /// How many events are kept of each rank, at least 1 and at most 2^28, where runs are
+    /// How many events are kept of each rank, at least 1 and at most 2^24, where runs are
     /// [recorded](Builder::record). The oldest are lost, and counted. A rank has room for the next
     /// power of two. Default: the number in the variable `PHALANX_RECORD_EVENTS`, else 65 536
     /// (4 MiB a rank).

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Events that are kept of each rank: 4 MiB.
 const EVENTS: usize = 1 << 16;
 
-/// The most that may be asked for: 16 GiB. More is a mistake, or would end the process.
-const MOST_EVENTS: usize = 1 << 28;
+/// The most that may be asked for: 1 GiB of each rank. `phalanx waits` reads no more of a file.
+const MOST_EVENTS: usize = 1 << 24;
 
 /// What records a team of `ranks` ranks: to the file that its builder names, else to that of the
 /// variable `PHALANX_RECORD`. None if there is neither.
