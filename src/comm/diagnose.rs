@@ -26,7 +26,7 @@ impl Comm {
     ) -> bool {
         // In a frame of its own: a call that is recorded comes here each time.
         if self.port.is_recorded() && self.is_admitted() {
-            self.record_call(sig, at, params);
+            self.record_call(sig, at, &params);
             return true;
         }
         self.refuse_or_not(sig, at, params)
@@ -80,7 +80,7 @@ impl Comm {
             }
             if self.is_admitted() {
                 if self.port.is_recorded() {
-                    self.record_call(sig, at, params);
+                    self.record_call(sig, at, &params);
                 }
                 return true;
             }
@@ -94,7 +94,7 @@ impl Comm {
         &self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Option<CallParams>,
+        params: &Option<CallParams>,
     ) {
         #[cfg(feature = "tracing")]
         super::spans::call(self.port.member(), self.port.id(), sig, at);

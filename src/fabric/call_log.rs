@@ -315,8 +315,13 @@ impl CallLog {
         self.foreign.get_or_init(Box::default)
     }
 
-    /// The call of another language that the owner is making.
+    /// Whether calls of other languages were noted.
     #[inline(always)]
+    pub(crate) fn has_foreign(&self) -> bool {
+        self.foreign.get().is_some()
+    }
+
+    /// The call of another language that the owner is making.
     pub(crate) fn foreign_call(&self) -> Option<&'static ForeignCall> {
         self.foreign.get()?.of(self.next())
     }

@@ -49,7 +49,6 @@ impl ForeignCalls {
 
     /// The call that record `number` is a part of, if it is one's of another language: the latest
     /// that was noted before.
-    #[cold]
     pub(crate) fn of(&self, number: u64) -> Option<&'static ForeignCall> {
         let holds = |note: &&Note| {
             let from = note.from.load(Relaxed);

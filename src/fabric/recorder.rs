@@ -144,8 +144,8 @@ impl RingMemory {
 }
 
 /// The events of one rank in the current run, and what belongs to them. Written by that rank alone.
-#[derive(Default)]
-struct EventRing {
+pub(crate) struct EventRing {
+    clock: Clock,
     /// Made by the rank, and so near to it.
     memory: OnceLock<RingMemory>,
     /// Events so far.
@@ -180,6 +180,7 @@ pub(crate) struct Recorder {
 }
 
 /// Times, in ticks of a counter that is much quicker to read than the system's clock.
+#[derive(Clone, Copy)]
 struct Clock {
     steady: bool,
     ticks: u64,
@@ -224,6 +225,76 @@ impl Clock {
 }
 
 impl EventRing {
+    fn new(clock: Clock) -> Self {
+        let zero = || AtomicU64::new(0);
+        EventRing {
+            clock,
+            memory: OnceLock::new(),
+            head: zero(),
+            open: zero(),
+            record: zero(),
+            pending: zero(),
+            first: zero(),
+            began: zero(),
+            ended: zero(),
+            phases: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// A collective call begins, which goes on record under `record`, as nearly all do. Whether it
+    /// is recorded now. If not, nothing is done, and [`Recorder::begin_call`] is to be called.
+    #[inline(always)]
+    pub(crate) fn begin_at_once(
+        &self,
+        comm: u64,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        record: u64,
+        facts: CallFacts,
+    ) -> bool {
+        let Some(memory) = self.memory.get() else { return false };
+        // The latest event has not got its facts, or is of this call, asked about twice.
+        if self.pending.load(Relaxed) != 0 || self.record.load(Relaxed) == record {
+            return false;
+        }
+        memory.counts.call(std::ptr::from_ref(sig).cast_mut(), facts.bytes);
+        let number = self.open_call(memory, comm, sig, EventLine::new(at, None), facts);
+        self.record.store(record, Relaxed);
+        self.first.store(number, Relaxed);
+        true
+    }
+
+    /// The next event: its number and slot.
+    #[inline(always)]
+    fn push<'a>(&self, memory: &'a RingMemory) -> (u64, &'a EventSlot) {
+        let number = self.head.load(Relaxed);
+        self.head.store(number + 1, Relaxed);
+        (number, memory.slot(number))
+    }
+
+    /// The event of a call that begins now; returns its number.
+    #[inline(always)]
+    fn open_call(
+        &self,
+        memory: &RingMemory,
+        comm: u64,
+        sig: &'static Signature,
+        at: EventLine,
+        facts: CallFacts,
+    ) -> u64 {
+        let (number, slot) = self.push(memory);
+        slot.end.store(0, Relaxed);
+        slot.bytes.store(facts.bytes, Relaxed);
+        slot.comm.store(comm, Relaxed);
+        slot.call.store(facts.call, Relaxed);
+        slot.kind.store(facts.kind | at.kind, Relaxed);
+        slot.sig.store(std::ptr::from_ref(sig).cast_mut(), Relaxed);
+        slot.at.store(at.at, Relaxed);
+        self.open.store(number + 1, Relaxed);
+        slot.begin.store(self.clock.now(), Relaxed);
+        number
+    }
+
     /// The slot of event `number`, if the event is still there.
     fn slot(&self, number: u64) -> Option<&EventSlot> {
         let memory = self.memory.get()?;
@@ -255,14 +326,20 @@ impl Recorder {
         at_drop: bool,
         waited: Option<fn(usize, usize, Duration)>,
     ) -> Self {
-        let rings = (0..ranks).map(|_| CachePadded::new(EventRing::default())).collect();
-        Recorder { rings, events, file, algorithm, clock: Clock::new(), at_drop, waited }
+        let clock = Clock::new();
+        let rings = (0..ranks).map(|_| CachePadded::new(EventRing::new(clock))).collect();
+        Recorder { rings, events, file, algorithm, clock, at_drop, waited }
     }
 
     /// The time.
     #[inline(always)]
     pub(crate) fn now(&self) -> u64 {
         self.clock.now()
+    }
+
+    /// The events of `rank`.
+    pub(crate) fn ring(&self, rank: usize) -> &EventRing {
+        &self.rings[rank]
     }
 
     /// `rank` begins a run.
@@ -300,17 +377,9 @@ impl Recorder {
         self.rings[rank].memory.get_or_init(|| RingMemory::new(self.events))
     }
 
-    /// The next event of `rank`: its number and slot.
-    #[inline(always)]
-    fn push<'a>(&self, rank: usize, memory: &'a RingMemory) -> (u64, &'a EventSlot) {
-        let head = &self.rings[rank].head;
-        let number = head.load(Relaxed);
-        head.store(number + 1, Relaxed);
-        (number, memory.slot(number))
-    }
-
     /// `rank` begins a call, which goes on record under `record`. `facts`, if they are known yet.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     pub(crate) fn begin_call(
         &self,
         rank: usize,
@@ -326,11 +395,10 @@ impl Recorder {
         if !is_new && self.has_begun(rank, memory, comm, sig) {
             return self.have_facts(rank, memory, record, facts);
         }
-        memory.counts.call(std::ptr::from_ref(sig).cast_mut());
         let pending = if facts.is_none() { record } else { 0 };
         let facts = facts.unwrap_or(CallFacts::NONE);
-        memory.counts.bytes(facts.bytes);
-        let number = self.open_call(rank, memory, comm, sig, at, facts);
+        memory.counts.call(std::ptr::from_ref(sig).cast_mut(), facts.bytes);
+        let number = ring.open_call(memory, comm, sig, at, facts);
         ring.pending.store(pending, Relaxed);
         if is_new {
             ring.record.store(record, Relaxed);
@@ -391,34 +459,10 @@ impl Recorder {
     ) {
         let memory = self.memory(rank);
         memory.counts.again(std::ptr::from_ref(sig).cast_mut());
-        self.open_call(rank, memory, comm, sig, at, CallFacts::COMPLETION);
+        self.rings[rank].open_call(memory, comm, sig, at, CallFacts::COMPLETION);
         // Nothing goes on record for it.
         self.rings[rank].record.store(0, Relaxed);
         self.rings[rank].pending.store(0, Relaxed);
-    }
-
-    /// The event of a call that begins now; returns its number.
-    #[inline(always)]
-    fn open_call(
-        &self,
-        rank: usize,
-        memory: &RingMemory,
-        comm: u64,
-        sig: &'static Signature,
-        at: EventLine,
-        facts: CallFacts,
-    ) -> u64 {
-        let (number, slot) = self.push(rank, memory);
-        slot.end.store(0, Relaxed);
-        slot.bytes.store(facts.bytes, Relaxed);
-        slot.comm.store(comm, Relaxed);
-        slot.call.store(facts.call, Relaxed);
-        slot.kind.store(facts.kind | at.kind, Relaxed);
-        slot.sig.store(std::ptr::from_ref(sig).cast_mut(), Relaxed);
-        slot.at.store(at.at, Relaxed);
-        self.rings[rank].open.store(number + 1, Relaxed);
-        slot.begin.store(self.now(), Relaxed);
-        number
     }
 
     /// Completes the latest call's event by what is on record of it, if that is still to be done.
@@ -459,7 +503,7 @@ impl Recorder {
         if let Some(waited) = self.waited {
             self.say_waited(waited, rank, peer, end.saturating_sub(begin));
         }
-        let (_, slot) = self.push(rank, memory);
+        let (_, slot) = self.rings[rank].push(memory);
         slot.begin.store(begin, Relaxed);
         slot.end.store(end, Relaxed);
         slot.bytes.store(0, Relaxed);
@@ -502,7 +546,7 @@ impl Recorder {
                 phases.len() - 1
             })
         };
-        let (number, slot) = self.push(rank, self.memory(rank));
+        let (number, slot) = ring.push(self.memory(rank));
         slot.end.store(0, Relaxed);
         slot.bytes.store(place as u64, Relaxed);
         slot.comm.store(0, Relaxed);

@@ -14,6 +14,7 @@ use super::super::recorder::{CallFacts, EventLine, Recorder};
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
 use std::panic::Location;
+use std::ptr::NonNull;
 
 /// What came of the looks at the beginning of a wait.
 pub(super) enum Looked {
@@ -56,6 +57,7 @@ impl Port {
         self.state = PortState::Recorded;
         self.pass |= RECORDED;
         self.looks = 0;
+        self.ring = self.recorder().map(|(recorder, me)| NonNull::from(recorder.ring(me)));
     }
 
     /// The rank begins a run of a team that is recorded, or with a port that is dead.
@@ -86,16 +88,42 @@ impl Port {
         &self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Option<CallParams>,
+        params: &Option<CallParams>,
+    ) {
+        if let (Some(params), Some(ring)) = (params, self.ring) {
+            // SAFETY: the world's, which the fabric keeps: the recorder's, and the rank's records.
+            let (ring, records) = unsafe { (ring.as_ref(), self.records.as_ref()) };
+            if !records.has_foreign()
+                && ring.begin_at_once(self.id, sig, at, records.next(), self.facts(sig, params))
+            {
+                return;
+            }
+        }
+        self.record_call_slowly(sig, at, params);
+    }
+
+    /// The same for a call that is not known yet, or was asked about before, or that comes after
+    /// such a one, or from another language.
+    #[cold]
+    #[inline(never)]
+    fn record_call_slowly(
+        &self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: &Option<CallParams>,
     ) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
-            let call = self.calls + 1;
-            let facts =
-                params.map(|its| CallFacts::new(call, sig, &its, |rank| self.team_rank(rank)));
+            let facts = params.as_ref().map(|params| self.facts(sig, params));
             let at = self.event_line(at);
             recorder.begin_call(me, self.id, sig, at, self.next_record(), facts);
         }
+    }
+
+    /// Of the collective call that comes next.
+    #[inline(always)]
+    fn facts(&self, sig: &'static Signature, params: &CallParams) -> CallFacts {
+        CallFacts::new(self.calls + 1, sig, params, |rank| self.team_rank(rank))
     }
 
     /// Where the program calls.
@@ -106,6 +134,7 @@ impl Port {
     }
 
     /// The team's rank that is `rank` here.
+    #[inline(never)]
     fn team_rank(&self, rank: usize) -> Option<usize> {
         (rank < self.size()).then(|| self.fabric.member(rank))
     }
