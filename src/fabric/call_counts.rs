@@ -18,13 +18,15 @@ struct CountSlot {
 }
 
 impl CountSlot {
-    const NEW: CountSlot = CountSlot {
-        sig: AtomicPtr::new(std::ptr::null_mut()),
-        calls: AtomicU64::new(0),
-        bytes: AtomicU64::new(0),
-        waits: AtomicU64::new(0),
-        waited: AtomicU64::new(0),
-    };
+    const fn new() -> Self {
+        CountSlot {
+            sig: AtomicPtr::new(std::ptr::null_mut()),
+            calls: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+        }
+    }
 }
 
 /// Calls of one sort, as they are read.
@@ -47,7 +49,7 @@ pub(super) struct CallCounts {
 
 impl Default for CallCounts {
     fn default() -> Self {
-        let slots = Box::new([const { CountSlot::NEW }; SLOTS]);
+        let slots = Box::new([const { CountSlot::new() }; SLOTS]);
         CallCounts { slots, latest: AtomicU64::new(OTHERS as u64) }
     }
 }
