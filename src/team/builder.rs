@@ -158,8 +158,8 @@ impl Builder {
     /// ([`external`](Builder::external)) have one run, which is written when the last communicator
     /// is dropped. If the file cannot be written at the end, the standard error says so.
     ///
-    /// **Cost** none where nothing is recorded. Else 11 to 13 ns a collective call, more a message or a wait;
-    /// and at the end of each run the time of writing the file.
+    /// **Cost** none where nothing is recorded. Else 11 to 13 ns a collective call, more a message
+    /// or a wait; and at the end of each run the time of writing the file.
     ///
     /// ```
     /// let file = std::env::temp_dir().join(format!("record-{}.phx", std::process::id()));
