@@ -243,6 +243,39 @@ fn json_is_one_object() {
     assert!(object["machine"]["source"].is_string());
 }
 
+/// What `--statistics` shows is what the row's calls come to.
+#[test]
+fn the_statistics_are_of_the_calls_of_the_row() {
+    let args = "bench all-reduce barrier -p 2 --sizes 64 -n 3 -w 1 --statistics";
+    let out = phalanx(&format!("{args} --format json"));
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let object: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    for (row, method) in object["rows"].as_array().unwrap().iter().zip(["all_reduce", "barrier"]) {
+        let of_methods = row["statistics"].as_array().unwrap();
+        let [it] = &of_methods[..] else { panic!("{row}") };
+        assert_eq!(it["operation"], method);
+        let number = |name: &str| it[name].as_u64().unwrap();
+        // Three samples, and a warm one in each of as many rounds; the check of a barrier is a
+        // barrier. There may be more rounds.
+        let in_a_sample = row["calls_per_iteration"].as_u64().unwrap();
+        let of_a_sample = 2 * (in_a_sample + u64::from(method == "barrier"));
+        let samples = number("calls") / of_a_sample;
+        assert!(number("calls") % of_a_sample == 0 && samples >= 6, "{row}");
+        let bytes = if method == "barrier" { 0 } else { 64 };
+        assert_eq!(number("call_bytes"), bytes * number("calls"), "{row}");
+        assert!(number("waits") > 0 && number("waited_ns") >= number("waits"), "{row}");
+    }
+    let tsv = String::from_utf8(phalanx(&format!("{args} --format tsv")).stdout).unwrap();
+    let mut lines = tsv.lines();
+    let header = format!("{HEADER}\tcalls\tcall_bytes\twaits\twaited_ns");
+    assert_eq!(lines.next(), Some(&header[..]));
+    assert!(lines.all(|line| line.split('\t').count() == 32), "{tsv}");
+    let text = String::from_utf8(phalanx(args).stdout).unwrap();
+    assert!(text.contains("\n#   all_reduce: ") && text.contains("\n#   barrier: "), "{text}");
+    // Nothing of it without the switch: `rows` compares the header.
+    rows("bench barrier -p 2 -n 3");
+}
+
 /// A profile's rates are the model's, and the first line of a table says so.
 #[test]
 fn the_model_goes_by_the_profile() {

@@ -6,6 +6,7 @@
 //! | `data.rs` | the formula behind every input and every expected result |
 //! | `call_form.rs`, `ring.rs` | forms of an operation; the ring of the form among neighbours |
 //! | `call_buffers.rs` | a rank's buffers: prepare, call, check |
+//! | `call_tally.rs` | what the calls of a row come to, where they are recorded |
 //! | `sample.rs` | the measuring loop of a round |
 //! | `rounds.rs` | the rounds of a row, sorted by place; signs of a change meanwhile |
 //! | `interleave.rs` | the rows of one operation, in turns |
@@ -20,6 +21,7 @@
 //!
 //! The method is that of [`measure`](crate::measure).
 
+pub(crate) mod call_tally;
 pub(crate) mod cases;
 pub(crate) mod columns;
 pub(crate) mod element;

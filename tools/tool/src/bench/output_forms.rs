@@ -1,5 +1,6 @@
 //! The table as text, tsv and json.
 
+use super::call_tally::{self, CallTally};
 use super::columns::{Block, Style};
 use super::rounds::Drift;
 use super::row::{BenchRow, COLUMNS};
@@ -49,6 +50,8 @@ pub(crate) struct TextView {
     pub(crate) algorithms: bool,
     /// The places, of which a case may have several.
     pub(crate) places: bool,
+    /// What the calls come to, which are recorded.
+    pub(crate) tallies: bool,
 }
 
 /// Takes rows as they come and writes them as soon as the form allows.
@@ -79,7 +82,10 @@ impl Report {
         }
         match self.format {
             Format::Text => self.sink.write(&text_head(head, self.view)),
-            Format::Tsv => self.sink.write(&(COLUMNS.join("\t") + "\n")),
+            Format::Tsv => {
+                let more = if self.view.tallies { &call_tally::COLUMNS[..] } else { &[] };
+                self.sink.write(&([&COLUMNS[..], more].concat().join("\t") + "\n"))
+            }
             Format::Json => Ok(()),
         }
     }
@@ -99,10 +105,19 @@ impl Report {
 
     fn row(&mut self, row: BenchRow) -> Result<(), Failure> {
         let written = match self.format {
-            Format::Text if self.view.wide => self.sink.write(&wide_row(&row)),
-            Format::Text => self.sink.write(&short_row(&row, self.view)),
+            Format::Text => {
+                let line = match self.view.wide {
+                    true => wide_row(&row),
+                    false => short_row(&row, self.view),
+                };
+                let tally = row.tally.as_ref().map_or_else(String::new, CallTally::text);
+                self.sink.write(&(line + &tally))
+            }
             Format::Tsv => {
-                let cells: Vec<String> = cells(&row).iter().map(cell_text).collect();
+                let tally = self.view.tallies.then(|| row.tally.clone().unwrap_or_default());
+                let tally = tally.iter().flat_map(CallTally::cells);
+                let cells: Vec<String> =
+                    cells(&row).into_iter().chain(tally).map(|cell| cell_text(&cell)).collect();
                 self.sink.write(&(cells.join("\t") + "\n"))
             }
             Format::Json => Ok(()),
@@ -141,6 +156,9 @@ impl Report {
             object.insert("ns_mean".to_string(), number(Some(row.ns.mean)));
             object.insert("out_of_place".to_string(), json!(row.apart));
             object.insert("exchange_ns".to_string(), number(row.floor_ns));
+            if let Some(tally) = &row.tally {
+                object.insert("statistics".to_string(), tally.json());
+            }
             Value::Object(object)
         };
         let mut object = json!({
@@ -296,6 +314,13 @@ fn text_head(head: &Head, view: TextView) -> String {
             line("no raw exchange, no places: ranks are on several nodes".to_string())
         }
         None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
+    }
+    if view.tallies {
+        let whose = if s.is_wide() { "node 0's ranks" } else { "all ranks" };
+        line(format!(
+            "recorded, which takes time in each call; below each row the calls of {whose}, with \
+             those that warm up and check"
+        ));
     }
     if !wide {
         line("time of one call, the slowest rank's; --wide has all columns".to_string());
@@ -482,6 +507,7 @@ pub(super) mod tests {
             apart: false,
             form: CallForm::Even,
             rank_means: vec![69.0, 65.0],
+            tally: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! A row of the table: its samples and the numbers computed from them.
 
 use super::call_form::CallForm;
+use super::call_tally::CallTally;
 use super::cases::Measured;
 use super::rounds::{Drift, Sorted};
 use super::sample::{Root, SampleCase, Times};
@@ -84,6 +85,8 @@ pub(crate) struct BenchRow {
     pub(crate) form: CallForm,
     /// The mean time of each rank, in ns.
     pub(crate) rank_means: Vec<f64>,
+    /// What the calls of all places come to, where they are recorded.
+    pub(crate) tally: Option<CallTally>,
 }
 
 impl BenchRow {
@@ -129,6 +132,7 @@ impl BenchRow {
             apart: shape.apart,
             form: shape.form,
             rank_means: rank_means(&sorted.samples, ranks),
+            tally: None,
         })
     }
 

@@ -8,6 +8,7 @@
 //! ranks 0 and 1 exchange flags instead: the probe by which samples are filed.
 
 use super::call_buffers::{BufferShape, CallBuffers};
+use super::call_tally::CallTally;
 use super::element::{Sample, Type};
 use crate::interrupt;
 use crate::launch::Ground;
@@ -145,6 +146,8 @@ pub(crate) struct SampleResult {
     pub(crate) wrong: u64,
     /// Milliseconds that the host gave to others meanwhile, if it says so.
     pub(crate) stolen_ms: f64,
+    /// What the calls of this process' ranks come to, where they are recorded.
+    pub(crate) tally: Option<CallTally>,
 }
 
 /// Measures one round of a case.
@@ -179,15 +182,19 @@ fn measure_as<T: Sample>(
     let gate = StartGate::new(p, case.effort.crowded);
     let steal = Steal::now();
     let wide = ground.is_wide();
-    let mut ranks = ground.run(|comm| {
-        let meeting = match wide {
-            true => SampleStart::Barrier,
-            false => SampleStart::Gate(gate.seat(comm.rank())),
-        };
-        let mut part = SamplePart::<T>::new(case, round, tools, &arrivals, meeting, comm);
-        part.run(comm);
-        (part.times, part.probes, part.wrong)
-    })?;
+    let (mut ranks, tallies): (Vec<_>, Vec<_>) = ground
+        .run(|comm| {
+            let meeting = match wide {
+                true => SampleStart::Barrier,
+                false => SampleStart::Gate(gate.seat(comm.rank())),
+            };
+            let mut part = SamplePart::<T>::new(case, round, tools, &arrivals, meeting, comm);
+            part.run(comm);
+            ((part.times, part.probes, part.wrong), CallTally::of(comm))
+        })?
+        .into_iter()
+        .unzip();
+    let tally = CallTally::sum(tallies.iter().flatten());
     if wide {
         ranks = gathered(ground, &ranks)?;
     }
@@ -204,7 +211,7 @@ fn measure_as<T: Sample>(
     }
     record.samples((from..samples).map(sample));
     let wrong = ranks.iter().map(|(.., wrong)| wrong).sum();
-    Ok(SampleResult { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0) })
+    Ok(SampleResult { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0), tally })
 }
 
 /// Times, probes and wrong elements of a rank.
