@@ -406,7 +406,7 @@ mod tests {
     fn cores_that_move_cost_the_slice() {
         let ask = ask(&[Proximity::Ccx]);
         let moves =
-            format!("if [ $((n%2)) = 0 ]; then echo moved $op $bytes $caches; else {GOOD}; fi");
+            format!("if [ $((n%3)) = 0 ]; then echo moved $op $bytes $caches; else {GOOD}; fi");
         let found = play(&ask, &[("floor", &moves)], LONG);
         assert_eq!((slices(&found, "floor", "scan"), found.short), (2 * 2 * TURNS, 0));
     }

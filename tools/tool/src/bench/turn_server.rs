@@ -16,6 +16,10 @@ use std::time::Duration;
 /// Samples of a slice at least, however long they take.
 const FEWEST_OF_SLICE: usize = 3;
 
+/// From the end of a run on until the workers sleep, with room: they spin for a moment, in which the
+/// next program's turn must not begin.
+const ASLEEP: Duration = Duration::from_micros(200);
+
 /// A team that is asked for slices.
 pub(crate) struct TurnServer<'a> {
     ground: &'a Ground,
@@ -57,6 +61,7 @@ impl<'a> TurnServer<'a> {
         let (number, fewest) = (self.slices, FEWEST_OF_SLICE);
         let round = Round { number, samples: None, time, fewest };
         let record = measure(self.ground, &case, round, self.tools)?.record;
+        std::thread::sleep(ASLEEP);
         let filed = record.by_place(&self.tools.limits);
         let [one] = &filed[..] else { return Ok(TurnAnswer::Moved(row)) };
         let ns: Vec<f64> = one.samples.iter().map(Times::slowest).collect();
