@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Samples of a slice at least, however long they take.
 const FEWEST_OF_SLICE: usize = 3;
 
-/// From the end of a run on until the workers sleep, with room: they spin for a moment, in which the
+/// From the end of a run until the workers sleep, with room: they spin for a moment, in which the
 /// next program's turn must not begin.
 const ASLEEP: Duration = Duration::from_micros(200);
 
