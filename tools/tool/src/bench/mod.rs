@@ -18,6 +18,8 @@
 //! | `run_conditions.rs` | the machine and the settings of a measurement |
 //! | `predict_call.rs` | the textbook's model of a call, with the rates of a profile |
 //! | `columns.rs` | the table in the columns of other benchmarks |
+//! | `turn_protocol.rs` | what a program that takes turns with others is told, and answers |
+//! | `turn_server.rs` | takes turns: measures the slices that it is asked for |
 //!
 //! The method is that of [`measure`](crate::measure).
 
@@ -35,6 +37,9 @@ pub(crate) mod rounds;
 pub(crate) mod row;
 pub mod run_conditions;
 pub(crate) mod sample;
+
+pub mod turn_protocol;
+pub(crate) mod turn_server;
 
 pub mod call_buffers;
 pub mod call_form;

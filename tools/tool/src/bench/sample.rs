@@ -1,6 +1,7 @@
 //! The loop that measures one case.
 //!
-//! A sample: every rank rewrites its inputs (untimed); all meet at a gate of our
+//! A sample: every rank rewrites its inputs and brings its buffers to the stated state of the
+//! caches (untimed); all meet at a gate of our
 //! own and leave it at one moment (on several nodes: at the library's barrier, as
 //! with OSU); each times its own call, or calls. The
 //! sample is the maximum over the ranks, less what the clock costs, divided by
@@ -12,6 +13,7 @@ use super::call_tally::CallTally;
 use super::element::{Sample, Type};
 use crate::interrupt;
 use crate::launch::Ground;
+use crate::measure::caches::CacheState;
 use crate::measure::clock::Clock;
 use crate::measure::probe::Probe;
 use crate::measure::proximity::ProximityLimits;
@@ -92,6 +94,7 @@ pub(crate) struct SampleCase {
     pub(crate) ty: Type,
     pub(crate) force: Force,
     pub(crate) root: Root,
+    pub(crate) caches: CacheState,
     pub(crate) effort: SampleBudget,
 }
 
@@ -336,7 +339,11 @@ impl<'a, T: Sample> SamplePart<'a, T> {
                 Root::Rank(rank) => rank,
                 Root::All => (sample + self.round.number * self.round.fewest) % p,
             };
-            self.work.prepare(first + sample as u64, root, self.case.effort.check);
+            match self.case.effort.check {
+                true => self.work.prepare(first + sample as u64, root, true),
+                false => self.work.refill(first + sample as u64, root),
+            }
+            self.work.settle(self.case.caches, root);
             let word = loop {
                 let word = if comm.rank() == 0 { self.next(sample, p) } else { STOP };
                 let Some(word) = self.meeting.start(comm, word) else { return };
