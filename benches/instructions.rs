@@ -27,6 +27,7 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("all-to-all-8-varied", 2, counted_all_to_all_varied, all_to_all_varied),
     ("gather-8", 2, counted_gather, gather),
     ("gather-8-varied", 2, counted_gather_varied, gather_varied),
+    ("reduce-8", 2, counted_reduce, |comm, x| comm.reduce(&mut x[..1], op::Sum, 1)),
     ("reduce-scatter-8", 2, counted_reduce_scatter, reduce_scatter),
     ("reduce-scatter-8-varied", 2, counted_reduce_scatter_varied, reduce_scatter_varied),
     ("scatter-8", 2, counted_scatter, scatter),
@@ -41,6 +42,8 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("persistent-10-alone", 1, counted_persistent, |_, _| ()),
     ("barrier-alone", 1, counted_barrier, |_, _| ()),
     ("all-reduce-8-alone", 1, counted_all_reduce::<1>, |_, _| ()),
+    ("barrier-recorded", 1, counted_barrier, |_, _| ()),
+    ("all-reduce-8-recorded", 1, counted_all_reduce::<1>, |_, _| ()),
     ("broadcast-8-alone", 1, counted_broadcast, |_, _| ()),
     ("all-gather-8-alone", 1, counted_all_gather, |_, _| ()),
     ("gather-8-varied-alone", 1, counted_gather_varied, |_, _| ()),
@@ -87,6 +90,11 @@ fn counted_cart(comm: &mut Comm, _: &mut [f64]) {
 #[inline(never)]
 fn counted_broadcast(comm: &mut Comm, x: &mut [f64]) {
     comm.broadcast(&mut x[..1], 0);
+}
+
+#[inline(never)]
+fn counted_reduce(comm: &mut Comm, x: &mut [f64]) {
+    comm.reduce(&mut x[..1], op::Sum, 1);
 }
 
 #[inline(never)]
@@ -393,7 +401,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err(format!("no case is called {name}").into());
     };
     // With `Spin` nobody is ever to be woken.
-    let team = Team::builder().ranks(ranks).wait(Wait::Spin).build()?;
+    let builder = Team::builder().ranks(ranks).wait(Wait::Spin);
+    let team = match name.ends_with("-recorded") {
+        true => builder.record("/dev/null").build()?,
+        false => builder.build()?,
+    };
     let come = AtomicU64::new(0);
     team.run(|comm| {
         let x = &mut [1.0; 64][..];

@@ -16,14 +16,18 @@ use std::ffi::{c_char, c_int, c_void};
 ///
 /// # Safety
 /// `counts` is null, or has one for each rank.
-unsafe fn counts_of(comm: &Comm, counts: *const usize, ty: Type) -> Result<Vec<usize>, String> {
+pub(crate) unsafe fn counts_of(
+    comm: &Comm,
+    counts: *const usize,
+    ty: Type,
+) -> Result<Vec<usize>, String> {
     // SAFETY: by the contract.
     let counts = unsafe { input::<usize>("the list of counts", counts.cast(), comm.size())? };
     counts.iter().map(|&n| ty.count(n)).collect()
 }
 
 /// The sum of counts, if memory can hold so many elements.
-fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
+pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
     let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let size = if ty.is_bytes() { 1 } else { ty.size };
     let fits = |&total: &usize| total.checked_mul(size).is_some_and(|b| b <= isize::MAX as usize);
@@ -31,7 +35,7 @@ fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
 }
 
 /// As many elements as all ranks have together, `n` each.
-fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
+pub(crate) fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
     let total = n.checked_mul(comm.size()).ok_or("more elements than memory can hold")?;
     ty.count(total)
 }

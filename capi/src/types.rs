@@ -3,7 +3,9 @@
 use crate::handle::Table;
 use num_complex::Complex;
 use phalanx::op::{self, Operator};
-use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
+use phalanx::raw::{
+    MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement, UserOperator,
+};
 use phalanx::{Comm, raw};
 use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
@@ -76,7 +78,7 @@ pub const PHX_MAXLOC: phx_op = 12 << 8;
 
 /// A value and where it is.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(non_camel_case_types)]
 pub struct phx_f64_at {
     /// The value.
@@ -87,7 +89,7 @@ pub struct phx_f64_at {
 
 /// A value and where it is.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(non_camel_case_types)]
 pub struct phx_i64_at {
     /// The value.
@@ -262,66 +264,106 @@ pub(crate) struct Reduction<'a> {
 
 impl Reduction<'_> {
     /// # Safety
-    /// As [`raw::reduce`].
-    unsafe fn by<T: phalanx::Element, O: Operator<T>>(self, comm: &mut Comm, op: O) {
-        // SAFETY: passed on.
-        unsafe { raw::reduce(comm, self.operation, self.cut, self.root, self.memory, &op) }
-    }
-
-    /// # Safety
     /// The memory is of elements of `ty`, as [`raw::reduce`] says.
     pub(crate) unsafe fn run(self, comm: &mut Comm, ty: Type, op: phx_op) -> Result<(), String> {
         if op > u64::from(u32::MAX) {
-            let user = USER_OPERATORS
-                .find(op)
-                .and_then(|slot| slot.lock().unwrap_or_else(|e| e.into_inner()).clone());
-            let Some(user) = user else { return Err("no such operator, or a freed one".into()) };
+            let user = user_operator(op)?;
             // SAFETY: passed on.
             unsafe {
                 user.0.reduce(comm, self.operation, self.cut, self.root, self.memory, element(ty))
             }
             return Ok(());
         }
-        macro_rules! by {
-            ($T:ty: $($name:ident $op:expr),*) => {
-                match op {
-                    // SAFETY: passed on.
-                    $($name => unsafe { self.by::<$T, _>(comm, $op) },)*
-                    _ => return Err(no_such_operator(op, ty)),
-                }
-            };
-        }
-        macro_rules! integer {
-            ($T:ty) => {
-                by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max,
-                    PHX_BAND op::BitAnd, PHX_BOR op::BitOr, PHX_BXOR op::BitXor,
-                    PHX_AND op::And, PHX_OR op::Or, PHX_XOR op::Xor)
-            };
-        }
-        macro_rules! float {
-            ($T:ty) => {
-                by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max)
-            };
-        }
-        match ty.kind {
-            1 => integer!(i8),
-            2 => integer!(i16),
-            3 => integer!(i32),
-            4 => integer!(i64),
-            5 => integer!(u8),
-            6 => integer!(u16),
-            7 => integer!(u32),
-            8 => integer!(u64),
-            9 => float!(f32),
-            10 => float!(f64),
-            11 => by!(Complex<f32>: PHX_SUM op::Sum, PHX_PROD op::Prod),
-            12 => by!(Complex<f64>: PHX_SUM op::Sum, PHX_PROD op::Prod),
-            13 => by!(phx_f64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
-            14 => by!(phx_i64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
-            _ => return Err(no_such_operator(op, ty)),
-        }
-        Ok(())
+        with_operator(ty, op, (self, comm))
     }
+}
+
+impl ByOperator for (Reduction<'_>, &mut Comm) {
+    type Output = ();
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
+        let (Reduction { operation, cut, root, memory }, comm) = self;
+        // SAFETY: by the contract of `run`.
+        unsafe { raw::reduce(comm, operation, cut, root, memory, op) }
+    }
+}
+
+impl ByOperator for MemoryCall {
+    type Output = PreparedCall;
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> PreparedCall {
+        PreparedCall::combining::<T, O>(self, op)
+    }
+}
+
+/// A started call that combines elements of `ty`.
+///
+/// # Safety
+/// As [`raw::start`], once it is started.
+pub(crate) unsafe fn prepared_combining(
+    call: MemoryCall,
+    ty: Type,
+    op: phx_op,
+) -> Result<PreparedCall, String> {
+    if op > u64::from(u32::MAX) {
+        // SAFETY: passed on.
+        return Ok(unsafe { user_operator(op)?.0.prepared(call, element(ty)) });
+    }
+    with_operator(ty, op, call)
+}
+
+fn user_operator(op: phx_op) -> Result<SharedOperator, String> {
+    let slot = USER_OPERATORS.find(op);
+    let user = slot.and_then(|slot| slot.lock().unwrap_or_else(|e| e.into_inner()).clone());
+    user.ok_or_else(|| "no such operator, or a freed one".into())
+}
+
+/// What is done with the Rust type and operator of a C type and operator.
+trait ByOperator {
+    type Output;
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> Self::Output;
+}
+
+/// Does `what` by one of the library's operators.
+fn with_operator<W: ByOperator>(ty: Type, op: phx_op, what: W) -> Result<W::Output, String> {
+    macro_rules! by {
+        ($T:ty: $($name:ident $op:expr),*) => {
+            match op {
+                $($name => what.by::<$T, _>(&$op),)*
+                _ => return Err(no_such_operator(op, ty)),
+            }
+        };
+    }
+    macro_rules! integer {
+        ($T:ty) => {
+            by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max,
+                PHX_BAND op::BitAnd, PHX_BOR op::BitOr, PHX_BXOR op::BitXor,
+                PHX_AND op::And, PHX_OR op::Or, PHX_XOR op::Xor)
+        };
+    }
+    macro_rules! float {
+        ($T:ty) => {
+            by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max)
+        };
+    }
+    Ok(match ty.kind {
+        1 => integer!(i8),
+        2 => integer!(i16),
+        3 => integer!(i32),
+        4 => integer!(i64),
+        5 => integer!(u8),
+        6 => integer!(u16),
+        7 => integer!(u32),
+        8 => integer!(u64),
+        9 => float!(f32),
+        10 => float!(f64),
+        11 => by!(Complex<f32>: PHX_SUM op::Sum, PHX_PROD op::Prod),
+        12 => by!(Complex<f64>: PHX_SUM op::Sum, PHX_PROD op::Prod),
+        13 => by!(phx_f64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
+        14 => by!(phx_i64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
+        _ => return Err(no_such_operator(op, ty)),
+    })
 }
 
 #[cold]

@@ -1,13 +1,14 @@
 //! What the interfaces of other languages need of a communicator: calls that are noted with their
 //! line there, and caught before they leave Rust; calls on memory; refused arguments.
 
-use super::Comm;
+use super::{Choice, Comm};
 use crate::element::Element;
 use crate::error::{Error, ForeignCall};
 use crate::exec::{Call, ForeignOperator, Kernel, Partition};
 use crate::fabric::{CommState, Signature, Thread};
 use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
+use crate::order::Order;
 use crate::schedule::Operation;
 use crate::sync::{Arc, Instant, catch_unwind};
 use std::any::Any;
@@ -131,6 +132,17 @@ impl Comm {
             }
             crate::sync::yield_now();
         }
+    }
+
+    /// Chooses the algorithms of later calls, for callers that keep no view; none: as before.
+    pub(crate) fn choose(&mut self, choice: Option<Choice>) {
+        let choice = choice.unwrap_or_else(|| self.default_choice.clone());
+        self.replace_choice(choice);
+    }
+
+    /// Chooses the order of later reductions.
+    pub(crate) fn set_order(&mut self, order: Order) {
+        self.order = order;
     }
 
     /// Ends the run: an argument is wrong.

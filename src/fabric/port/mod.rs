@@ -8,6 +8,7 @@ use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
 use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
+use super::recorder::EventRing;
 use crate::mailbox::{
     Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, offset,
 };
@@ -27,7 +28,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneCall, Place};
+pub(crate) use lane::{Disagreement, LaneCall, LaneEnd, LaneProgress, Place};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub(crate) use neighbors::NeighborGuard;
@@ -87,6 +88,8 @@ pub(crate) struct Port {
     pass: u64,
     line: NonNull<RankState>,
     records: NonNull<CallLog>,
+    /// The rank's events, if its calls are recorded.
+    ring: Option<NonNull<EventRing>>,
     /// Looks before a wait counts as long.
     looks: u32,
     /// Whether ranks outnumber cores in this run: the same on all ranks.
@@ -114,6 +117,8 @@ pub(crate) struct Port {
     calls: u64,
     /// Calls started so far; equal on all ranks.
     requests: u64,
+    /// Those up to this one have a free lane, as far as this rank knows.
+    free_lanes: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them.
@@ -169,6 +174,7 @@ impl Port {
             pass: run_pass(run),
             line,
             records,
+            ring: None,
             looks: FEW_LOOKS,
             crowded: false,
             gated: false,
@@ -183,6 +189,7 @@ impl Port {
             open_tickets: Vec::new(),
             calls: u64::from(start),
             requests: 0,
+            free_lanes: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             open: None,
