@@ -181,7 +181,8 @@ mod tests {
         let Found { cores, mut groups } = load().unwrap();
         let system = named_by(&ours);
         groups.retain(|group| group.level != Level::Group || !from_distances(group, &system));
-        let facts = Facts { cores, groups, ..Facts::default() };
+        // Memories are the system's, as on this machine.
+        let facts = Facts { cores, groups, ..system };
         let theirs = build::build(facts, MachineSource::all("hwloc")).unwrap();
         let cores = |machine: &Machine| -> Vec<Vec<usize>> {
             machine.cores().iter().map(|core| core.pus.clone()).collect()
