@@ -124,6 +124,7 @@ mod mutants {
         pub(super) use crate::fabric::CallCount;
     }
     mod recorder {
+        pub(super) use crate::fabric::recorder::{CallFacts, EventLine, EventRing};
         pub(super) use crate::fabric::Recorder;
     }
     mod comm_hold {
