@@ -124,8 +124,8 @@ mod mutants {
         pub(super) use crate::fabric::CallCount;
     }
     mod recorder {
-        pub(super) use crate::fabric::recorder::{CallFacts, EventLine, EventRing};
         pub(super) use crate::fabric::Recorder;
+        pub(super) use crate::fabric::{CallFacts, EventLine, EventRing};
     }
     mod comm_hold {
         pub(super) use crate::fabric::CommHold;

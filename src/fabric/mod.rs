@@ -45,6 +45,8 @@ pub(crate) use port::{
     ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
 pub(crate) use recorder::Recorder;
+#[cfg(loom)] // For mutants of the files that use them.
+pub(crate) use recorder::{CallFacts, EventLine, EventRing};
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub(crate) use thread::{Background, Seen, Thread};
