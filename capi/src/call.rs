@@ -453,7 +453,7 @@ pub(crate) unsafe fn input<'a, T>(
     if n == 0 {
         return Ok(&[]);
     }
-    if at.is_null() || !at.cast::<T>().is_aligned() || at == IN_PLACE {
+    if is_bad::<T>(at) {
         return Err(bad_pointer(what, at, align_of::<T>()));
     }
     // SAFETY: by the contract; the caller has looked that memory can hold so many.
@@ -473,14 +473,21 @@ pub(crate) unsafe fn output<'a, T>(
     if n == 0 {
         return Ok(&mut []);
     }
-    if at.is_null() || !at.cast::<T>().is_aligned() || at.cast_const() == IN_PLACE {
+    if is_bad::<T>(at.cast_const()) {
         return Err(bad_pointer(what, at, align_of::<T>()));
     }
     // SAFETY: by the contract.
     Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
 }
 
+#[inline(always)]
+fn is_bad<T>(at: *const c_void) -> bool {
+    // What says "in place" is aligned for elements of one byte only.
+    at.is_null() || !at.cast::<T>().is_aligned() || align_of::<T>() == 1 && at == IN_PLACE
+}
+
 #[cold]
+#[inline(never)]
 fn bad_pointer(what: &str, at: *const c_void, align: usize) -> String {
     if at.is_null() {
         format!("{what} is null")

@@ -9,7 +9,7 @@ use crate::types::{
 };
 use phalanx::op::{self, Operator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
-use phalanx::{Comm, Element};
+use phalanx::{Comm, Element, raw};
 use std::ffi::{c_char, c_int, c_void};
 
 /// One count for each rank, in Rust elements.
@@ -35,9 +35,72 @@ pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
 }
 
 /// As many elements as all ranks have together, `n` each.
+#[inline(always)]
 pub(crate) fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
-    let total = n.checked_mul(comm.size()).ok_or("more elements than memory can hold")?;
-    ty.count(total)
+    match n.checked_mul(comm.size()) {
+        Some(total) => ty.count(total),
+        None => Err("more elements than memory can hold".into()),
+    }
+}
+
+/// Memory that is read, and memory that is written, once their pointers are looked at: so many Rust
+/// elements.
+///
+/// # Safety
+/// As [`input`] and [`output`].
+pub(crate) unsafe fn two_buffers(
+    ty: Type,
+    (from, sent): (*const c_void, usize),
+    (to, received): (*mut c_void, usize),
+) -> Result<ReductionMemory, String> {
+    let size = if ty.is_bytes() { 1 } else { ty.size };
+    with_type!(ty, T => {
+        // SAFETY: by the contract; one is enough to look at the pointer.
+        unsafe {
+            input::<T>("the input", from, sent.min(1))?;
+            output::<T>("the output", to, received.min(1))?;
+        }
+    });
+    apart((from, sent * size), (to, received * size))?;
+    Ok(ReductionMemory { input: solid(from.cast_mut()), output: solid(to) })
+}
+
+/// The address, or one that is not null, of no elements.
+fn solid(at: *mut c_void) -> *mut u8 {
+    if at.is_null() { std::ptr::without_provenance_mut(64) } else { at.cast() }
+}
+
+/// Memory that is read and written.
+///
+/// # Safety
+/// As [`output`].
+pub(crate) unsafe fn one_buffer(
+    ty: Type,
+    buf: *mut c_void,
+    n: usize,
+) -> Result<ReductionMemory, String> {
+    with_type!(ty, T => {
+        // SAFETY: by the contract.
+        unsafe { output::<T>("the buffer", buf, n.min(1))? };
+    });
+    Ok(ReductionMemory { input: solid(buf), output: solid(buf) })
+}
+
+/// A call that has no way of few bytes: one body for all types.
+///
+/// # Safety
+/// As [`raw::movement`].
+unsafe fn moved(
+    comm: &mut Comm,
+    ty: Type,
+    operation: Operation,
+    (cut, parameter): (ReductionCut<'_>, usize),
+    (memory, within): (ReductionMemory, bool),
+) {
+    with_type!(ty, T => {
+        // SAFETY: passed on.
+        unsafe { raw::movement::<T>(comm, operation, cut, parameter, memory, within) }
+    });
 }
 
 /// Returns when all ranks have called it: what they did before is seen by all.
@@ -349,11 +412,9 @@ pub unsafe extern "C" fn phx_gather_at(
             let is_root = comm.rank() == root;
             let total = if is_root { of_all(comm, n, ty)? } else { 0 };
             let n = ty.count(n)?;
-            with_type!(ty, T => {
-                let mine = input::<T>("the input", mine, n)?;
-                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
-                comm.gather_into(mine, output::<T>("the output", all, total)?, root);
-            });
+            let memory = two_buffers(ty, (mine, n), (all, total))?;
+            let cut = (ReductionCut::Equal(n), root);
+            moved(comm, ty, Operation::Gather, cut, (memory, false));
             Ok(())
         })
     }
@@ -379,8 +440,16 @@ pub unsafe extern "C" fn phx_gather_in_place_at(
     unsafe {
         call(comm, from, |comm| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
-            let n = if comm.rank() == root { of_all(comm, n, ty)? } else { ty.count(n)? };
-            with_type!(ty, T => comm.gather_in_place(output::<T>("the buffer", data, n)?, root));
+            let block = ty.count(n)?;
+            let is_root = comm.rank() == root;
+            let total = if is_root { of_all(comm, n, ty)? } else { block };
+            let mut memory = one_buffer(ty, data, total)?;
+            if is_root {
+                let size = if ty.is_bytes() { 1 } else { ty.size };
+                memory.input = memory.input.wrapping_add(root * block * size);
+            }
+            let cut = (ReductionCut::Equal(block), root);
+            moved(comm, ty, Operation::Gather, cut, (memory, true));
             Ok(())
         })
     }
@@ -411,12 +480,9 @@ pub unsafe extern "C" fn phx_gatherv_at(
             let counts = counts_of(comm, counts, ty)?;
             let total = sum(&counts, ty)?;
             let (n, total) = (counts[comm.rank()], if comm.rank() == root { total } else { 0 });
-            with_type!(ty, T => {
-                let mine = input::<T>("the input", mine, n)?;
-                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
-                let all = output::<T>("the output", all, total)?;
-                comm.gather_varied_into(mine, all, &counts, root);
-            });
+            let memory = two_buffers(ty, (mine, n), (all, total))?;
+            let cut = (ReductionCut::Varied(&counts), root);
+            moved(comm, ty, Operation::Gather, cut, (memory, false));
             Ok(())
         })
     }
@@ -445,11 +511,9 @@ pub unsafe extern "C" fn phx_scatter_at(
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let total = if comm.rank() == root { of_all(comm, n, ty)? } else { 0 };
             let n = ty.count(n)?;
-            with_type!(ty, T => {
-                let all = input::<T>("the input", all, total)?;
-                apart((all.as_ptr().cast(), size_of_val(all)), (mine, n * size_of::<T>()))?;
-                comm.scatter_into(all, output::<T>("the output", mine, n)?, root);
-            });
+            let memory = two_buffers(ty, (all, total), (mine, n))?;
+            let cut = (ReductionCut::Equal(n), root);
+            moved(comm, ty, Operation::Scatter, cut, (memory, false));
             Ok(())
         })
     }
@@ -478,11 +542,9 @@ pub unsafe extern "C" fn phx_scatterv_at(
             let counts = counts_of(comm, counts, ty)?;
             let total = sum(&counts, ty)?;
             let (n, total) = (counts[comm.rank()], if comm.rank() == root { total } else { 0 });
-            with_type!(ty, T => {
-                let all = input::<T>("the input", all, total)?;
-                apart((all.as_ptr().cast(), size_of_val(all)), (mine, n * size_of::<T>()))?;
-                comm.scatter_varied_into(all, output::<T>("the output", mine, n)?, &counts, root);
-            });
+            let memory = two_buffers(ty, (all, total), (mine, n))?;
+            let cut = (ReductionCut::Varied(&counts), root);
+            moved(comm, ty, Operation::Scatter, cut, (memory, false));
             Ok(())
         })
     }
@@ -651,7 +713,9 @@ pub unsafe extern "C" fn phx_shift_at(
         call(comm, from, |comm| {
             let ty = Type::of(ty)?;
             let n = ty.count(n)?;
-            with_type!(ty, T => comm.shift(output::<T>("the buffer", buf, n)?, by as isize));
+            let by = (by as isize).rem_euclid(comm.size() as isize) as usize;
+            let (memory, cut) = (one_buffer(ty, buf, n)?, (ReductionCut::Vector(n), by));
+            moved(comm, ty, Operation::Shift, cut, (memory, false));
             Ok(())
         })
     }
