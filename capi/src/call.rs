@@ -28,7 +28,8 @@ pub struct phx_comm {
 pub(crate) struct Rank {
     /// The handle of the first of them.
     first: AtomicU64,
-    /// Those of communicators that were split off, of plans and windows, to be freed with the first.
+    /// Those of communicators that were split off, of plans and windows, to be freed with the
+    /// first.
     children: std::sync::Mutex<Vec<u64>>,
 }
 

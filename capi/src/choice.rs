@@ -14,8 +14,8 @@ pub const PHX_ORDER_FIXED: c_int = 1;
 
 /// Chooses how later collectives of the communicator are done. `name`: null or "auto", the
 /// library's choice; "ring", "tree", "hypercube"; "mesh", of so many `extents`, which multiply to
-/// the number of ranks; or the name of an algorithm, which takes extents if it is on a mesh. Nothing
-/// is sent; all ranks choose the same. Started calls are done as ever.
+/// the number of ranks; or the name of an algorithm, which takes extents if it is on a mesh.
+/// Nothing is sent; all ranks choose the same. Started calls are done as ever.
 ///
 /// # Safety
 /// `name` is null or a string; `extents` has one number for each dimension; `file` is null or a

@@ -33,6 +33,8 @@ mod route;
 mod scan;
 mod scatter;
 mod shift;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
 mod split;
 mod statistics;
 mod tag;

@@ -5,7 +5,7 @@
 //!   errors, and catches what they throw; [`first_cause`] then says why the run has ended.
 //! - [`reduce`]: reductions on memory, by the library's operators on types that are chosen when the
 //!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
-//! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of several;
+//! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
 //!
 //! Everything else is done by the typed methods on slices that the interface has made.
