@@ -437,8 +437,18 @@ pub extern "C" fn phx_size(comm: *const phx_comm) -> c_int {
 pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::MAX);
 
 /// A rank's number, of a C integer.
+#[inline(always)]
 pub(crate) fn rank_number(what: &str, rank: c_int) -> Result<usize, String> {
-    usize::try_from(rank).map_err(|_| format!("{what} {rank} is no rank"))
+    match usize::try_from(rank) {
+        Ok(rank) => Ok(rank),
+        Err(_) => Err(no_rank(what, rank)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_rank(what: &str, rank: c_int) -> String {
+    format!("{what} {rank} is no rank")
 }
 
 /// `n` elements at `at`, to be read.
@@ -454,7 +464,7 @@ pub(crate) unsafe fn input<'a, T>(
     if n == 0 {
         return Ok(&[]);
     }
-    if at.is_null() || !at.cast::<T>().is_aligned() || at == IN_PLACE {
+    if is_bad::<T>(at) {
         return Err(bad_pointer(what, at, align_of::<T>()));
     }
     // SAFETY: by the contract; the caller has looked that memory can hold so many.
@@ -474,14 +484,59 @@ pub(crate) unsafe fn output<'a, T>(
     if n == 0 {
         return Ok(&mut []);
     }
-    if at.is_null() || !at.cast::<T>().is_aligned() || at.cast_const() == IN_PLACE {
+    if is_bad::<T>(at.cast_const()) {
         return Err(bad_pointer(what, at, align_of::<T>()));
     }
     // SAFETY: by the contract.
     Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
 }
 
+/// `n` elements at `at`, to be written, unless something is odd about them: then [`output`] says
+/// it.
+///
+/// # Safety
+/// As [`output`].
+#[inline(always)]
+pub(crate) unsafe fn usual_output<'a, T>(at: *mut c_void, n: usize) -> Option<&'a mut [T]> {
+    if n.wrapping_sub(1) >= isize::MAX as usize / size_of::<T>() || is_bad::<T>(at) {
+        return None;
+    }
+    // SAFETY: by the contract.
+    Some(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
+}
+
+/// `n` elements at `from`, to be read, and `room` at `to`, to be written, unless something is odd
+/// about them: then [`input`], [`apart`] and [`output`] say it.
+///
+/// # Safety
+/// As [`input`] and [`output`].
+#[inline(always)]
+pub(crate) unsafe fn usual_pair<'a, T>(
+    (from, n): (*const c_void, usize),
+    (to, room): (*mut c_void, usize),
+) -> Option<(&'a [T], &'a mut [T])> {
+    // SAFETY: by the contract.
+    let to = unsafe { usual_output::<T>(to, room)? };
+    if n > room || is_bad::<T>(from) {
+        return None;
+    }
+    let (begin, written) = (from.addr(), to.as_ptr().addr());
+    let size = size_of::<T>();
+    if begin.wrapping_add(n * size) > written && written + room * size > begin {
+        return None;
+    }
+    // SAFETY: by the contract, and they do not overlap.
+    Some((unsafe { std::slice::from_raw_parts(from.cast(), n) }, to))
+}
+
+#[inline(always)]
+fn is_bad<T>(at: *const c_void) -> bool {
+    // What says "in place" is aligned for elements of one byte only.
+    at.is_null() || !at.cast::<T>().is_aligned() || align_of::<T>() == 1 && at == IN_PLACE
+}
+
 #[cold]
+#[inline(never)]
 fn bad_pointer(what: &str, at: *const c_void, align: usize) -> String {
     if at.is_null() {
         format!("{what} is null")

@@ -2,10 +2,9 @@
 //! once, and started many times.
 
 use crate::call::{
-    From, IN_PLACE, apart, call, free, input, lend, line_of, output, phx_comm, rank_number,
-    this_thread,
+    From, IN_PLACE, call, free, input, lend, line_of, output, phx_comm, rank_number, this_thread,
 };
-use crate::collective::{counts_of, of_all, sum};
+use crate::collective::{counts_of, of_all, one_buffer, sum, two_buffers};
 use crate::error::{PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
 use crate::handle::Table;
 use crate::message::{given_tag, phx_status, sender, tag_of, tell};
@@ -326,40 +325,6 @@ unsafe fn launch(
     }
 }
 
-/// The memory of a collective that moves or combines, once its pointers are looked at.
-///
-/// # Safety
-/// As [`input`] and [`output`].
-unsafe fn memory(
-    ty: Type,
-    (from, sent): (*const c_void, usize),
-    (to, received): (*mut c_void, usize),
-) -> Result<ReductionMemory, String> {
-    // In elements of the type; bytes are elements of one.
-    let size = if ty.is_bytes() { 1 } else { ty.size };
-    with_type!(ty, T => {
-        // SAFETY: by the contract; one is enough to look at the pointer.
-        unsafe {
-            input::<T>("the input", from, sent.min(1))?;
-            output::<T>("the output", to, received.min(1))?;
-        }
-    });
-    apart((from, sent * size), (to, received * size))?;
-    Ok(ReductionMemory { input: from.cast(), output: to.cast() })
-}
-
-/// That of one that is in place.
-///
-/// # Safety
-/// As [`output`].
-unsafe fn own_memory(ty: Type, buf: *mut c_void, n: usize) -> Result<ReductionMemory, String> {
-    with_type!(ty, T => {
-        // SAFETY: by the contract.
-        unsafe { output::<T>("the buffer", buf, n.min(1))? };
-    });
-    Ok(ReductionMemory { input: buf.cast_const().cast(), output: buf.cast() })
-}
-
 /// A call that moves elements of a type.
 fn moving(
     ty: Type,
@@ -420,7 +385,7 @@ pub unsafe extern "C" fn phx_start_broadcast_at(
         within(scope, from, |scope, state| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let n = ty.count(n)?;
-            let (memory, cut) = (own_memory(ty, buf, n)?, MemoryCut::Vector(n));
+            let (memory, cut) = (one_buffer(ty, buf, n)?, MemoryCut::Vector(n));
             let call = moving(ty, Operation::Broadcast, cut, root, memory);
             launch(scope, state, call, (persistent, request));
             Ok(())
@@ -451,7 +416,7 @@ pub unsafe extern "C" fn phx_start_shift_at(
             let ty = Type::of(ty)?;
             let n = ty.count(n)?;
             let by = (by as isize).rem_euclid(scope.comm().size() as isize) as usize;
-            let (memory, cut) = (own_memory(ty, buf, n)?, MemoryCut::Vector(n));
+            let (memory, cut) = (one_buffer(ty, buf, n)?, MemoryCut::Vector(n));
             let call = moving(ty, Operation::Shift, cut, by, memory);
             launch(scope, state, call, (persistent, request));
             Ok(())
@@ -474,7 +439,7 @@ unsafe fn combine_in_place(
         within(scope, from, |scope, state| {
             let (ty, parameter) = (Type::of(ty)?, rank_number("root", root)?);
             ty.count(n)?;
-            let (memory, cut) = (own_memory(ty, inout, n)?, MemoryCut::Vector(n));
+            let (memory, cut) = (one_buffer(ty, inout, n)?, MemoryCut::Vector(n));
             let call = MemoryCall { operation, cut, parameter, memory };
             launch(scope, state, prepared_combining(call, ty, op)?, request);
             Ok(())
@@ -600,7 +565,7 @@ pub unsafe extern "C" fn phx_start_reduce_scatter_at(
             // An operator's elements are whole, also those of bytes.
             let size = if ty.is_bytes() { ty.size } else { 1 };
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
-            let memory = memory(ty, (all, total), (mine, own))?;
+            let memory = two_buffers(ty, (all, total), (mine, own))?;
             let cut = match cut {
                 MemoryCut::Equal(n) => MemoryCut::Equal(n / size),
                 MemoryCut::Varied(counts) => {
@@ -672,7 +637,7 @@ pub unsafe extern "C" fn phx_start_all_gather_at(
                 return Err(not_in_place());
             }
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
-            let memory = memory(ty, (mine, own), (all, total))?;
+            let memory = two_buffers(ty, (mine, own), (all, total))?;
             let call = moving(ty, Operation::AllGather, cut, 0, memory);
             launch(scope, state, call, (persistent, request));
             Ok(())
@@ -705,7 +670,7 @@ pub unsafe extern "C" fn phx_start_gather_at(
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
             let total = if scope.comm().rank() == root { total } else { 0 };
-            let memory = memory(ty, (mine, own), (all, total))?;
+            let memory = two_buffers(ty, (mine, own), (all, total))?;
             let call = moving(ty, Operation::Gather, cut, root, memory);
             launch(scope, state, call, (persistent, request));
             Ok(())
@@ -738,7 +703,7 @@ pub unsafe extern "C" fn phx_start_scatter_at(
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
             let total = if scope.comm().rank() == root { total } else { 0 };
-            let memory = memory(ty, (all, total), (mine, own))?;
+            let memory = two_buffers(ty, (all, total), (mine, own))?;
             let call = moving(ty, Operation::Scatter, cut, root, memory);
             launch(scope, state, call, (persistent, request));
             Ok(())
@@ -772,7 +737,7 @@ pub unsafe extern "C" fn phx_start_all_to_all_at(
                 return Err(not_in_place());
             }
             let (_, total, cut) = blocks(scope, n, std::ptr::null(), ty)?;
-            let memory = memory(ty, (send, total), (recv, total))?;
+            let memory = two_buffers(ty, (send, total), (recv, total))?;
             let call = moving(ty, Operation::AllToAll, cut, 0, memory);
             launch(scope, state, call, (persistent, request));
             Ok(())
@@ -806,7 +771,7 @@ pub unsafe extern "C" fn phx_start_all_to_allv_at(
             let send_counts = counts_of(scope.comm(), send_counts, ty)?;
             let recv_counts = counts_of(scope.comm(), recv_counts, ty)?;
             let (sent, received) = (sum(&send_counts, ty)?, sum(&recv_counts, ty)?);
-            let memory = memory(ty, (send, sent), (recv, received))?;
+            let memory = two_buffers(ty, (send, sent), (recv, received))?;
             let cut = MemoryCut::Pairs(send_counts, recv_counts);
             let call = moving(ty, Operation::AllToAll, cut, 0, memory);
             launch(scope, state, call, (persistent, request));

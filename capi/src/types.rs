@@ -148,12 +148,21 @@ pub(crate) struct Type {
 impl Type {
     #[inline(always)]
     pub(crate) fn of(ty: phx_type) -> Result<Type, String> {
+        // By kind; 0 for those that have no type of their own.
+        const KNOWN: [phx_type; 16] = [
+            0, PHX_I8, PHX_I16, PHX_I32, PHX_I64, PHX_U8, PHX_U16, PHX_U32, PHX_U64, PHX_F32,
+            PHX_F64, PHX_C32, PHX_C64, PHX_F64_AT, PHX_I64_AT, 0,
+        ];
+        if KNOWN[ty as usize % 16] == ty && ty != 0 {
+            return Ok(Type { kind: ty as u8, size: (ty >> 8) as usize });
+        }
+        Type::of_bytes(ty)
+    }
+
+    #[inline(never)]
+    fn of_bytes(ty: phx_type) -> Result<Type, String> {
         let (kind, size) = (ty as u8, (ty >> 8) as usize);
-        const SIZES: [u8; 15] = [0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16, 16, 16];
-        let is_one = match SIZES.get(kind as usize) {
-            Some(&bytes) => bytes as usize == size && size > 0,
-            None => kind as u64 == PHX_KIND_BYTES && size > 0 && size < 1 << 48,
-        };
+        let is_one = u64::from(kind) == PHX_KIND_BYTES && size > 0 && size < 1 << 48;
         if is_one { Ok(Type { kind, size }) } else { Err(unknown_type(ty)) }
     }
 
@@ -166,6 +175,15 @@ impl Type {
     /// How many Rust elements `n` elements are.
     #[inline(always)]
     pub(crate) fn count(self, n: usize) -> Result<usize, String> {
+        // Of the greatest, but for bytes.
+        if n <= isize::MAX as usize / 16 && !self.is_bytes() {
+            return Ok(n);
+        }
+        self.count_long(n)
+    }
+
+    #[inline(never)]
+    fn count_long(self, n: usize) -> Result<usize, String> {
         let bytes = n.checked_mul(self.size).filter(|&bytes| bytes <= isize::MAX as usize);
         match bytes {
             Some(bytes) if self.is_bytes() => Ok(bytes),
@@ -253,6 +271,29 @@ macro_rules! with_type {
     };
 }
 pub(crate) use with_type;
+
+/// Runs `$body` with `$T` as the Rust type of `$ty`, a type of C's, if that is one of those that
+/// solvers use all the time: so that what is compiled for them stands in the function itself.
+macro_rules! with_usual_type {
+    ($ty:expr, $T:ident => $body:expr) => {
+        match $ty {
+            $crate::types::PHX_F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::types::PHX_I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::types::PHX_I64 => {
+                type $T = i64;
+                $body
+            }
+            _ => {}
+        }
+    };
+}
+pub(crate) use with_usual_type;
 
 /// A reduction that is still to be done, without its type.
 pub(crate) struct Reduction<'a> {

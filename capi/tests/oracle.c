@@ -322,6 +322,13 @@ static void user_operators(phx_comm *c, size_t n) {
                 WANT(p == 1 || x_[i_] == want_);                                                   \
             }                                                                                      \
         }                                                                                          \
+        TYPE all_[2 * 64];                                                                         \
+        x_[0] = (TYPE)r, x_[1] = (TYPE)(r + 1);                                                    \
+        OK(phx_all_gather(c, x_, 2, all_, NAME));                                                  \
+        for (int i_ = 0; i_ < 2 * p; i_++)                                                         \
+            WANT(all_[i_] == (TYPE)(i_ / 2 + i_ % 2));                                             \
+        OK(phx_broadcast(c, x_, 2, NAME, p - 1));                                                  \
+        WANT(x_[0] == (TYPE)(p - 1) && x_[1] == (TYPE)p);                                          \
     } while (0)
 
 static void types(phx_comm *c) {

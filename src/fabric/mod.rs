@@ -49,7 +49,7 @@ pub(crate) use recorder::Recorder;
 pub(crate) use recorder::{CallFacts, EventLine, EventRing};
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
-pub(crate) use thread::{Background, Seen, Thread};
+pub(crate) use thread::{Background, CatchScope, Entered, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]
 pub(crate) use {

@@ -118,6 +118,24 @@ pub unsafe fn reduce<T: crate::Element, O: Operator<T>>(
     unsafe { comm.reduction(operation, cut, root, memory, op) }
 }
 
+/// A call that moves elements, on memory: of those that have no ways of few bytes, so that what is
+/// compiled for a type is small. `parameter` is the root, or the distance of a shift, not negative;
+/// `within`: what is given lies in the output, where it belongs.
+///
+/// # Safety
+/// As [`reduce`].
+pub unsafe fn movement<T: crate::Element>(
+    comm: &mut Comm,
+    operation: Operation,
+    cut: ReductionCut<'_>,
+    parameter: usize,
+    memory: ReductionMemory,
+    within: bool,
+) {
+    // SAFETY: passed on.
+    unsafe { comm.movement::<T>(operation, cut, parameter, memory, within) }
+}
+
 /// Starts a call on memory.
 ///
 /// # Safety
