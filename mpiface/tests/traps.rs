@@ -2,80 +2,11 @@
 //! compiled by the wrappers and run by the launcher. Without the compiler, a test says so and
 //! passes.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");
-const CC: &str = env!("CARGO_BIN_EXE_phalanx-mpicc");
-const CXX: &str = env!("CARGO_BIN_EXE_phalanx-mpicxx");
-const FORT: &str = env!("CARGO_BIN_EXE_phalanx-mpifort");
-
-fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
-    if !found {
-        println!("SKIPPED: {tool} is not installed");
-    }
-    found
-}
-
-fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A directory of this test's own.
-fn directory(name: &str) -> PathBuf {
-    let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&at).expect("the target directory can be written");
-    at
-}
-
-/// Compiles a program; gives its path.
-fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
-    let stem = file.split('.').next().expect("a name");
-    let program = directory(&format!("{stem}{}", options.join(""))).join(stem);
-    let output = Command::new(wrapper)
-        .args(["-g", "-O1"])
-        .arg(source(file))
-        .args(options)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("the wrapper runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    program
-}
-
-/// Runs a program on ranks, for a minute at most.
-fn run(ranks: usize, program: &Path, arguments: &[&str]) -> Output {
-    Command::new("timeout")
-        .args(["60", RUN, "-n", &ranks.to_string()])
-        .arg(program)
-        .args(arguments)
-        .output()
-        .expect("the launcher runs")
-}
-
-/// Runs a program that must end well; gives what it printed.
-fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> String {
-    let output = run(ranks, program, arguments);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{ranks} ranks: {:?}\n{out}{err}", output.status);
-    out
-}
-
-/// Runs a program that must fail with this code and these words.
-fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
-    let output = run(3, program, &[how]);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{how}: {err}");
-    for word in words {
-        assert!(err.contains(word), "{how}: {word:?} is not in: {err}");
-    }
-}
+use common::{CC, CXX, FORT, RUN, compile, directory, fail, has, run, source, succeed, text};
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn globals_statics_and_thread_locals_are_a_ranks_own() {

@@ -334,13 +334,7 @@ pub unsafe extern "C" fn Init(
     // SAFETY: see the head of the file.
     unsafe {
         let rank = &*rank;
-        rank.always(site, || {
-            if rank.stage.get() != Stage::Before {
-                return error(Class::Other, "it was called twice");
-            }
-            rank.stage.set(Stage::Running);
-            Ok(())
-        })
+        rank.always(site, || rank.init())
     }
 }
 
@@ -357,10 +351,7 @@ pub unsafe extern "C" fn Init_thread(
     unsafe {
         let rank = &*rank;
         rank.always(site, || {
-            if rank.stage.get() != Stage::Before {
-                return error(Class::Other, "it was called twice");
-            }
-            rank.stage.set(Stage::Running);
+            rank.init()?;
             rank.level.set(required.min(2048));
             *provided = rank.level.get();
             Ok(())

@@ -56,6 +56,9 @@ pub struct Rank {
     pub me: usize,
     /// How far it is.
     pub stage: Cell<Stage>,
+    /// Whether it is a rank of a team: MPI is there before MPI_Init, which may come any number of
+    /// times.
+    is_hosted: bool,
     /// The level of threads that it was given.
     pub level: Cell<c_int>,
     /// Tests in a row that found nothing.
@@ -88,6 +91,7 @@ impl Rank {
             world,
             me,
             stage: Cell::new(Stage::Before),
+            is_hosted: false,
             level: Cell::new(0),
             idle: Cell::new(0),
             buffer: Cell::default(),
@@ -98,6 +102,24 @@ impl Rank {
             requests: RefCell::new(Table::new(Kind::Request)),
             basics: (0..0x100).map(|_| OnceCell::new()).collect(),
         }
+    }
+
+    /// The state of a rank in an ordinary program: MPI is there already.
+    pub fn hosted(world: Arc<World>, me: usize) -> Rank {
+        let stage = Cell::new(Stage::Running);
+        Rank { stage, is_hosted: true, ..Rank::new(world, me) }
+    }
+
+    /// MPI_Init.
+    ///
+    /// # Errors
+    /// If it was called before.
+    pub fn init(&self) -> Outcome {
+        if self.stage.get() != Stage::Before && !self.is_hosted {
+            return error(Class::Other, "it was called twice");
+        }
+        self.stage.set(Stage::Running);
+        Ok(())
     }
 
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.

@@ -126,6 +126,11 @@ impl World {
         self.stand(rank, State::Left(why));
     }
 
+    /// A rank that has left will make calls again: a team's, before the others may miss it.
+    pub fn come_back(&self, rank: usize) {
+        self.stand(rank, State::Running);
+    }
+
     /// Ends a rank's nap.
     pub fn wake(&self, rank: usize) {
         let slot = &self.slots[rank];
