@@ -17,6 +17,8 @@ pub fn libraries() -> PathBuf {
     let beside = own_file().and_then(|it| it.parent().map(Path::to_owned));
     let is_there = |it: &PathBuf| it.join("libmpi_abi.so.0").is_file();
     let found = beside.into_iter().chain(near_program).find(is_there);
+    // Without `..`: it becomes part of programs.
+    let found = found.and_then(|it| it.canonicalize().ok());
     found.unwrap_or_else(|| PathBuf::from(env!("OUT_DIR")))
 }
 
