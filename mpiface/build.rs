@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "build/calls.rs"]
+mod calls;
+
 struct Function<'a> {
     is_there: bool,
     returns: &'a str,
@@ -290,7 +293,7 @@ fn write(path: &Path, text: &str) {
 }
 
 fn main() {
-    for watched in ["build.rs", "functions.txt", "include", "c"] {
+    for watched in ["build.rs", "build", "functions.txt", "include", "c"] {
         println!("cargo:rerun-if-changed={watched}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
@@ -301,16 +304,11 @@ fn main() {
         .map(|line| parse(line).unwrap_or_else(|| panic!("functions.txt: {line}")))
         .collect();
 
-    let (mut declared, mut table) = (String::new(), String::new());
+    let mut declared = String::new();
     for f in &functions {
         for prefix in ["MPI_", "PMPI_"] {
             let Function { returns, name, parameters, .. } = f;
             writeln!(declared, "{returns} {prefix}{name}({parameters});").expect("a String grows");
-        }
-        if f.is_there {
-            writeln!(table, "Entry(api::{} as *const ()),", f.name).expect("a String grows");
-        } else {
-            writeln!(table, "Entry(absent!(\"{}\")),", f.name).expect("a String grows");
         }
     }
     let include = out.join("include");
@@ -319,7 +317,7 @@ fn main() {
     write(&include.join("mpi.h"), &header.replace("/* @FUNCTIONS@ */", &declared));
     write(&include.join("mpif.h"), &fortran_header(&header));
     write(&out.join("shim.c"), &shim(&functions));
-    write(&out.join("table.rs"), &format!("[\n{table}]"));
+    write(&out.join("table.rs"), &calls::table(&functions));
 
     cc::Build::new().file("c/frame.c").compile("phalanx_frame");
     // The program's own libraries find the launcher's `exit` before the C library's.
