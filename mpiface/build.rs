@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "build/calls.rs"]
+mod calls;
+
 /// The last entries of the table: the shim's part for ordinary programs (c/team.c).
 const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
@@ -292,7 +295,7 @@ fn write(path: &Path, text: &str) {
 }
 
 fn main() {
-    for watched in ["build.rs", "functions.txt", "include", "c"] {
+    for watched in ["build.rs", "build", "functions.txt", "include", "c"] {
         println!("cargo:rerun-if-changed={watched}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
@@ -303,20 +306,12 @@ fn main() {
         .map(|line| parse(line).unwrap_or_else(|| panic!("functions.txt: {line}")))
         .collect();
 
-    let (mut declared, mut table) = (String::new(), String::new());
+    let mut declared = String::new();
     for f in &functions {
         for prefix in ["MPI_", "PMPI_"] {
             let Function { returns, name, parameters, .. } = f;
             writeln!(declared, "{returns} {prefix}{name}({parameters});").expect("a String grows");
         }
-        if f.is_there {
-            writeln!(table, "Entry(api::{} as *const ()),", f.name).expect("a String grows");
-        } else {
-            writeln!(table, "Entry(absent!(\"{}\")),", f.name).expect("a String grows");
-        }
-    }
-    for name in TEAMS {
-        writeln!(table, "Entry(crate::embed::{name} as *const ()),").expect("a String grows");
     }
     let include = out.join("include");
     fs::create_dir_all(&include).expect("OUT_DIR can be written");
@@ -326,7 +321,7 @@ fn main() {
     write(&include.join("phalanx_mpi.h"), &teams);
     write(&include.join("mpif.h"), &fortran_header(&header));
     write(&out.join("shim.c"), &shim(&functions));
-    write(&out.join("table.rs"), &format!("[\n{table}]"));
+    write(&out.join("table.rs"), &calls::table(&functions, &TEAMS));
 
     cc::Build::new().file("c/frame.c").compile("phalanx_frame");
     // The program's own libraries find the launcher's `exit` before the C library's.

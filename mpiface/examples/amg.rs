@@ -34,8 +34,7 @@ fn main() -> Result<(), String> {
                 for name in [c"amg_solve", c"amg_show"] {
                     let function = member.symbol(name).expect("amg.cc has it");
                     // SAFETY: both take the address of a struct amg and give nothing.
-                    let function: extern "C" fn(*mut c_void) =
-                        unsafe { mem::transmute(function) };
+                    let function: extern "C" fn(*mut c_void) = unsafe { mem::transmute(function) };
                     if name == c"amg_solve" || member.rank() == 0 {
                         function(given.cast());
                     }

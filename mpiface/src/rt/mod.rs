@@ -2,7 +2,7 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `api.rs` | the functions, as the shim's table names them |
+//! | `api/` | the functions, a chapter of the standard each file |
 //! | `rank.rs` | a rank's own state: its objects by their handles |
 //! | `handle.rs` | handles: checked numbers, never addresses |
 //! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |

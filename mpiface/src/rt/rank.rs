@@ -62,7 +62,7 @@ pub struct Rank {
     /// The level of threads that it was given.
     pub level: Cell<c_int>,
     /// Tests in a row that found nothing.
-    pub idle: Cell<u32>,
+    idle: Cell<u32>,
     /// The buffer that the program attached: its messages are kept elsewhere.
     pub buffer: Cell<(usize, c_int)>,
     whole: Rc<Comm>,
@@ -229,9 +229,10 @@ impl Rank {
         Ok(Place { address: buffer as usize, count, ty })
     }
 
-    /// A test found nothing: where ranks share cores, or after many, another thread gets the core.
-    pub fn idle(&self) {
-        let count = self.idle.get() + 1;
+    /// Notes whether a test found something: after tests in vain another thread gets the core,
+    /// soon where ranks share cores.
+    pub fn tested(&self, is_found: bool) {
+        let count = if is_found { 0 } else { self.idle.get() + 1 };
         self.idle.set(count);
         if count > 1000 || (count > 10 && self.world.is_crowded()) {
             std::thread::yield_now();
