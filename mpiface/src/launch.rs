@@ -4,6 +4,7 @@ use crate::cores::{cores, pin};
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::TABLE;
+use crate::rt::error::Site;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::World;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -108,13 +109,16 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
         // The first wins; nothing is published by it.
         let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);
     }
-    let how = if ended.by_exit { "exit" } else { "return from main" };
+    let (how, last) = match ended.exit {
+        Some(address) => ("exit", Site { function: "exit", address }),
+        None => ("return from main", rank.last.get()),
+    };
     let what = match rank.stage.get() {
         Stage::Before => " without MPI_Init",
         Stage::Running => " without MPI_Finalize",
         Stage::Finalized => "",
     };
-    world.leave(me, format!("{how} with code {}{what}", ended.code));
+    world.leave(me, format!("{how} with code {}{what}", ended.code), last);
 }
 
 /// Each copy of a file keeps a descriptor: as many as are allowed.

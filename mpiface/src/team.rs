@@ -118,9 +118,10 @@ type Body<'a> = dyn Fn(usize, &Copy) + Sync + 'a;
 struct Task {
     body: *const Body<'static>,
     copy: *const Copy,
+    rank: *const Rank,
 }
 
-// SAFETY: the body is Sync; the copy is this rank's alone. Both live until the barrier is met, which
+// SAFETY: the body is Sync; copy and state are this rank's alone. They live until the barrier is met, which
 // the worker meets after its last use of them.
 unsafe impl Send for Task {}
 
@@ -217,10 +218,13 @@ impl Team {
             // Before any of them runs: who has left is missed by the others.
             self.world.come_back(me);
         }
-        let copies = self.loaded[at].1.iter().skip(self.first);
-        for (worker, copy) in self.workers.iter().zip(copies) {
+        let ranks = self.ranks.iter().zip(&self.loaded[at].1).skip(self.first);
+        for (worker, (rank, copy)) in self.workers.iter().zip(ranks) {
             let copy = copy.as_ref().expect("loaded for each worker");
-            worker.tasks.send(Task { body, copy }).expect("a worker ends with its team only");
+            worker
+                .tasks
+                .send(Task { body, copy, rank: *rank })
+                .expect("a worker ends with its team only");
         }
     }
 
@@ -301,12 +305,14 @@ fn worker(
         }
         world.enter(me);
         while let Ok(task) = given.recv() {
-            // SAFETY: both live until the barrier below is met.
+            // SAFETY: all three live until the barrier below is met; the state is this thread's.
+            let last = || unsafe { (*task.rank).last.get() };
+            // SAFETY: as above.
             let run = || unsafe { (*task.body)(me, &*task.copy) };
             if catch_unwind(AssertUnwindSafe(run)).is_err() {
                 end(101, &format!("phalanx: rank {me}: its function panicked; others may wait"));
             }
-            world.leave(me, "return from the team's function".to_owned());
+            world.leave(me, "return from the team's function".to_owned(), last());
             ended.wait();
         }
     };
@@ -354,7 +360,9 @@ impl Started {
     fn meet(&mut self) {
         if !self.is_joined {
             self.is_joined = true;
-            self.team.world.leave(0, "waits for the end of the team".to_owned());
+            // SAFETY: the caller's own state.
+            let last = unsafe { (*self.team.caller()).last.get() };
+            self.team.world.leave(0, "waits for the end of the team".to_owned(), last);
             self.team.ended.wait();
         }
     }

@@ -207,20 +207,28 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     }
     let program = compile(CC, "leave.c", &[]);
     let late = "rank 0 waits in MPI_Barrier at leave.c:";
-    fail(&program, "exit", 1, &["rank 1 has left: exit with code 0 without MPI_Finalize", late]);
-    fail(&program, "return", 1, &["rank 1 has left: return from main with code 0", late]);
+    let exit = "rank 1 has left: exit with code 0 without MPI_Finalize; last: exit at leave.c:";
+    fail(&program, "exit", 1, &[exit, late]);
+    let back = "rank 1 has left: return from main with code 0 without MPI_Finalize; last: ";
+    fail(&program, "return", 1, &[&format!("{back}MPI_Comm_size at leave.c:"), late]);
     fail(&program, "abort", 42, &["rank 1: MPI_Abort at leave.c:"]);
-    fail(&program, "order", 1, &["rank 0: MPI_Barrier at", "rank 1: MPI_Bcast at leave.c:"]);
-    fail(&program, "root", 1, &["rank 0: MPI_Bcast at leave.c:", "root 0", "rank 1", "root 1"]);
-    fail(&program, "count", 1, &["rank 0: MPI_Allreduce at leave.c:", "4 bytes", "8 bytes"]);
+    let order = ["rank 0: MPI_Barrier at leave.c:", "rank 1: MPI_Bcast at leave.c:"];
+    fail(&program, "order", 1, &order);
+    let broadcasts = ["rank 0: MPI_Bcast at leave.c:", "rank 1: MPI_Bcast at leave.c:"];
+    fail(&program, "root", 1, &broadcasts);
+    fail(&program, "root", 1, &["root 0", "root 1"]);
+    let sums = ["rank 0: MPI_Allreduce at leave.c:", "rank 1: MPI_Allreduce at leave.c:"];
+    fail(&program, "count", 1, &sums);
+    fail(&program, "count", 1, &["4 bytes", "8 bytes"]);
     fail(&program, "absent", 1, &["MPI_Info_create at leave.c:", "is not in the subset"]);
-    fail(
-        &program,
-        "circle",
-        1,
-        &["rank 0 waits in MPI_Send at leave.c:", "rank 2 waits in MPI_Send"],
-    );
-    fail(&program, "truncate", 15, &["MPI_Recv at leave.c:", "sent in MPI_Send at leave.c:"]);
+    for rank in 0..3 {
+        let waits = format!("rank {rank} waits in MPI_Send at leave.c:");
+        fail(&program, "circle", 1, &[&waits, &format!("rank {} of the", (rank + 1) % 3)]);
+    }
+    let any = [0, 1, 2].map(|rank| format!("rank {rank} waits in MPI_Recv at leave.c:"));
+    fail(&program, "any", 1, &any.each_ref().map(String::as_str));
+    let truncated = ["rank 1: MPI_Recv at leave.c:", "from rank 0, sent in MPI_Send at leave.c:"];
+    fail(&program, "truncate", 15, &truncated);
 }
 
 #[test]
@@ -239,6 +247,73 @@ fn a_crash_is_the_processes_and_names_its_rank() {
         let err = text(&output.stderr);
         assert_eq!(output.status.signal(), Some(signal), "{err}");
         assert!(err.contains(words), "{err}");
+    }
+}
+
+/// With the copies kept as files, a core dump names the function and the line in the copy, and its
+/// variables.
+#[test]
+fn a_core_dump_names_the_line_in_the_copy() {
+    if !has("cc") || !has("gdb") {
+        return;
+    }
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.contains(['|', '/']) {
+        println!("SKIPPED: core dumps of this system go elsewhere: {pattern}");
+        return;
+    }
+    let program = compile(CC, "leave.c", &["-DCORE"]);
+    let at = directory("core");
+    for entry in std::fs::read_dir(&at).expect("it is there").flatten() {
+        let _ = std::fs::remove_file(entry.path());
+    }
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh", RUN, "-n", "3"])
+        .arg(&program)
+        .arg("crash")
+        .current_dir(&at)
+        .env("PHALANX_MPI_COPIES", &at)
+        .output()
+        .expect("a shell runs");
+    let err = text(&output.stderr);
+    let files = std::fs::read_dir(&at).expect("it is there").flatten().map(|it| it.path());
+    let is_core = |it: &std::path::PathBuf| {
+        it.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
+    };
+    let Some(core) = files.into_iter().find(is_core) else {
+        println!("SKIPPED: no core dump was written: {err}");
+        return;
+    };
+    let output = Command::new("timeout")
+        .args(["60", "gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "bt"])
+        .args(["-ex", "print rank"])
+        .arg(RUN)
+        .arg(&core)
+        .output()
+        .expect("gdb runs");
+    let out = text(&output.stdout);
+    assert!(out.contains("leave.c:") && out.contains("= 1"), "{out}{}", text(&output.stderr));
+    let _ = std::fs::remove_file(core);
+}
+
+/// The run tests of configure and CMake: a small program is executed by itself, and its code counts.
+#[test]
+fn run_tests_of_configure_find_the_launcher_and_the_code() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("configure");
+    for (body, code) in [("return sizeof(long) == 8 ? 0 : 1;", 0), ("exit(3);", 3)] {
+        let source = at.join("conftest.c");
+        let head = "#include <mpi.h>\n#include <stdlib.h>\nint main(int c, char **v)";
+        let inside = format!("{{ MPI_Init(&c, &v); MPI_Finalize(); {body} }}\n");
+        std::fs::write(&source, format!("{head} {inside}")).expect("ours");
+        let status =
+            Command::new(CC).args(["-o", "conftest", "conftest.c"]).current_dir(&at).status();
+        assert!(status.expect("it runs").success());
+        // Without PHALANX_MPIRUN: it stands near the library.
+        let status = Command::new("./conftest").current_dir(&at).status().expect("it runs");
+        assert_eq!(status.code(), Some(code));
     }
 }
 

@@ -2,6 +2,7 @@
 #include "amg.h"
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <phalanx_mpi.h>
 
 static void check(int code) {

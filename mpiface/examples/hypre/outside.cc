@@ -1,5 +1,6 @@
 // The same as an MPI program, for a launcher.
 #include "amg.h"
+#include <initializer_list>
 #include <mpi.h>
 
 int main(int argc, char **argv) {

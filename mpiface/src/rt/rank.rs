@@ -59,6 +59,8 @@ pub struct Rank {
     /// Whether it is a rank of a team: MPI is there before MPI_Init, which may come any number of
     /// times.
     is_hosted: bool,
+    /// Its last call, for a text if it leaves early.
+    pub last: Cell<Site>,
     /// The level of threads that it was given.
     pub level: Cell<c_int>,
     /// Tests in a row that found nothing.
@@ -92,6 +94,7 @@ impl Rank {
             me,
             stage: Cell::new(Stage::Before),
             is_hosted: false,
+            last: Cell::default(),
             level: Cell::new(0),
             idle: Cell::new(0),
             buffer: Cell::default(),
@@ -124,6 +127,7 @@ impl Rank {
 
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
     pub fn call(&self, site: Site, comm: Handle, run: impl FnOnce() -> Outcome) -> c_int {
+        self.last.set(site);
         let outcome = match self.stage.get() {
             Stage::Running => run(),
             Stage::Before => error(Class::Other, "it was called before MPI_Init"),

@@ -31,8 +31,8 @@ pub trait Condition: Send + Sync {
 enum State {
     Running,
     Blocked(Arc<dyn Condition>, Site),
-    /// Why it makes no more calls.
-    Left(String),
+    /// Why it makes no more calls, and the last that it made.
+    Left(String, Site),
 }
 
 struct Standing {
@@ -121,9 +121,9 @@ impl World {
         self.slots[rank].thread.get().is_some_and(|it| it.id() == thread::current().id())
     }
 
-    /// The rank makes no more calls.
-    pub fn leave(&self, rank: usize, why: String) {
-        self.stand(rank, State::Left(why));
+    /// The rank makes no more calls after its last.
+    pub fn leave(&self, rank: usize, why: String, last: Site) {
+        self.stand(rank, State::Left(why, last));
     }
 
     /// A rank that has left will make calls again: a team's, before the others may miss it.
@@ -210,7 +210,8 @@ impl World {
                 State::Blocked(condition, site) => {
                     format!("waits in {}: {}", site.describe(), condition.describe())
                 }
-                State::Left(why) => format!("has left: {why}"),
+                State::Left(why, last) if last.address == 0 => format!("has left: {why}"),
+                State::Left(why, last) => format!("has left: {why}; last: {}", last.describe()),
             };
             text.push_str(&format!("\n  rank {rank} {line}"));
         }
@@ -225,7 +226,7 @@ impl World {
             match &standing.state {
                 State::Running => return None,
                 State::Blocked(condition, _) if condition.holds() => return None,
-                State::Blocked(..) | State::Left(_) => changes.push(standing.changes),
+                State::Blocked(..) | State::Left(..) => changes.push(standing.changes),
             }
         }
         Some(changes)
