@@ -247,12 +247,11 @@ impl Team {
         self.loaded.push((Arc::clone(image), Vec::new()));
         let at = self.loaded.len() - 1;
         for (me, rank) in self.ranks.iter().enumerate() {
+            let bound = binding(*rank);
             // SAFETY: the table is made from functions.txt; the state lives until the copies are
             // unloaded. The library's user has promised that its constructors may run.
-            let copy = match me {
-                me if me < from => Ok(None),
-                _ => unsafe { image.load(binding(*rank), Host::Program) }.map(Some),
-            };
+            let load = || unsafe { image.load(bound, Host::Program) };
+            let copy = if me < from { Ok(None) } else { load().map(Some) };
             match copy {
                 Ok(copy) => self.loaded[at].1.push(copy),
                 Err(error) => {
