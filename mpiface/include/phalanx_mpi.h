@@ -1,7 +1,7 @@
 /* Ranks of MPI inside an ordinary program, without a launcher.
  *
- * Outside a team each call of MPI sees a world of one rank, with or without MPI_Init. A team's ranks
- * are threads; each has its own copy of the shared library in which the function lies that it is to
+ * Outside a team each call of MPI sees a world of one rank, with or without MPI_Init. A team's
+ * ranks are threads; each has its own copy of the shared library in which the function lies that it is to
  * run, and of that library's own libraries: globals, statics and thread-locals are private. In the
  * function MPI_COMM_WORLD is the team. The function and what it calls therefore lie in a shared
  * library (linked by phalanx-mpicc -shared), or in a program that phalanx-mpicc linked; not in an
@@ -83,7 +83,9 @@ private:
 /* Third way: the caller is rank 0 until the join, or until this ends. */
 template <class F> class __attribute__((visibility("hidden"))) Started {
 public:
-  Started(int n, F f) : f(f) { detail::check(phalanx_mpi_start(n, detail::call<F>, &this->f, &team)); }
+  Started(int n, F f) : f(f) {
+    detail::check(phalanx_mpi_start(n, detail::call<F>, &this->f, &team));
+  }
   ~Started() { join(); }
   Started(const Started &) = delete;
   Started &operator=(const Started &) = delete;

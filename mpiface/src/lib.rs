@@ -1,8 +1,8 @@
 //! Unmodified MPI programs, one rank a thread: the loader, the runtime, and what the programs
 //! `phalanx-mpirun`, `phalanx-mpicc`, `-mpicxx` and `-mpifort` do. See the package's README.
 //!
-//! For Rust programs there is [`team`]: ranks inside an ordinary program. The other items may change
-//! at any time.
+//! For Rust programs there is [`team`]: ranks inside an ordinary program. The other items may
+//! change at any time.
 
 pub mod cores;
 mod embed;

@@ -1,5 +1,5 @@
-//! Ranks inside an ordinary program, without a launcher: teams of threads, each with its own copy of
-//! a library that uses MPI.
+//! Ranks inside an ordinary program, without a launcher: teams of threads, each with its own copy
+//! of a library that uses MPI.
 //!
 //! Three ways: [`run`] calls a closure on n ranks; a [`Team`] is made once and called many times,
 //! and its ranks keep their copies, and so the library's globals, from call to call; with
@@ -121,8 +121,8 @@ struct Task {
     rank: *const Rank,
 }
 
-// SAFETY: the body is Sync; copy and state are this rank's alone. They live until the barrier is met, which
-// the worker meets after its last use of them.
+// SAFETY: the body is Sync; copy and state are this rank's alone. They live until the barrier is
+// met, which the worker meets after its last use of them.
 unsafe impl Send for Task {}
 
 impl Team {

@@ -296,7 +296,7 @@ fn a_core_dump_names_the_line_in_the_copy() {
     let _ = std::fs::remove_file(core);
 }
 
-/// The run tests of configure and CMake: a small program is executed by itself, and its code counts.
+/// The run tests of configure and CMake: a small program is executed by itself; its code counts.
 #[test]
 fn run_tests_of_configure_find_the_launcher_and_the_code() {
     if !has("cc") {

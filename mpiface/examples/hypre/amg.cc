@@ -81,6 +81,6 @@ extern "C" void amg_solve(void *given) {
 }
 
 extern "C" void amg_show(const amg *it) {
-  std::printf("%d ranks, %d^3 points: %d iterations, residual %.12e, norm %.12e\n", it->ranks, it->n,
-              it->iterations, it->residual, it->norm);
+  std::printf("%d ranks, %d^3 points: %d iterations, residual %.12e, norm %.12e\n", it->ranks,
+              it->n, it->iterations, it->residual, it->norm);
 }

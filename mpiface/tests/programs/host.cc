@@ -1,5 +1,5 @@
-// The three ways in C++, with callable objects: a program that phalanx-mpicxx linked, or, if PLAIN is
-// defined, a library whose function `body` an ordinary executable calls.
+// The three ways in C++, with callable objects: a program that phalanx-mpicxx linked, or, if PLAIN
+// is defined, a library whose function `body` an ordinary executable calls.
 #include <cstdio>
 #include <mpi.h>
 #include <phalanx_mpi.h>

@@ -1,4 +1,4 @@
-/* A library that uses MPI and has globals, as hypre: called from ordinary programs (host.c, host.cc,
+/* A library that uses MPI and has globals, as hypre: called from ordinary programs (host.c,
  * teams.rs). */
 #include "part.h"
 #include <mpi.h>
@@ -19,7 +19,7 @@ void part_count(void *given) {
     out->size = size;
 }
 
-/* The other ranks of a team whose rank 0 is the caller: each takes a number and gives its square. */
+/* The other ranks of a team whose rank 0 is the caller: each takes a number, gives its square. */
 void part_serve(void *unused) {
   int number;
   (void)unused;
