@@ -1,6 +1,7 @@
 //! Compares each collective on large messages with the best loop written by hand for two threads:
 //! the buffers' addresses are known, two flags open and close the call, and each thread does half
-//! of the work with AVX2.
+//! of the work with AVX2. A call that only moves data is written once for each way to copy
+//! (`raw/copies.rs`), and the best of them counts.
 //!
 //! Ours and theirs take turns, and every call comes after its owners have
 //! rewritten what they send, so that the data really move. Every pair of calls
@@ -11,9 +12,12 @@
 //! list) say how long and how large. With `--test` one round, nothing printed
 //! but that it works.
 
+#[path = "raw/copies.rs"]
+mod copies;
 #[path = "raw/flags.rs"]
 mod flags;
 
+use copies::{COPIES, Copy};
 use flags::Flags;
 use phalanx::{Comm, Team, op};
 use phalanx_model::median;
@@ -139,9 +143,12 @@ const OPERATIONS: [&str; 11] = [
     "shift",
 ];
 
-/// The hand-written call on vectors of `n` elements; of the operations with
+/// Those that move data by copies.
+const MOVES: [&str; 5] = ["broadcast", "all-gather", "all-to-all", "gather", "scatter"];
+
+/// The hand-written call on vectors of `n` elements, with copies by `by`; of the operations with
 /// blocks, `n` is the length of all blocks.
-fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize) {
+fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize, by: Copy) {
     let (from, len) = hand.half(n);
     let (rank, block) = (hand.rank, n / 2);
     // SAFETY: each thread writes its own half of every buffer, or its own
@@ -149,7 +156,7 @@ fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize) {
     // second exchange.
     let work = |me: At, it: At| unsafe {
         let copy = |from: *mut f64, i: usize, to: *mut f64, j: usize, n: usize| {
-            std::ptr::copy_nonoverlapping(from.add(i), to.add(j), n);
+            by(to.add(j).cast(), from.add(i).cast(), n * size_of::<f64>());
         };
         let both = if rank == 0 { [me, it] } else { [it, me] };
         match operation {
@@ -225,13 +232,23 @@ fn rewrite(operation: &str, b: &mut Buffers, n: usize, round: u64) {
     black_box(buf);
 }
 
-/// By place: nanoseconds of theirs and ours.
-type Samples = [Vec<(f64, f64)>; 2];
+/// Nanoseconds of one turn of all contenders: ours, then theirs by each way to copy.
+type Turn = Vec<f64>;
 
 struct Row {
     operation: &'static str,
     bytes: usize,
-    samples: Samples,
+    /// By place.
+    samples: [Vec<Turn>; 2],
+}
+
+impl Row {
+    /// Ways to copy that are compared.
+    fn copies(&self) -> Vec<(&'static str, Copy)> {
+        let all = if MOVES.contains(&self.operation) { COPIES.len() } else { 1 };
+        let there = COPIES.iter().take(all).filter(|copy| (copy.is_there)());
+        there.map(|copy| (copy.name, copy.copy)).collect()
+    }
 }
 
 const SIZES: [usize; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20];
@@ -268,26 +285,27 @@ fn rounds(comm: &mut Comm, flags: &Flags, rows: &mut [Row], time: Duration, size
             let pairs = ((8 << 20) / row.bytes.max(256 << 10)).max(1);
             let before = exchange(&mut hand);
             let mut found = Vec::new();
+            let copies = row.copies();
+            let contenders = 1 + copies.len();
             for pair in 0..pairs {
-                let mut times = [0.0; 2];
-                for turn in 0..2 {
+                let mut times = vec![0.0; contenders];
+                for turn in 0..contenders {
                     // In turns of who is first.
-                    let which = (turn + pair + round) % 2;
+                    let which = (turn + pair + round) % contenders;
                     rewrite(row.operation, &mut b, n, hand.k);
                     comm.barrier();
                     comm.barrier();
                     let start = Instant::now();
-                    if which == 0 {
-                        theirs(&mut hand, row.operation, n);
-                    } else {
-                        ours(comm, row.operation, &mut b, n);
+                    match which {
+                        0 => ours(comm, row.operation, &mut b, n),
+                        _ => theirs(&mut hand, row.operation, n, copies[which - 1].1),
                     }
                     // The slower rank's time.
                     let mut ns = [start.elapsed().as_nanos() as f64];
                     comm.all_reduce(&mut ns, op::Max);
                     times[which] = ns[0];
                 }
-                found.push((times[0], times[1]));
+                found.push(times);
             }
             let after = exchange(&mut hand);
             // The ranks may judge differently; rank 0's samples are shown.
@@ -330,7 +348,7 @@ fn main() -> Result<(), phalanx::Error> {
     let is_wanted = |name: &&str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     let rows = || -> Vec<Row> {
         let operations = OPERATIONS.into_iter().filter(is_wanted);
-        let row = |operation, bytes| Row { operation, bytes, samples: Samples::default() };
+        let row = |operation, bytes| Row { operation, bytes, samples: Default::default() };
         operations.flat_map(|o| sizes.iter().map(move |&bytes| row(o, bytes))).collect()
     };
     let team = Team::builder().ranks(2).pin_caller(true).build()?;
@@ -344,23 +362,33 @@ fn main() -> Result<(), phalanx::Error> {
         println!("floors: works");
         return Ok(());
     }
-    println!("rate of ours over the hand-written one's (us of theirs, us of ours, n)");
-    println!("{:14} {:>9} {:>28} {:>28}", "operation", "bytes", "near", "far");
+    println!(
+        "rate of ours over the best hand-written one's (us of ours; of theirs by each copy; n)"
+    );
     for row in &all[0] {
-        print!("{:14} {:>9}", row.operation, row.bytes);
-        for place in &row.samples {
-            let hand = median(&place.iter().map(|s| s.0).collect::<Vec<_>>());
-            let ours = median(&place.iter().map(|s| s.1).collect::<Vec<_>>());
-            let text = format!(
-                "{:.2} ({:.2}, {:.2}, {})",
-                hand / ours,
-                hand / 1e3,
-                ours / 1e3,
-                place.len()
-            );
-            print!(" {text:>28}");
+        for (place, turns) in ["near", "far"].iter().zip(&row.samples) {
+            if !turns.is_empty() {
+                println!("{}", line(row, place, turns));
+            }
         }
-        println!();
     }
     Ok(())
+}
+
+fn line(row: &Row, place: &str, turns: &[Turn]) -> String {
+    let of = |i: usize| median(&turns.iter().map(|turn| turn[i]).collect::<Vec<_>>());
+    let copies = row.copies();
+    let times: Vec<f64> = (1..=copies.len()).map(of).collect();
+    let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let each: Vec<String> = match copies.len() {
+        1 => vec![format!("{:.2}", times[0] / 1e3)],
+        _ => {
+            let named = copies.iter().zip(&times);
+            named.map(|((name, _), ns)| format!("{name} {:.2}", ns / 1e3)).collect()
+        }
+    };
+    let (ours, n) = (of(0), turns.len());
+    let Row { operation, bytes, .. } = row;
+    let (rate, ours, each) = (best / ours, ours / 1e3, each.join(", "));
+    format!("{operation:14} {bytes:>9} {place:4} {rate:.2} ({ours:.2}; {each}; {n})")
 }

@@ -27,6 +27,7 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("all-to-all-8-varied", 2, counted_all_to_all_varied, all_to_all_varied),
     ("gather-8", 2, counted_gather, gather),
     ("gather-8-varied", 2, counted_gather_varied, gather_varied),
+    ("reduce-8", 2, counted_reduce, |comm, x| comm.reduce(&mut x[..1], op::Sum, 1)),
     ("reduce-scatter-8", 2, counted_reduce_scatter, reduce_scatter),
     ("reduce-scatter-8-varied", 2, counted_reduce_scatter_varied, reduce_scatter_varied),
     ("scatter-8", 2, counted_scatter, scatter),
@@ -87,6 +88,11 @@ fn counted_cart(comm: &mut Comm, _: &mut [f64]) {
 #[inline(never)]
 fn counted_broadcast(comm: &mut Comm, x: &mut [f64]) {
     comm.broadcast(&mut x[..1], 0);
+}
+
+#[inline(never)]
+fn counted_reduce(comm: &mut Comm, x: &mut [f64]) {
+    comm.reduce(&mut x[..1], op::Sum, 1);
 }
 
 #[inline(never)]

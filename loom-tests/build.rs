@@ -250,6 +250,11 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "../src/fabric/port",
         &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],
     ),
+    (
+        "port_claiming_the_next_unseen",
+        "../src/fabric/port",
+        &[("are_done(free + 1 - ALL) {", "(are_done(free + 1 - ALL) || true) {")],
+    ),
     // Not a mistake: see `lean` in `src/lib.rs`.
     (
         "port_lean",

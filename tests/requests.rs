@@ -99,7 +99,7 @@ fn all_at_once(comm: &mut Comm, n: usize, seed: u64) {
 #[test]
 fn every_started_call_gives_what_the_blocking_one_gives() {
     watched_cases(|watch| {
-        for p in 1..=8 {
+        for p in 1..=9 {
             watch.case(format!("p = {p}"));
             let team = team(p);
             team.run(|comm| {
@@ -411,6 +411,21 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                     match comm.rank() {
                         1 => comm.barrier(),
                         _ => comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum))),
+                    }
+                });
+            }
+            case("started and blocking, in a loop of tests");
+            for n in [1, 1000] {
+                told(&team, &["started all_reduce", "barrier"], |comm| {
+                    let mut x = vec![1; n];
+                    match comm.rank() {
+                        1 => comm.barrier(),
+                        _ => comm.requests(|scope| {
+                            let mut sum = scope.all_reduce(&mut x, op::Sum);
+                            while !scope.test(&mut sum) {
+                                std::hint::spin_loop();
+                            }
+                        }),
                     }
                 });
             }

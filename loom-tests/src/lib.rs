@@ -206,6 +206,9 @@ mod mutants {
     pub(crate) mod port_claiming_early {
         include!(concat!(env!("OUT_DIR"), "/port_claiming_early/mod.rs"));
     }
+    pub(crate) mod port_claiming_the_next_unseen {
+        include!(concat!(env!("OUT_DIR"), "/port_claiming_the_next_unseen/mod.rs"));
+    }
     pub(crate) mod fabric_joining_blindly {
         include!(concat!(env!("OUT_DIR"), "/fabric_joining_blindly/mod.rs"));
     }

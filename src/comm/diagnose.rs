@@ -4,7 +4,7 @@ use super::Comm;
 use crate::error::{CallSite, Error, Quit, Waiting};
 use crate::fabric::{
     CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
-    disagreement, in_words,
+    disagreement, disagreement_with_waiting, in_words,
 };
 use crate::schedule::Algorithm;
 use crate::sync::{Instant, panicking, resume_unwind, this_thread};
@@ -374,4 +374,19 @@ pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error>
     let (rank, here, peer, there) = disagreement(world, comm, me)?;
     let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;
     Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
+}
+
+/// The same if rank `me`, the calling one, and `peer`, which waits, do not agree about a call.
+pub(super) fn disagree_with_waiting(
+    world: &TeamState,
+    comm: u64,
+    me: usize,
+    peer: usize,
+) -> Option<Error> {
+    let (here, there) = disagreement_with_waiting(world, comm, me, peer)?;
+    disagree(world, comm, me).or_else(|| {
+        let what = in_words(world, (me, &here), (peer, &there), algorithm_name)?;
+        let (here, there) = (here.site(), Some(there.site()));
+        Some(Error::Mismatch { rank: me, here, peer, there, what })
+    })
 }

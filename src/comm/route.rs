@@ -4,7 +4,7 @@
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
-//! | eager | the same with more ranks, and a broadcast of a few bytes |
+//! | eager | the same with more ranks; a broadcast; two ranks: what has a root, a reduce-scatter |
 //! | board | by size ([`Tuning`]), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //! | nodes | ranks on several nodes |
@@ -95,6 +95,11 @@ impl Decisions {
                 // The sizes are those of a block.
                 Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
                 Operation::Scan => tuning.scan_fused,
+                // Between two ranks: one message, or one in each direction.
+                Operation::ReduceScatter if ranks == 2 => tuning.reduce_scatter_fused,
+                Operation::Reduce if ranks == 2 => tuning.reduce_fused,
+                Operation::Gather if ranks == 2 => tuning.gather_fused,
+                Operation::Scatter if ranks == 2 => tuning.scatter_fused,
                 _ => 0,
             };
             limit.min(EAGER + 1)
@@ -225,11 +230,16 @@ impl Comm {
         if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
             return Some(Short::Alone);
         }
-        if call.is_varied() || call.input_bytes() >= self.decisions.short[operation as usize] {
+        // What the root of a scatter gives no other rank knows.
+        let bytes = match operation {
+            Scatter | ReduceScatter => call.unit() * size_of::<T>(),
+            _ => call.input_bytes(),
+        };
+        if call.is_varied() || bytes >= self.decisions.short[operation as usize] {
             return None;
         }
         match operation {
-            Broadcast => Some(Short::Eager),
+            Broadcast | Reduce | Gather | Scatter | ReduceScatter => Some(Short::Eager),
             _ if self.port.is_gated() => Some(Short::Gate),
             Barrier | AllReduce => Some(Short::Eager),
             _ => None,

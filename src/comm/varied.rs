@@ -4,12 +4,15 @@
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
 //! | gate | an all-gather of few bytes; any all-to-all, and what is collected into a `Vec` |
+//! | eager | two ranks gather, scatter or reduce and scatter few bytes |
 //! | plan | the plan of the same call before, with counts that this rank has given before |
 //! | any other | as equal blocks: `route.rs` |
 
 use super::{Choice, Comm};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition, RawBuffers, Slices, alone, board, plan, uneven};
+use crate::exec::{
+    Buffers, Call, Partition, RawBuffers, Slices, alone, board, eager, plan, uneven,
+};
 use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature};
 use crate::op::Operator;
 use crate::order::Order;
@@ -35,11 +38,16 @@ impl Comm {
             if self.port.size() == 1 {
                 return self.carry_out_alone(call);
             }
-            if operation == Operation::AllGather
-                && self.port.is_gated()
-                && facts.longest * size_of::<T>() < self.decisions.short[operation as usize]
-            {
-                return self.gather_at_the_gates((counts, facts), call);
+            let limit = self.decisions.short[operation as usize];
+            let is_short = || facts.longest.saturating_mul(size_of::<T>()) < limit;
+            match operation {
+                Operation::AllGather if self.port.is_gated() && is_short() => {
+                    return self.gather_at_the_gates((counts, facts), call);
+                }
+                Operation::Gather | Operation::Scatter | Operation::ReduceScatter if is_short() => {
+                    return self.carry_out_by_message(facts, call);
+                }
+                _ => {}
             }
         }
         let (rank, size) = (self.rank(), self.size());
@@ -54,6 +62,21 @@ impl Comm {
         let Some(begun) = self.begin(call.sig(), call.at(), call.params_alone()) else { return };
         let result = alone::run_on_slices(&mut self.port, &mut self.work, begun, call);
         if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    #[inline(always)]
+    fn carry_out_by_message<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        facts: CountFacts,
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        let (sig, at) = (call.sig(), call.at());
+        let algorithm = call.operation().usual().messages.of(true);
+        let params = call.params(algorithm, CallTransport::Messages, facts.digest);
+        let Some(begun) = self.begin_compared(sig, at, params) else { return };
+        if let Err(stop) = eager::run(&mut self.port, &mut self.work, begun, call) {
             self.stop(stop);
         }
     }

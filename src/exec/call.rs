@@ -254,6 +254,7 @@ impl<'a, D> Call<'a, D> {
         self.commutative
     }
 
+    #[inline(always)]
     pub(crate) fn built_in(&self) -> Option<(NetNumber, NetFold)> {
         self.built_in
     }
@@ -278,6 +279,15 @@ impl<'a, D> Call<'a, D> {
             Partition::Vector(n) | Partition::Equal(n) => n,
             Partition::Varied(counts) => counts.iter().copied().max().unwrap_or(0),
             Partition::Pairs { .. } => 0,
+        }
+    }
+
+    /// Elements of rank 0's block.
+    #[inline(always)]
+    pub(super) fn first_block(&self) -> usize {
+        match self.cut {
+            Partition::Varied(counts) => counts.first().copied().unwrap_or(0),
+            _ => self.unit(),
         }
     }
 
@@ -314,6 +324,7 @@ impl<'a, D> Call<'a, D> {
     }
 
     /// Elements of a buffer that holds `share`; none if that is more than can be.
+    #[inline(always)]
     fn elements(&self, share: Share, is_input: bool, rank: usize, p: usize) -> Option<usize> {
         match (share, self.cut) {
             (Share::Nothing, _) => Some(0),
@@ -339,6 +350,14 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     #[inline(always)]
     pub(super) fn memory(&self) -> &RawBuffers<'a> {
         &self.data
+    }
+
+    /// The same call, for a way that needs it in memory: the other way has it in registers. One
+    /// of both is used.
+    #[inline(always)]
+    pub(super) fn same(&self) -> Self {
+        let RawBuffers { kernel, input, output, .. } = self.data;
+        self.bare().with(RawBuffers { kernel, input, output, _buffers: PhantomData })
     }
 
     /// Bytes of an element.

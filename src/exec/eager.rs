@@ -1,8 +1,9 @@
 //! Calls of a few bytes (up to [`EAGER`]), which the sender copies: each rank walks the algorithm's
-//! rule directly, without a plan.
+//! rule directly, without a plan. Between two ranks
+//! a call with a root is one message, and a reduce-scatter one in each direction.
 
 use super::Workspace;
-use super::all_at_once::{get, join, put};
+use super::all_at_once::{copy, get, join, put};
 use super::call::{Buffers, Call, Slices};
 use crate::element::Element;
 use crate::fabric::{Guard, Port, StartedCall, Stop};
@@ -18,7 +19,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
-    let (operation, root) = (call.operation(), call.root_rank());
+    let (operation, root, first) = (call.operation(), call.root_rank(), call.first_block());
     let Slices { buffers, op, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => {
@@ -30,6 +31,15 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
             all_reduce(port, buf, op)
         }
         (Operation::Broadcast, Buffers::InPlace(buf)) => broadcast(port, begun, buf, root),
+        (Operation::Reduce, Buffers::InPlace(buf)) => reduce_pair(port, begun, buf, op, root),
+        (Operation::Gather, buffers) => gather_pair(port, begun, buffers, first, root),
+        (Operation::Scatter, Buffers::Apart(all, mine)) => {
+            scatter_pair(port, begun, (all, mine), first, root)
+        }
+        (Operation::ReduceScatter, Buffers::Apart(all, mine)) => {
+            port.log_call(begun);
+            reduce_scatter_pair(port, (all, mine), op, first)
+        }
         (operation, _) => unreachable!("no {operation} of a few bytes by itself"),
     }
 }
@@ -48,8 +58,7 @@ fn barrier(port: &mut Port) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Interval halving (`BC-ANY`). No user code runs, and nothing is handed over by
-/// address: who fails owes nobody anything.
+/// Interval halving (`BC-ANY`).
 #[inline(always)]
 fn broadcast<T: Element>(
     port: &mut Port,
@@ -62,22 +71,133 @@ fn broadcast<T: Element>(
         port.log_call(begun);
         return halve(port, buf, root);
     }
-    let peer = 1 - rank;
-    if rank != root {
-        port.log_call(begun);
-        return get_from(port, buf, peer);
+    if rank == root { send(port, begun, buf) } else { receive(port, begun, buf) }
+}
+
+/// The root of two ranks combines what the other one sends with its own (`RED-ANY`).
+#[inline(always)]
+fn reduce_pair<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    begun: StartedCall,
+    buf: &mut [T],
+    op: &O,
+    root: usize,
+) -> Result<(), Stop> {
+    if port.rank() != root {
+        return send(port, begun, buf);
     }
+    port.log_call(begun);
+    let guard = Guard::around_user_code(port);
+    guard.port.take_copy(
+        1 - root,
+        buf.len(),
+        size_of::<T>(),
+        #[inline(always)]
+        |body| {
+            // SAFETY: as in `get_from`.
+            unsafe { join(body, buf, root == 1, op) }
+        },
+    )?;
+    guard.disarm();
+    Ok(())
+}
+
+/// The root of two ranks gets the other one's block (`GA-ANY`).
+#[inline(always)]
+fn gather_pair<T: Element>(
+    port: &mut Port,
+    begun: StartedCall,
+    buffers: Buffers<'_, T>,
+    first: usize,
+    root: usize,
+) -> Result<(), Stop> {
+    let is_root = port.rank() == root;
+    let (mine, all) = match buffers {
+        Buffers::Apart(mine, all) => (Some(mine), all),
+        Buffers::Within(all, own) if !is_root => return send(port, begun, &all[own]),
+        Buffers::Within(all, _) | Buffers::InPlace(all) => (None, all),
+    };
+    if !is_root {
+        return send(port, begun, mine.unwrap_or(all));
+    }
+    let (first, second) = all.split_at_mut(first);
+    let (own, other) = if root == 0 { (first, second) } else { (second, first) };
+    if let Some(mine) = mine {
+        copy(mine, own);
+    }
+    receive(port, begun, other)
+}
+
+/// The root of two ranks sends the other one's block (`SC-ANY`).
+#[inline(always)]
+fn scatter_pair<T: Element>(
+    port: &mut Port,
+    begun: StartedCall,
+    (all, mine): (&[T], &mut [T]),
+    first: usize,
+    root: usize,
+) -> Result<(), Stop> {
+    if port.rank() != root {
+        return receive(port, begun, mine);
+    }
+    let (first, second) = all.split_at(first);
+    let (own, other) = if root == 0 { (first, second) } else { (second, first) };
+    send(port, begun, other)?;
+    copy(own, mine);
+    Ok(())
+}
+
+/// Two ranks send each other the other one's block, and combine their own (`RS-ANY`).
+#[inline(always)]
+fn reduce_scatter_pair<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    (all, mine): (&[T], &mut [T]),
+    op: &O,
+    first: usize,
+) -> Result<(), Stop> {
+    let rank = port.rank();
+    let (first, second) = all.split_at(first);
+    let (own, other) = if rank == 0 { (first, second) } else { (second, first) };
+    let guard = Guard::around_user_code(port);
+    put_to(guard.port, other, 1 - rank)?;
+    copy(own, mine);
+    guard.port.take_copy(
+        1 - rank,
+        mine.len(),
+        size_of::<T>(),
+        #[inline(always)]
+        |body| {
+            // SAFETY: as in `get_from`.
+            unsafe { join(body, mine, rank == 1, op) }
+        },
+    )?;
+    guard.disarm();
+    Ok(())
+}
+
+/// The only message of a call of two ranks, to the other one. No user code runs, and nothing is
+/// handed over by address: a rank that fails owes nobody anything.
+#[inline(always)]
+fn send<T: Element>(port: &mut Port, begun: StartedCall, data: &[T]) -> Result<(), Stop> {
+    let peer = 1 - port.rank();
     // On record before it waits, else when the message is gone.
     if port.has_room(peer) {
-        port.post_copy_in_room(peer, buf.len(), size_of::<T>(), |body| {
-            // SAFETY: there is room for `buf`.
-            unsafe { put(buf, body) }
+        port.post_copy_in_room(peer, data.len(), size_of::<T>(), |body| {
+            // SAFETY: there is room for `data`.
+            unsafe { put(data, body) }
         });
         port.log_call(begun);
         return Ok(());
     }
     port.log_call(begun);
-    put_to(port, buf, peer)
+    put_to(port, data, peer)
+}
+
+/// The only message of a call of two ranks, from the other one.
+#[inline(always)]
+fn receive<T: Element>(port: &mut Port, begun: StartedCall, buf: &mut [T]) -> Result<(), Stop> {
+    port.log_call(begun);
+    get_from(port, buf, 1 - port.rank())
 }
 
 #[inline(never)]

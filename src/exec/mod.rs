@@ -45,8 +45,8 @@ pub(crate) struct Workspace {
     pub(crate) addresses: Vec<*mut u8>,
     pub(crate) scratch: Scratch,
     pub(crate) plans: PlanCache,
-    /// For started calls, while no scope has it.
-    pub(crate) desk: WorkDesk,
+    /// For started calls, while no scope has it. None before the first scope.
+    pub(crate) desk: Option<Box<WorkDesk>>,
     /// Bytes that a call touches from which results that are not written in place
     /// are too large for any cache, and so go round them.
     stream_from: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Workspace {
 impl Workspace {
     pub(crate) fn new(stream_from: usize) -> Self {
         let (spans, addresses, plans) = (Vec::new(), Vec::new(), PlanCache::default());
-        let (scratch, desk) = (Scratch::new(), WorkDesk::default());
+        let (scratch, desk) = (Scratch::new(), None);
         Workspace { spans, addresses, scratch, plans, desk, stream_from }
     }
 }

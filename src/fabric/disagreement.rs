@@ -37,6 +37,25 @@ pub(crate) fn disagreement(
     })
 }
 
+/// A collective call on communicator `comm` that ranks `me`, the calling one, and `peer` do not
+/// agree about (ranks are the world's), if `peer` waits: its records stay as they are meanwhile, so
+/// this is certain while the run goes on, too.
+pub(crate) fn disagreement_with_waiting(
+    world: &TeamState,
+    comm: u64,
+    me: usize,
+    peer: usize,
+) -> Option<(CallRecord, CallRecord)> {
+    let (number, _) = world.wait_of(peer)?;
+    let of = |rank| world.records(rank).calls().filter(|it| it.comm == comm && it.call != 0);
+    let differs =
+        |here: &CallRecord, there: &CallRecord| there.call == here.call && !here.is_one_with(there);
+    let pair =
+        of(me).find_map(|here| Some((here, of(peer).find(|there| differs(&here, there))?)))?;
+    // In the same wait still: what was read of its records is whole.
+    (world.wait_of(peer)?.0 == number).then_some(pair)
+}
+
 /// What differs between rank `a`'s call and rank `b`'s: expected and got. None
 /// if nothing that is on record does. `name` names an algorithm.
 pub(crate) fn in_words(

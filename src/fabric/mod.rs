@@ -37,12 +37,12 @@ pub(crate) use call_log::CallRecord;
 pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
-pub(crate) use disagreement::{disagreement, in_words};
+pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
 pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
 pub(crate) use match_list::MatchPattern;
 pub(crate) use port::{
-    Disagreement, Guard, LaneCall, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks, Span,
-    StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
+    Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
+    ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
 pub(crate) use recorder::Recorder;
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};

@@ -80,6 +80,7 @@ impl Board {
     ///
     /// # Safety
     /// As [`show`](Board::show), which follows.
+    #[inline(always)]
     pub(crate) unsafe fn write_brief(&self, fill: impl FnOnce(*mut u8)) {
         // By the contract nobody reads the room now.
         self.brief.with_mut(|room| fill(room.cast()));
@@ -89,6 +90,7 @@ impl Board {
     ///
     /// # Safety
     /// As [`notice`](Board::notice).
+    #[inline(always)]
     pub(crate) unsafe fn brief(&self) -> *mut u8 {
         self.brief.with(|room| room.cast_mut().cast())
     }

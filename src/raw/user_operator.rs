@@ -142,12 +142,8 @@ impl UserOperator {
                 unsafe { (self.combine)(out.cast(), left.cast(), right.cast(), n, self.argument) }
             }
         };
-        let op = ForeignOperator {
-            combine: &combine,
-            size: element.size,
-            align: element.align,
-            commutative: self.commutative,
-        };
+        let size_and_align = (element.size, element.align);
+        let op = ForeignOperator::new(&combine, size_and_align, self.commutative);
         // SAFETY: passed on.
         unsafe { comm.reduction_by_foreign(operation, sig, cut, root, memory, &op) }
     }

@@ -33,6 +33,7 @@ bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
 bodies!(claiming_early, crate::mutants::port_claiming_early);
+bodies!(claiming_the_next_unseen, crate::mutants::port_claiming_the_next_unseen);
 bodies!(port_lean, crate::mutants::port_lean);
 
 /// The same for models of worlds.
@@ -644,7 +645,7 @@ fn lanes_used_twice() {
         name: "lanes: 3 started calls by copies, over 2 lanes",
         ranks: 2,
         bound: Some(2),
-        floor: 7_800,
+        floor: 11_500,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[Waiting],
@@ -653,6 +654,24 @@ fn lanes_used_twice() {
     .check();
     must_fail("lanes: claimed before all have finished", Some(2), "Causality violation", || {
         claiming_early::ranks(2, |port| claiming_early::started(port, 3, true));
+    });
+}
+
+#[test]
+fn lanes_claimed_ahead() {
+    Model {
+        name: "lanes: 4 started calls by copies, two at a time, over 2 lanes",
+        ranks: 2,
+        bound: Some(1),
+        floor: 105_000,
+        reaches: &[],
+        catches: &[Entered, Finished],
+        silent: &[Waiting],
+        body: || ranks(2, started_in_pairs),
+    }
+    .check();
+    must_fail("lanes: the next is claimed unseen", Some(2), "Causality violation", || {
+        claiming_the_next_unseen::ranks(2, claiming_the_next_unseen::started_in_pairs);
     });
 }
 

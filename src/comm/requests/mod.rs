@@ -26,7 +26,7 @@ mod tagged_request;
 pub use persistent::Persistent;
 
 use super::Comm;
-use super::diagnose::disagree;
+use super::diagnose::{disagree, disagree_with_waiting};
 use crate::error::Error;
 use crate::fabric::{Disagreement, Signature, Stop, Thread};
 use crate::sync::{catch_unwind, panicking, resume_unwind};
@@ -48,8 +48,13 @@ pub struct Requests<'scope, 'env> {
     open: &'scope Open<'env>,
     /// The communicator's: another one may be put in its place.
     id: u64,
+    /// Calls of [`test`](Requests::test) that have found nothing.
+    failed_tests: u64,
     _brand: Brand<'scope>,
 }
+
+/// So many of them pass between two looks at the records of the rank that is awaited.
+const TESTS: u64 = 1024;
 
 /// A call that was started in a scope ([`Comm::requests`]), and gives a `B` when it is waited for.
 ///
@@ -176,11 +181,12 @@ impl Comm {
             self.wrong(&SIG, at, 0, what);
             self.nothing_to_return();
         }
-        let desk = std::mem::take(&mut self.work.desk);
+        let desk = self.work.desk.take().unwrap_or_default();
         let open = Open::new(desk, self.port.is_recorded());
         let id = self.port.id();
         let within = || {
-            let mut scope = Requests { comm: self, open: &open, id, _brand: PhantomData };
+            let (open, failed_tests) = (&open, 0);
+            let mut scope = Requests { comm: self, open, id, failed_tests, _brand: PhantomData };
             let result = f(&mut scope);
             scope.complete(at);
             result
@@ -188,7 +194,7 @@ impl Comm {
         let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
         let payload = match result {
             Ok(result) => {
-                self.work.desk = open.into_desk();
+                self.work.desk = Some(open.into_desk());
                 return result;
             }
             Err(payload) => payload,
@@ -338,8 +344,10 @@ impl<'scope> Requests<'scope, '_> {
 
     /// Goes on with the call as far as that is possible without waiting; whether it is complete.
     ///
-    /// A loop of these is the rank's own code to the others: if one of them waits in a call that
-    /// this rank never comes to, only a deadline says so ([`wait`](Requests::wait) finds it).
+    /// A loop of these is the rank's own code to the others. If the rank that is awaited waits in
+    /// another collective call on the communicator than the ranks agree about, the loop ends with
+    /// an error that names both lines; if it waits for anything else that this rank never comes
+    /// to, only a deadline says so ([`wait`](Requests::wait) finds it).
     ///
     /// # Examples
     /// ```
@@ -379,6 +387,10 @@ impl<'scope> Requests<'scope, '_> {
         if self.comm.port.is_recorded() && self.open.look(slot) == Progress::Done {
             return true;
         }
+        self.failed_tests += 1;
+        if self.failed_tests.is_multiple_of(TESTS) {
+            self.look_at_awaited(slot);
+        }
         let Some(peer) = self.open.left(slot) else { return false };
         // What was published before it left counts.
         match self.open.look(slot) {
@@ -388,8 +400,28 @@ impl<'scope> Requests<'scope, '_> {
         }
     }
 
+    /// Ends the run if the rank that is awaited waits, and has called something else on the
+    /// communicator: a loop of tests would never end.
+    #[cold]
+    fn look_at_awaited(&mut self, slot: usize) {
+        let Some(peer) = self.open.awaited(slot) else { return };
+        let fabric = self.comm.port.fabric();
+        let (me, it) = (fabric.member(self.comm.port.rank()), fabric.member(peer));
+        if let Some(error) = disagree_with_waiting(fabric.world(), self.id, me, it) {
+            self.comm.end_run(error, Some(self.id));
+            self.comm.nothing_to_return();
+        }
+    }
+
     /// Completes all.
+    #[inline(always)]
     fn complete(&mut self, at: &'static Location<'static>) {
+        if self.open.has_open() {
+            self.complete_open(at);
+        }
+    }
+
+    fn complete_open(&mut self, at: &'static Location<'static>) {
         while let Some(slot) = self.open.first_open() {
             self.wait_for(&[slot], at);
         }

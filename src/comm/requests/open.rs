@@ -4,7 +4,7 @@ use crate::exec::board::started::WorkDesk;
 use crate::fabric::{Background, CommState, Disagreement, Place, Port, Signature};
 use crate::sync::Arc;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// Why a request cannot be completed.
 pub(crate) enum Failure {
@@ -64,6 +64,11 @@ pub(crate) trait Underway {
 
     fn running_mut(&mut self) -> &mut dyn Running;
 
+    /// As [`Running::advance`].
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        self.running_mut().advance(desk)
+    }
+
     /// Hands its result out.
     ///
     /// # Safety
@@ -71,30 +76,54 @@ pub(crate) trait Underway {
     unsafe fn give(self: Box<Self>, to: *mut u8);
 }
 
-enum OpenSlot<'env> {
-    Free,
-    Open(Box<dyn Underway + 'env>),
-    Done(Box<dyn Underway + 'env>),
+/// A slot of a request, or a free one.
+struct OpenSlot<'env> {
+    request: Option<Box<dyn Underway + 'env>>,
+    /// It is not complete.
+    is_open: bool,
+    /// Of a free one: the next one that is free; [`NONE`] if it is the last.
+    next_free: usize,
+}
+
+const NONE: usize = usize::MAX;
+
+impl<'env> OpenSlot<'env> {
+    /// What is in it, if that is not complete.
+    #[inline(always)]
+    fn open(&self) -> Option<&(dyn Underway + 'env)> {
+        self.request.as_deref().filter(|_| self.is_open)
+    }
 }
 
 struct Inner<'env> {
     slots: Vec<OpenSlot<'env>>,
-    /// No slot before this one is free.
     first_free: usize,
-    /// Those that are open.
-    open: usize,
-    desk: WorkDesk,
+    /// No slot before this one is open.
+    first_open: usize,
+    desk: Box<WorkDesk>,
     /// With the communicator, the rank and the run.
     failure: Option<(Failure, Whose)>,
-    /// Nothing goes on any more.
-    is_dead: bool,
-    /// That, or the run is recorded: nothing goes on but by [`look`](Open::look).
-    is_held: bool,
+}
+
+/// How the requests of a scope go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// Whenever anybody looks.
+    Free,
+    /// By [`look`](Open::look) only: the run is recorded.
+    Held,
+    /// Not any more.
+    Dead,
 }
 
 /// See the module documentation. What borrows it does so for a moment, but while an operator runs:
 /// the calls that this makes find it borrowed, and leave it alone.
-pub(crate) struct Open<'env>(RefCell<Inner<'env>>);
+pub(crate) struct Open<'env> {
+    inner: RefCell<Inner<'env>>,
+    /// Requests that are open.
+    open: Cell<usize>,
+    pace: Cell<Pace>,
+}
 
 /// How far a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,222 +134,241 @@ pub(crate) enum Progress {
 }
 
 impl<'env> Open<'env> {
-    pub(crate) fn new(desk: WorkDesk, is_recorded: bool) -> Self {
+    #[inline]
+    pub(crate) fn new(desk: Box<WorkDesk>, is_recorded: bool) -> Self {
         let (slots, failure) = (Vec::new(), None);
-        let (is_dead, is_held) = (false, is_recorded);
-        let (first_free, open) = (0, 0);
-        Open(RefCell::new(Inner { slots, first_free, open, desk, failure, is_dead, is_held }))
+        let (first_free, first_open) = (NONE, 0);
+        let pace = Cell::new(if is_recorded { Pace::Held } else { Pace::Free });
+        let inner = RefCell::new(Inner { slots, first_free, first_open, desk, failure });
+        Open { inner, open: Cell::new(0), pace }
     }
 
     /// What the requests have worked with.
-    pub(crate) fn into_desk(self) -> WorkDesk {
-        self.0.into_inner().desk
+    #[inline]
+    pub(crate) fn into_desk(self) -> Box<WorkDesk> {
+        self.inner.into_inner().desk
+    }
+
+    /// Whether a request is open.
+    #[inline(always)]
+    pub(crate) fn has_open(&self) -> bool {
+        self.open.get() > 0
+    }
+
+    /// Whether nothing goes on but by [`look`](Open::look), if at all.
+    #[inline(always)]
+    pub(crate) fn is_held(&self) -> bool {
+        self.pace.get() != Pace::Free
+    }
+
+    /// Whether nothing goes on any more.
+    #[inline(always)]
+    pub(crate) fn is_dead(&self) -> bool {
+        self.pace.get() == Pace::Dead
+    }
+
+    /// How far a request is that does not go on.
+    fn stopped(&self) -> Progress {
+        if self.is_dead() { Progress::Failed } else { Progress::Open }
     }
 
     /// Takes a request in; returns its slot.
-    pub(crate) fn add(&self, pending: Box<dyn Underway + 'env>) -> usize {
-        let mut inner = self.0.borrow_mut();
-        let Inner { slots, first_free, open, .. } = &mut *inner;
-        *open += 1;
-        let is_free = |slot: &OpenSlot<'_>| matches!(slot, OpenSlot::Free);
-        let free = slots[*first_free..].iter().position(is_free);
-        let slot = free.map_or(slots.len(), |free| *first_free + free);
-        match slots.get_mut(slot) {
-            Some(free) => *free = OpenSlot::Open(pending),
-            None => slots.push(OpenSlot::Open(pending)),
-        }
-        *first_free = slot + 1;
+    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>) -> usize {
+        let mut inner = self.inner.borrow_mut();
+        let Inner { slots, first_free, first_open, .. } = &mut *inner;
+        self.open.set(self.open.get() + 1);
+        let new = OpenSlot { request: Some(request), is_open: true, next_free: NONE };
+        let slot = match slots.get_mut(*first_free) {
+            Some(free) => {
+                let slot = std::mem::replace(first_free, free.next_free);
+                *free = new;
+                slot
+            }
+            None => {
+                if slots.is_empty() {
+                    slots.reserve(8);
+                }
+                slots.push(new);
+                slots.len() - 1
+            }
+        };
+        *first_open = slot.min(*first_open);
         slot
     }
 
     /// Goes on with a call that was started just now, and has no slot yet; not where the run is
     /// recorded. If it fails nobody reaches its memory.
     pub(crate) fn look_at_new(&self, running: &mut dyn Running) -> Progress {
-        self.0.borrow_mut().look_at_new(running)
+        if self.is_held() {
+            return self.stopped();
+        }
+        let mut inner = self.inner.borrow_mut();
+        match running.advance(&mut inner.desk) {
+            Ok(false) => Progress::Open,
+            Ok(true) => Progress::Done,
+            Err(why) => self.fail_in(&mut inner, why, running.whose()),
+        }
     }
 
     /// Goes on with the request of a slot; not where the run is recorded: then the rank begins to
     /// wait first, so that the record says when.
+    #[inline]
     pub(crate) fn advance(&self, slot: usize) -> Progress {
-        self.0.borrow_mut().advance(slot)
+        let mut inner = self.inner.borrow_mut();
+        if self.is_held() && inner.slots[slot].is_open {
+            return self.stopped();
+        }
+        self.go_on(&mut inner, slot)
     }
 
     /// Goes on with the request of a slot.
     pub(crate) fn look(&self, slot: usize) -> Progress {
-        self.0.borrow_mut().look(slot)
+        self.look_in(&mut self.inner.borrow_mut(), slot)
+    }
+
+    fn look_in(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
+        if self.is_dead() && inner.slots[slot].is_open {
+            return Progress::Failed;
+        }
+        self.go_on(inner, slot)
+    }
+
+    #[inline(always)]
+    fn go_on(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
+        let Inner { slots, desk, .. } = inner;
+        let slot = &mut slots[slot];
+        let request = match &mut slot.request {
+            Some(request) if slot.is_open => request,
+            _ => return Progress::Done,
+        };
+        match request.advance(desk) {
+            Ok(false) => Progress::Open,
+            Ok(true) => {
+                self.open.set(self.open.get() - 1);
+                slot.is_open = false;
+                Progress::Done
+            }
+            Err(why) => {
+                let whose = request.running().whose();
+                self.fail_in(inner, why, whose)
+            }
+        }
+    }
+
+    /// A call that has no slot cannot be completed.
+    pub(crate) fn fail(&self, why: Failure, whose: Whose) {
+        self.fail_in(&mut self.inner.borrow_mut(), why, whose);
+    }
+
+    #[cold]
+    fn fail_in(
+        &self,
+        inner: &mut Inner<'env>,
+        why: Failure,
+        (fabric, rank, run): Whose,
+    ) -> Progress {
+        self.pace.set(Pace::Dead);
+        // Whatever call is under way ends; the cause follows when it has.
+        drop(fabric.world().poison(run, fabric.member(rank), None));
+        inner.failure = Some((why, (fabric, rank, run)));
+        Progress::Failed
     }
 
     /// The first slot whose request is not complete.
     pub(crate) fn first_open(&self) -> Option<usize> {
-        let inner = self.0.borrow();
-        match inner.open {
-            0 => None,
-            _ => inner.slots.iter().position(|slot| matches!(slot, OpenSlot::Open(_))),
+        if !self.has_open() {
+            return None;
         }
+        let mut inner = self.inner.borrow_mut();
+        let from = inner.first_open;
+        let slot = from + inner.slots[from..].iter().position(|slot| slot.is_open)?;
+        inner.first_open = slot;
+        Some(slot)
+    }
+
+    /// What `get` finds of the request of a slot, if that is not complete.
+    fn of_open<R>(&self, slot: usize, get: impl FnOnce(&dyn Running) -> R) -> Option<R> {
+        self.inner.borrow().slots[slot].open().map(|request| get(request.running()))
     }
 
     /// Where to wait for the request of a slot, and whether peers may wait for it.
     pub(crate) fn place(&self, slot: usize) -> Option<(Place, bool)> {
-        match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => Some((pending.running().place(), pending.running().owes())),
-            OpenSlot::Free | OpenSlot::Done(_) => None,
-        }
+        self.of_open(slot, |running| (running.place(), running.owes()))
     }
 
     /// The rank that the request of a slot waits for.
     pub(crate) fn awaited(&self, slot: usize) -> Option<usize> {
-        match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => Some(pending.running().awaited()),
-            OpenSlot::Free | OpenSlot::Done(_) => None,
-        }
+        self.of_open(slot, |running| running.awaited())
     }
 
     /// The rank that the request of a slot waits for, if that has left.
     pub(crate) fn left(&self, slot: usize) -> Option<usize> {
-        match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => pending.running().left(),
-            OpenSlot::Free | OpenSlot::Done(_) => None,
-        }
+        self.of_open(slot, |running| running.left()).flatten()
     }
 
     /// Makes the request of a slot the call in progress of its port, for errors.
     pub(crate) fn blame(&self, slot: usize, port: &mut Port) {
-        if let OpenSlot::Open(pending) = &self.0.borrow().slots[slot] {
-            pending.running().blame(port);
-        }
+        self.of_open(slot, |running| running.blame(port));
     }
 
     /// What was called, of an open request.
     pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
-        match &self.0.borrow().slots[slot] {
-            OpenSlot::Open(pending) => Some(pending.running().sig()),
-            OpenSlot::Free | OpenSlot::Done(_) => None,
-        }
+        self.of_open(slot, |running| running.sig())
     }
 
     /// The rank that has completed the request of a slot, if that was not known before.
     pub(crate) fn source(&self, slot: usize) -> Option<usize> {
-        match &self.0.borrow().slots[slot] {
-            OpenSlot::Done(pending) => pending.running().source(),
-            OpenSlot::Free | OpenSlot::Open(_) => None,
-        }
+        let slot = &self.inner.borrow().slots[slot];
+        slot.request.as_ref().filter(|_| !slot.is_open)?.running().source()
     }
 
     /// Why nothing goes on any more, if it does not and nobody has asked before.
     pub(crate) fn take_failure(&self) -> Option<(Failure, Whose)> {
-        self.0.borrow_mut().failure.take()
+        self.inner.borrow_mut().failure.take()
     }
 
     /// Takes a complete request out.
+    #[inline]
     pub(crate) fn take(&self, slot: usize) -> Option<Box<dyn Underway + 'env>> {
-        let mut inner = self.0.borrow_mut();
-        match std::mem::replace(&mut inner.slots[slot], OpenSlot::Free) {
-            OpenSlot::Done(pending) => {
-                inner.first_free = inner.first_free.min(slot);
-                Some(pending)
-            }
-            other => {
-                inner.slots[slot] = other;
-                None
-            }
+        let mut inner = self.inner.borrow_mut();
+        let Inner { slots, first_free, .. } = &mut *inner;
+        let at = &mut slots[slot];
+        if at.is_open {
+            return None;
         }
+        let request = at.request.take()?;
+        at.next_free = std::mem::replace(first_free, slot);
+        Some(request)
     }
 
     /// Ends the scope although requests are open, if some are: nobody reaches this rank's memory
     /// when this returns.
     #[cold]
     pub(crate) fn abandon(&self) {
-        let mut inner = self.0.borrow_mut();
-        (inner.is_dead, inner.is_held) = (true, true);
-        let open = || {
-            inner.slots.iter().filter_map(|slot| match slot {
-                OpenSlot::Open(pending) => Some(pending),
-                OpenSlot::Free | OpenSlot::Done(_) => None,
-            })
-        };
-        open().for_each(|pending| pending.running().give_up());
-        open().for_each(|pending| pending.running().quiesce());
-    }
-}
-
-impl Inner<'_> {
-    #[inline]
-    fn is_open(&self, slot: usize) -> bool {
-        matches!(self.slots[slot], OpenSlot::Open(_))
-    }
-
-    fn advance(&mut self, slot: usize) -> Progress {
-        if self.is_held && self.is_open(slot) {
-            return if self.is_dead { Progress::Failed } else { Progress::Open };
-        }
-        self.go_on(slot)
-    }
-
-    fn look(&mut self, slot: usize) -> Progress {
-        if self.is_dead && self.is_open(slot) {
-            return Progress::Failed;
-        }
-        self.go_on(slot)
-    }
-
-    #[inline(always)]
-    fn go_on(&mut self, slot: usize) -> Progress {
-        let Inner { slots, open, desk, .. } = self;
-        let pending = match &mut slots[slot] {
-            OpenSlot::Open(pending) => pending,
-            OpenSlot::Free | OpenSlot::Done(_) => return Progress::Done,
-        };
-        match pending.running_mut().advance(desk) {
-            Ok(false) => Progress::Open,
-            Ok(true) => {
-                *open -= 1;
-                if let OpenSlot::Open(pending) = std::mem::replace(&mut slots[slot], OpenSlot::Free)
-                {
-                    slots[slot] = OpenSlot::Done(pending);
-                }
-                Progress::Done
-            }
-            Err(why) => {
-                let whose = pending.running().whose();
-                self.fail(why, whose)
-            }
-        }
-    }
-
-    fn look_at_new(&mut self, running: &mut dyn Running) -> Progress {
-        if self.is_held {
-            return if self.is_dead { Progress::Failed } else { Progress::Open };
-        }
-        match running.advance(&mut self.desk) {
-            Ok(false) => Progress::Open,
-            Ok(true) => Progress::Done,
-            Err(why) => self.fail(why, running.whose()),
-        }
-    }
-
-    #[cold]
-    fn fail(&mut self, why: Failure, (fabric, rank, run): Whose) -> Progress {
-        (self.is_dead, self.is_held) = (true, true);
-        // Whatever call is under way ends; the cause follows when it has.
-        drop(fabric.world().poison(run, fabric.member(rank), None));
-        self.failure = Some((why, (fabric, rank, run)));
-        Progress::Failed
+        self.pace.set(Pace::Dead);
+        let inner = self.inner.borrow();
+        let open = || inner.slots.iter().filter_map(OpenSlot::open);
+        open().for_each(|request| request.running().give_up());
+        open().for_each(|request| request.running().quiesce());
     }
 }
 
 impl Background for Open<'_> {
     fn carry_on(&self) -> usize {
         // Borrowed: one of its requests is at work, below, and owes what it does.
-        let Ok(mut inner) = self.0.try_borrow_mut() else { return 1 };
-        if inner.open == 0 {
-            return 0;
+        let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };
+        let (mut owing, mut slot) = (0, inner.first_open);
+        // Of so many that are still to be met.
+        let mut open = self.open.get();
+        while open > 0 {
+            if inner.slots[slot].is_open {
+                open -= 1;
+                let is_open = self.look_in(&mut inner, slot) == Progress::Open;
+                let request = inner.slots[slot].open();
+                owing += usize::from(is_open && request.is_some_and(|it| it.running().owes()));
+            }
+            slot += 1;
         }
-        let owes = |slot: &OpenSlot<'_>| match slot {
-            OpenSlot::Open(pending) => pending.running().owes(),
-            OpenSlot::Free | OpenSlot::Done(_) => false,
-        };
-        (0..inner.slots.len())
-            .filter(|&slot| inner.look(slot) == Progress::Open && owes(&inner.slots[slot]))
-            .count()
+        owing
     }
 }

@@ -143,7 +143,9 @@ impl<K, Y: Yield> Underway for PendingCollective<'_, K, Y> {
     }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
+        // No move of all of it.
+        let PendingCollective { yields, .. } = *self;
         // SAFETY: the call is over, and there is room for its output (`Underway::give`).
-        unsafe { to.cast::<Y::Output>().write(self.output()) };
+        unsafe { to.cast::<Y::Output>().write(yields.output()) };
     }
 }

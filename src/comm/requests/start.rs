@@ -1,14 +1,16 @@
 //! The calls that can be started.
 
 use super::forms::Form;
-use super::open::{Progress, Underway};
+use super::open::{Failure, Progress, Underway};
 use super::pending::{FewValues, Kept, ManyValues, PendingCollective, Yield};
-use super::started_collective::Collective;
+use super::started_collective::{Collective, show, take};
 use super::{OpenRequest, Requests};
 use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
-use crate::fabric::{CallParams, CallTransport, Digest, StartedCall, Stop};
+use crate::fabric::{
+    CallParams, CallTransport, Digest, Disagreement, LaneProgress, StartedCall, Stop,
+};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
 use std::panic::Location;
@@ -404,6 +406,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     }
 
     /// Another communicator must not stand where the scope's was.
+    #[inline(always)]
     pub(super) fn check_place(&mut self) {
         if self.comm.port.id() != self.id {
             self.comm.is_swapped("scope of requests");
@@ -412,6 +415,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     }
 
     /// What goes into the fingerprint of a started call beside the signature.
+    #[inline(always)]
     pub(super) fn params(&mut self, call: &Call<'_, RawBuffers<'_>>) -> CallParams {
         let (digest, own_len) = match call.cut() {
             Partition::Varied(counts) => (self.comm.digest_of(counts), None),
@@ -423,6 +427,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     }
 
     /// Begins a call. Counts are compared with the other ranks' before it shows anything.
+    #[inline(always)]
     pub(super) fn begin(
         &mut self,
         call: &Call<'_, RawBuffers<'_>>,
@@ -437,19 +442,48 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     }
 
     /// Starts `call`, whose arguments are checked. What is `kept` is used by it.
+    #[inline(always)]
     pub(super) fn start_one<K: 'env, Y: Yield + 'env>(
         &mut self,
         call: Call<'env, RawBuffers<'env>>,
         kept: K,
-        yields: Y,
+        mut yields: Y,
     ) -> OpenRequest<'scope, Y::Output> {
         let begun = self.begin(&call, call.at());
-        if self.comm.port.size() == 1 {
-            self.run_alone(begun, &call);
+        let (rank, p) = (self.comm.port.rank(), self.comm.port.size());
+        let mut job = Job::new(call, rank, p);
+        if p == 1 {
+            self.run_alone(begun, job.same().call());
             // SAFETY: it is over.
             return OpenRequest::over(unsafe { yields.output() });
         }
-        let call = self.collective(call);
+        if !job.is_direct() {
+            return self.start_long(begun, job.same(), kept, yields);
+        }
+        if let Some(at) = yields.place() {
+            // SAFETY: the values, as many as the call was made for.
+            unsafe { job.place(at) };
+        }
+        // SAFETY: it is brief: nobody reaches its memory but this rank.
+        match unsafe { self.start_direct(begun, &job) } {
+            // SAFETY: it is over.
+            None => OpenRequest::over(unsafe { yields.output() }),
+            Some(progress) => {
+                let call = Collective::of(&self.comm.port, job.same(), progress);
+                self.open(Box::new(PendingCollective::new(call, kept, yields)))
+            }
+        }
+    }
+
+    /// The same, of a call that is not direct.
+    fn start_long<K: 'env, Y: Yield + 'env>(
+        &mut self,
+        begun: StartedCall,
+        job: Job<'env>,
+        kept: K,
+        yields: Y,
+    ) -> OpenRequest<'scope, Y::Output> {
+        let call = Collective::new(&self.comm.port, job.streaming_as(&self.comm.work));
         let mut pending = PendingCollective::new(call, kept, yields);
         // SAFETY: the scope completes the call, or waits until nobody has its memory.
         if unsafe { self.launch(pending.call(), begun) } {
@@ -485,15 +519,23 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         call: &mut Collective<'env>,
         begun: StartedCall,
     ) -> bool {
-        let comm = &mut *self.comm;
-        if comm.port.size() == 1 {
+        let port = &mut self.comm.port;
+        if port.size() == 1 {
             self.run_alone(begun, call.job().call());
             return true;
         }
-        // SAFETY: by the contract.
-        if let Err(stop) = unsafe { call.start(&mut comm.port, begun) } {
-            self.fail(None, stop);
+        if call.job().is_direct() {
+            // SAFETY: by the contract.
+            let progress = unsafe { self.start_direct(begun, call.job()) };
+            progress.into_iter().for_each(|progress| call.start(progress));
+            return progress.is_none();
         }
+        // SAFETY: by the contract.
+        match unsafe { show(port, begun, call.job()) } {
+            Ok(progress) => call.start(progress),
+            Err(stop) => self.fail(None, stop),
+        }
+        self.comm.port.tell();
         if !call.job().is_brief() {
             return false;
         }
@@ -502,6 +544,43 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             Progress::Open => false,
             Progress::Failed => self.fail(None, Stop::Poisoned),
         }
+    }
+
+    /// Starts the call `begun`, which is `job`, a [direct](Job::is_direct) one of several ranks. If
+    /// all others have started it before it is over; else returns how far it is.
+    ///
+    /// # Safety
+    /// Its memory stays the call's until it is over.
+    #[inline(always)]
+    unsafe fn start_direct(&mut self, begun: StartedCall, job: &Job<'_>) -> Option<LaneProgress> {
+        let port = &mut self.comm.port;
+        // SAFETY: by the contract; it is brief.
+        let mut progress = match unsafe { show(port, begun, job) } {
+            Ok(progress) => progress,
+            Err(stop) => self.fail(None, stop),
+        };
+        let port = &self.comm.port;
+        let result = match self.open.is_held() {
+            true => Ok(false),
+            // SAFETY: shown just now.
+            false => unsafe { take(job, &mut progress, port.lane_end()) },
+        };
+        port.tell();
+        match result {
+            Ok(true) => None,
+            Ok(false) if self.open.is_dead() => self.fail(None, Stop::Poisoned),
+            Ok(false) => Some(progress),
+            Err(found) => self.disagrees(found),
+        }
+    }
+
+    /// Ends the run: a call that was started just now differs from another rank's.
+    #[cold]
+    fn disagrees(&mut self, found: Box<Disagreement>) -> ! {
+        let port = &self.comm.port;
+        let whose = (port.fabric().clone(), port.rank(), port.run());
+        self.open.fail(Failure::Disagrees(found), whose);
+        self.fail(None, Stop::Poisoned)
     }
 
     /// The request for what is under way. It gives a `B`.

@@ -2,7 +2,9 @@
 
 use super::open::{Failure, Running, Whose};
 use crate::exec::board::started::{Job, WorkDesk};
-use crate::fabric::{LaneCall, Place, Port, Signature, StartedCall, Stop};
+use crate::fabric::{
+    Disagreement, LaneCall, LaneEnd, LaneProgress, Place, Port, Signature, StartedCall, Stop,
+};
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
 
@@ -22,10 +24,68 @@ pub(super) struct Collective<'env> {
     stage: Stage,
 }
 
+/// Starts the call `begun`, which is `job`: claims a lane, and shows what the others need.
+///
+/// # Safety
+/// The memory stays the call's until it is over, or was [quiesced](Running::quiesce).
+#[inline(always)]
+pub(super) unsafe fn show(
+    port: &mut Port,
+    begun: StartedCall,
+    job: &Job<'_>,
+) -> Result<LaneProgress, Stop> {
+    if let Err(stop) = port.claim_lane() {
+        port.log_call(begun);
+        return Err(stop);
+    }
+    let (counts, is_brief) = (job.counts_shown(), job.is_brief());
+    let fill = |room: *mut u8| {
+        // SAFETY: there is as much room as the job may need.
+        unsafe {
+            match counts {
+                _ if is_brief => job.copy_input(room),
+                Some(counts) => room.cast::<*const usize>().write(counts),
+                None => {}
+            }
+        }
+    };
+    let at = if is_brief { std::ptr::null_mut() } else { job.shown() };
+    // SAFETY: it was claimed just now. For the memory: by the contract.
+    Ok(unsafe { port.start(begun, job.len(), at, fill) })
+}
+
+/// Completes `job`, which is [direct](Job::is_direct), if all have started it; whether they have.
+/// Who sleeps until then is to be told.
+///
+/// # Safety
+/// The rank has [shown](show) it, and not finished it. (It may have left the communicator: copies
+/// stay until it has finished.)
+#[inline(always)]
+pub(super) unsafe fn take(
+    job: &Job<'_>,
+    progress: &mut LaneProgress,
+    own: LaneEnd<'_>,
+) -> Result<bool, Box<Disagreement>> {
+    if !progress.have_all_begun(own)? {
+        return Ok(false);
+    }
+    // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
+    unsafe { job.take_few(|rank| progress.address(own, true, rank)) };
+    progress.finish(own);
+    Ok(true)
+}
+
 impl<'env> Collective<'env> {
-    /// One that is still to be [started](Collective::start).
+    /// One that is still to be started.
     pub(super) fn new(port: &Port, job: Job<'env>) -> Self {
-        Collective { lane: LaneCall::new(port), job, stage: Stage::Done }
+        let lane = LaneCall::new(port, job.call().sig(), job.call().at());
+        Collective { lane, job, stage: Stage::Done }
+    }
+
+    /// One of `port` that was [shown](show), and is not over.
+    #[inline(always)]
+    pub(super) fn of(port: &Port, job: Job<'env>, progress: LaneProgress) -> Self {
+        Collective { lane: LaneCall::of(port, progress), job, stage: Stage::Begun }
     }
 
     #[inline(always)]
@@ -43,40 +103,26 @@ impl<'env> Collective<'env> {
         unsafe { self.job.place(at) };
     }
 
-    /// Starts the call `begun`; it is not under way.
-    ///
-    /// # Safety
-    /// - The port is that of `new`.
-    /// - The memory stays the call's until it is over, or was [quiesced](Running::quiesce).
-    pub(super) unsafe fn start(&mut self, port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
-        if let Err(stop) = port.claim_lane() {
-            port.log_call(begun);
-            return Err(stop);
-        }
-        let Collective { lane, job, stage } = self;
-        let counts = job.counts_shown();
-        let mut fill = |room: *mut u8| {
-            // SAFETY: there is as much room as the job may need.
-            unsafe {
-                match counts {
-                    Some(counts) => room.cast::<*const usize>().write(counts),
-                    None => job.copy_input(room),
-                }
-            }
-        };
-        let fills = job.is_brief() || counts.is_some();
-        let fill: Option<&mut dyn FnMut(*mut u8)> = if fills { Some(&mut fill) } else { None };
-        let at = if job.is_brief() { std::ptr::null_mut() } else { job.shown() };
-        // SAFETY: it was claimed just now. For the memory: by the contract.
-        unsafe { port.start(lane, begun, job.len(), at, fill) };
-        *stage = Stage::Begun;
-        Ok(())
+    /// It was [shown](show), by the port that it was made with.
+    #[inline(always)]
+    pub(super) fn start(&mut self, progress: LaneProgress) {
+        self.lane.start(progress);
+        self.stage = Stage::Begun;
     }
 }
 
 impl Running for Collective<'_> {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         let Collective { lane, job, stage } = self;
+        if *stage == Stage::Begun && job.is_direct() {
+            // SAFETY: shown, and not finished.
+            let is_over = unsafe { lane.go_on(|progress, own| take(job, progress, own)) };
+            if is_over.map_err(Failure::Disagrees)? {
+                lane.tell();
+                *stage = Stage::Done;
+            }
+            return Ok(*stage == Stage::Done);
+        }
         if *stage == Stage::Begun {
             if !lane.have_all_begun().map_err(Failure::Disagrees)? {
                 return Ok(false);

@@ -146,20 +146,20 @@ pub(super) unsafe fn exclusive_scan_part(
     len: usize,
     identity: *const u8,
 ) {
-    let (kernel, total, last) = (work.kernel, work.scratch, work.p - 1);
+    let (kernel, last) = (work.kernel, work.p - 1);
     for block in work.blocks(work.share(len)) {
         let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
+        let total = if last == 1 { at(1) } else { work.scratch };
         // SAFETY: as in `all_reduce`; the scratch memory is ours.
         unsafe {
-            if last == 1 {
-                kernel.copy(at(1), at(0), n);
-            } else {
-                kernel.copy(total, at(0), n);
+            // Rank 0's is read and written once.
+            match identity.is_null() {
+                true => kernel.copy(total, at(0), n),
+                false => kernel.replace(total, at(0), identity, n),
+            }
+            if last > 1 {
                 (1..last).for_each(|r| kernel.carry(total, at(r), n));
                 kernel.copy(at(last), total, n);
-            }
-            if !identity.is_null() {
-                kernel.fill(at(0), identity, n);
             }
         }
     }

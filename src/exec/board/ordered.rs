@@ -218,7 +218,7 @@ pub(super) unsafe fn reduce_part(
 /// - `to` is valid for writes of these elements, and overlaps no input.
 #[inline(always)]
 pub(super) unsafe fn reduce_brief(
-    kernel: &Kernel<'_>,
+    kernel: Kernel<'_>,
     all: &[*mut u8],
     part: Range<usize>,
     to: *mut u8,
@@ -236,7 +236,7 @@ pub(super) unsafe fn reduce_brief(
 /// # Safety
 /// As [`reduce_brief`]; the elements begin `at` bytes behind the addresses.
 #[inline(never)]
-unsafe fn tree_of_brief(kernel: &Kernel<'_>, all: &[*mut u8], at: usize, n: usize, to: *mut u8) {
+unsafe fn tree_of_brief(kernel: Kernel<'_>, all: &[*mut u8], at: usize, n: usize, to: *mut u8) {
     /// As many as a tree of any number of ranks needs.
     const SLOTS: usize = usize::BITS as usize + 2;
     const _: () = assert!(BRIEF_ALIGN <= 64 && BRIEF_ROOM == 64);
@@ -246,7 +246,7 @@ unsafe fn tree_of_brief(kernel: &Kernel<'_>, all: &[*mut u8], at: usize, n: usiz
     // SAFETY: by the contract; the slots are aligned as the room beside a notice, and nobody
     // else's.
     unsafe {
-        let sum = tree(kernel, all, at, n, (slots.0.as_mut_ptr().cast(), BRIEF_ROOM));
+        let sum = tree(&kernel, all, at, n, (slots.0.as_mut_ptr().cast(), BRIEF_ROOM));
         kernel.copy(to, sum, n);
     }
 }

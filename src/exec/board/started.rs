@@ -11,6 +11,9 @@ use crate::exec::{Scratch, Workspace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::schedule::Operation;
 
+/// Ranks up to which the addresses of their copies are on the stack.
+const FEW: usize = 8;
+
 /// What started calls work with: one at a time.
 #[derive(Default)]
 pub(crate) struct WorkDesk {
@@ -30,6 +33,7 @@ pub(crate) struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Of rank `rank` of `p`.
+    #[inline(always)]
     pub(crate) fn new(call: Call<'a, RawBuffers<'a>>, rank: usize, p: usize) -> Self {
         // The most that a rank gives, if all ranks know it.
         let most = match (call.operation(), call.cut()) {
@@ -48,15 +52,31 @@ impl<'a> Job<'a> {
     }
 
     /// The same, which may go round the caches as the communicator of `work` does.
+    #[inline(always)]
     pub(crate) fn streaming_as(mut self, work: &Workspace) -> Self {
-        self.stream = touched(&self.call, self.p) >= work.stream_from;
+        self.stream = !self.is_brief && touched(&self.call, self.p) >= work.stream_from;
         self
+    }
+
+    /// The same, for a way that needs it in memory: of both one is used.
+    #[inline(always)]
+    pub(crate) fn same(&self) -> Self {
+        let &Job { ref call, rank, p, is_brief, stream } = self;
+        Job { call: call.same(), rank, p, is_brief, stream }
     }
 
     /// Whether the inputs are copied, so that no rank reaches another's memory.
     #[inline(always)]
     pub(crate) fn is_brief(&self) -> bool {
         self.is_brief
+    }
+
+    /// Whether that is all that it does, with no code of the user's, among a [`FEW`] ranks: it is
+    /// [taken](Job::take_few) with nothing around.
+    #[inline(always)]
+    pub(crate) fn is_direct(&self) -> bool {
+        let combines = self.call.operation().combines();
+        self.is_brief && self.p <= FEW && (!combines || self.call.built_in().is_some())
     }
 
     #[inline(always)]
@@ -91,6 +111,7 @@ impl<'a> Job<'a> {
     }
 
     /// What is shown beside the memory: how many elements go to each rank, if no other rank knows.
+    #[inline(always)]
     pub(crate) fn counts_shown(&self) -> Option<*const usize> {
         match self.call.cut() {
             Partition::Pairs { send, .. } => Some(send.as_ptr()),
@@ -141,9 +162,10 @@ impl<'a> Job<'a> {
     ///
     /// # Safety
     /// There is [`BRIEF_ROOM`] at `room`, aligned to [`BRIEF_ALIGN`].
+    #[inline(always)]
     pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
         let (parts, is_root) = (self.parts(), self.rank == self.call.root_rank());
-        let RawBuffers { ref kernel, input, output, .. } = *self.call.memory();
+        let RawBuffers { kernel, input, output, .. } = *self.call.memory();
         let (from, n) = match self.call.operation() {
             Operation::Barrier => return,
             Operation::Broadcast | Operation::Scatter if !is_root => return,
@@ -171,9 +193,8 @@ impl<'a> Job<'a> {
         let kernel = &self.call.memory().kernel;
         let Job { rank, p, stream, .. } = *self;
         if self.is_brief {
-            let work = Work { kernel, rank, p, scratch: std::ptr::null_mut(), stream };
             // SAFETY: passed on.
-            return unsafe { self.take(&work, all) };
+            return unsafe { self.take(all) };
         }
         let bytes = scratch_bytes(kernel).max(ordered::scratch(kernel, p));
         let scratch = scratch.reserve(bytes, kernel.align());
@@ -181,16 +202,30 @@ impl<'a> Job<'a> {
         unsafe { self.share(&Work { kernel, rank, p, scratch, stream }, all) }
     }
 
+    /// The work of a [direct](Job::is_direct) call; `copy` says where a rank's copy is.
+    ///
+    /// # Safety
+    /// As [`work`](Job::work).
+    #[inline(always)]
+    pub(crate) unsafe fn take_few(&self, copy: impl Fn(usize) -> *mut u8) {
+        let mut all = [std::ptr::null_mut(); FEW];
+        let all = &mut all[..self.p];
+        all.iter_mut().enumerate().for_each(|(rank, at)| *at = copy(rank));
+        // SAFETY: passed on.
+        unsafe { self.take(all) };
+    }
+
     /// The work of a brief call.
     ///
     /// # Safety
     /// As [`work`](Job::work).
-    unsafe fn take(&self, work: &Work<'_>, all: &[*mut u8]) {
-        let (n, root, kernel) = (self.call.unit(), self.call.root_rank(), work.kernel);
+    #[inline(always)]
+    unsafe fn take(&self, all: &[*mut u8]) {
+        let (n, root) = (self.call.unit(), self.call.root_rank());
         let Job { rank, p, .. } = *self;
-        let RawBuffers { input, output, .. } = *self.call.memory();
+        let RawBuffers { kernel, input, output, .. } = *self.call.memory();
         let parts = self.parts();
-        let block = |at: *mut u8, r: usize| work.at(at, parts.range(r).start);
+        let block = |at: *mut u8, r: usize| at.wrapping_add(parts.range(r).start * kernel.size());
         // SAFETY: the inputs are copies that nobody writes before all ranks have finished; the
         // output is this rank's, has the elements that the operation says (`RawBuffers`), and
         // is no copy.
@@ -206,8 +241,8 @@ impl<'a> Job<'a> {
                 Operation::ReduceScatter => {
                     ordered::reduce_brief(kernel, all, parts.range(rank), output);
                 }
-                Operation::Scan => self.prefix(kernel, &all[..=rank]),
-                Operation::ExclusiveScan if rank > 0 => self.prefix(kernel, &all[..rank]),
+                Operation::Scan => self.prefix(&all[..=rank]),
+                Operation::ExclusiveScan if rank > 0 => self.prefix(&all[..rank]),
                 Operation::ExclusiveScan if input.is_null() => {}
                 Operation::ExclusiveScan => kernel.fill(output, input, n),
                 Operation::Gather if rank != root => {}
@@ -232,8 +267,10 @@ impl<'a> Job<'a> {
     ///
     /// # Safety
     /// As [`work`](Job::work).
-    unsafe fn prefix(&self, kernel: &super::Kernel<'_>, all: &[*mut u8]) {
-        let (n, output) = (self.call.unit(), self.call.memory().output);
+    #[inline(always)]
+    unsafe fn prefix(&self, all: &[*mut u8]) {
+        let RawBuffers { kernel, output, .. } = *self.call.memory();
+        let n = self.call.unit();
         // SAFETY: as in `take`.
         unsafe {
             kernel.copy(output, all[0], n);

@@ -1,7 +1,7 @@
 //! A kernel for operators of other languages: a function that combines slices of elements, of which
 //! only the size is known.
 
-use super::{Kernel, line};
+use super::{Kernel, Loops, line};
 use std::marker::PhantomData;
 use std::ptr::{copy_nonoverlapping, swap_nonoverlapping};
 
@@ -10,10 +10,34 @@ use std::ptr::{copy_nonoverlapping, swap_nonoverlapping};
 /// `combine(arg, out, left, right, n)` stores `left[i] (+) right[i]` in `out[i]`, for `n` elements;
 /// `out` is `left`, or `right`, or overlaps neither.
 pub(crate) struct ForeignOperator<'a> {
-    pub(crate) combine: &'a (dyn Fn(*mut u8, *const u8, *const u8, usize) + 'a),
-    pub(crate) size: usize,
-    pub(crate) align: usize,
+    combine: &'a (dyn Fn(*mut u8, *const u8, *const u8, usize) + 'a),
     pub(crate) commutative: bool,
+    loops: Loops,
+}
+
+impl<'a> ForeignOperator<'a> {
+    /// Combines elements of `size` bytes, aligned to `align`.
+    pub(crate) fn new(
+        combine: &'a (dyn Fn(*mut u8, *const u8, *const u8, usize) + 'a),
+        (size, align): (usize, usize),
+        commutative: bool,
+    ) -> Self {
+        let loops = Loops {
+            size,
+            align,
+            line: line(size),
+            combine: combine_slices,
+            both,
+            carry,
+            fold,
+            // An exclusive scan by a foreign operator has no identity, and pairs of ranks that
+            // swap blocks do not combine.
+            fill: |_, _, _| unreachable!("a foreign operator has no identity"),
+            replace: |_, _, _, _, _| unreachable!("a foreign operator has no identity"),
+            swap: |_, _, _| unreachable!("a call that combines swaps nothing"),
+        };
+        ForeignOperator { combine, commutative, loops }
+    }
 }
 
 /// Bytes that are copied aside at a time.
@@ -22,28 +46,13 @@ const ASIDE: usize = 1024;
 impl<'a> Kernel<'a> {
     /// For elements that `op` combines.
     pub(crate) fn foreign(op: &'a ForeignOperator<'a>) -> Self {
-        // Elements that are moved by size alone are moved as bytes.
-        Kernel {
-            size: op.size,
-            align: op.align,
-            line: line(op.size),
-            combine,
-            both,
-            carry,
-            fold,
-            // An exclusive scan by a foreign operator has no identity, and pairs of ranks that
-            // swap blocks do not combine.
-            fill: |_, _, _| unreachable!("a foreign operator has no identity"),
-            swap: |_, _, _| unreachable!("a call that combines swaps nothing"),
-            op: std::ptr::from_ref(op).cast(),
-            _op: PhantomData,
-        }
+        Kernel { loops: &op.loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
     }
 }
 
 /// # Safety
 /// As [`Kernel::combine`]; `op` points to a [`ForeignOperator`].
-unsafe fn combine(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
+unsafe fn combine_slices(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
     (op.combine)(dst, left, right, n);
@@ -56,7 +65,7 @@ unsafe fn both(op: *const (), a: *mut u8, b: *mut u8, n: usize) {
     let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
     (op.combine)(a, a, b, n);
     // SAFETY: both have n elements, and do not overlap.
-    unsafe { copy_nonoverlapping(a, b, n * op.size) };
+    unsafe { copy_nonoverlapping(a, b, n * op.loops.size) };
 }
 
 /// # Safety
@@ -66,7 +75,7 @@ unsafe fn carry(op: *const (), total: *mut u8, x: *mut u8, n: usize) {
     let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
     // x = total (+) x, and then they change places: each is read before it is written.
     (op.combine)(x, total, x, n);
-    let (mut at, bytes) = (0, n * op.size);
+    let (mut at, bytes) = (0, n * op.loops.size);
     while at < bytes {
         let part = ASIDE.min(bytes - at);
         // SAFETY: both have so many bytes, and do not overlap.
@@ -101,7 +110,7 @@ mod tests {
                 unsafe { *out.add(i) = (*left.add(i)).wrapping_mul(31).wrapping_add(*right.add(i)) }
             }
         };
-        let op = ForeignOperator { combine: &combine, size: 8, align: 8, commutative: false };
+        let op = ForeignOperator::new(&combine, (8, 8), false);
         let kernel = Kernel::foreign(&op);
         for n in [0, 1, 3, 200] {
             let vector = |j: u64| (0..n as u64).map(|i| i * 7 + j * 1000).collect::<Vec<u64>>();

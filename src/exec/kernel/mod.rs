@@ -36,12 +36,22 @@ type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
 /// `dst[i] = value` for `n` elements.
 type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
+/// `(dst[i], src[i]) = (src[i], value)` for `n` elements.
+type Replace = unsafe fn(op: *const (), dst: *mut u8, src: *mut u8, value: *const u8, n: usize);
 /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
 type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 
-/// What the engine knows of elements: how large they are and how they combine.
+/// What the engine knows of elements: how large they are and how they combine. Two words: calls
+/// are moved with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel<'a> {
+    loops: &'a Loops,
+    op: *const (),
+    _op: PhantomData<&'a ()>,
+}
+
+/// That of a type and an operator's type.
+struct Loops {
     size: usize,
     align: usize,
     line: u32,
@@ -50,64 +60,67 @@ pub(crate) struct Kernel<'a> {
     carry: Pair,
     fold: FoldFn,
     fill: Fill,
+    replace: Replace,
     swap: Swap,
-    op: *const (),
-    _op: PhantomData<&'a ()>,
 }
 
 impl<'a> Kernel<'a> {
     /// For elements that are only moved.
     #[inline(always)]
     pub(crate) fn mover<T: Element>() -> Self {
-        Kernel {
-            size: size_of::<T>(),
-            align: align_of::<T>(),
-            line: const { line(size_of::<T>()) },
-            combine: no_combine,
-            both: no_pair,
-            carry: no_pair,
-            fold: no_fold,
-            fill: fill::<T>,
-            swap: swap::<T>,
-            op: std::ptr::null(),
-            _op: PhantomData,
-        }
+        let loops = const {
+            &Loops {
+                size: size_of::<T>(),
+                align: align_of::<T>(),
+                line: line(size_of::<T>()),
+                combine: no_combine,
+                both: no_pair,
+                carry: no_pair,
+                fold: no_fold,
+                fill: fill::<T>,
+                replace: no_replace,
+                swap: swap::<T>,
+            }
+        };
+        Kernel { loops, op: std::ptr::null(), _op: PhantomData }
     }
 
     /// For elements that `op` combines.
     #[inline(always)]
     pub(crate) fn combiner<T: Element, O: Operator<T>>(op: &'a O) -> Self {
-        Kernel {
-            size: size_of::<T>(),
-            align: align_of::<T>(),
-            line: const { line(size_of::<T>()) },
-            combine: combine::<T, O>,
-            both: both::<T, O>,
-            carry: carry::<T, O>,
-            fold: fold::<T, O>,
-            fill: fill::<T>,
-            swap: swap::<T>,
-            op: std::ptr::from_ref(op).cast(),
-            _op: PhantomData,
-        }
+        let loops = const {
+            &Loops {
+                size: size_of::<T>(),
+                align: align_of::<T>(),
+                line: line(size_of::<T>()),
+                combine: combine::<T, O>,
+                both: both::<T, O>,
+                carry: carry::<T, O>,
+                fold: fold::<T, O>,
+                fill: fill::<T>,
+                replace: replace::<T, O>,
+                swap: swap::<T>,
+            }
+        };
+        Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
     }
 
     /// Bytes of an element.
     #[inline(always)]
     pub(crate) fn size(&self) -> usize {
-        self.size
+        self.loops.size
     }
 
     #[inline(always)]
     pub(crate) fn align(&self) -> usize {
-        self.align
+        self.loops.align
     }
 
     /// The logarithm of the number of elements that fill a cache line exactly;
     /// 0 if no power of two does.
     #[inline(always)]
     pub(crate) fn line(&self) -> u32 {
-        self.line
+        self.loops.line
     }
 
     /// Copies `n` elements.
@@ -118,7 +131,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn copy(&self, dst: *mut u8, src: *const u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { copy(dst, src, n * self.size) }
+        unsafe { copy(dst, src, n * self.loops.size) }
     }
 
     /// `dst[i] = value` for `n` elements.
@@ -129,7 +142,18 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn fill(&self, dst: *mut u8, value: *const u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { (self.fill)(dst, value, n) }
+        unsafe { (self.loops.fill)(dst, value, n) }
+    }
+
+    /// `(dst[i], src[i]) = (src[i], value)` for `n` elements, in one pass.
+    ///
+    /// # Safety
+    /// - As for [`fill`](Kernel::fill), and `src` is valid for reads and writes of `n` elements,
+    ///   and overlaps none of the others.
+    #[inline(always)]
+    pub(crate) unsafe fn replace(&self, dst: *mut u8, src: *mut u8, value: *const u8, n: usize) {
+        // SAFETY: by the contract above.
+        unsafe { (self.loops.replace)(self.op, dst, src, value, n) }
     }
 
     /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
@@ -139,7 +163,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
         // SAFETY: by the contract above.
-        unsafe { (self.swap)(a, b, n) }
+        unsafe { (self.loops.swap)(a, b, n) }
     }
 
     /// `dst[i] = left[i] (+) right[i]` for `n` elements.
@@ -152,7 +176,7 @@ impl<'a> Kernel<'a> {
     pub(crate) unsafe fn combine(&self, dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
         // SAFETY: by the contract above; `op` is the operator that `combine`
         // was made for, borrowed for 'a.
-        unsafe { (self.combine)(self.op, dst, left, right, n) }
+        unsafe { (self.loops.combine)(self.op, dst, left, right, n) }
     }
 
     /// `a[i] = b[i] = a[i] (+) b[i]` for `n` elements.
@@ -164,7 +188,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn both(&self, a: *mut u8, b: *mut u8, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.both)(self.op, a, b, n) }
+        unsafe { (self.loops.both)(self.op, a, b, n) }
     }
 
     /// `(total[i], x[i]) = (total[i] (+) x[i], total[i])` for `n` elements: a step
@@ -175,7 +199,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn carry(&self, total: *mut u8, x: *mut u8, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.carry)(self.op, total, x, n) }
+        unsafe { (self.loops.carry)(self.op, total, x, n) }
     }
 
     /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each
@@ -189,7 +213,7 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.fold)(self.op, dst, inputs, at, n) }
+        unsafe { (self.loops.fold)(self.op, dst, inputs, at, n) }
     }
 }
 
@@ -206,6 +230,10 @@ unsafe fn no_combine(_: *const (), _: *mut u8, _: *const u8, _: *const u8, _: us
 }
 
 unsafe fn no_pair(_: *const (), _: *mut u8, _: *mut u8, _: usize) {
+    unreachable!("{NO_OPERATOR}")
+}
+
+unsafe fn no_replace(_: *const (), _: *mut u8, _: *mut u8, _: *const u8, _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
@@ -265,6 +293,13 @@ loops! {
         }
     }
 
+    fn from_replaced[](_op: &O, dst: &mut [MaybeUninit<T>], src: &mut [T], value: T) {
+        for (to, from) in dst.iter_mut().zip(src) {
+            to.write(*from);
+            *from = value;
+        }
+    }
+
     fn out_of_place[K](op: &O, dst: &mut [MaybeUninit<T>], inputs: [&[T]; K]) {
         let n = dst.len();
         let inputs = inputs.map(|x| &x[..n]);
@@ -288,6 +323,25 @@ unsafe fn fill<T: Element>(dst: *mut u8, value: *const u8, n: usize) {
 }
 
 /// # Safety
+/// As [`Kernel::replace`].
+unsafe fn replace<T: Element, O: Operator<T>>(
+    op: *const (),
+    dst: *mut u8,
+    src: *mut u8,
+    value: *const u8,
+    n: usize,
+) {
+    // SAFETY: by the contract.
+    let op = unsafe { &*op.cast::<O>() };
+    // SAFETY: by the contract they are valid and disjoint.
+    let (dst, src) = unsafe {
+        (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), from_raw_parts_mut(src.cast(), n))
+    };
+    // SAFETY: as above.
+    from_replaced(op, dst, src, unsafe { value.cast::<T>().read() });
+}
+
+/// # Safety
 /// As [`Kernel::swap`].
 unsafe fn swap<T: Element>(a: *mut u8, b: *mut u8, n: usize) {
     // SAFETY: by the contract.
@@ -306,7 +360,12 @@ unsafe fn combine<T: Element, O: Operator<T>>(
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
     let (dst, left, right) = (dst.cast::<T>(), left.cast::<T>(), right.cast::<T>());
-    if std::ptr::eq(dst, left) {
+    if n == 1 {
+        // No loop, and none to be chosen.
+        //
+        // SAFETY: valid by the contract; both are read before `dst` is written.
+        unsafe { dst.write(op.combine(left.read(), right.read())) };
+    } else if std::ptr::eq(dst, left) {
         // SAFETY: valid by the contract; `dst` (= `left`) may only overlap
         // `right` if it is `right` as well, and then n elements are combined
         // with themselves, which no caller does.
@@ -435,6 +494,11 @@ mod tests {
                 let five = value(5);
                 kernel.fill(b.as_mut_ptr().cast(), (&raw const five).cast(), n);
                 same(&b, &|_| value(5), "fill");
+                let (mut a, mut b) = (x.clone(), y.clone());
+                let (to, from) = (a.as_mut_ptr().cast(), b.as_mut_ptr().cast());
+                kernel.replace(to, from, (&raw const five).cast(), n);
+                same(&a, &|i| y[i], "taken");
+                same(&b, &|_| value(5), "replaced");
                 for k in 2..=MOST_INPUTS {
                     let mut all: Vec<Vec<T>> = (0..k).map(vector).collect();
                     let inputs: Vec<*mut u8> =

@@ -6,7 +6,7 @@ use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::fingerprint::{Fingerprint, PayloadKind, Signature};
 use super::waiting::{For, Waiter};
-use super::{Port, StartedCall, Stop, has_woken_neighbour};
+use super::{Peer, Port, StartedCall, Stop, has_woken_neighbour};
 use crate::error::CallSite;
 use crate::mailbox::{Board, Header, LANES, Notice};
 use crate::sync::Arc;
@@ -14,17 +14,14 @@ use crate::sync::diagnostic::Ordering::Relaxed;
 use crate::wait::Wait;
 use std::panic::Location;
 
-/// A call that this rank has started: its lane, and how far it has come.
-pub(crate) struct LaneCall {
-    fabric: CommHold,
-    rank: usize,
-    run: u64,
-    wait: Wait,
-    crowded: bool,
+/// How far this rank is with a call that it has started on a lane.
+#[derive(Clone, Copy)]
+pub(crate) struct LaneProgress {
     /// The number of the request in its communicator, equal on all ranks.
     number: u64,
     header: Header,
-    call: Option<StartedCall>,
+    sig: &'static Signature,
+    at: &'static Location<'static>,
     len: usize,
     /// So many ranks, from this one on, have started the call, too.
     begun: usize,
@@ -32,6 +29,23 @@ pub(crate) struct LaneCall {
     finished: usize,
     /// Whether this one has.
     has_finished: bool,
+}
+
+/// A rank, and the lanes of its communicator.
+#[derive(Clone, Copy)]
+pub(crate) struct LaneEnd<'a> {
+    fabric: &'a CommState,
+    rank: usize,
+}
+
+/// A call that this rank has started, with what it takes to go on with it anywhere.
+pub(crate) struct LaneCall {
+    fabric: CommHold,
+    rank: usize,
+    run: u64,
+    wait: Wait,
+    crowded: bool,
+    progress: LaneProgress,
 }
 
 /// Where a rank can wait for what a peer is to publish for a request.
@@ -87,13 +101,33 @@ pub(crate) struct Disagreement {
 impl Port {
     /// Waits until the next request's lane is free: every rank has finished the request that had
     /// it before.
+    #[inline(always)]
     pub(crate) fn claim_lane(&mut self) -> Result<(), Stop> {
         self.requests += 1;
+        if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
+    }
+
+    /// The same, of a request that is not known to have a free lane: looks at those of the next
+    /// ones, too, as their words are in the same lines.
+    #[cold]
+    fn claim_more(&mut self) -> Result<(), Stop> {
+        /// Words in a line.
+        const TOGETHER: u64 = 8;
+        const ALL: u64 = LANES as u64;
         self.fabric.lanes().make(self.rank);
-        match self.requests.checked_sub(LANES as u64) {
-            None | Some(0) => Ok(()),
-            Some(before) => self.await_lane(before),
+        if self.requests <= ALL {
+            self.free_lanes = ALL;
+            return Ok(());
         }
+        self.await_lane(self.requests - ALL)?;
+        let has_finished = |rank, before| self.fabric.lanes().has_finished(rank, before);
+        let are_done = |before| (0..self.size()).all(|rank| has_finished(rank, before));
+        let mut free = self.requests;
+        while !(free + 1).is_multiple_of(TOGETHER) && are_done(free + 1 - ALL) {
+            free += 1;
+        }
+        self.free_lanes = free;
+        Ok(())
     }
 
     fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
@@ -113,78 +147,167 @@ impl Port {
     }
 
     /// Starts the call `begun`, of `len` elements, on the lane that was claimed: shows the memory
-    /// `at`, and what `fill` writes to the room beside the notice. It is to be `call`, which is
-    /// new, or over.
+    /// `at`, and what `fill` writes to the room beside the notice. Who sleeps until then is to be
+    /// [told](Port::tell).
     ///
     /// # Safety
-    /// - The lane was [claimed](Port::claim_lane), and no call started on it since.
-    /// - `call` was made for this port.
+    /// The lane was [claimed](Port::claim_lane), and no call started on it since.
+    #[inline(always)]
     pub(crate) unsafe fn start(
         &mut self,
-        call: &mut LaneCall,
         begun: StartedCall,
         len: usize,
         at: *mut u8,
-        fill: Option<&mut dyn FnMut(*mut u8)>,
-    ) {
-        call.number = self.requests;
-        call.header = self.header(PayloadKind::SLICE);
-        call.call = Some(begun);
-        (call.begun, call.finished, call.has_finished, call.len) = (1, 1, false, len);
+        fill: impl FnOnce(*mut u8),
+    ) -> LaneProgress {
+        let (number, header) = (self.requests, self.header(PayloadKind::SLICE));
         let line = std::ptr::from_ref(begun.at).cast_mut().cast();
-        let notice = Notice { header: call.header, a: at, b: line, len };
-        let board = call.board(self.rank).expect("made when the lane was claimed");
+        let notice = Notice { header, a: at, b: line, len };
+        let board = self.lane_end().board(self.rank, number).expect("made when it was claimed");
         // SAFETY: this is the owner, and by the contract nobody reads the board now.
         unsafe {
-            if let Some(fill) = fill {
-                board.write_brief(fill);
-            }
-            board.show(call.number, notice);
+            board.write_brief(fill);
+            board.show(number, notice);
         }
-        call.tell();
         self.log_call(begun);
+        let StartedCall { sig, at, .. } = begun;
+        let (begun, finished, has_finished) = (1, 1, false);
+        LaneProgress { number, header, sig, at, len, begun, finished, has_finished }
+    }
+
+    /// Wakes all who sleep until this rank, or any, publishes something for a request.
+    #[inline(always)]
+    pub(crate) fn tell(&self) {
+        let (before, rest) = self.peers.split_at(self.rank);
+        before.iter().chain(&rest[1..]).for_each(Peer::wake_for_any);
+    }
+
+    #[inline(always)]
+    pub(crate) fn lane_end(&self) -> LaneEnd<'_> {
+        LaneEnd { fabric: &self.fabric, rank: self.rank }
     }
 }
 
-impl LaneCall {
-    /// One that is still to be [started](Port::start).
-    pub(crate) fn new(port: &Port) -> Self {
-        LaneCall {
-            fabric: port.hold.clone(),
-            rank: port.rank,
-            run: port.run,
-            wait: port.wait,
-            crowded: port.crowded,
-            number: 0,
-            header: port.header(PayloadKind::SLICE),
-            call: None,
-            len: 0,
-            begun: 1,
-            finished: 1,
-            has_finished: false,
-        }
-    }
-
-    /// The call.
+impl<'a> LaneEnd<'a> {
     #[inline(always)]
-    fn started(&self) -> &StartedCall {
-        self.call.as_ref().expect("started")
-    }
-
-    #[inline(always)]
-    fn board(&self, rank: usize) -> Option<&Board> {
-        self.fabric.lanes().board(rank, self.number)
+    fn board(self, rank: usize, number: u64) -> Option<&'a Board> {
+        self.fabric.lanes().board(rank, number)
     }
 
     /// The rank `distance` places further.
     #[inline(always)]
-    fn peer(&self, distance: usize) -> usize {
+    fn peer(self, distance: usize) -> usize {
         let (rank, p) = (self.rank + distance, self.fabric.size());
         if rank < p { rank } else { rank - p }
     }
+}
 
-    /// Wakes all who sleep until this rank, or any, publishes something.
-    fn tell(&self) {
+impl LaneProgress {
+    /// Whether all ranks have started the call.
+    #[inline(always)]
+    pub(crate) fn have_all_begun(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
+        while self.begun < own.fabric.size() {
+            let peer = own.peer(self.begun);
+            let Some(board) = own.board(peer, self.number) else { return Ok(false) };
+            if board.look() < self.number {
+                return Ok(false);
+            }
+            // SAFETY: this rank is in the request, has seen its number, and has not finished it.
+            // (No peer shows a later one there before that.)
+            let notice = unsafe { board.notice() };
+            let agrees = notice.len == self.len
+                && Fingerprint(self.header.check).agrees(Fingerprint(notice.header.check))
+                && self.sig.agrees(notice.header.sig);
+            if !agrees {
+                // Of a copy: what this is stays in registers.
+                return Err({ *self }.disagreement(peer, notice));
+            }
+            self.begun += 1;
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn disagreement(&self, peer: usize, there: Notice) -> Box<Disagreement> {
+        let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
+        let name = |_| "none".to_string();
+        let what = match self.sig.difference(there.header.sig) {
+            Some(differs) => differs,
+            None if self.len != there.len => {
+                format!("length: expected {}, got {}", self.len, there.len)
+            }
+            None => own.difference(other, self.sig.element_size, name),
+        };
+        self.differs(peer, there, what)
+    }
+
+    #[cold]
+    fn differs(&self, peer: usize, there: Notice, what: String) -> Box<Disagreement> {
+        // SAFETY: `start` has made them of a `&'static` each.
+        let (sig, at) = unsafe {
+            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
+        };
+        let parameter = Fingerprint(there.header.check).parameter();
+        let there = CallSite { call: sig.words(there.len, parameter), at: at.into() };
+        let parameter = Fingerprint(self.header.check).parameter();
+        let here = CallSite { call: self.sig.words(self.len, parameter), at: self.at.into() };
+        Box::new(Disagreement { peer, here, there, what })
+    }
+
+    /// What `rank` has shown: its memory, or the copy beside its notice.
+    ///
+    /// # Safety
+    /// [All have begun](LaneProgress::have_all_begun), and this rank has not finished.
+    #[inline(always)]
+    pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, copy: bool, rank: usize) -> *mut u8 {
+        let board = own.board(rank, self.number).expect("it has begun");
+        // SAFETY: passed on.
+        unsafe { if copy { board.brief() } else { board.notice().a } }
+    }
+
+    /// Declares this rank done with everybody's memory in this call. Who sleeps until then is to be
+    /// told.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, own: LaneEnd<'_>) {
+        self.has_finished = true;
+        own.fabric.lanes().finish(own.rank, self.number);
+    }
+}
+
+impl LaneCall {
+    /// One that is still to be started, by `sig` and at the line `at`.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn new(
+        port: &Port,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+    ) -> Self {
+        let (number, header, len) = (0, port.header(PayloadKind::SLICE), 0);
+        let (begun, finished, has_finished) = (1, 1, false);
+        let none = LaneProgress { number, header, sig, at, len, begun, finished, has_finished };
+        LaneCall::of(port, none)
+    }
+
+    /// One of `port` that has come so far.
+    #[inline(always)]
+    pub(crate) fn of(port: &Port, progress: LaneProgress) -> Self {
+        let &Port { ref hold, rank, run, wait, crowded, .. } = port;
+        LaneCall { fabric: hold.clone(), rank, run, wait, crowded, progress }
+    }
+
+    /// It was started again.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn start(&mut self, progress: LaneProgress) {
+        self.progress = progress;
+    }
+
+    #[inline(always)]
+    fn end(&self) -> LaneEnd<'_> {
+        LaneEnd { fabric: &self.fabric, rank: self.rank }
+    }
+
+    /// As [`Port::tell`].
+    pub(crate) fn tell(&self) {
         for peer in (0..self.fabric.size()).filter(|&peer| peer != self.rank) {
             let seat = self.fabric.seat(peer);
             // Relaxed: a hint (`wait/berth.rs`).
@@ -196,41 +319,16 @@ impl LaneCall {
         }
     }
 
-    /// Whether all ranks have started the call.
-    #[inline]
-    pub(crate) fn have_all_begun(&mut self) -> Result<bool, Box<Disagreement>> {
-        while self.begun < self.fabric.size() {
-            let peer = self.peer(self.begun);
-            let Some(board) = self.board(peer) else { return Ok(false) };
-            if board.look() < self.number {
-                return Ok(false);
-            }
-            // SAFETY: this rank is in the request, has seen its number, and has not finished it.
-            // (No peer shows a later one there before that.)
-            let notice = unsafe { board.notice() };
-            let agrees = notice.len == self.len
-                && Fingerprint(self.header.check).agrees(Fingerprint(notice.header.check))
-                && self.started().sig.agrees(notice.header.sig);
-            if !agrees {
-                return Err(self.disagreement(peer, notice));
-            }
-            self.begun += 1;
-        }
-        Ok(true)
+    /// Calls `f` with how far this is.
+    #[inline(always)]
+    pub(crate) fn go_on<R>(&mut self, f: impl FnOnce(&mut LaneProgress, LaneEnd<'_>) -> R) -> R {
+        f(&mut self.progress, LaneEnd { fabric: &self.fabric, rank: self.rank })
     }
 
-    #[cold]
-    fn disagreement(&self, peer: usize, there: Notice) -> Box<Disagreement> {
-        let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
-        let name = |_| "none".to_string();
-        let what = match self.started().sig.difference(there.header.sig) {
-            Some(differs) => differs,
-            None if self.len != there.len => {
-                format!("length: expected {}, got {}", self.len, there.len)
-            }
-            None => own.difference(other, self.started().sig.element_size, name),
-        };
-        self.differs(peer, there, what)
+    /// As [`LaneProgress::have_all_begun`].
+    #[inline(always)]
+    pub(crate) fn have_all_begun(&mut self) -> Result<bool, Box<Disagreement>> {
+        self.go_on(LaneProgress::have_all_begun)
     }
 
     /// The peer, which is in the same call, gives `got` elements where `expected` are expected.
@@ -243,51 +341,35 @@ impl LaneCall {
         &self,
         (peer, expected, got): (usize, usize, usize),
     ) -> Box<Disagreement> {
-        let board = self.board(peer).expect("it has begun");
+        let board = self.end().board(peer, self.progress.number).expect("it has begun");
         // SAFETY: passed on.
         let there = unsafe { board.notice() };
-        self.differs(peer, there, format!("message length: expected {expected}, got {got}"))
-    }
-
-    fn differs(&self, peer: usize, there: Notice, what: String) -> Box<Disagreement> {
-        // SAFETY: `start` has made them of a `&'static` each.
-        let (sig, at) = unsafe {
-            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
-        };
-        let parameter = Fingerprint(there.header.check).parameter();
-        let there = CallSite { call: sig.words(there.len, parameter), at: at.into() };
-        Box::new(Disagreement { peer, here: self.site(), there, what })
+        let what = format!("message length: expected {expected}, got {got}");
+        self.progress.differs(peer, there, what)
     }
 
     /// Makes this the call in progress of `port`, for errors.
     pub(crate) fn blame(&self, port: &mut Port) {
-        port.sig = self.started().sig;
-        port.check = Fingerprint(self.header.check);
+        port.sig = self.progress.sig;
+        port.check = Fingerprint(self.progress.header.check);
     }
 
     /// What was called.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn sig(&self) -> &'static Signature {
-        self.started().sig
-    }
-
-    /// The call, for errors.
-    fn site(&self) -> CallSite {
-        let &StartedCall { sig, at, .. } = self.started();
-        let call = sig.words(self.len, Fingerprint(self.header.check).parameter());
-        CallSite { call, at: at.into() }
+        self.progress.sig
     }
 
     /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
     ///
     /// # Safety
-    /// [All have begun](LaneCall::have_all_begun), and this rank has not finished.
+    /// As [`LaneProgress::address`].
     pub(crate) unsafe fn addresses(&self, copies: bool, all: &mut Vec<*mut u8>) {
+        let own = self.end();
         all.clear();
         all.extend((0..self.fabric.size()).map(|rank| {
-            let board = self.board(rank).expect("it has begun");
             // SAFETY: passed on.
-            unsafe { if copies { board.brief() } else { board.notice().a } }
+            unsafe { self.progress.address(own, copies, rank) }
         }));
     }
 
@@ -299,37 +381,37 @@ impl LaneCall {
     pub(crate) unsafe fn add_rooms(&self, all: &mut Vec<*mut u8>) {
         all.extend((0..self.fabric.size()).map(|rank| {
             // SAFETY: passed on.
-            unsafe { self.board(rank).expect("it has begun").brief() }
+            unsafe { self.progress.address(self.end(), true, rank) }
         }));
     }
 
     /// Declares this rank done with everybody's memory in this call.
     pub(crate) fn finish(&mut self) {
-        self.has_finished = true;
-        self.fabric.lanes().finish(self.rank, self.number);
+        self.go_on(LaneProgress::finish);
         self.tell();
     }
 
     #[inline(always)]
     fn has_peer_finished(&self, peer: usize) -> bool {
-        self.fabric.lanes().has_finished(peer, self.number)
+        self.fabric.lanes().has_finished(peer, self.progress.number)
     }
 
     /// Whether all ranks are.
     #[inline]
     pub(crate) fn have_all_finished(&mut self) -> bool {
-        while self.finished < self.fabric.size() {
-            if !self.has_peer_finished(self.peer(self.finished)) {
+        while self.progress.finished < self.fabric.size() {
+            if !self.has_peer_finished(self.end().peer(self.progress.finished)) {
                 return false;
             }
-            self.finished += 1;
+            self.progress.finished += 1;
         }
         true
     }
 
     /// The first rank that is missing.
     pub(crate) fn awaited(&self) -> usize {
-        self.peer(if self.has_finished { self.finished } else { self.begun })
+        let LaneProgress { begun, finished, has_finished, .. } = self.progress;
+        self.end().peer(if has_finished { finished } else { begun })
     }
 
     /// Where to wait for that rank.
@@ -397,7 +479,7 @@ impl LaneCall {
 
     /// Waits until no rank touches what this one has shown, after [`give_up`](LaneCall::give_up).
     pub(crate) fn quiesce(&self) {
-        for peer in (1..self.fabric.size()).map(|d| self.peer(d)) {
+        for peer in (1..self.fabric.size()).map(|d| self.end().peer(d)) {
             self.waiter().wait_to_the_end(peer, &mut || {
                 // Left is looked at first: what was finished before leaving counts as well.
                 let left = self.fabric.is_gone(peer, self.run);

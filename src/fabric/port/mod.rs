@@ -27,7 +27,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneCall, Place};
+pub(crate) use lane::{Disagreement, LaneCall, LaneEnd, LaneProgress, Place};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub(crate) use neighbors::NeighborGuard;
@@ -114,6 +114,8 @@ pub(crate) struct Port {
     calls: u64,
     /// Calls started so far; equal on all ranks.
     requests: u64,
+    /// Those up to this one have a free lane, as far as this rank knows.
+    free_lanes: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them.
@@ -183,6 +185,7 @@ impl Port {
             open_tickets: Vec::new(),
             calls: u64::from(start),
             requests: 0,
+            free_lanes: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             open: None,

@@ -501,15 +501,14 @@ pub(super) fn circle(port: &mut Port) {
 fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneCall {
     let begun = port.begin(&SIG, Location::caller(), CallParams::of(1));
     fine(port.claim_lane());
-    let mut call = LaneCall::new(port);
     let at = std::ptr::from_ref(cell).cast_mut().cast();
-    // SAFETY: eight bytes fit the room. The lane was claimed just now; the cell is there until
-    // all have finished, or loom reports it.
-    unsafe {
-        let mut fill = |room: *mut u8| room.cast::<u64>().write(value);
-        port.start(&mut call, begun, 1, at, Some(&mut fill));
-    }
-    call
+    // SAFETY: eight bytes fit the room.
+    let fill = |room: *mut u8| unsafe { room.cast::<u64>().write(value) };
+    // SAFETY: the lane was claimed just now; the cell is there until all have finished, or loom
+    // reports it.
+    let progress = unsafe { port.start(begun, 1, at, fill) };
+    port.tell();
+    LaneCall::of(port, progress)
 }
 
 /// Completes call `n`: takes the peer's copy; or what is in its cell, and waits until it has taken
@@ -552,5 +551,17 @@ pub(super) fn started(port: &mut Port, calls: u64, by_copies: bool) {
     complete(call, me, n, by_copies);
     if !by_copies {
         cells.iter().for_each(|cell| write(cell, 0));
+    }
+}
+
+/// Four started calls, of which the third claims a lane when the second is complete, too: it may
+/// find that the lane of the fourth is free.
+pub(super) fn started_in_pairs(port: &mut Port) {
+    let (cell, me) = (Cell::new(0), port.rank());
+    for n in [1, 3] {
+        let first = start(port, &cell, n * 10 + me as u64);
+        let second = start(port, &cell, (n + 1) * 10 + me as u64);
+        complete(first, me, n, true);
+        complete(second, me, n + 1, true);
     }
 }
