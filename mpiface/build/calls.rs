@@ -180,7 +180,9 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
     write!(
         entries,
         "unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
-         let site = Site {{ function: \"MPI_{name}\", address: from }};\n\
+         const CALL: &ForeignCall =\n\
+         &ForeignCall {{ function: \"MPI_{name}\", file: \"\", line: 0 }};\n\
+         let site = Site {{ call: CALL, address: from }};\n\
          // SAFETY: the shim gives this rank's state, the program what the standard asks for.\n\
          unsafe {{ {body} }}\n}}\n",
     )

@@ -30,13 +30,13 @@ use crate::launch::binding;
 use crate::load::image::{Copy, Host, Image};
 use crate::rt::error::end;
 use crate::rt::rank::{Rank, Stage};
-use crate::rt::world::World;
+use crate::rt::world::{JUDGED, World, lock};
 use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Bytes of stack of a rank's thread.
@@ -96,13 +96,46 @@ pub struct Team {
     workers: Vec<Worker>,
     /// Met by all workers and the caller when a call has ended: a rank's stack may be looked at by
     /// others until then.
-    ended: Arc<Barrier>,
+    ended: Arc<Ended>,
     loaded: Vec<(Arc<Image>, Vec<Option<Copy>>)>,
 }
 
 impl fmt::Debug for Team {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Team").field("ranks", &self.ranks.len()).finish_non_exhaustive()
+    }
+}
+
+/// A barrier, for threads whose ranks rest.
+struct Ended {
+    size: usize,
+    /// How many have come since it was made.
+    come: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Ended {
+    fn new(size: usize) -> Ended {
+        Ended { size, come: Mutex::new(0), changed: Condvar::new() }
+    }
+
+    /// Waits for the others. Ranks that still run may wait for one that rests, which the library
+    /// does not know: see `World::rest`.
+    fn meet(&self, world: &World) {
+        let mut come = lock(&self.come);
+        let needed = (*come / self.size + 1) * self.size;
+        *come += 1;
+        self.changed.notify_all();
+        while *come < needed {
+            let waited = self.changed.wait_timeout(come, JUDGED);
+            let (held, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+            come = held;
+            if outcome.timed_out() && *come < needed {
+                drop(come);
+                world.judge();
+                come = lock(&self.come);
+            }
+        }
     }
 }
 
@@ -143,7 +176,7 @@ impl Team {
             world,
             first,
             workers: Vec::with_capacity(size - first),
-            ended: Arc::new(Barrier::new(size - first + 1)),
+            ended: Arc::new(Ended::new(size - first + 1)),
             loaded: Vec::new(),
         };
         let cores = cores();
@@ -206,7 +239,7 @@ impl Team {
         // SAFETY: only the lifetime changes: the pointer is not used after the barrier.
         let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
         self.send(at, body);
-        self.ended.wait();
+        self.ended.meet(&self.world);
         Ok(())
     }
 
@@ -295,7 +328,7 @@ fn worker(
     world: Arc<World>,
     me: usize,
     core: Option<usize>,
-    ended: Arc<Barrier>,
+    ended: Arc<Ended>,
 ) -> Result<Worker, String> {
     let (tasks, given) = channel::<Task>();
     let body = move || {
@@ -311,8 +344,8 @@ fn worker(
             if catch_unwind(AssertUnwindSafe(run)).is_err() {
                 end(101, &format!("phalanx: rank {me}: its function panicked; others may wait"));
             }
-            world.leave(me, "return from the team's function".to_owned(), last());
-            ended.wait();
+            world.rest(me, "return from the team's function".to_owned(), last());
+            ended.meet(&world);
         }
     };
     let thread = thread::Builder::new().name(format!("rank {me}")).stack_size(STACK).spawn(body);
@@ -361,8 +394,8 @@ impl Started {
             self.is_joined = true;
             // SAFETY: the caller's own state.
             let last = unsafe { (*self.team.caller()).last.get() };
-            self.team.world.leave(0, "waits for the end of the team".to_owned(), last);
-            self.team.ended.wait();
+            self.team.world.rest(0, "waits for the end of the team".to_owned(), last);
+            self.team.ended.meet(&self.team.world);
         }
     }
 }

@@ -114,6 +114,15 @@ fn a_function_of_an_executable_is_refused_and_an_early_return_is_named() {
         err.contains("rank 1 has left: return from the team's function; last: MPI_Comm_rank"),
         "{err}"
     );
+    // The library has no edge for it: the rank comes back in each call.
+    let output = execute(host(), &["silent"], None);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("rank 0 waits in MPI_Recv at part.c:"), "{err}");
+    assert!(
+        err.contains("rank 1 has left: return from the team's function; last: MPI_Barrier"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub(crate) use port::{
 pub(crate) use recorder::Recorder;
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
+#[cfg(not(loom))]
+pub use thread::RankWait;
 pub(crate) use thread::{Background, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]

@@ -9,11 +9,14 @@
 //! Everything else is done by the typed methods on slices that the interface has made.
 
 mod user_operator;
+mod waiting;
 
 pub use crate::comm::{ReductionCut, ReductionMemory};
 pub use crate::error::ForeignCall;
+pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
 pub use user_operator::{UserElement, UserFunction, UserOperator};
+pub use waiting::{Waits, adopt, leave, wait, wake};
 
 use crate::Comm;
 use crate::error::Error;

@@ -2,13 +2,15 @@
 //! (MPI_THREAD_SERIALIZED at most); no borrow of a table lasts while the program's code runs.
 
 use super::basic::{self, basic};
-use super::comm::{Comm, Shared};
+use super::comm::Comm;
 use super::error::{Class, Error, Outcome, Site, class_text, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::Req;
+use super::route::{Memory, MemoryKey};
 use super::types::{Place, Type};
 use super::world::World;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -77,6 +79,8 @@ pub struct Rank {
     pub types: RefCell<Table<Arc<Type>>>,
     /// Users' operators: the function, and whether the order of its operands is free.
     pub ops: RefCell<Table<(UserFunction, bool)>>,
+    /// Operators over memory, by operator and datatype.
+    pub memory: RefCell<HashMap<MemoryKey, Rc<Memory>>>,
     /// Started requests.
     pub requests: RefCell<Table<Arc<Req>>>,
     basics: Vec<OnceCell<Arc<Type>>>,
@@ -85,11 +89,11 @@ pub struct Rank {
 impl Rank {
     /// The state of a rank before its main begins.
     pub fn new(world: Arc<World>, me: usize) -> Rank {
-        let own = Arc::new(Shared::new(world.next_context(), vec![me]));
+        let own = world.new_shared(vec![me]);
         let fatal = fixed::ERRORS_ARE_FATAL;
         Rank {
-            whole: Comm::new(Arc::clone(&world.whole), me, fatal, None),
-            alone: Comm::new(own, 0, fatal, None),
+            whole: Comm::new(Arc::clone(&world.whole), me, fatal, None, None),
+            alone: Comm::new(own, 0, fatal, None, None),
             world,
             me,
             stage: Cell::new(Stage::Before),
@@ -102,6 +106,7 @@ impl Rank {
             groups: RefCell::new(Table::new(Kind::Group)),
             types: RefCell::new(Table::new(Kind::Type)),
             ops: RefCell::new(Table::new(Kind::Op)),
+            memory: RefCell::default(),
             requests: RefCell::new(Table::new(Kind::Request)),
             basics: (0..0x100).map(|_| OnceCell::new()).collect(),
         }

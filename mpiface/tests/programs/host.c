@@ -26,6 +26,13 @@ int main(int argc, char **argv) {
   int size, good = 0;
   if (argc > 1 && !strcmp(argv[1], "early"))
     return phalanx_mpi_run(3, part_early, NULL);
+  if (argc > 1 && !strcmp(argv[1], "silent")) {
+    phalanx_mpi_team *team;
+    GOOD(phalanx_mpi_create(3, &team))
+    for (int i = 0; i < 2; i++)
+      GOOD(phalanx_mpi_invoke(team, part_silent, NULL))
+    return 0;
+  }
   if (argc > 1 && !strcmp(argv[1], "own")) {
     GOOD(phalanx_mpi_run(2, own, NULL))
     puts("it ran");

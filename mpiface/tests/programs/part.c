@@ -53,3 +53,13 @@ void part_early(void *unused) {
   if (rank != 1)
     MPI_Barrier(MPI_COMM_WORLD);
 }
+
+/* In the second call, rank 1 returns while the others wait for its message. */
+void part_silent(void *unused) {
+  int rank, number = 0;
+  (void)unused;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (++calls == 2 && rank != 1)
+    MPI_Recv(&number, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}

@@ -13,6 +13,7 @@ void part_serve(void *unused);
 int part_ask(int rank, int number);
 void part_whole(void *given);
 void part_early(void *unused);
+void part_silent(void *unused);
 
 #ifdef __cplusplus
 }

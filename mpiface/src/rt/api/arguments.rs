@@ -14,6 +14,7 @@ use crate::rt::handle::Handle;
 use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::{Rank, fixed};
+use crate::rt::route::Reduction;
 use crate::rt::types::Place;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
@@ -285,10 +286,15 @@ impl Buffer {
     }
 
     /// The memory of as many such buffers as there are ranks, one behind the other.
-    pub(super) fn each(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Vec<Place>> {
+    pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
         let first = self.place(caller)?;
-        let one = |peer: usize| first.moved((peer * first.count) as isize, first.count);
-        Ok((0..comm.size()).map(one).collect())
+        Ok(first.moved(0, first.count * comm.size()))
+    }
+
+    /// The part of this rank of such memory.
+    pub(super) fn part(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
+        let first = self.place(caller)?;
+        Ok(first.moved((comm.rank * first.count) as isize, first.count))
     }
 }
 
@@ -369,6 +375,14 @@ impl TypedBlocks {
     }
 }
 
+/// Who carries out a reduction.
+pub(super) enum Operation {
+    /// The library.
+    Routed(Reduction),
+    /// This package.
+    Folded(Place, Operator),
+}
+
 /// What a reduction takes: buffers, how many elements, and the operator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operands<C = c_int> {
@@ -417,6 +431,15 @@ impl Operands {
                 error(Class::Op, format!("{op} is not defined for {name}"))
             }
         }
+    }
+
+    /// For the library's route; none if that cannot take it.
+    pub(super) fn reduction(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Operation> {
+        let (own, op) = self.own(caller)?;
+        let key = (self.op, self.ty);
+        let routed = || Reduction::new(caller.rank, own.clone(), op, key);
+        let routed = if comm.size() > 1 { routed() } else { None };
+        Ok(routed.map_or_else(|| Operation::Folded(own, op), Operation::Routed))
     }
 
     /// Where the result goes.

@@ -19,12 +19,12 @@ const SHARED: c_int = 221;
 fn part(
     caller: Caller<'_>,
     old: &Comm,
-    shared: Option<Arc<Shared>>,
+    (shared, library): (Option<Arc<Shared>>, Option<phalanx::Comm>),
     cart: Option<Cart>,
 ) -> Option<Rc<Comm>> {
     let shared = shared?;
     let me = shared.members.iter().position(|it| *it == caller.me).unwrap_or(0);
-    Some(Comm::new(shared, me, old.errhandler.get(), cart))
+    Some(Comm::new(shared, me, old.errhandler.get(), cart, library))
 }
 
 /// Divides a communicator by colours (none for a negative one), in the order of the keys.

@@ -64,6 +64,7 @@ mod table {
     use crate::rt::error::{Outcome, Site, end};
     use crate::rt::handle::Handle;
     use crate::rt::rank::{UserFunction, fixed};
+    use phalanx::raw::ForeignCall;
     use std::ffi::{c_char, c_int, c_void};
 
     /// Makes a call between MPI_Init and MPI_Finalize; an error goes by the communicator's handler.
@@ -98,7 +99,9 @@ mod table {
     macro_rules! absent {
         ($name:literal) => {{
             unsafe extern "C" fn absent(rank: *const Rank, address: usize) -> c_int {
-                let site = Site { function: concat!("MPI_", $name), address };
+                const CALL: &ForeignCall =
+                    &ForeignCall { function: concat!("MPI_", $name), file: "", line: 0 };
+                let site = Site { call: CALL, address };
                 // SAFETY: the shim gives this rank's state.
                 let me = unsafe { Caller::new(rank, site) }.me;
                 let place = site.describe();

@@ -23,17 +23,23 @@ fn start_send(
         return error(Class::Tag, format!("the tag {tag} is negative"));
     }
     let to = peer_of(comm, rank)?;
-    let req = Req::new(caller.me, caller.site, true, rank, tag);
+    let to = to.map(|it| comm.world_rank(it));
+    let req = Req::new(caller.me, caller.site, true, (rank, to), tag);
     let Some(to) = to else {
-        req.complete(&caller.world, EMPTY);
+        req.complete(&caller.world, caller.me, EMPTY);
         return Ok(req);
     };
     let envelope = Envelope { context: comm.shared.context, source: int(comm.rank), tag };
-    let send = p2p::Send { me: caller.me, to: comm.world_rank(to), envelope, place, mode };
+    let send = p2p::Send { me: caller.me, to, envelope, place, mode };
     // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
     unsafe { p2p::send(&caller.world, send, &req) };
     Ok(req)
+}
+
+/// The rank of the world from which a message must come, if it is one.
+fn source(comm: &Comm, peer: Peer) -> Option<usize> {
+    usize::try_from(peer.rank).ok().map(|it| comm.world_rank(it))
 }
 
 /// What a receive takes; `None` for a message from nobody.
@@ -51,11 +57,12 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
 /// Starts a receive.
 fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Arc<Req>> {
     let pattern = pattern(comm, peer)?;
-    let req = Req::new(caller.me, caller.site, false, peer.rank, peer.tag);
+    let by = source(comm, peer);
+    let req = Req::new(caller.me, caller.site, false, (peer.rank, by), peer.tag);
     match pattern {
         // SAFETY: as in `start_send`.
         Some(pattern) => unsafe { p2p::receive(&caller.world, caller.me, pattern, place, &req) },
-        None => req.complete(&caller.world, NOBODY),
+        None => req.complete(&caller.world, caller.me, NOBODY),
     }
     Ok(req)
 }
@@ -186,7 +193,7 @@ pub(super) fn probe(caller: Caller<'_>, peer: Peer, comm: &Comm, status: StatusO
     let world = || Arc::clone(&caller.world);
     let condition = || Arc::new(Probed { world: world(), me: caller.me, pattern }) as _;
     let holds = || look(caller, pattern).is_some();
-    caller.world.wait(caller.me, caller.site, holds, condition);
+    caller.world.wait(caller.me, caller.site, source(comm, peer), holds, condition);
     if let Some(arrived) = look(caller, pattern) {
         status.set(arrived, false);
     }

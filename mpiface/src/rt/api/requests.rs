@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Awaits one request.
 pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
     let condition = || Arc::new(OneOf(vec![Arc::clone(req)])) as _;
-    caller.world.wait(caller.me, caller.site, || req.is_done(), condition);
+    caller.world.wait(caller.me, caller.site, req.by, || req.is_done(), condition);
 }
 
 /// Says what a complete request says.
@@ -67,7 +67,10 @@ impl Requests {
     fn wait(&self, caller: Caller<'_>) {
         let condition = || Arc::new(OneOf(self.active().cloned().collect())) as _;
         let holds = || self.done().next().is_some();
-        caller.world.wait(caller.me, caller.site, holds, condition);
+        // Of one request it is known who completes it.
+        let mut all = self.active();
+        let by = all.next().and_then(|it| it.by).filter(|_| all.next().is_none());
+        caller.world.wait(caller.me, caller.site, by, holds, condition);
     }
 
     /// Ends a complete one: its status, and the null handle.
