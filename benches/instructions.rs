@@ -42,10 +42,35 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("persistent-10-alone", 1, counted_persistent, |_, _| ()),
     ("barrier-alone", 1, counted_barrier, |_, _| ()),
     ("all-reduce-8-alone", 1, counted_all_reduce::<1>, |_, _| ()),
+    ("barrier-recorded", 1, counted_barrier, |_, _| ()),
+    ("all-reduce-8-recorded", 1, counted_all_reduce::<1>, |_, _| ()),
     ("broadcast-8-alone", 1, counted_broadcast, |_, _| ()),
     ("all-gather-8-alone", 1, counted_all_gather, |_, _| ()),
     ("gather-8-varied-alone", 1, counted_gather_varied, |_, _| ()),
+    ("fixed-dot-1024-alone", 1, counted_fixed_dot, |_, _| ()),
+    // What it is beside: a loop by hand, as the compiler makes it of the baseline's vectors.
+    ("dot-1024-by-hand", 1, counted_hand_dot, |_, _| ()),
 ];
+
+static NUMBERS: [f64; 1024] = [0.5; 1024];
+
+#[inline(never)]
+fn counted_fixed_dot(comm: &mut Comm, _: &mut [f64]) {
+    black_box(comm.fixed_dot(black_box(&NUMBERS), black_box(&NUMBERS), 0));
+}
+
+#[inline(never)]
+fn counted_hand_dot(_: &mut Comm, _: &mut [f64]) {
+    let (xs, _) = black_box(&NUMBERS).as_chunks::<16>();
+    let (ys, _) = black_box(&NUMBERS).as_chunks::<16>();
+    let mut sums = [0.0; 16];
+    for (x, y) in xs.iter().zip(ys) {
+        for k in 0..16 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    black_box(sums.iter().sum::<f64>());
+}
 
 #[inline(never)]
 fn counted_barrier(comm: &mut Comm, _: &mut [f64]) {
@@ -399,7 +424,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err(format!("no case is called {name}").into());
     };
     // With `Spin` nobody is ever to be woken.
-    let team = Team::builder().ranks(ranks).wait(Wait::Spin).build()?;
+    let builder = Team::builder().ranks(ranks).wait(Wait::Spin);
+    let team = match name.ends_with("-recorded") {
+        true => builder.record("/dev/null").build()?,
+        false => builder.build()?,
+    };
     let come = AtomicU64::new(0);
     team.run(|comm| {
         let x = &mut [1.0; 64][..];

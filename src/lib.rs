@@ -61,6 +61,8 @@
 //!   ([`tuning::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
 //! - **half**: operators for `half::f16` and `bf16`.
+//! - **tracing**: phases ([`Comm::phase`]) are spans of the crate `tracing`; calls and waits are
+//!   events, for a subscriber of level TRACE.
 
 mod comm;
 pub mod dist;

@@ -32,7 +32,8 @@
     phx_broadcast_at(comm, buf, n, type, root, PHX_HERE)
 #define phx_reduce(comm, inout, n, type, op, root)                                                 \
     phx_reduce_at(comm, inout, n, type, op, root, PHX_HERE)
-#define phx_all_reduce(comm, inout, n, type, op) phx_all_reduce_at(comm, inout, n, type, op, PHX_HERE)
+#define phx_all_reduce(comm, inout, n, type, op)                                                   \
+    phx_all_reduce_at(comm, inout, n, type, op, PHX_HERE)
 #define phx_scan(comm, inout, n, type, op) phx_scan_at(comm, inout, n, type, op, PHX_HERE)
 #define phx_exclusive_scan(comm, inout, n, type, op)                                               \
     phx_exclusive_scan_at(comm, inout, n, type, op, PHX_HERE)
@@ -81,19 +82,108 @@
 #define phx_with_peers(comm, mine, n, type, look, argument)                                        \
     phx_with_peers_at(comm, mine, n, type, look, argument, PHX_HERE)
 #define phx_requests(comm, f, argument) phx_requests_at(comm, f, argument, PHX_HERE)
-#define phx_start_barrier(scope, request) phx_start_barrier_at(scope, request, PHX_HERE)
+/* Each call that can be started can be set up as well, to be started by phx_start. */
+#define phx_start_barrier(scope, request) phx_start_barrier_at(scope, 0, request, PHX_HERE)
+#define phx_persistent_barrier(scope, request) phx_start_barrier_at(scope, 1, request, PHX_HERE)
 #define phx_start_broadcast(scope, buf, n, type, root, request)                                    \
-    phx_start_broadcast_at(scope, buf, n, type, root, request, PHX_HERE)
+    phx_start_broadcast_at(scope, buf, n, type, root, 0, request, PHX_HERE)
+#define phx_persistent_broadcast(scope, buf, n, type, root, request)                               \
+    phx_start_broadcast_at(scope, buf, n, type, root, 1, request, PHX_HERE)
+#define phx_start_shift(scope, buf, n, type, by, request)                                          \
+    phx_start_shift_at(scope, buf, n, type, by, 0, request, PHX_HERE)
+#define phx_persistent_shift(scope, buf, n, type, by, request)                                     \
+    phx_start_shift_at(scope, buf, n, type, by, 1, request, PHX_HERE)
+#define phx_start_reduce(scope, inout, n, type, op, root, request)                                 \
+    phx_start_reduce_at(scope, inout, n, type, op, root, 0, request, PHX_HERE)
+#define phx_persistent_reduce(scope, inout, n, type, op, root, request)                            \
+    phx_start_reduce_at(scope, inout, n, type, op, root, 1, request, PHX_HERE)
 #define phx_start_all_reduce(scope, inout, n, type, op, request)                                   \
-    phx_start_all_reduce_at(scope, inout, n, type, op, request, PHX_HERE)
+    phx_start_all_reduce_at(scope, inout, n, type, op, 0, request, PHX_HERE)
+#define phx_persistent_all_reduce(scope, inout, n, type, op, request)                              \
+    phx_start_all_reduce_at(scope, inout, n, type, op, 1, request, PHX_HERE)
+#define phx_start_scan(scope, inout, n, type, op, request)                                         \
+    phx_start_scan_at(scope, inout, n, type, op, 0, request, PHX_HERE)
+#define phx_persistent_scan(scope, inout, n, type, op, request)                                    \
+    phx_start_scan_at(scope, inout, n, type, op, 1, request, PHX_HERE)
+#define phx_start_exclusive_scan(scope, inout, n, type, op, request)                               \
+    phx_start_exclusive_scan_at(scope, inout, n, type, op, 0, request, PHX_HERE)
+#define phx_persistent_exclusive_scan(scope, inout, n, type, op, request)                          \
+    phx_start_exclusive_scan_at(scope, inout, n, type, op, 1, request, PHX_HERE)
+#define phx_start_reduce_scatter(scope, all, mine, n, type, op, request)                           \
+    phx_start_reduce_scatter_at(scope, all, mine, n, NULL, type, op, 0, request, PHX_HERE)
+#define phx_persistent_reduce_scatter(scope, all, mine, n, type, op, request)                      \
+    phx_start_reduce_scatter_at(scope, all, mine, n, NULL, type, op, 1, request, PHX_HERE)
+#define phx_start_reduce_scatterv(scope, all, mine, counts, type, op, request)                     \
+    phx_start_reduce_scatter_at(scope, all, mine, 0, counts, type, op, 0, request, PHX_HERE)
+#define phx_persistent_reduce_scatterv(scope, all, mine, counts, type, op, request)                \
+    phx_start_reduce_scatter_at(scope, all, mine, 0, counts, type, op, 1, request, PHX_HERE)
 #define phx_start_all_gather(scope, mine, n, all, type, request)                                   \
-    phx_start_all_gather_at(scope, mine, n, all, type, request, PHX_HERE)
+    phx_start_all_gather_at(scope, mine, n, all, NULL, type, 0, request, PHX_HERE)
+#define phx_persistent_all_gather(scope, mine, n, all, type, request)                              \
+    phx_start_all_gather_at(scope, mine, n, all, NULL, type, 1, request, PHX_HERE)
+#define phx_start_all_gatherv(scope, mine, all, counts, type, request)                             \
+    phx_start_all_gather_at(scope, mine, 0, all, counts, type, 0, request, PHX_HERE)
+#define phx_persistent_all_gatherv(scope, mine, all, counts, type, request)                        \
+    phx_start_all_gather_at(scope, mine, 0, all, counts, type, 1, request, PHX_HERE)
+#define phx_start_gather(scope, mine, n, all, type, root, request)                                 \
+    phx_start_gather_at(scope, mine, n, all, NULL, type, root, 0, request, PHX_HERE)
+#define phx_persistent_gather(scope, mine, n, all, type, root, request)                            \
+    phx_start_gather_at(scope, mine, n, all, NULL, type, root, 1, request, PHX_HERE)
+#define phx_start_gatherv(scope, mine, all, counts, type, root, request)                           \
+    phx_start_gather_at(scope, mine, 0, all, counts, type, root, 0, request, PHX_HERE)
+#define phx_persistent_gatherv(scope, mine, all, counts, type, root, request)                      \
+    phx_start_gather_at(scope, mine, 0, all, counts, type, root, 1, request, PHX_HERE)
+#define phx_start_scatter(scope, all, mine, n, type, root, request)                                \
+    phx_start_scatter_at(scope, all, mine, n, NULL, type, root, 0, request, PHX_HERE)
+#define phx_persistent_scatter(scope, all, mine, n, type, root, request)                           \
+    phx_start_scatter_at(scope, all, mine, n, NULL, type, root, 1, request, PHX_HERE)
+#define phx_start_scatterv(scope, all, mine, counts, type, root, request)                          \
+    phx_start_scatter_at(scope, all, mine, 0, counts, type, root, 0, request, PHX_HERE)
+#define phx_persistent_scatterv(scope, all, mine, counts, type, root, request)                     \
+    phx_start_scatter_at(scope, all, mine, 0, counts, type, root, 1, request, PHX_HERE)
+#define phx_start_all_to_all(scope, send, recv, n, type, request)                                  \
+    phx_start_all_to_all_at(scope, send, recv, n, type, 0, request, PHX_HERE)
+#define phx_persistent_all_to_all(scope, send, recv, n, type, request)                             \
+    phx_start_all_to_all_at(scope, send, recv, n, type, 1, request, PHX_HERE)
+#define phx_start_all_to_allv(scope, send, send_counts, recv, recv_counts, type, request)          \
+    phx_start_all_to_allv_at(scope, send, send_counts, recv, recv_counts, type, 0, request,        \
+                             PHX_HERE)
+#define phx_persistent_all_to_allv(scope, send, send_counts, recv, recv_counts, type, request)     \
+    phx_start_all_to_allv_at(scope, send, send_counts, recv, recv_counts, type, 1, request,        \
+                             PHX_HERE)
 #define phx_start_send(scope, buf, n, type, to, tag, request)                                      \
-    phx_start_send_at(scope, buf, n, type, to, tag, request, PHX_HERE)
+    phx_start_send_at(scope, buf, n, type, to, tag, 0, request, PHX_HERE)
+#define phx_persistent_send(scope, buf, n, type, to, tag, request)                                 \
+    phx_start_send_at(scope, buf, n, type, to, tag, 1, request, PHX_HERE)
 #define phx_start_recv(scope, buf, n, type, source, tag, request)                                  \
-    phx_start_recv_at(scope, buf, n, type, source, tag, request, PHX_HERE)
+    phx_start_recv_at(scope, buf, n, type, source, tag, 0, request, PHX_HERE)
+#define phx_persistent_recv(scope, buf, n, type, source, tag, request)                             \
+    phx_start_recv_at(scope, buf, n, type, source, tag, 1, request, PHX_HERE)
+#define phx_start(scope, request) phx_start_at(scope, request, PHX_HERE)
 #define phx_wait(scope, request, status) phx_wait_at(scope, request, status, PHX_HERE)
+#define phx_wait_all(scope, requests, n) phx_wait_all_at(scope, requests, n, PHX_HERE)
+#define phx_wait_any(scope, requests, n, which, status)                                            \
+    phx_wait_any_at(scope, requests, n, which, status, PHX_HERE)
 #define phx_test(scope, request, complete) phx_test_at(scope, request, complete, PHX_HERE)
+#define phx_exchange_halos(cart, fields, n, type, extents, widths, corners)                        \
+    phx_exchange_halos_at(cart, fields, n, type, extents, widths, corners, PHX_HERE)
+#define phx_cart_sub(cart, keep, part) phx_cart_sub_at(cart, keep, part, PHX_HERE)
+#define phx_with_root(comm, data, n, type, root, look, argument)                                   \
+    phx_with_root_at(comm, data, n, type, root, look, argument, PHX_HERE)
+#define phx_window_new(comm, n, type, window) phx_window_new_at(comm, n, type, window, PHX_HERE)
+#define phx_window_update(window, update, argument)                                                \
+    phx_window_update_at(window, update, argument, PHX_HERE)
+#define phx_choose(comm, name, dimensions, extents)                                                \
+    phx_choose_at(comm, name, dimensions, extents, PHX_HERE)
+#define phx_order(comm, order) phx_order_at(comm, order, PHX_HERE)
+#define phx_all_gather_vec(comm, mine, n, type, all, counts)                                       \
+    phx_all_gather_vec_at(comm, mine, n, type, all, counts, PHX_HERE)
+#define phx_gather_vec(comm, mine, n, type, root, all, counts)                                     \
+    phx_gather_vec_at(comm, mine, n, type, root, all, counts, PHX_HERE)
+#define phx_all_to_all_vec(comm, send, counts, type, all, received)                                \
+    phx_all_to_all_vec_at(comm, send, counts, type, all, received, PHX_HERE)
+#define phx_recv_vec(comm, type, source, tag, data, status)                                        \
+    phx_recv_vec_at(comm, type, source, tag, data, status, PHX_HERE)
 #define phx_plan_blocks(comm, total, indices, n, plan)                                             \
     phx_plan_blocks_at(comm, total, indices, n, plan, PHX_HERE)
 #define phx_plan_lists(comm, owned, givers, give_ranks, give_counts, give, ghosts, wanters,        \

@@ -1,5 +1,5 @@
-// The C++ interface of Phalanx, over phalanx.h: communicators as objects, arrays as spans, errors as
-// exceptions. What a rank's function throws ends the run and comes out of run(). C++17.
+// The C++ interface of Phalanx, over phalanx.h: communicators as objects, arrays as spans, errors
+// as exceptions. What a rank's function throws ends the run and comes out of run(). C++17.
 #ifndef PHALANX_HPP
 #define PHALANX_HPP
 
@@ -95,6 +95,47 @@ private:
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+/// How many elements of, or for, each rank.
+class counts : public span<const std::size_t> {
+public:
+    using span<const std::size_t>::span;
+    std::size_t sum() const noexcept {
+        std::size_t all = 0;
+        for (std::size_t n : *this) {
+            all += n;
+        }
+        return all;
+    }
+};
+
+namespace detail {
+inline void size(const char *what, std::size_t got, std::size_t wanted) {
+    if (got != wanted) {
+        throw std::invalid_argument(std::string(what) + ": a span of " + std::to_string(got) +
+                                    " elements, where " + std::to_string(wanted) + " are wanted");
+    }
+}
+inline void blocks(const char *what, std::size_t all, std::size_t block, int ranks) {
+    size(what, all, block * static_cast<std::size_t>(ranks));
+}
+inline void sums(const char *what, const counts &each, int ranks, std::size_t all) {
+    size(what, each.size(), static_cast<std::size_t>(ranks));
+    size(what, all, each.sum());
+}
+inline void own(const char *what, const counts &each, int rank, std::size_t mine) {
+    size(what, mine, each[static_cast<std::size_t>(rank)]);
+}
+/// What the library has allocated, as a vector.
+template <class T> std::vector<T> taken(void *data, std::size_t n) {
+    struct freed {
+        void *data;
+        ~freed() { phx_free(data); }
+    } owner{data};
+    const T *from = static_cast<const T *>(data);
+    return n == 0 ? std::vector<T>() : std::vector<T>(from, from + n);
+}
+} // namespace detail
 
 /// Where a call stands. As the last argument's default it is the caller's line.
 struct here {
@@ -198,13 +239,146 @@ public:
         detail::check(phx_exclusive_scan_at(comm_, buf.data(), buf.size(), type_of<T>(), by.get(),
                                             at.file, at.line));
     }
-    template <class T> void all_gather(span<const T> mine, span<T> all, here at = here()) {
-        if (all.size() != mine.size() * static_cast<std::size_t>(size())) {
-            throw std::invalid_argument("all_gather: the output has not p times the input's size");
+    template <class T>
+    void reduce_scatter(span<const T> all, span<T> mine, const op &by, here at = here()) {
+        detail::blocks("reduce_scatter", all.size(), mine.size(), size());
+        detail::check(phx_reduce_scatter_at(comm_, all.data(), mine.data(), mine.size(),
+                                            type_of<T>(), by.get(), at.file, at.line));
+    }
+    template <class T>
+    void reduce_scatterv(span<const T> all, span<T> mine, counts each, const op &by,
+                         here at = here()) {
+        detail::sums("reduce_scatterv", each, size(), all.size());
+        detail::own("reduce_scatterv", each, rank(), mine.size());
+        detail::check(phx_reduce_scatterv_at(comm_, all.data(), mine.data(), each.data(),
+                                             type_of<T>(), by.get(), at.file, at.line));
+    }
+    /// `all` is looked at on the root only.
+    template <class T>
+    void gather(span<const T> mine, span<T> all, int root, here at = here()) {
+        if (rank() == root) {
+            detail::blocks("gather", all.size(), mine.size(), size());
         }
+        detail::check(phx_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(), root,
+                                    at.file, at.line));
+    }
+    template <class T>
+    void gatherv(span<const T> mine, span<T> all, counts each, int root, here at = here()) {
+        detail::sums("gatherv", each, size(), rank() == root ? all.size() : each.sum());
+        detail::own("gatherv", each, rank(), mine.size());
+        detail::check(phx_gatherv_at(comm_, mine.data(), all.data(), each.data(), type_of<T>(),
+                                     root, at.file, at.line));
+    }
+    template <class T>
+    void scatter(span<const T> all, span<T> mine, int root, here at = here()) {
+        if (rank() == root) {
+            detail::blocks("scatter", all.size(), mine.size(), size());
+        }
+        detail::check(phx_scatter_at(comm_, all.data(), mine.data(), mine.size(), type_of<T>(),
+                                     root, at.file, at.line));
+    }
+    template <class T>
+    void scatterv(span<const T> all, span<T> mine, counts each, int root, here at = here()) {
+        detail::sums("scatterv", each, size(), rank() == root ? all.size() : each.sum());
+        detail::own("scatterv", each, rank(), mine.size());
+        detail::check(phx_scatterv_at(comm_, all.data(), mine.data(), each.data(), type_of<T>(),
+                                      root, at.file, at.line));
+    }
+    template <class T> void all_gather(span<const T> mine, span<T> all, here at = here()) {
+        detail::blocks("all_gather", all.size(), mine.size(), size());
         detail::check(phx_all_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(),
                                         at.file, at.line));
     }
+    template <class T>
+    void all_gatherv(span<const T> mine, span<T> all, counts each, here at = here()) {
+        detail::sums("all_gatherv", each, size(), all.size());
+        detail::own("all_gatherv", each, rank(), mine.size());
+        detail::check(phx_all_gatherv_at(comm_, mine.data(), all.data(), each.data(), type_of<T>(),
+                                         at.file, at.line));
+    }
+    template <class T> void all_to_all(span<const T> out, span<T> in, here at = here()) {
+        const std::size_t block = out.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_to_all", out.size(), block, size());
+        detail::blocks("all_to_all", in.size(), block, size());
+        detail::check(phx_all_to_all_at(comm_, out.data(), in.data(), block, type_of<T>(), at.file,
+                                        at.line));
+    }
+    template <class T>
+    void all_to_allv(span<const T> out, counts to, span<T> in, counts from, here at = here()) {
+        detail::sums("all_to_allv", to, size(), out.size());
+        detail::sums("all_to_allv", from, size(), in.size());
+        detail::check(phx_all_to_allv_at(comm_, out.data(), to.data(), in.data(), from.data(),
+                                         type_of<T>(), at.file, at.line));
+    }
+    template <class T> void shift(span<T> buf, int by, here at = here()) {
+        detail::check(
+            phx_shift_at(comm_, buf.data(), buf.size(), type_of<T>(), by, at.file, at.line));
+    }
+    /// All ranks' elements, in rank order; `each` gets how many came from each rank.
+    template <class T>
+    std::vector<T> all_gather_vec(span<const T> mine, std::vector<std::size_t> &each,
+                                  here at = here()) {
+        void *all = nullptr;
+        each.resize(static_cast<std::size_t>(size()));
+        detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
+                                            each.data(), at.file, at.line));
+        return detail::taken<T>(all, counts(each).sum());
+    }
+    template <class T>
+    std::vector<T> all_to_all_vec(span<const T> out, counts to, std::vector<std::size_t> &each,
+                                  here at = here()) {
+        void *all = nullptr;
+        detail::sums("all_to_all_vec", to, size(), out.size());
+        each.resize(static_cast<std::size_t>(size()));
+        detail::check(phx_all_to_all_vec_at(comm_, out.data(), to.data(), type_of<T>(), &all,
+                                            each.data(), at.file, at.line));
+        return detail::taken<T>(all, counts(each).sum());
+    }
+    void choose(const char *name, here at = here()) {
+        detail::check(phx_choose_at(comm_, name, 0, nullptr, at.file, at.line));
+    }
+    void order(int which, here at = here()) {
+        detail::check(phx_order_at(comm_, which, at.file, at.line));
+    }
+    template <class T> void send_tagged(span<const T> buf, int to, int tag, here at = here()) {
+        detail::check(phx_send_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), to, tag,
+                                         at.file, at.line));
+    }
+    template <class T>
+    phx_status recv_tagged(span<T> buf, int from, int tag, here at = here()) {
+        phx_status status = {};
+        detail::check(phx_recv_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), from, tag,
+                                         &status, at.file, at.line));
+        return status;
+    }
+    template <class T>
+    std::vector<T> recv_vec(int from, int tag, phx_status *status = nullptr, here at = here()) {
+        phx_status come = {};
+        void *data = nullptr;
+        detail::check(
+            phx_recv_vec_at(comm_, type_of<T>(), from, tag, &data, &come, at.file, at.line));
+        if (status != nullptr) {
+            *status = come;
+        }
+        return detail::taken<T>(data, come.n);
+    }
+    phx_status probe(int from, int tag, here at = here()) {
+        phx_status status = {};
+        detail::check(phx_probe_at(comm_, from, tag, &status, at.file, at.line));
+        return status;
+    }
+    bool try_probe(int from, int tag, phx_status &status, here at = here()) {
+        int found = 0;
+        detail::check(phx_try_probe_at(comm_, from, tag, &found, &status, at.file, at.line));
+        return found != 0;
+    }
+    comm split_level(int level, here at = here()) {
+        phx_comm *part = nullptr;
+        detail::check(phx_split_level_at(comm_, level, &part, at.file, at.line));
+        return adopt(part);
+    }
+    /// Calls `f(scope)`, in which calls are started and waited for: see class requests.
+    template <class F> void with_requests(F &&f, here at = here());
     template <class T> void send(span<const T> buf, int to, here at = here()) {
         detail::check(
             phx_send_at(comm_, buf.data(), buf.size(), type_of<T>(), to, at.file, at.line));
@@ -264,9 +438,367 @@ public:
         }
     }
 
+    /// Calls `look(part)` with the root's span, where it is.
+    template <class T, class F>
+    void with_root(span<const T> data, int root, F &&look, here at = here()) {
+        struct view {
+            F &look;
+            std::exception_ptr thrown;
+        } it{look, nullptr};
+        auto call = [](const phx_part *parts, int, void *argument) {
+            auto &v = *static_cast<view *>(argument);
+            try {
+                v.look(span<const T>(static_cast<const T *>(parts[0].data), parts[0].n));
+            } catch (...) {
+                v.thrown = std::current_exception();
+            }
+        };
+        detail::check(phx_with_root_at(comm_, data.data(), data.size(), type_of<T>(), root, call,
+                                       &it, at.file, at.line));
+        if (it.thrown) {
+            std::rethrow_exception(it.thrown);
+        }
+    }
+
 private:
     phx_comm *comm_;
     bool is_own_ = false;
+};
+
+/// A scope in which calls are started: each gives a number, to be waited for, or, of what is set
+/// up (`set_up`), to be started again and again. Buffers are the caller's until then.
+class requests {
+public:
+    explicit requests(phx_requests *scope) noexcept : scope_(scope) {}
+    phx_requests *get() const noexcept { return scope_; }
+    /// The communicator, for calls that wait.
+    comm blocking() const noexcept { return comm(phx_requests_comm(scope_)); }
+
+    phx_request barrier(bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_barrier_at(scope_, set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request broadcast(span<T> buf, int root, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_broadcast_at(scope_, buf.data(), buf.size(), type_of<T>(), root,
+                                             set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request shift(span<T> buf, int by, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_shift_at(scope_, buf.data(), buf.size(), type_of<T>(), by, set_up,
+                                         &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request reduce(span<T> buf, const op &by, int root, bool set_up = false,
+                       here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_reduce_at(scope_, buf.data(), buf.size(), type_of<T>(), by.get(),
+                                          root, set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request all_reduce(span<T> buf, const op &by, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_all_reduce_at(scope_, buf.data(), buf.size(), type_of<T>(),
+                                              by.get(), set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request scan(span<T> buf, const op &by, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_scan_at(scope_, buf.data(), buf.size(), type_of<T>(), by.get(),
+                                        set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request exclusive_scan(span<T> buf, const op &by, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_exclusive_scan_at(scope_, buf.data(), buf.size(), type_of<T>(),
+                                                  by.get(), set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request reduce_scatter(span<const T> all, span<T> mine, const op &by, bool set_up = false,
+                               here at = here()) {
+        phx_request it = 0;
+        detail::blocks("reduce_scatter", all.size(), mine.size(), size());
+        detail::check(phx_start_reduce_scatter_at(scope_, all.data(), mine.data(), mine.size(),
+                                                  nullptr, type_of<T>(), by.get(), set_up, &it,
+                                                  at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request all_gather(span<const T> mine, span<T> all, bool set_up = false,
+                           here at = here()) {
+        phx_request it = 0;
+        detail::blocks("all_gather", all.size(), mine.size(), size());
+        detail::check(phx_start_all_gather_at(scope_, mine.data(), mine.size(), all.data(), nullptr,
+                                              type_of<T>(), set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request all_gatherv(span<const T> mine, span<T> all, counts each, bool set_up = false,
+                            here at = here()) {
+        phx_request it = 0;
+        detail::sums("all_gatherv", each, size(), all.size());
+        detail::own("all_gatherv", each, blocking().rank(), mine.size());
+        detail::check(phx_start_all_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
+                                              type_of<T>(), set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request gather(span<const T> mine, span<T> all, int root, bool set_up = false,
+                       here at = here()) {
+        phx_request it = 0;
+        if (blocking().rank() == root) {
+            detail::blocks("gather", all.size(), mine.size(), size());
+        }
+        detail::check(phx_start_gather_at(scope_, mine.data(), mine.size(), all.data(), nullptr,
+                                          type_of<T>(), root, set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request scatter(span<const T> all, span<T> mine, int root, bool set_up = false,
+                        here at = here()) {
+        phx_request it = 0;
+        if (blocking().rank() == root) {
+            detail::blocks("scatter", all.size(), mine.size(), size());
+        }
+        detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), mine.size(), nullptr,
+                                           type_of<T>(), root, set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request all_to_all(span<const T> out, span<T> in, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        const std::size_t block = out.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_to_all", out.size(), block, size());
+        detail::blocks("all_to_all", in.size(), block, size());
+        detail::check(phx_start_all_to_all_at(scope_, out.data(), in.data(), block, type_of<T>(),
+                                              set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request all_to_allv(span<const T> out, counts to, span<T> in, counts from,
+                            bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::sums("all_to_allv", to, size(), out.size());
+        detail::sums("all_to_allv", from, size(), in.size());
+        detail::check(phx_start_all_to_allv_at(scope_, out.data(), to.data(), in.data(),
+                                               from.data(), type_of<T>(), set_up, &it, at.file,
+                                               at.line));
+        return it;
+    }
+    template <class T>
+    phx_request send(span<const T> buf, int to, int tag, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_send_at(scope_, buf.data(), buf.size(), type_of<T>(), to, tag,
+                                        set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request recv(span<T> buf, int from, int tag, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_recv_at(scope_, buf.data(), buf.size(), type_of<T>(), from, tag,
+                                        set_up, &it, at.file, at.line));
+        return it;
+    }
+    void start(phx_request it, here at = here()) {
+        detail::check(phx_start_at(scope_, it, at.file, at.line));
+    }
+    phx_status wait(phx_request it, here at = here()) {
+        phx_status status = {};
+        detail::check(phx_wait_at(scope_, it, &status, at.file, at.line));
+        return status;
+    }
+    void wait_all(span<const phx_request> all, here at = here()) {
+        detail::check(phx_wait_all_at(scope_, all.data(), all.size(), at.file, at.line));
+    }
+    /// Which of them is complete; their number, if none is under way.
+    std::size_t wait_any(span<const phx_request> all, here at = here()) {
+        std::size_t which = 0;
+        detail::check(
+            phx_wait_any_at(scope_, all.data(), all.size(), &which, nullptr, at.file, at.line));
+        return which;
+    }
+    bool test(phx_request it, here at = here()) {
+        int complete = 0;
+        detail::check(phx_test_at(scope_, it, &complete, at.file, at.line));
+        return complete != 0;
+    }
+
+private:
+    int size() const noexcept { return phx_size(phx_requests_comm(scope_)); }
+    phx_requests *scope_;
+};
+
+template <class F> void comm::with_requests(F &&f, here at) {
+    struct job {
+        F &f;
+        std::exception_ptr thrown;
+    } it{f, nullptr};
+    auto call = [](phx_requests *scope, void *argument) {
+        auto &j = *static_cast<job *>(argument);
+        requests open(scope);
+        try {
+            j.f(open);
+        } catch (...) {
+            // What was started is completed first; an error of the run's says more.
+            j.thrown = std::current_exception();
+        }
+    };
+    detail::check(phx_requests_at(comm_, call, &it, at.file, at.line));
+    if (it.thrown) {
+        std::rethrow_exception(it.thrown);
+    }
+}
+
+namespace detail {
+/// A handle that is freed once.
+template <class H, phx_err (*Free)(H *)> class handle {
+public:
+    handle(handle &&other) noexcept : it_(std::exchange(other.it_, nullptr)) {}
+    handle(const handle &) = delete;
+    handle &operator=(const handle &) = delete;
+    handle &operator=(handle &&) = delete;
+    ~handle() {
+        if (it_ != nullptr) {
+            Free(it_);
+        }
+    }
+    H *get() const noexcept { return it_; }
+
+protected:
+    handle() noexcept = default;
+    H *it_ = nullptr;
+};
+} // namespace detail
+
+/// A grid of a communicator's ranks.
+class cart : public detail::handle<phx_cart, phx_cart_free> {
+public:
+    /// Extents of 0 are chosen.
+    cart(const comm &c, std::vector<int> extents, const std::vector<int> &periodic,
+         here at = here())
+        : dimensions_(extents.size()) {
+        if (periodic.size() != extents.size()) {
+            throw std::invalid_argument("cart: extents and periods of two lengths");
+        }
+        detail::check(phx_cart_at(c.get(), static_cast<int>(dimensions_), extents.data(),
+                                  periodic.data(), &it_, at.file, at.line));
+    }
+    std::vector<int> extents() const {
+        std::vector<int> all(dimensions_);
+        detail::check(phx_cart_extents(it_, all.data()));
+        return all;
+    }
+    /// Of this rank, for -1.
+    std::vector<int> coordinates(int rank = -1) const {
+        std::vector<int> all(dimensions_);
+        detail::check(phx_cart_coordinates(it_, rank, all.data()));
+        return all;
+    }
+    int neighbour(int dimension, int by) const { return phx_cart_neighbour(it_, dimension, by); }
+    comm sub(span<const int> keep, here at = here()) {
+        detail::size("sub", keep.size(), dimensions_);
+        phx_comm *part = nullptr;
+        detail::check(phx_cart_sub_at(it_, keep.data(), &part, at.file, at.line));
+        return comm::adopt(part);
+    }
+    /// Of fields of `own` cells, with `widths` cells of halo around them in each dimension.
+    template <class T>
+    void exchange_halos(const std::vector<span<T>> &fields, span<const std::size_t> own,
+                        span<const std::size_t> widths, bool corners = false, here at = here()) {
+        detail::size("exchange_halos", own.size(), dimensions_);
+        detail::size("exchange_halos", widths.size(), dimensions_);
+        std::size_t cells = 1;
+        for (std::size_t d = 0; d < dimensions_; d++) {
+            cells *= own[d] + 2 * widths[d];
+        }
+        std::vector<void *> data;
+        for (const span<T> &field : fields) {
+            detail::size("exchange_halos", field.size(), cells);
+            data.push_back(field.data());
+        }
+        detail::check(phx_exchange_halos_at(it_, data.data(), static_cast<int>(data.size()),
+                                            type_of<T>(), own.data(), widths.data(), corners,
+                                            at.file, at.line));
+    }
+    template <class T>
+    void exchange_halo(span<T> field, span<const std::size_t> own, std::size_t width,
+                       bool corners = false, here at = here()) {
+        const std::vector<std::size_t> widths(dimensions_, width);
+        exchange_halos(std::vector<span<T>>{field}, own, span<const std::size_t>(widths), corners,
+                       at);
+    }
+
+private:
+    std::size_t dimensions_;
+};
+
+/// Copies of other ranks' elements.
+class plan : public detail::handle<phx_plan, phx_plan_free> {
+public:
+    /// Ghosts of the elements `indices` of a vector of `total`, which the ranks have in blocks.
+    plan(const comm &c, std::size_t total, span<const std::size_t> indices, here at = here()) {
+        detail::check(phx_plan_blocks_at(c.get(), total, indices.data(), indices.size(), &it_,
+                                         at.file, at.line));
+    }
+    /// Takes over one that phx_plan_lists has made.
+    explicit plan(phx_plan *own) noexcept { it_ = own; }
+    std::size_t owned() const noexcept { return phx_plan_owned(it_); }
+    std::size_t ghosts() const noexcept { return phx_plan_ghosts(it_); }
+    template <class T> void gather(span<const T> own, span<T> copies, here at = here()) {
+        detail::size("gather", own.size(), owned());
+        detail::size("gather", copies.size(), ghosts());
+        detail::check(phx_plan_gather_at(it_, own.data(), copies.data(), type_of<T>(), at.file,
+                                         at.line));
+    }
+    template <class T> void scatter_add(span<const T> copies, span<T> own, here at = here()) {
+        detail::size("scatter_add", own.size(), owned());
+        detail::size("scatter_add", copies.size(), ghosts());
+        detail::check(phx_plan_scatter_add_at(it_, copies.data(), own.data(), type_of<T>(),
+                                              at.file, at.line));
+    }
+};
+
+/// Memory of all ranks, of elements T.
+template <class T> class window : public detail::handle<phx_window, phx_window_free> {
+public:
+    window(const comm &c, std::size_t n, here at = here()) {
+        detail::check(phx_window_new_at(c.get(), n, type_of<T>(), &it_, at.file, at.line));
+    }
+    /// A rank's part, until the next update; this rank's for -1.
+    span<const T> part(int rank = -1) const {
+        const void *data = nullptr;
+        std::size_t n = 0;
+        detail::check(phx_window_part(it_, rank, &data, &n));
+        return span<const T>(static_cast<const T *>(data), n);
+    }
+    /// Calls `f(own part)` when all ranks have come.
+    template <class F> void update(F &&f, here at = here()) {
+        struct job {
+            F &f;
+            std::exception_ptr thrown;
+        } it{f, nullptr};
+        auto call = [](void *data, std::size_t n, void *argument) {
+            auto &j = *static_cast<job *>(argument);
+            try {
+                j.f(span<T>(static_cast<T *>(data), n));
+            } catch (...) {
+                j.thrown = std::current_exception();
+            }
+        };
+        detail::check(phx_window_update_at(it_, call, &it, at.file, at.line));
+        if (it.thrown) {
+            std::rethrow_exception(it.thrown);
+        }
+    }
 };
 
 namespace detail {

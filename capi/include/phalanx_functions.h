@@ -11,7 +11,18 @@ typedef struct phx_team phx_team;
 typedef struct phx_cart phx_cart;
 typedef struct phx_requests phx_requests;
 typedef struct phx_plan phx_plan;
+typedef struct phx_window phx_window;
 
+
+/*
+ Reductions combine in an order that the library chooses: the same for all ranks.
+ */
+#define PHX_ORDER_ANY 0
+
+/*
+ Reductions combine in one order, whatever the number of ranks, their places and the algorithm.
+ */
+#define PHX_ORDER_FIXED 1
 
 /*
  Ranks of one core.
@@ -44,6 +55,76 @@ typedef struct phx_plan phx_plan;
 #define PHX_ANY_TAG -1
 
 /*
+ Neighbouring ranks on neighbouring cores.
+ */
+#define PHX_PLACE_AUTO 0
+
+/*
+ On cores in the machine's order.
+ */
+#define PHX_PLACE_COMPACT 1
+
+/*
+ As far apart as possible.
+ */
+#define PHX_PLACE_SCATTER 2
+
+/*
+ In the order of the operating system's numbers.
+ */
+#define PHX_PLACE_IDENTITY 3
+
+/*
+ Bound to nothing.
+ */
+#define PHX_PLACE_UNPINNED 4
+
+/*
+ Shuffled, by `numbers[0]`.
+ */
+#define PHX_PLACE_RANDOM 5
+
+/*
+ Rank r on processing unit `numbers[r]`.
+ */
+#define PHX_PLACE_LIST 6
+
+/*
+ For exchanges in a ring.
+ */
+#define PHX_PLACE_RING 7
+
+/*
+ For exchanges in a row.
+ */
+#define PHX_PLACE_LINEAR 8
+
+/*
+ For exchanges between ranks that differ in one bit.
+ */
+#define PHX_PLACE_HYPERCUBE 9
+
+/*
+ For exchanges in a mesh with the extents `numbers`.
+ */
+#define PHX_PLACE_MESH 10
+
+/*
+ For exchanges in a torus with the extents `numbers`.
+ */
+#define PHX_PLACE_TORUS 11
+
+/*
+ For a binomial tree from rank 0.
+ */
+#define PHX_PLACE_TREE 12
+
+/*
+ For exchanges between all ranks.
+ */
+#define PHX_PLACE_ALL_TO_ALL 13
+
+/*
  By the machine: spin, yield, park.
  */
 #define PHX_WAIT_AUTO 0
@@ -74,11 +155,6 @@ typedef int phx_err;
 typedef uint64_t phx_type;
 
 /*
- An operator: one of the library's, or a handle.
- */
-typedef uint64_t phx_op;
-
-/*
  What is known of a tagged message.
  */
 typedef struct phx_status {
@@ -97,13 +173,18 @@ typedef struct phx_status {
 } phx_status;
 
 /*
+ An operator: one of the library's, or a handle.
+ */
+typedef uint64_t phx_op;
+
+/*
  What starts calls, and waits for them.
  */
 typedef void (*phx_scope_fn)(phx_requests *scope,
                              void *argument);
 
 /*
- A call that was started: a number, 0 for none.
+ A call that was started, or set up: a number, 0 for none.
  */
 typedef uint64_t phx_request;
 
@@ -136,6 +217,18 @@ typedef struct phx_options {
      while a run lasts.
      */
     int pin_caller;
+    /*
+     Where ranks run: `PHX_PLACE_AUTO` and its likes.
+     */
+    int placement;
+    /*
+     What that takes: the list of processing units, the extents of a mesh or torus, or a seed.
+     */
+    const size_t *numbers;
+    /*
+     How many of them.
+     */
+    size_t count;
 } phx_options;
 
 /*
@@ -176,6 +269,14 @@ typedef struct phx_part {
 typedef void (*phx_look_fn)(const struct phx_part *parts,
                             int ranks,
                             void *argument);
+
+/*
+ What writes the rank's part of a window, `n` elements at `data`. It makes no call on the
+ communicator.
+ */
+typedef void (*phx_update_fn)(void *data,
+                              size_t n,
+                              void *argument);
 
 /*
  A value and where it is.
@@ -445,6 +546,106 @@ int phx_rank(const phx_comm *comm);
  The number of ranks; -1 for a wrong handle.
  */
 int phx_size(const phx_comm *comm);
+
+/*
+ Chooses how later collectives of the communicator are done. `name`: null or "auto", the
+ library's choice; "ring", "tree", "hypercube"; "mesh", of so many `extents`, which multiply to
+ the number of ranks; or the name of an algorithm, which takes extents if it is on a mesh. Nothing
+ is sent; all ranks choose the same. Started calls are done as ever.
+
+ # Safety
+ `name` is null or a string; `extents` has one number for each dimension; `file` is null or a
+ string that stays.
+ */
+phx_err phx_choose_at(phx_comm *comm,
+                      const char *name,
+                      int dimensions,
+                      const int *extents,
+                      const char *file,
+                      int line);
+
+/*
+ Chooses the order in which later reductions of the communicator combine: `PHX_ORDER_ANY` or
+ `PHX_ORDER_FIXED`. Nothing is sent; all ranks choose the same.
+
+ # Safety
+ `file` is null or a string that stays.
+ */
+phx_err phx_order_at(phx_comm *comm,
+                     int order,
+                     const char *file,
+                     int line);
+
+/*
+ Frees what `phx_gather_vec` and its likes have allocated. Null is nothing.
+ */
+phx_err phx_free(void *data);
+
+/*
+ Collects all ranks' elements, of any lengths, in rank order: `all` is freed by `phx_free`,
+ `counts[r]` is the number of rank r's.
+
+ # Safety
+ `mine` has `n` elements of `ty`; `all` is null or valid; `counts` is null or has room for one
+ for each rank; `file` is null or a string that stays.
+ */
+phx_err phx_all_gather_vec_at(phx_comm *comm,
+                              const void *mine,
+                              size_t n,
+                              phx_type ty,
+                              void **all,
+                              size_t *counts,
+                              const char *file,
+                              int line);
+
+/*
+ The same on `root` alone; elsewhere `all` is null afterwards.
+
+ # Safety
+ As [`phx_all_gather_vec_at`].
+ */
+phx_err phx_gather_vec_at(phx_comm *comm,
+                          const void *mine,
+                          size_t n,
+                          phx_type ty,
+                          int root,
+                          void **all,
+                          size_t *counts,
+                          const char *file,
+                          int line);
+
+/*
+ Sends `counts[r]` elements to each rank r, and collects what all send to this one: `all` is
+ freed by `phx_free`, `received[r]` is the number of rank r's.
+
+ # Safety
+ `counts` has one for each rank, and `send` as many elements of `ty` as they sum to; else as
+ [`phx_all_gather_vec_at`].
+ */
+phx_err phx_all_to_all_vec_at(phx_comm *comm,
+                              const void *send,
+                              const size_t *counts,
+                              phx_type ty,
+                              void **all,
+                              size_t *received,
+                              const char *file,
+                              int line);
+
+/*
+ Receives a tagged message of any length: `data` is freed by `phx_free`, `status` has the number
+ of its elements.
+
+ # Safety
+ `data` is null or valid, `status` is null or valid; `file` is null or a string that stays.
+ */
+phx_err phx_recv_vec_at(phx_comm *comm,
+                        phx_type ty,
+                        int source,
+                        int tag,
+                        void **data,
+                        struct phx_status *status,
+                        const char *file,
+                        int line);
 
 /*
  Returns when all ranks have called it: what they did before is seen by all.
@@ -840,6 +1041,37 @@ phx_err phx_exchange_halo_at(const phx_cart *cart,
                              int line);
 
 /*
+ The same for several fields at once, of one shape, with a width of its own in each dimension.
+
+ # Safety
+ `fields` has `n` pointers, `extents` and `widths` have one number for each dimension of the
+ grid; else as [`phx_exchange_halo_at`], for each field.
+ */
+phx_err phx_exchange_halos_at(const phx_cart *cart,
+                              void *const *fields,
+                              int n,
+                              phx_type ty,
+                              const size_t *extents,
+                              const size_t *widths,
+                              int corners,
+                              const char *file,
+                              int line);
+
+/*
+ The part of the grid's ranks that differ from this one in the dimensions with `keep[d]` only, as
+ a communicator of its own, to be freed by `phx_comm_free`. All ranks call it.
+
+ # Safety
+ `keep` has one number for each dimension; `part` is null or valid; `file` is null or a string
+ that stays.
+ */
+phx_err phx_cart_sub_at(const phx_cart *cart,
+                        const int *keep,
+                        phx_comm **part,
+                        const char *file,
+                        int line);
+
+/*
  Splits the ranks into groups of one color each; a rank's number in its group is by key, then by
  its number here. The group's communicator is freed by `phx_comm_free`, or with this one.
 
@@ -1082,12 +1314,11 @@ phx_err phx_plan_scatter_add_at(const phx_plan *plan,
 /*
  Runs `f` with a scope, in which calls on the communicator are started and waited for; what it
  has not waited for is complete when this returns. Buffers of started calls are not touched
- before. After a call of the scope has failed they may be in use by other ranks until this
- returns.
+ before; after a failed call no other rank reaches them.
 
  # Safety
  `f` may be called with `argument`; buffers of the calls that it starts are valid until they were
- waited for, or this has returned; `file` is null or a string that stays.
+ waited for, or this has returned, or a call has failed; `file` is null or a string that stays.
  */
 phx_err phx_requests_at(phx_comm *comm,
                         phx_scope_fn f,
@@ -1096,18 +1327,19 @@ phx_err phx_requests_at(phx_comm *comm,
                         int line);
 
 /*
- Starts a barrier.
+ Starts a barrier; if `persistent`, sets it up.
 
  # Safety
  `request` is null or valid; `file` is null or a string that stays.
  */
 phx_err phx_start_barrier_at(phx_requests *scope,
+                             int persistent,
                              phx_request *request,
                              const char *file,
                              int line);
 
 /*
- Starts a broadcast.
+ Starts a broadcast; if `persistent`, sets it up.
 
  # Safety
  `buf` has `n` elements of `ty`, which nobody else uses until the call was waited for.
@@ -1117,13 +1349,46 @@ phx_err phx_start_broadcast_at(phx_requests *scope,
                                size_t n,
                                phx_type ty,
                                int root,
+                               int persistent,
                                phx_request *request,
                                const char *file,
                                int line);
 
 /*
- Starts an all-reduce of `PHX_F32`, `PHX_F64`, `PHX_I32`, `PHX_I64` or `PHX_U64` by `PHX_SUM`,
- `PHX_PROD`, `PHX_MIN` or `PHX_MAX`.
+ Starts a shift; if `persistent`, sets it up.
+
+ # Safety
+ As [`phx_start_broadcast_at`].
+ */
+phx_err phx_start_shift_at(phx_requests *scope,
+                           void *buf,
+                           size_t n,
+                           phx_type ty,
+                           int by,
+                           int persistent,
+                           phx_request *request,
+                           const char *file,
+                           int line);
+
+/*
+ Starts a reduction to `root`; if `persistent`, sets it up.
+
+ # Safety
+ As [`phx_start_broadcast_at`].
+ */
+phx_err phx_start_reduce_at(phx_requests *scope,
+                            void *inout,
+                            size_t n,
+                            phx_type ty,
+                            phx_op op,
+                            int root,
+                            int persistent,
+                            phx_request *request,
+                            const char *file,
+                            int line);
+
+/*
+ Starts an all-reduce; if `persistent`, sets it up.
 
  # Safety
  As [`phx_start_broadcast_at`].
@@ -1133,28 +1398,157 @@ phx_err phx_start_all_reduce_at(phx_requests *scope,
                                 size_t n,
                                 phx_type ty,
                                 phx_op op,
+                                int persistent,
                                 phx_request *request,
                                 const char *file,
                                 int line);
 
 /*
- Starts an all-gather of `n` elements of each rank.
+ Starts a scan; if `persistent`, sets it up.
 
  # Safety
- `mine` has `n` elements of `ty`, `all` has `n` for each rank; they do not overlap, and nobody
- uses `all` until the call was waited for.
+ As [`phx_start_broadcast_at`].
+ */
+phx_err phx_start_scan_at(phx_requests *scope,
+                          void *inout,
+                          size_t n,
+                          phx_type ty,
+                          phx_op op,
+                          int persistent,
+                          phx_request *request,
+                          const char *file,
+                          int line);
+
+/*
+ Starts an exclusive scan; if `persistent`, sets it up.
+
+ # Safety
+ As [`phx_start_broadcast_at`].
+ */
+phx_err phx_start_exclusive_scan_at(phx_requests *scope,
+                                    void *inout,
+                                    size_t n,
+                                    phx_type ty,
+                                    phx_op op,
+                                    int persistent,
+                                    phx_request *request,
+                                    const char *file,
+                                    int line);
+
+/*
+ Starts a reduce-scatter of `n` elements for each rank, or, if `counts` is not null, of
+ `counts[r]` for rank r; if `persistent`, sets it up.
+
+ # Safety
+ `all` has the elements of `ty` of all blocks, `mine` those of the own one; they do not overlap,
+ and nobody uses `mine` until the call was waited for. `counts` is null or has one for each rank,
+ and is copied.
+ */
+phx_err phx_start_reduce_scatter_at(phx_requests *scope,
+                                    const void *all,
+                                    void *mine,
+                                    size_t n,
+                                    const size_t *counts,
+                                    phx_type ty,
+                                    phx_op op,
+                                    int persistent,
+                                    phx_request *request,
+                                    const char *file,
+                                    int line);
+
+/*
+ Starts an all-gather of `n` elements of each rank, or, if `counts` is not null, of `counts[r]`
+ of rank r; if `persistent`, sets it up.
+
+ # Safety
+ `mine` has the own block's elements of `ty`, `all` those of all; they do not overlap, and nobody
+ uses `all` until the call was waited for. `counts` is null or has one for each rank, and is
+ copied.
  */
 phx_err phx_start_all_gather_at(phx_requests *scope,
                                 const void *mine,
                                 size_t n,
                                 void *all,
+                                const size_t *counts,
                                 phx_type ty,
+                                int persistent,
                                 phx_request *request,
                                 const char *file,
                                 int line);
 
 /*
- Starts a tagged send.
+ Starts a gather to `root`, of blocks as those of [`phx_start_all_gather_at`].
+
+ # Safety
+ As there; `all` is looked at on the root only.
+ */
+phx_err phx_start_gather_at(phx_requests *scope,
+                            const void *mine,
+                            size_t n,
+                            void *all,
+                            const size_t *counts,
+                            phx_type ty,
+                            int root,
+                            int persistent,
+                            phx_request *request,
+                            const char *file,
+                            int line);
+
+/*
+ Starts a scatter from `root`, of blocks as those of [`phx_start_all_gather_at`].
+
+ # Safety
+ As there; `all` is looked at on the root only.
+ */
+phx_err phx_start_scatter_at(phx_requests *scope,
+                             const void *all,
+                             void *mine,
+                             size_t n,
+                             const size_t *counts,
+                             phx_type ty,
+                             int root,
+                             int persistent,
+                             phx_request *request,
+                             const char *file,
+                             int line);
+
+/*
+ Starts an all-to-all of blocks of `n` elements; if `persistent`, sets it up.
+
+ # Safety
+ Both have `n` elements of `ty` for each rank, do not overlap, and nobody uses `recv` until the
+ call was waited for.
+ */
+phx_err phx_start_all_to_all_at(phx_requests *scope,
+                                const void *send,
+                                void *recv,
+                                size_t n,
+                                phx_type ty,
+                                int persistent,
+                                phx_request *request,
+                                const char *file,
+                                int line);
+
+/*
+ Starts an all-to-all of blocks of different lengths; if `persistent`, sets it up.
+
+ # Safety
+ As [`phx_start_all_to_all_at`], with as many elements as the counts sum to; both lists have one
+ count for each rank, and are copied.
+ */
+phx_err phx_start_all_to_allv_at(phx_requests *scope,
+                                 const void *send,
+                                 const size_t *send_counts,
+                                 void *recv,
+                                 const size_t *recv_counts,
+                                 phx_type ty,
+                                 int persistent,
+                                 phx_request *request,
+                                 const char *file,
+                                 int line);
+
+/*
+ Starts a tagged send; if `persistent`, sets it up.
 
  # Safety
  `buf` has `n` elements of `ty`, which nobody changes until the call was waited for.
@@ -1165,12 +1559,13 @@ phx_err phx_start_send_at(phx_requests *scope,
                           phx_type ty,
                           int to,
                           int tag,
+                          int persistent,
                           phx_request *request,
                           const char *file,
                           int line);
 
 /*
- Starts a tagged receive.
+ Starts a tagged receive; if `persistent`, sets it up.
 
  # Safety
  `buf` has `n` elements of `ty`, which nobody uses until the call was waited for.
@@ -1181,12 +1576,25 @@ phx_err phx_start_recv_at(phx_requests *scope,
                           phx_type ty,
                           int source,
                           int tag,
+                          int persistent,
                           phx_request *request,
                           const char *file,
                           int line);
 
 /*
- Waits until a started call is complete. Of a receive, `status` says what has come.
+ Starts a call that was set up, and is not under way.
+
+ # Safety
+ As where it was set up; `file` is null or a string that stays.
+ */
+phx_err phx_start_at(phx_requests *scope,
+                     phx_request request,
+                     const char *file,
+                     int line);
+
+/*
+ Waits until a started call is complete. Of a receive, `status` says what has come. One that was
+ set up may be started again; if it is not under way this returns at once.
 
  # Safety
  `status` is null or valid; `file` is null or a string that stays.
@@ -1196,6 +1604,34 @@ phx_err phx_wait_at(phx_requests *scope,
                     struct phx_status *status,
                     const char *file,
                     int line);
+
+/*
+ Waits for `n` requests.
+
+ # Safety
+ `requests` has `n` numbers; `file` is null or a string that stays.
+ */
+phx_err phx_wait_all_at(phx_requests *scope,
+                        const phx_request *requests,
+                        size_t n,
+                        const char *file,
+                        int line);
+
+/*
+ Waits until one of `n` requests is complete, completes it, and says which: its place in the
+ list, or `n` if none of them is under way (numbers that are 0 are passed over).
+
+ # Safety
+ `requests` has `n` numbers; `which` is valid, `status` is null or valid; `file` is null or a
+ string that stays.
+ */
+phx_err phx_wait_any_at(phx_requests *scope,
+                        const phx_request *requests,
+                        size_t n,
+                        size_t *which,
+                        struct phx_status *status,
+                        const char *file,
+                        int line);
 
 /*
  Whether a started call is complete: `complete` is 1 or 0. It is still to be waited for.
@@ -1317,6 +1753,70 @@ phx_err phx_with_peers_at(phx_comm *comm,
                           void *argument,
                           const char *file,
                           int line);
+
+/*
+ Shows `root`'s `n` elements to all ranks: `look` gets one part, the root's, where it is. A
+ broadcast that copies nothing. Elsewhere `data` and `n` are not looked at.
+
+ # Safety
+ The root's `data` has `n` elements of `ty`, which nobody changes meanwhile; else as
+ [`phx_with_peers_at`].
+ */
+phx_err phx_with_root_at(phx_comm *comm,
+                         const void *data,
+                         size_t n,
+                         phx_type ty,
+                         int root,
+                         phx_look_fn look,
+                         void *argument,
+                         const char *file,
+                         int line);
+
+/*
+ Makes a window of which this rank's part has `n` elements, all zero bits. Lengths may differ.
+ All ranks call it.
+
+ # Safety
+ `window` is null or valid; `file` is null or a string that stays.
+ */
+phx_err phx_window_new_at(phx_comm *comm,
+                          size_t n,
+                          phx_type ty,
+                          phx_window **window,
+                          const char *file,
+                          int line);
+
+/*
+ Frees the rank's hold on a window: its memory stays as long as another rank has one. Those that
+ are left are freed with their communicator.
+ */
+phx_err phx_window_free(phx_window *window);
+
+/*
+ Where `rank`'s part of a window is, to be read only (rank -1: the own one): until the window's
+ next update, or its end.
+
+ # Safety
+ `data` and `n` are null or valid.
+ */
+phx_err phx_window_part(const phx_window *window,
+                        int rank,
+                        const void **data,
+                        size_t *n);
+
+/*
+ Calls `f` with the rank's part of a window, which it writes, when all ranks have come: nobody
+ reads any part then. Returns when all ranks' functions have returned. All ranks call it.
+
+ # Safety
+ `f` may be called with `argument`; nobody uses what `phx_window_part` has given any more; `file`
+ is null or a string that stays.
+ */
+phx_err phx_window_update_at(phx_window *window,
+                             phx_update_fn f,
+                             void *argument,
+                             const char *file,
+                             int line);
 
 #ifdef __cplusplus
 }  // extern "C"

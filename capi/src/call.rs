@@ -13,7 +13,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// A rank's hold on a group of ranks. Only pointers to it are used, and they are no addresses.
 #[allow(non_camel_case_types)]
@@ -26,10 +26,23 @@ pub struct phx_comm {
 /// What the communicators of a rank have in common, in a run.
 #[derive(Default)]
 pub(crate) struct Rank {
-    /// A call on one of them has failed: the run is over.
-    failed: AtomicBool,
-    /// Handles of communicators that were split off and of plans, to be freed with the first.
+    /// The handle of the first of them.
+    first: AtomicU64,
+    /// Those of communicators that were split off, of plans and windows, to be freed with the
+    /// first.
     children: std::sync::Mutex<Vec<u64>>,
+}
+
+impl Rank {
+    fn children(&self) -> std::sync::MutexGuard<'_, Vec<u64>> {
+        self.children.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The seats of all of them.
+    fn seats(&self) -> Vec<&'static Seat> {
+        let handles = std::iter::once(self.first.load(Relaxed)).chain(self.children().clone());
+        handles.filter_map(|handle| COMMS.find(handle)).collect()
+    }
 }
 
 /// Lines of the program that call from here, so that each is looked up once.
@@ -39,30 +52,47 @@ const LINES: usize = 16;
 struct KnownLine {
     file: *const c_char,
     line: c_int,
+    /// Null for none.
     function: *const u8,
     call: &'static ForeignCall,
 }
 
-enum Hold {
-    /// The run's, lent to the rank's closure.
-    Lent(*mut Comm),
-    Owned(Box<Comm>),
+impl KnownLine {
+    const NONE: KnownLine = KnownLine {
+        file: std::ptr::null(),
+        line: 0,
+        function: std::ptr::null(),
+        call: &ForeignCall { function: "", file: "", line: 0 },
+    };
 }
 
+/// None for the run's, which is lent to the rank's closure.
+type Hold = Option<Box<Comm>>;
+
 struct State {
-    comm: Hold,
+    /// Of `hold`.
+    comm: *mut Comm,
+    lines: [KnownLine; LINES],
     rank: Arc<Rank>,
-    is_busy: bool,
-    lines: [Option<KnownLine>; LINES],
+    hold: Hold,
 }
 
 /// The object of a handle.
 #[derive(Default)]
 pub(crate) struct Seat {
-    /// A word of the thread that may use it; 0 for none yet.
+    /// The thread that may begin a call now, or why there is none: [`BUSY`], [`OVER`], or 0, if no
+    /// thread has used it yet. One comparison says that all is well.
+    open_to: AtomicUsize,
+    /// The thread that it belongs to; 0 for none yet.
     thread: AtomicUsize,
+    /// There while the handle is anybody's.
     state: UnsafeCell<Option<State>>,
 }
+
+/// In [`Seat::open_to`]: the communicator is in a call. (No thread has a number so small.)
+const BUSY: usize = 1;
+/// There: a call of the rank has failed, and its run is over.
+const OVER: usize = 2;
 
 // SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or frees
 // the handle, while nobody else has it.
@@ -70,14 +100,10 @@ unsafe impl Sync for Seat {}
 
 pub(crate) static COMMS: Table<Seat> = Table::new(1);
 
-thread_local! {
-    static HERE: u8 = const { 0 };
-}
-
 /// A number of the calling thread, which no other has meanwhile.
 #[inline(always)]
 pub(crate) fn this_thread() -> usize {
-    HERE.with(|here| std::ptr::from_ref(here).addr())
+    raw::this_thread()
 }
 
 /// The text at `text`, or nothing for null.
@@ -94,21 +120,30 @@ pub(crate) unsafe fn text(text: *const c_char) -> String {
 
 /// A handle on `comm`, which the calling thread lends to what it calls.
 pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
-    let thread = this_thread();
-    make(Hold::Lent(comm), Arc::default(), thread)
+    make((comm, None), Arc::default(), this_thread())
 }
 
 /// A handle on a communicator of a thread of the user's own, which is not known yet.
 pub(crate) fn own(comm: Comm) -> *mut phx_comm {
-    make(Hold::Owned(Box::new(comm)), Arc::default(), 0)
+    make(held(comm), Arc::default(), 0)
 }
 
-fn make(comm: Hold, rank: Arc<Rank>, thread: usize) -> *mut phx_comm {
+fn held(comm: Comm) -> (*mut Comm, Hold) {
+    let mut comm = Box::new(comm);
+    (&raw mut *comm, Some(comm))
+}
+
+fn make((comm, hold): (*mut Comm, Hold), rank: Arc<Rank>, thread: usize) -> *mut phx_comm {
     let (handle, seat) = COMMS.reserve();
-    let state = State { comm, rank, is_busy: false, lines: [None; LINES] };
+    if rank.first.load(Relaxed) == 0 {
+        rank.first.store(handle, Relaxed);
+    }
     seat.thread.store(thread, Relaxed);
+    seat.open_to.store(thread, Relaxed);
     // SAFETY: the handle is nobody's yet.
-    unsafe { *seat.state.get() = Some(state) };
+    unsafe {
+        *seat.state.get() = Some(State { comm, lines: [KnownLine::NONE; LINES], rank, hold })
+    };
     COMMS.publish(handle);
     handle as usize as *mut phx_comm
 }
@@ -123,67 +158,72 @@ pub(crate) fn free(comm: *mut phx_comm) {
     // SAFETY: the handle is nobody's any more, and its thread is this one (the callers have
     // looked).
     let state = unsafe { (*seat.state.get()).take() };
-    if let Some(State { comm, rank, .. }) = state {
-        if let Hold::Lent(_) = comm {
+    if let Some(State { hold, rank, .. }) = state {
+        if rank.first.load(Relaxed) == handle {
             free_children(&rank);
-        } else if Arc::strong_count(&rank) > 1 {
-            // Of a root of own threads: what was split off goes with it.
-            let is_root =
-                !rank.children.lock().unwrap_or_else(|e| e.into_inner()).contains(&handle);
-            if is_root {
-                free_children(&rank);
-            }
         }
-        rank.children.lock().unwrap_or_else(|e| e.into_inner()).retain(|&it| it != handle);
+        rank.children().retain(|&it| it != handle);
         // What it throws has ended the run, and that says it.
-        drop(catch_unwind(AssertUnwindSafe(|| drop(comm))));
+        drop(catch_unwind(AssertUnwindSafe(|| drop(hold))));
     }
     seat.thread.store(0, Relaxed);
+    seat.open_to.store(0, Relaxed);
     COMMS.recycle(handle);
-}
-
-/// Whether a communicator that was split off is in a call, whose function has called this.
-fn has_busy_child(rank: &Rank) -> bool {
-    let children = rank.children.lock().unwrap_or_else(|e| e.into_inner());
-    let is_busy = |&child: &u64| {
-        COMMS.find(child).is_some_and(|seat| {
-            // SAFETY: of the rank's thread, which is this one.
-            unsafe { &*seat.state.get() }.as_ref().is_some_and(|state| state.is_busy)
-        })
-    };
-    children.iter().any(is_busy)
 }
 
 fn free_children(rank: &Rank) {
     loop {
-        let child = rank.children.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let child = rank.children().pop();
         match child {
             Some(child) if child & 15 == 1 => free(child as usize as *mut phx_comm),
+            Some(window) if window & 15 == 7 => crate::window::free(window),
             Some(plan) => crate::plan::free(plan),
             None => return,
         }
     }
 }
 
-/// The state behind a handle, for the calling thread alone.
-#[inline(always)]
-fn enter(comm: *const phx_comm) -> Result<&'static mut State, phx_err> {
+/// The seat behind a handle of the calling thread's.
+fn enter(comm: *const phx_comm) -> Result<&'static Seat, phx_err> {
     let thread = this_thread();
     let Some(seat) = COMMS.find(comm as usize as u64) else { return Err(no_handle(comm)) };
     if seat.thread.load(Relaxed) != thread && !settle(seat, thread) {
         return Err(other_thread());
     }
-    // SAFETY: of this thread alone, which leaves again before it enters another time: no caller
-    // keeps the reference while user code may run, but as `Busy` says.
-    match unsafe { &mut *seat.state.get() } {
-        Some(state) => Ok(state),
-        None => Err(no_handle(comm)),
-    }
+    Ok(seat)
 }
 
 #[cold]
 fn settle(seat: &Seat, thread: usize) -> bool {
-    seat.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok()
+    let settled = seat.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok();
+    if settled {
+        seat.open_to.store(thread, Relaxed);
+    }
+    settled
+}
+
+/// The seat behind a handle that a call begins with and that is not open to it; or the error.
+#[cold]
+#[inline(never)]
+fn enter_or_refuse(comm: *const phx_comm) -> Result<&'static Seat, phx_err> {
+    let seat = enter(comm)?;
+    match seat.open_to.load(Relaxed) {
+        BUSY => Err(refused(true)),
+        OVER => Err(refused(false)),
+        _ => Ok(seat),
+    }
+}
+
+impl Seat {
+    /// # Safety
+    /// Of a handle of this thread's, which is not freed as long as the reference is used; no caller
+    /// keeps it while user code may run.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn state(&self) -> &mut State {
+        // SAFETY: by the contract; it is there as long as the handle.
+        unsafe { (*self.state.get()).as_mut().unwrap_unchecked() }
+    }
 }
 
 #[cold]
@@ -201,14 +241,6 @@ fn other_thread() -> phx_err {
 }
 
 impl State {
-    #[inline(always)]
-    fn comm(&mut self) -> *mut Comm {
-        match &mut self.comm {
-            Hold::Lent(comm) => *comm,
-            Hold::Owned(comm) => &raw mut **comm,
-        }
-    }
-
     /// The call of `function` in this line.
     ///
     /// # Safety
@@ -220,18 +252,13 @@ impl State {
         file: *const c_char,
         line: c_int,
     ) -> &'static ForeignCall {
-        let at = (line as usize ^ file.addr() >> 3) % LINES;
-        match &self.lines[at] {
-            Some(known)
-                if known.line == line
-                    && known.file == file
-                    && known.function == function.as_ptr() =>
-            {
-                known.call
-            }
-            // SAFETY: passed on.
-            _ => unsafe { self.other_line(at, function, file, line) },
+        let at = line as usize % LINES;
+        let known = &self.lines[at];
+        if known.line == line && known.file == file && known.function == function.as_ptr() {
+            return known.call;
         }
+        // SAFETY: passed on.
+        unsafe { self.other_line(at, function, file, line) }
     }
 
     /// # Safety
@@ -246,11 +273,24 @@ impl State {
         line: c_int,
     ) -> &'static ForeignCall {
         // SAFETY: passed on.
-        let name = unsafe { text(file) };
-        let call = raw::foreign_call(function, &name, u32::try_from(line).unwrap_or(0));
-        self.lines[at] = Some(KnownLine { file, line, function: function.as_ptr(), call });
+        let call = unsafe { line_of(function, file, line) };
+        self.lines[at] = KnownLine { file, line, function: function.as_ptr(), call };
         call
     }
+}
+
+/// The call of `function` in this line.
+///
+/// # Safety
+/// `file` is null or a string.
+pub(crate) unsafe fn line_of(
+    function: &'static str,
+    file: *const c_char,
+    line: c_int,
+) -> &'static ForeignCall {
+    // SAFETY: passed on.
+    let name = unsafe { text(file) };
+    raw::foreign_call(function, &name, u32::try_from(line).unwrap_or(0))
 }
 
 /// What a function on a communicator is called from.
@@ -272,44 +312,51 @@ pub(crate) unsafe fn call(
     from: From,
     body: impl FnOnce(&mut Comm) -> Result<(), String>,
 ) -> phx_err {
-    let state = match enter(handle) {
-        Ok(state) => state,
-        Err(code) => return code,
+    let seat = match COMMS.find(handle as usize as u64) {
+        Some(seat) if seat.open_to.load(Relaxed) == this_thread() => seat,
+        _ => match enter_or_refuse(handle) {
+            Ok(seat) => seat,
+            Err(code) => return code,
+        },
     };
-    if state.is_busy || state.rank.failed.load(Relaxed) {
-        return refused(state.is_busy);
-    }
+    // SAFETY: of this thread's, which has it open.
+    let state = unsafe { seat.state() };
     // SAFETY: passed on.
     let line = unsafe { state.line(from.function, from.file, from.line) };
-    let comm = state.comm();
-    state.is_busy = true;
-    let state = std::ptr::from_mut(state);
+    let comm = state.comm;
+    seat.open_to.store(BUSY, Relaxed);
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
-    // it, and not twice (`is_busy`). `body` leaves it in its place.
+    // it, and not twice (`BUSY`). `body` leaves it in its place.
     let result = unsafe {
         raw::attempt(&mut *comm, line, |comm| match body(comm) {
             Ok(()) => {}
             Err(what) => raw::refuse(comm, what),
         })
     };
-    // The state may have been entered meanwhile, by a function of the user's that the body has
-    // called, and left again; the handle cannot have been freed, as it was busy.
-    // SAFETY: as in `enter`.
-    let state = unsafe { &mut *state };
-    state.is_busy = false;
     match result {
+        // A function of the user's that the body has called may have failed elsewhere.
+        Ok(()) if seat.open_to.load(Relaxed) == BUSY => {
+            seat.open_to.store(this_thread(), Relaxed);
+            PHX_OK
+        }
         Ok(()) => PHX_OK,
-        Err(payload) => failed(state, payload),
+        Err(payload) => failed(seat, payload),
     }
 }
 
 /// A call has thrown `payload`: the run is over for the rank.
 #[cold]
 #[inline(never)]
-fn failed(state: &mut State, payload: Box<dyn Any + Send>) -> phx_err {
-    state.rank.failed.store(true, Relaxed);
+fn failed(seat: &Seat, payload: Box<dyn Any + Send>) -> phx_err {
+    // SAFETY: of this thread's; the handle cannot have been freed, as it was busy.
+    let state = unsafe { seat.state() };
+    for seat in state.rank.seats() {
+        seat.open_to.store(OVER, Relaxed);
+    }
     // SAFETY: as in `call`.
-    let (code, text) = unsafe { raw::first_cause(&mut *state.comm(), payload, code) };
+    let (code, text) = unsafe { raw::first_cause(&mut *state.comm, payload, code) };
+    // What the rank has started is its own again, too.
+    crate::requests::quiesce_failed();
     fail(code.unwrap_or(PHX_ERR_DEAD), text)
 }
 
@@ -323,23 +370,29 @@ fn refused(is_busy: bool) -> phx_err {
 
 /// Something of the communicator that no call is needed for.
 pub(crate) fn look<R>(handle: *const phx_comm, f: impl FnOnce(&Comm) -> R) -> Result<R, phx_err> {
-    let state = enter(handle)?;
+    // SAFETY: of this thread's, and `f` calls nothing of the user's.
+    let comm = unsafe { enter(handle)?.state() }.comm;
     // SAFETY: as in `call`; a call that is under way further out does not use it meanwhile.
-    Ok(f(unsafe { &*state.comm() }))
+    Ok(f(unsafe { &*comm }))
+}
+
+/// The rank's, of a handle of this thread's.
+fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
+    // SAFETY: of this thread's.
+    Ok(unsafe { enter(comm)?.state() }.rank.clone())
 }
 
 /// Keeps a communicator that was split off `parent`.
 pub(crate) fn adopt(parent: *mut phx_comm, child: Comm) -> Result<*mut phx_comm, phx_err> {
-    let rank = enter(parent)?.rank.clone();
-    let handle = make(Hold::Owned(Box::new(child)), rank.clone(), this_thread());
-    rank.children.lock().unwrap_or_else(|e| e.into_inner()).push(handle as usize as u64);
+    let rank = rank_of(parent)?;
+    let handle = make(held(child), rank.clone(), this_thread());
+    rank.children().push(handle as usize as u64);
     Ok(handle)
 }
 
-/// Frees a plan with the communicators of its rank.
-pub(crate) fn adopt_plan(comm: *mut phx_comm, plan: u64) -> Result<(), phx_err> {
-    let rank = &enter(comm)?.rank;
-    rank.children.lock().unwrap_or_else(|e| e.into_inner()).push(plan);
+/// Frees a plan or a window with the communicators of its rank.
+pub(crate) fn adopt_object(comm: *mut phx_comm, object: u64) -> Result<(), phx_err> {
+    rank_of(comm)?.children().push(object);
     Ok(())
 }
 
@@ -348,17 +401,24 @@ pub(crate) fn adopt_plan(comm: *mut phx_comm, plan: u64) -> Result<(), phx_err> 
 /// after that has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn phx_comm_free(comm: *mut phx_comm) -> phx_err {
-    match enter(comm) {
-        Err(code) => code,
-        Ok(state) if state.is_busy || has_busy_child(&state.rank) => refused(true),
-        Ok(State { comm: Hold::Lent(_), .. }) => {
-            fail(PHX_ERR_ARGUMENT, "phx_comm_free: the run's own communicator is freed by the run")
-        }
-        Ok(_) => {
-            free(comm);
-            PHX_OK
-        }
+    let seat = match enter(comm) {
+        Ok(seat) => seat,
+        Err(code) => return code,
+    };
+    // SAFETY: of this thread's.
+    let State { rank, hold, .. } = unsafe { seat.state() };
+    let is_busy = |seat: &Seat| seat.open_to.load(Relaxed) == BUSY;
+    // Also one that was split off, whose function has called this.
+    let mut children = rank.children().clone().into_iter().filter_map(|it| COMMS.find(it));
+    if is_busy(seat) || children.any(is_busy) {
+        return refused(true);
     }
+    if hold.is_none() {
+        let what = "phx_comm_free: the run's own communicator is freed by the run";
+        return fail(PHX_ERR_ARGUMENT, what);
+    }
+    free(comm);
+    PHX_OK
 }
 
 /// The rank's number, from 0 on; -1 for a wrong handle.
@@ -377,8 +437,18 @@ pub extern "C" fn phx_size(comm: *const phx_comm) -> c_int {
 pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::MAX);
 
 /// A rank's number, of a C integer.
+#[inline(always)]
 pub(crate) fn rank_number(what: &str, rank: c_int) -> Result<usize, String> {
-    usize::try_from(rank).map_err(|_| format!("{what} {rank} is no rank"))
+    match usize::try_from(rank) {
+        Ok(rank) => Ok(rank),
+        Err(_) => Err(no_rank(what, rank)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_rank(what: &str, rank: c_int) -> String {
+    format!("{what} {rank} is no rank")
 }
 
 /// `n` elements at `at`, to be read.
@@ -394,7 +464,7 @@ pub(crate) unsafe fn input<'a, T>(
     if n == 0 {
         return Ok(&[]);
     }
-    if at.is_null() || !at.cast::<T>().is_aligned() || at == IN_PLACE {
+    if is_bad::<T>(at) {
         return Err(bad_pointer(what, at, align_of::<T>()));
     }
     // SAFETY: by the contract; the caller has looked that memory can hold so many.
@@ -414,14 +484,59 @@ pub(crate) unsafe fn output<'a, T>(
     if n == 0 {
         return Ok(&mut []);
     }
-    if at.is_null() || !at.cast::<T>().is_aligned() || at.cast_const() == IN_PLACE {
+    if is_bad::<T>(at.cast_const()) {
         return Err(bad_pointer(what, at, align_of::<T>()));
     }
     // SAFETY: by the contract.
     Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
 }
 
+/// `n` elements at `at`, to be written, unless something is odd about them: then [`output`] says
+/// it.
+///
+/// # Safety
+/// As [`output`].
+#[inline(always)]
+pub(crate) unsafe fn usual_output<'a, T>(at: *mut c_void, n: usize) -> Option<&'a mut [T]> {
+    if n.wrapping_sub(1) >= isize::MAX as usize / size_of::<T>() || is_bad::<T>(at) {
+        return None;
+    }
+    // SAFETY: by the contract.
+    Some(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
+}
+
+/// `n` elements at `from`, to be read, and `room` at `to`, to be written, unless something is odd
+/// about them: then [`input`], [`apart`] and [`output`] say it.
+///
+/// # Safety
+/// As [`input`] and [`output`].
+#[inline(always)]
+pub(crate) unsafe fn usual_pair<'a, T>(
+    (from, n): (*const c_void, usize),
+    (to, room): (*mut c_void, usize),
+) -> Option<(&'a [T], &'a mut [T])> {
+    // SAFETY: by the contract.
+    let to = unsafe { usual_output::<T>(to, room)? };
+    if n > room || is_bad::<T>(from) {
+        return None;
+    }
+    let (begin, written) = (from.addr(), to.as_ptr().addr());
+    let size = size_of::<T>();
+    if begin.wrapping_add(n * size) > written && written + room * size > begin {
+        return None;
+    }
+    // SAFETY: by the contract, and they do not overlap.
+    Some((unsafe { std::slice::from_raw_parts(from.cast(), n) }, to))
+}
+
+#[inline(always)]
+fn is_bad<T>(at: *const c_void) -> bool {
+    // What says "in place" is aligned for elements of one byte only.
+    at.is_null() || !at.cast::<T>().is_aligned() || align_of::<T>() == 1 && at == IN_PLACE
+}
+
 #[cold]
+#[inline(never)]
 fn bad_pointer(what: &str, at: *const c_void, align: usize) -> String {
     if at.is_null() {
         format!("{what} is null")

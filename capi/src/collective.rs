@@ -1,29 +1,34 @@
 //! The collectives. All ranks of a communicator call them, in the same order, with arguments that
 //! agree; lengths count elements.
 
-use crate::call::{From, IN_PLACE, apart, call, input, output, phx_comm, rank_number};
+use crate::call::{
+    From, IN_PLACE, apart, call, input, output, phx_comm, rank_number, usual_output, usual_pair,
+};
 use crate::error::phx_err;
 use crate::types::{
-    PHX_F64, PHX_I32, PHX_I64, PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type,
-    with_type,
+    PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type, with_type, with_usual_type,
 };
-use phalanx::op::{self, Operator};
+use phalanx::op;
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
-use phalanx::{Comm, Element};
+use phalanx::{Comm, raw};
 use std::ffi::{c_char, c_int, c_void};
 
 /// One count for each rank, in Rust elements.
 ///
 /// # Safety
 /// `counts` is null, or has one for each rank.
-unsafe fn counts_of(comm: &Comm, counts: *const usize, ty: Type) -> Result<Vec<usize>, String> {
+pub(crate) unsafe fn counts_of(
+    comm: &Comm,
+    counts: *const usize,
+    ty: Type,
+) -> Result<Vec<usize>, String> {
     // SAFETY: by the contract.
     let counts = unsafe { input::<usize>("the list of counts", counts.cast(), comm.size())? };
     counts.iter().map(|&n| ty.count(n)).collect()
 }
 
 /// The sum of counts, if memory can hold so many elements.
-fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
+pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
     let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let size = if ty.is_bytes() { 1 } else { ty.size };
     let fits = |&total: &usize| total.checked_mul(size).is_some_and(|b| b <= isize::MAX as usize);
@@ -31,9 +36,72 @@ fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
 }
 
 /// As many elements as all ranks have together, `n` each.
-fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
-    let total = n.checked_mul(comm.size()).ok_or("more elements than memory can hold")?;
-    ty.count(total)
+#[inline(always)]
+pub(crate) fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
+    match n.checked_mul(comm.size()) {
+        Some(total) => ty.count(total),
+        None => Err("more elements than memory can hold".into()),
+    }
+}
+
+/// Memory that is read, and memory that is written, once their pointers are looked at: so many Rust
+/// elements.
+///
+/// # Safety
+/// As [`input`] and [`output`].
+pub(crate) unsafe fn two_buffers(
+    ty: Type,
+    (from, sent): (*const c_void, usize),
+    (to, received): (*mut c_void, usize),
+) -> Result<ReductionMemory, String> {
+    let size = if ty.is_bytes() { 1 } else { ty.size };
+    with_type!(ty, T => {
+        // SAFETY: by the contract; one is enough to look at the pointer.
+        unsafe {
+            input::<T>("the input", from, sent.min(1))?;
+            output::<T>("the output", to, received.min(1))?;
+        }
+    });
+    apart((from, sent * size), (to, received * size))?;
+    Ok(ReductionMemory { input: solid(from.cast_mut()), output: solid(to) })
+}
+
+/// The address, or one that is not null, of no elements.
+fn solid(at: *mut c_void) -> *mut u8 {
+    if at.is_null() { std::ptr::without_provenance_mut(64) } else { at.cast() }
+}
+
+/// Memory that is read and written.
+///
+/// # Safety
+/// As [`output`].
+pub(crate) unsafe fn one_buffer(
+    ty: Type,
+    buf: *mut c_void,
+    n: usize,
+) -> Result<ReductionMemory, String> {
+    with_type!(ty, T => {
+        // SAFETY: by the contract.
+        unsafe { output::<T>("the buffer", buf, n.min(1))? };
+    });
+    Ok(ReductionMemory { input: solid(buf), output: solid(buf) })
+}
+
+/// A call that has no way of few bytes: one body for all types.
+///
+/// # Safety
+/// As [`raw::movement`].
+unsafe fn moved(
+    comm: &mut Comm,
+    ty: Type,
+    operation: Operation,
+    (cut, parameter): (ReductionCut<'_>, usize),
+    (memory, within): (ReductionMemory, bool),
+) {
+    with_type!(ty, T => {
+        // SAFETY: passed on.
+        unsafe { raw::movement::<T>(comm, operation, cut, parameter, memory, within) }
+    });
 }
 
 /// Returns when all ranks have called it: what they did before is seen by all.
@@ -75,12 +143,30 @@ pub unsafe extern "C" fn phx_broadcast_at(
     // SAFETY: by the contract.
     unsafe {
         call(comm, from, |comm| {
-            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
-            let n = ty.count(n)?;
-            with_type!(ty, T => comm.broadcast(output::<T>("the buffer", buf, n)?, root));
-            Ok(())
+            let root = rank_number("root", root)?;
+            with_usual_type!(ty, T => if let Some(buf) = usual_output::<T>(buf, n) {
+                comm.broadcast(buf, root);
+                return Ok(());
+            });
+            broadcast(comm, (buf, n), ty, root)
         })
     }
+}
+
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(never)]
+unsafe fn broadcast(
+    comm: &mut Comm,
+    (buf, n): (*mut c_void, usize),
+    ty: phx_type,
+    root: usize,
+) -> Result<(), String> {
+    let ty = Type::of(ty)?;
+    let n = ty.count(n)?;
+    // SAFETY: passed on.
+    with_type!(ty, T => comm.broadcast(unsafe { output::<T>("the buffer", buf, n)? }, root));
+    Ok(())
 }
 
 /// The memory of `n` elements of `ty` that are combined in place.
@@ -90,11 +176,8 @@ pub unsafe extern "C" fn phx_broadcast_at(
 #[inline(always)]
 unsafe fn in_place(buf: *mut c_void, n: usize, ty: Type) -> Result<ReductionMemory, String> {
     ty.count(n)?;
-    with_type!(ty, T => if n > 0 {
-        // SAFETY: by the contract.
-        unsafe { output::<T>("the buffer", buf, 1)? };
-    });
-    Ok(ReductionMemory { input: buf.cast_const().cast(), output: buf.cast() })
+    // SAFETY: passed on.
+    unsafe { one_buffer(ty, buf, n) }
 }
 
 /// Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
@@ -124,20 +207,6 @@ pub unsafe extern "C" fn phx_reduce_at(
     }
 }
 
-/// # Safety
-/// As [`phx_broadcast_at`].
-#[inline(always)]
-unsafe fn all_reduce<T: Element, O: Operator<T>>(
-    comm: &mut Comm,
-    inout: *mut c_void,
-    n: usize,
-    op: O,
-) -> Result<(), String> {
-    // SAFETY: passed on.
-    comm.all_reduce(unsafe { output::<T>("the buffer", inout, n)? }, op);
-    Ok(())
-}
-
 /// Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
 /// everybody's buffer, the same bits.
 ///
@@ -157,28 +226,36 @@ pub unsafe extern "C" fn phx_all_reduce_at(
     // SAFETY: by the contract.
     unsafe {
         call(comm, from, |comm| {
-            if n > isize::MAX as usize / 16 {
-                Type::of(ty)?.count(n)?;
-            }
             // What solvers call all the time goes the short ways of few bytes.
-            match (ty, op) {
-                (PHX_F64, PHX_SUM) => all_reduce::<f64, _>(comm, inout, n, op::Sum),
-                (PHX_F64, PHX_MIN) => all_reduce::<f64, _>(comm, inout, n, op::Min),
-                (PHX_F64, PHX_MAX) => all_reduce::<f64, _>(comm, inout, n, op::Max),
-                (PHX_I32, PHX_SUM) => all_reduce::<i32, _>(comm, inout, n, op::Sum),
-                (PHX_I32, PHX_MIN) => all_reduce::<i32, _>(comm, inout, n, op::Min),
-                (PHX_I32, PHX_MAX) => all_reduce::<i32, _>(comm, inout, n, op::Max),
-                (PHX_I64, PHX_SUM) => all_reduce::<i64, _>(comm, inout, n, op::Sum),
-                (PHX_I64, PHX_MIN) => all_reduce::<i64, _>(comm, inout, n, op::Min),
-                (PHX_I64, PHX_MAX) => all_reduce::<i64, _>(comm, inout, n, op::Max),
-                _ => {
-                    let known = Type::of(ty)?;
-                    let memory = in_place(inout, n, known)?;
-                    let (operation, cut) = (Operation::AllReduce, ReductionCut::Vector(n));
-                    Reduction { operation, cut, root: 0, memory }.run(comm, known, op)
+            with_usual_type!(ty, T => if let Some(it) = usual_output::<T>(inout, n) {
+                match op {
+                    PHX_SUM => comm.all_reduce(it, op::Sum),
+                    PHX_MIN => comm.all_reduce(it, op::Min),
+                    PHX_MAX => comm.all_reduce(it, op::Max),
+                    _ => return all_reduce(comm, (inout, n), ty, op),
                 }
-            }
+                return Ok(());
+            });
+            all_reduce(comm, (inout, n), ty, op)
         })
+    }
+}
+
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(never)]
+unsafe fn all_reduce(
+    comm: &mut Comm,
+    (inout, n): (*mut c_void, usize),
+    ty: phx_type,
+    op: phx_op,
+) -> Result<(), String> {
+    let ty = Type::of(ty)?;
+    // SAFETY: passed on.
+    unsafe {
+        let memory = in_place(inout, n, ty)?;
+        let (operation, cut) = (Operation::AllReduce, ReductionCut::Vector(n));
+        Reduction { operation, cut, root: 0, memory }.run(comm, ty, op)
     }
 }
 
@@ -345,11 +422,9 @@ pub unsafe extern "C" fn phx_gather_at(
             let is_root = comm.rank() == root;
             let total = if is_root { of_all(comm, n, ty)? } else { 0 };
             let n = ty.count(n)?;
-            with_type!(ty, T => {
-                let mine = input::<T>("the input", mine, n)?;
-                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
-                comm.gather_into(mine, output::<T>("the output", all, total)?, root);
-            });
+            let memory = two_buffers(ty, (mine, n), (all, total))?;
+            let cut = (ReductionCut::Equal(n), root);
+            moved(comm, ty, Operation::Gather, cut, (memory, false));
             Ok(())
         })
     }
@@ -375,8 +450,16 @@ pub unsafe extern "C" fn phx_gather_in_place_at(
     unsafe {
         call(comm, from, |comm| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
-            let n = if comm.rank() == root { of_all(comm, n, ty)? } else { ty.count(n)? };
-            with_type!(ty, T => comm.gather_in_place(output::<T>("the buffer", data, n)?, root));
+            let block = ty.count(n)?;
+            let is_root = comm.rank() == root;
+            let total = if is_root { of_all(comm, n, ty)? } else { block };
+            let mut memory = one_buffer(ty, data, total)?;
+            if is_root {
+                let size = if ty.is_bytes() { 1 } else { ty.size };
+                memory.input = memory.input.wrapping_add(root * block * size);
+            }
+            let cut = (ReductionCut::Equal(block), root);
+            moved(comm, ty, Operation::Gather, cut, (memory, true));
             Ok(())
         })
     }
@@ -407,12 +490,9 @@ pub unsafe extern "C" fn phx_gatherv_at(
             let counts = counts_of(comm, counts, ty)?;
             let total = sum(&counts, ty)?;
             let (n, total) = (counts[comm.rank()], if comm.rank() == root { total } else { 0 });
-            with_type!(ty, T => {
-                let mine = input::<T>("the input", mine, n)?;
-                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
-                let all = output::<T>("the output", all, total)?;
-                comm.gather_varied_into(mine, all, &counts, root);
-            });
+            let memory = two_buffers(ty, (mine, n), (all, total))?;
+            let cut = (ReductionCut::Varied(&counts), root);
+            moved(comm, ty, Operation::Gather, cut, (memory, false));
             Ok(())
         })
     }
@@ -441,11 +521,9 @@ pub unsafe extern "C" fn phx_scatter_at(
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let total = if comm.rank() == root { of_all(comm, n, ty)? } else { 0 };
             let n = ty.count(n)?;
-            with_type!(ty, T => {
-                let all = input::<T>("the input", all, total)?;
-                apart((all.as_ptr().cast(), size_of_val(all)), (mine, n * size_of::<T>()))?;
-                comm.scatter_into(all, output::<T>("the output", mine, n)?, root);
-            });
+            let memory = two_buffers(ty, (all, total), (mine, n))?;
+            let cut = (ReductionCut::Equal(n), root);
+            moved(comm, ty, Operation::Scatter, cut, (memory, false));
             Ok(())
         })
     }
@@ -474,11 +552,9 @@ pub unsafe extern "C" fn phx_scatterv_at(
             let counts = counts_of(comm, counts, ty)?;
             let total = sum(&counts, ty)?;
             let (n, total) = (counts[comm.rank()], if comm.rank() == root { total } else { 0 });
-            with_type!(ty, T => {
-                let all = input::<T>("the input", all, total)?;
-                apart((all.as_ptr().cast(), size_of_val(all)), (mine, n * size_of::<T>()))?;
-                comm.scatter_varied_into(all, output::<T>("the output", mine, n)?, &counts, root);
-            });
+            let memory = two_buffers(ty, (all, total), (mine, n))?;
+            let cut = (ReductionCut::Varied(&counts), root);
+            moved(comm, ty, Operation::Scatter, cut, (memory, false));
             Ok(())
         })
     }
@@ -503,23 +579,46 @@ pub unsafe extern "C" fn phx_all_gather_at(
     // SAFETY: by the contract.
     unsafe {
         call(comm, from, |comm| {
-            let ty = Type::of(ty)?;
-            let total = of_all(comm, n, ty)?;
-            let n = ty.count(n)?;
-            if mine == IN_PLACE {
-                with_type!(ty, T => {
-                    comm.all_gather_in_place(output::<T>("the output", all, total)?);
+            if let Some(room) = n.checked_mul(comm.size()) {
+                with_usual_type!(ty, T => {
+                    if let Some((mine, all)) = usual_pair::<T>((mine, n), (all, room)) {
+                        comm.all_gather_into(mine, all);
+                        return Ok(());
+                    }
                 });
-                return Ok(());
             }
-            with_type!(ty, T => {
-                let mine = input::<T>("the input", mine, n)?;
-                apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
-                comm.all_gather_into(mine, output::<T>("the output", all, total)?);
-            });
-            Ok(())
+            all_gather(comm, (mine, n), all, ty)
         })
     }
+}
+
+/// # Safety
+/// As [`phx_all_gather_at`].
+#[inline(never)]
+unsafe fn all_gather(
+    comm: &mut Comm,
+    (mine, n): (*const c_void, usize),
+    all: *mut c_void,
+    ty: phx_type,
+) -> Result<(), String> {
+    let ty = Type::of(ty)?;
+    let total = of_all(comm, n, ty)?;
+    let n = ty.count(n)?;
+    if mine == IN_PLACE {
+        with_type!(ty, T => {
+            // SAFETY: passed on.
+            comm.all_gather_in_place(unsafe { output::<T>("the output", all, total)? });
+        });
+        return Ok(());
+    }
+    with_type!(ty, T => {
+        // SAFETY: passed on.
+        let mine = unsafe { input::<T>("the input", mine, n)? };
+        apart((mine.as_ptr().cast(), size_of_val(mine)), (all, total * size_of::<T>()))?;
+        // SAFETY: passed on.
+        comm.all_gather_into(mine, unsafe { output::<T>("the output", all, total)? });
+    });
+    Ok(())
 }
 
 /// Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`.
@@ -647,7 +746,9 @@ pub unsafe extern "C" fn phx_shift_at(
         call(comm, from, |comm| {
             let ty = Type::of(ty)?;
             let n = ty.count(n)?;
-            with_type!(ty, T => comm.shift(output::<T>("the buffer", buf, n)?, by as isize));
+            let by = (by as isize).rem_euclid(comm.size() as isize) as usize;
+            let (memory, cut) = (one_buffer(ty, buf, n)?, (ReductionCut::Vector(n), by));
+            moved(comm, ty, Operation::Shift, cut, (memory, false));
             Ok(())
         })
     }

@@ -2,6 +2,7 @@
 
 use crate::call::{From, call, input, look, output, phx_comm};
 use crate::error::{PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
+use crate::group::split;
 use crate::handle::Table;
 use crate::types::{Type, phx_type, with_type};
 use phalanx::dist::Halo;
@@ -165,16 +166,58 @@ pub unsafe extern "C" fn phx_exchange_halo_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
+    let from = From { function: "phx_exchange_halo", file, line };
+    let one = |grid: &Grid| Ok(vec![width; grid.grid.dims().len()]);
+    // SAFETY: by the contract.
+    unsafe { exchange(cart, from, (&raw const field, 1), ty, (extents, corners), one) }
+}
+
+/// The same for several fields at once, of one shape, with a width of its own in each dimension.
+///
+/// # Safety
+/// `fields` has `n` pointers, `extents` and `widths` have one number for each dimension of the
+/// grid; else as [`phx_exchange_halo_at`], for each field.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_exchange_halos_at(
+    cart: *const phx_cart,
+    fields: *const *mut c_void,
+    n: c_int,
+    ty: phx_type,
+    extents: *const usize,
+    widths: *const usize,
+    corners: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_exchange_halos", file, line };
+    // SAFETY: by the contract.
+    let each = |grid: &Grid| unsafe {
+        let dimensions = grid.grid.dims().len();
+        Ok(input::<usize>("the list of widths", widths.cast(), dimensions)?.to_vec())
+    };
+    // SAFETY: by the contract.
+    unsafe { exchange(cart, from, (fields, n), ty, (extents, corners), each) }
+}
+
+/// # Safety
+/// As [`phx_exchange_halos_at`].
+unsafe fn exchange(
+    cart: *const phx_cart,
+    from: From,
+    (fields, n): (*const *mut c_void, c_int),
+    ty: phx_type,
+    (extents, corners): (*const usize, c_int),
+    widths: impl FnOnce(&Grid) -> Result<Vec<usize>, String>,
+) -> phx_err {
     let grid = match find(cart) {
         Ok(grid) => grid,
         Err(code) => return code,
     };
-    let from = From { function: "phx_exchange_halo", file, line };
     let handle = grid.comm as *mut phx_comm;
     if let Err(code) = look(handle, |_| ()) {
         return code;
     }
-    // SAFETY: by the contract.
+    // SAFETY: passed on.
     unsafe {
         call(handle, from, |comm| {
             let ty = Type::of(ty)?;
@@ -183,17 +226,58 @@ pub unsafe extern "C" fn phx_exchange_halo_at(
             }
             let (dims, periodic) = (grid.grid.dims(), grid.grid.periodic());
             let extents = input::<usize>("the list of extents", extents.cast(), dims.len())?;
-            let total = extents.iter().try_fold(1usize, |total, &n| {
+            let widths = widths(&grid)?;
+            let total = extents.iter().zip(&widths).try_fold(1usize, |total, (&n, width)| {
                 total.checked_mul(width.checked_mul(2)?.checked_add(n)?)
             });
             ty.count(total.ok_or("more cells than memory can hold")?)?;
-            let halo = Halo::new(extents, width);
+            let n = usize::try_from(n).map_err(|_| format!("{n} fields"))?;
+            let fields = input::<*mut c_void>("the list of fields", fields.cast(), n)?;
+            if (1..n).any(|k| fields[..k].contains(&fields[k])) {
+                return Err("a field is in the list twice".into());
+            }
+            let halo = Halo::with_widths(extents, &widths);
             let halo = if corners != 0 { halo.with_corners() } else { halo };
             with_type!(ty, T => {
-                let field = output::<T>("the field", field, halo.len())?;
-                comm.cart(dims, periodic).exchange_halo(field, &halo);
+                let slice = |&field: &*mut c_void| output::<T>("a field", field, halo.len());
+                let mut fields = fields.iter().map(slice).collect::<Result<Vec<_>, _>>()?;
+                comm.cart(dims, periodic).exchange_halos(&mut fields, &halo);
             });
             Ok(())
+        })
+    }
+}
+
+/// The part of the grid's ranks that differ from this one in the dimensions with `keep[d]` only, as
+/// a communicator of its own, to be freed by `phx_comm_free`. All ranks call it.
+///
+/// # Safety
+/// `keep` has one number for each dimension; `part` is null or valid; `file` is null or a string
+/// that stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_cart_sub_at(
+    cart: *const phx_cart,
+    keep: *const c_int,
+    part: *mut *mut phx_comm,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let grid = match find(cart) {
+        Ok(grid) => grid,
+        Err(code) => return code,
+    };
+    let from = From { function: "phx_cart_sub", file, line };
+    let handle = grid.comm as *mut phx_comm;
+    if let Err(code) = look(handle, |_| ()) {
+        return code;
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        split(handle, from, part, |comm| {
+            let (dims, periodic) = (grid.grid.dims(), grid.grid.periodic());
+            let keep = input::<c_int>("the list of dimensions", keep.cast(), dims.len())?;
+            let keep: Vec<bool> = keep.iter().map(|&it| it != 0).collect();
+            Ok(comm.cart(dims, periodic).sub(&keep))
         })
     }
 }

@@ -16,7 +16,7 @@ pub const PHX_LEVEL_PACKAGE: c_int = 3;
 
 /// # Safety
 /// `part` is null or valid; the file is null or a string that stays.
-unsafe fn split(
+pub(crate) unsafe fn split(
     comm: *mut phx_comm,
     from: From,
     part: *mut *mut phx_comm,

@@ -4,7 +4,7 @@
 //! | bits | field |
 //! |---|---|
 //! | 0..4 | kind |
-//! | 4..32 | place in the table |
+//! | 4..22 | place in the table |
 //! | 32..64 | how often the place was used |
 //!
 //! The object of a place is made once, and kept for ever: whoever comes with an old handle, on any
@@ -32,7 +32,7 @@ struct Free {
 }
 
 struct Place<T> {
-    /// The handle; 0 while the place is free.
+    /// The handle; [`FREE`] while the place is free.
     handle: AtomicU64,
     /// How often it was used. Behind the lock of `free`.
     uses: AtomicU64,
@@ -43,8 +43,14 @@ struct Place<T> {
 const PLACES: u32 = 64;
 const CHUNKS: usize = 4096;
 
-const fn chunk_of(place: u32) -> (usize, usize) {
-    ((place / PLACES) as usize, (place % PLACES) as usize)
+/// No handle: its place would be in the last chunk, which is never made.
+const FREE: u64 = u64::MAX;
+
+/// Where the place of a handle is: its chunk, and which of that. Any number has one.
+#[inline(always)]
+const fn place_of(handle: u64) -> (usize, usize) {
+    let place = (handle >> 4) as usize;
+    (place / PLACES as usize % CHUNKS, place % PLACES as usize)
 }
 
 impl<T: Default + Sync> Table<T> {
@@ -54,10 +60,10 @@ impl<T: Default + Sync> Table<T> {
     }
 
     #[inline(always)]
-    fn place(&self, place: u32) -> Option<&Place<T>> {
-        let (chunk, at) = chunk_of(place);
-        // Acquire: pairs with the store in `make`, which comes after the places were made.
-        let chunk = self.chunks.get(chunk)?.load(Acquire);
+    fn place(&self, handle: u64) -> Option<&Place<T>> {
+        let (chunk, at) = place_of(handle);
+        // Acquire: pairs with the store in `reserve`, which comes after the places were made.
+        let chunk = self.chunks[chunk].load(Acquire);
         if chunk.is_null() {
             return None;
         }
@@ -68,10 +74,8 @@ impl<T: Default + Sync> Table<T> {
     /// The object of `handle`, if that is one of this table's.
     #[inline(always)]
     pub(crate) fn find(&self, handle: u64) -> Option<&T> {
-        if handle & 15 != self.kind {
-            return None;
-        }
-        let place = self.place((handle as u32) >> 4)?;
+        let place = self.place(handle)?;
+        // All of it is compared, the kind among it.
         // Acquire: pairs with the store in `publish`: the object is whole.
         (place.handle.load(Acquire) == handle).then_some(&place.object)
     }
@@ -84,11 +88,11 @@ impl<T: Default + Sync> Table<T> {
             free.made += 1;
             free.made - 1
         });
-        assert!(at < PLACES * CHUNKS as u32, "too many handles");
-        let (chunk, _) = chunk_of(at);
+        assert!(at < PLACES * (CHUNKS as u32 - 1), "too many handles");
+        let (chunk, _) = place_of(u64::from(at) << 4);
         if self.chunks[chunk].load(Relaxed).is_null() {
             let place = || Place {
-                handle: AtomicU64::new(0),
+                handle: AtomicU64::new(FREE),
                 uses: AtomicU64::new(0),
                 object: T::default(),
             };
@@ -96,7 +100,7 @@ impl<T: Default + Sync> Table<T> {
             // Release: the places are made.
             self.chunks[chunk].store(Box::leak(places).as_mut_ptr(), Release);
         }
-        let place = self.place(at).expect("made above");
+        let place = self.place(u64::from(at) << 4).expect("made above");
         // Not 0, and not so soon again what it was.
         let uses = place.uses.load(Relaxed) % u64::from(u32::MAX) + 1;
         place.uses.store(uses, Relaxed);
@@ -105,16 +109,15 @@ impl<T: Default + Sync> Table<T> {
 
     /// From now on `handle`, which was reserved, is found.
     pub(crate) fn publish(&self, handle: u64) {
-        let place = self.place((handle as u32) >> 4).expect("reserved");
+        let place = self.place(handle).expect("reserved");
         // Release: who finds it finds the object as it is now.
         place.handle.store(handle, Release);
     }
 
     /// From now on `handle` is nobody's. Returns false if it was not one.
     pub(crate) fn retire(&self, handle: u64) -> bool {
-        let Some(place) = self.place((handle as u32) >> 4) else { return false };
-        handle & 15 == self.kind
-            && place.handle.compare_exchange(handle, 0, Relaxed, Relaxed).is_ok()
+        let Some(place) = self.place(handle) else { return false };
+        place.handle.compare_exchange(handle, FREE, Relaxed, Relaxed).is_ok()
     }
 
     /// The place of `handle`, which was retired, may be reserved again.

@@ -2,7 +2,7 @@
 //!
 //! - [`team`]: teams, runs, threads of one's own. [`call`]: communicators, and the way of every
 //!   function on one. [`collective`], [`message`], [`group`], [`grid`], [`view`], [`fixed`],
-//!   [`requests`], [`plan`].
+//!   [`requests`], [`plan`], [`window`], [`collected`], [`choice`].
 //! - [`types`]: element types and operators. [`error`]: codes and texts. `handle`: checked handles.
 //!
 //! Functions that make calls end in `_at`, and take the caller's file and line last: the header's
@@ -11,6 +11,8 @@
 #![allow(missing_docs)] // Of arguments that every function has.
 
 pub mod call;
+pub mod choice;
+pub mod collected;
 pub mod collective;
 pub mod error;
 pub mod fixed;
@@ -23,6 +25,7 @@ pub mod requests;
 pub mod team;
 pub mod types;
 pub mod view;
+pub mod window;
 
 use std::ffi::c_char;
 

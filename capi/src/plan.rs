@@ -1,7 +1,7 @@
 //! Plans of neighbourhoods: copies of other ranks' elements, for sparse matrices and meshes.
 
 use crate::call::{
-    From, adopt_plan, apart, call, input, look, output, phx_comm, rank_number, this_thread,
+    From, adopt_object, apart, call, input, look, output, phx_comm, rank_number, this_thread,
 };
 use crate::error::{PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, phx_err};
 use crate::handle::Table;
@@ -84,7 +84,7 @@ unsafe fn make(
     // SAFETY: the handle is nobody's yet.
     unsafe { *seat.made.get() = Some(Made { comm: comm as usize, plan: neighborhood }) };
     PLANS.publish(handle);
-    if adopt_plan(comm, handle).is_err() {
+    if adopt_object(comm, handle).is_err() {
         free(handle);
         return PHX_ERR_OTHER;
     }

@@ -1,9 +1,10 @@
 //! Teams, runs, and communicators for threads of the user's own.
 
-use crate::call::{free, lend, own, phx_comm};
+use crate::call::{free, input, lend, own, phx_comm};
 use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, fail_with, phx_err,
 };
+use phalanx::placement::Placement;
 use phalanx::{Builder, Comm, Error, Team, Wait};
 use std::collections::HashMap;
 use std::ffi::{c_double, c_int, c_void};
@@ -28,7 +29,7 @@ pub type phx_rank_fn =
 
 /// How to build a team. Set to zeros, with `ranks`; zeros are the defaults.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[allow(non_camel_case_types)]
 pub struct phx_options {
     /// `sizeof(phx_options)`, or 0: what the caller was compiled with.
@@ -44,7 +45,51 @@ pub struct phx_options {
     /// 1: rank 0, which is the caller of `run`, is bound to its core, too; -1: never; 0: only
     /// while a run lasts.
     pub pin_caller: c_int,
+    /// Where ranks run: `PHX_PLACE_AUTO` and its likes.
+    pub placement: c_int,
+    /// What that takes: the list of processing units, the extents of a mesh or torus, or a seed.
+    pub numbers: *const usize,
+    /// How many of them.
+    pub count: usize,
 }
+
+impl Default for phx_options {
+    fn default() -> Self {
+        let (numbers, count) = (std::ptr::null(), 0);
+        let (size, ranks, wait, deadline, stack, pin_caller) = (0, 0, 0, 0.0, 0, 0);
+        let placement = PHX_PLACE_AUTO;
+        phx_options { size, ranks, wait, deadline, stack, pin_caller, placement, numbers, count }
+    }
+}
+
+/// Neighbouring ranks on neighbouring cores.
+pub const PHX_PLACE_AUTO: c_int = 0;
+/// On cores in the machine's order.
+pub const PHX_PLACE_COMPACT: c_int = 1;
+/// As far apart as possible.
+pub const PHX_PLACE_SCATTER: c_int = 2;
+/// In the order of the operating system's numbers.
+pub const PHX_PLACE_IDENTITY: c_int = 3;
+/// Bound to nothing.
+pub const PHX_PLACE_UNPINNED: c_int = 4;
+/// Shuffled, by `numbers[0]`.
+pub const PHX_PLACE_RANDOM: c_int = 5;
+/// Rank r on processing unit `numbers[r]`.
+pub const PHX_PLACE_LIST: c_int = 6;
+/// For exchanges in a ring.
+pub const PHX_PLACE_RING: c_int = 7;
+/// For exchanges in a row.
+pub const PHX_PLACE_LINEAR: c_int = 8;
+/// For exchanges between ranks that differ in one bit.
+pub const PHX_PLACE_HYPERCUBE: c_int = 9;
+/// For exchanges in a mesh with the extents `numbers`.
+pub const PHX_PLACE_MESH: c_int = 10;
+/// For exchanges in a torus with the extents `numbers`.
+pub const PHX_PLACE_TORUS: c_int = 11;
+/// For a binomial tree from rank 0.
+pub const PHX_PLACE_TREE: c_int = 12;
+/// For exchanges between all ranks.
+pub const PHX_PLACE_ALL_TO_ALL: c_int = 13;
 
 /// By the machine: spin, yield, park.
 pub const PHX_WAIT_AUTO: c_int = 0;
@@ -80,8 +125,36 @@ fn guarded(f: impl FnOnce() -> phx_err) -> phx_err {
 }
 
 impl phx_options {
-    fn builder(&self) -> Result<Builder, String> {
-        let mut builder = Team::builder();
+    /// # Safety
+    /// `numbers` is null or has `count` numbers.
+    unsafe fn placement(&self) -> Result<Placement, String> {
+        let count = self.count.min(isize::MAX as usize / size_of::<usize>());
+        // SAFETY: by the contract.
+        let numbers = unsafe { input::<usize>("numbers", self.numbers.cast(), count)? }.to_vec();
+        Ok(match self.placement {
+            PHX_PLACE_AUTO => Placement::Auto,
+            PHX_PLACE_COMPACT => Placement::Compact,
+            PHX_PLACE_SCATTER => Placement::Scatter,
+            PHX_PLACE_IDENTITY => Placement::Identity,
+            PHX_PLACE_UNPINNED => Placement::Unpinned,
+            PHX_PLACE_RANDOM => Placement::Random(numbers.first().map_or(0, |&seed| seed as u64)),
+            PHX_PLACE_LIST => Placement::List(numbers),
+            PHX_PLACE_RING => Placement::Ring,
+            PHX_PLACE_LINEAR => Placement::Linear,
+            PHX_PLACE_HYPERCUBE => Placement::Hypercube,
+            PHX_PLACE_MESH => Placement::Grid(numbers),
+            PHX_PLACE_TORUS => Placement::Torus(numbers),
+            PHX_PLACE_TREE => Placement::Tree,
+            PHX_PLACE_ALL_TO_ALL => Placement::AllToAll,
+            other => return Err(format!("{other} is no placement")),
+        })
+    }
+
+    /// # Safety
+    /// As [`placement`](phx_options::placement).
+    unsafe fn builder(&self) -> Result<Builder, String> {
+        // SAFETY: passed on.
+        let mut builder = Team::builder().placement(unsafe { self.placement()? });
         match usize::try_from(self.ranks) {
             Ok(0) => {}
             // Too many are an error when the team is built.
@@ -143,7 +216,7 @@ pub unsafe extern "C" fn phx_team_new(
             return fail(PHX_ERR_ARGUMENT, "phx_team_new: the place of the result is null");
         }
         // SAFETY: by the contract.
-        let builder = unsafe { read_options(options) }.and_then(|options| options.builder());
+        let builder = unsafe { read_options(options).and_then(|options| options.builder()) };
         let builder = match builder {
             Ok(builder) => builder,
             Err(what) => return fail(PHX_ERR_ARGUMENT, format!("phx_team_new: {what}")),
@@ -269,7 +342,8 @@ pub unsafe extern "C" fn phx_team_run(
 pub unsafe extern "C" fn phx_run(ranks: c_int, f: phx_rank_fn, argument: *mut c_void) -> phx_err {
     guarded(|| {
         let options = phx_options { ranks, ..phx_options::default() };
-        let team = match options.builder() {
+        // SAFETY: it has no numbers.
+        let team = match unsafe { options.builder() } {
             Ok(builder) => builder.build(),
             Err(what) => return fail(PHX_ERR_ARGUMENT, format!("phx_run: {what}")),
         };
@@ -300,8 +374,9 @@ pub unsafe extern "C" fn phx_external(
             return fail_with(&Error::Ranks { asked: 0, limit: phalanx::MAX_RANKS });
         }
         // SAFETY: by the contract.
-        let options = unsafe { read_options(options) };
-        let builder = options.and_then(|options| phx_options { ranks, ..options }.builder());
+        let builder = unsafe {
+            read_options(options).and_then(|options| phx_options { ranks, ..options }.builder())
+        };
         let builder = match builder {
             Ok(builder) => builder,
             Err(what) => return fail(PHX_ERR_ARGUMENT, format!("phx_external: {what}")),

@@ -3,7 +3,9 @@
 use crate::handle::Table;
 use num_complex::Complex;
 use phalanx::op::{self, Operator};
-use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
+use phalanx::raw::{
+    MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement, UserOperator,
+};
 use phalanx::{Comm, raw};
 use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
@@ -76,7 +78,7 @@ pub const PHX_MAXLOC: phx_op = 12 << 8;
 
 /// A value and where it is.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(non_camel_case_types)]
 pub struct phx_f64_at {
     /// The value.
@@ -87,7 +89,7 @@ pub struct phx_f64_at {
 
 /// A value and where it is.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(non_camel_case_types)]
 pub struct phx_i64_at {
     /// The value.
@@ -146,12 +148,21 @@ pub(crate) struct Type {
 impl Type {
     #[inline(always)]
     pub(crate) fn of(ty: phx_type) -> Result<Type, String> {
+        // By kind; 0 for those that have no type of their own.
+        const KNOWN: [phx_type; 16] = [
+            0, PHX_I8, PHX_I16, PHX_I32, PHX_I64, PHX_U8, PHX_U16, PHX_U32, PHX_U64, PHX_F32,
+            PHX_F64, PHX_C32, PHX_C64, PHX_F64_AT, PHX_I64_AT, 0,
+        ];
+        if KNOWN[ty as usize % 16] == ty && ty != 0 {
+            return Ok(Type { kind: ty as u8, size: (ty >> 8) as usize });
+        }
+        Type::of_bytes(ty)
+    }
+
+    #[inline(never)]
+    fn of_bytes(ty: phx_type) -> Result<Type, String> {
         let (kind, size) = (ty as u8, (ty >> 8) as usize);
-        const SIZES: [u8; 15] = [0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16, 16, 16];
-        let is_one = match SIZES.get(kind as usize) {
-            Some(&bytes) => bytes as usize == size && size > 0,
-            None => kind as u64 == PHX_KIND_BYTES && size > 0 && size < 1 << 48,
-        };
+        let is_one = u64::from(kind) == PHX_KIND_BYTES && size > 0 && size < 1 << 48;
         if is_one { Ok(Type { kind, size }) } else { Err(unknown_type(ty)) }
     }
 
@@ -164,6 +175,15 @@ impl Type {
     /// How many Rust elements `n` elements are.
     #[inline(always)]
     pub(crate) fn count(self, n: usize) -> Result<usize, String> {
+        // Of the greatest, but for bytes.
+        if n <= isize::MAX as usize / 16 && !self.is_bytes() {
+            return Ok(n);
+        }
+        self.count_long(n)
+    }
+
+    #[inline(never)]
+    fn count_long(self, n: usize) -> Result<usize, String> {
         let bytes = n.checked_mul(self.size).filter(|&bytes| bytes <= isize::MAX as usize);
         match bytes {
             Some(bytes) if self.is_bytes() => Ok(bytes),
@@ -252,6 +272,29 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
+/// Runs `$body` with `$T` as the Rust type of `$ty`, a type of C's, if that is one of those that
+/// solvers use all the time: so that what is compiled for them stands in the function itself.
+macro_rules! with_usual_type {
+    ($ty:expr, $T:ident => $body:expr) => {
+        match $ty {
+            $crate::types::PHX_F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::types::PHX_I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::types::PHX_I64 => {
+                type $T = i64;
+                $body
+            }
+            _ => {}
+        }
+    };
+}
+pub(crate) use with_usual_type;
+
 /// A reduction that is still to be done, without its type.
 pub(crate) struct Reduction<'a> {
     pub(crate) operation: Operation,
@@ -262,66 +305,106 @@ pub(crate) struct Reduction<'a> {
 
 impl Reduction<'_> {
     /// # Safety
-    /// As [`raw::reduce`].
-    unsafe fn by<T: phalanx::Element, O: Operator<T>>(self, comm: &mut Comm, op: O) {
-        // SAFETY: passed on.
-        unsafe { raw::reduce(comm, self.operation, self.cut, self.root, self.memory, &op) }
-    }
-
-    /// # Safety
     /// The memory is of elements of `ty`, as [`raw::reduce`] says.
     pub(crate) unsafe fn run(self, comm: &mut Comm, ty: Type, op: phx_op) -> Result<(), String> {
         if op > u64::from(u32::MAX) {
-            let user = USER_OPERATORS
-                .find(op)
-                .and_then(|slot| slot.lock().unwrap_or_else(|e| e.into_inner()).clone());
-            let Some(user) = user else { return Err("no such operator, or a freed one".into()) };
+            let user = user_operator(op)?;
             // SAFETY: passed on.
             unsafe {
                 user.0.reduce(comm, self.operation, self.cut, self.root, self.memory, element(ty))
             }
             return Ok(());
         }
-        macro_rules! by {
-            ($T:ty: $($name:ident $op:expr),*) => {
-                match op {
-                    // SAFETY: passed on.
-                    $($name => unsafe { self.by::<$T, _>(comm, $op) },)*
-                    _ => return Err(no_such_operator(op, ty)),
-                }
-            };
-        }
-        macro_rules! integer {
-            ($T:ty) => {
-                by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max,
-                    PHX_BAND op::BitAnd, PHX_BOR op::BitOr, PHX_BXOR op::BitXor,
-                    PHX_AND op::And, PHX_OR op::Or, PHX_XOR op::Xor)
-            };
-        }
-        macro_rules! float {
-            ($T:ty) => {
-                by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max)
-            };
-        }
-        match ty.kind {
-            1 => integer!(i8),
-            2 => integer!(i16),
-            3 => integer!(i32),
-            4 => integer!(i64),
-            5 => integer!(u8),
-            6 => integer!(u16),
-            7 => integer!(u32),
-            8 => integer!(u64),
-            9 => float!(f32),
-            10 => float!(f64),
-            11 => by!(Complex<f32>: PHX_SUM op::Sum, PHX_PROD op::Prod),
-            12 => by!(Complex<f64>: PHX_SUM op::Sum, PHX_PROD op::Prod),
-            13 => by!(phx_f64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
-            14 => by!(phx_i64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
-            _ => return Err(no_such_operator(op, ty)),
-        }
-        Ok(())
+        with_operator(ty, op, (self, comm))
     }
+}
+
+impl ByOperator for (Reduction<'_>, &mut Comm) {
+    type Output = ();
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
+        let (Reduction { operation, cut, root, memory }, comm) = self;
+        // SAFETY: by the contract of `run`.
+        unsafe { raw::reduce(comm, operation, cut, root, memory, op) }
+    }
+}
+
+impl ByOperator for MemoryCall {
+    type Output = PreparedCall;
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> PreparedCall {
+        PreparedCall::combining::<T, O>(self, op)
+    }
+}
+
+/// A started call that combines elements of `ty`.
+///
+/// # Safety
+/// As [`raw::start`], once it is started.
+pub(crate) unsafe fn prepared_combining(
+    call: MemoryCall,
+    ty: Type,
+    op: phx_op,
+) -> Result<PreparedCall, String> {
+    if op > u64::from(u32::MAX) {
+        // SAFETY: passed on.
+        return Ok(unsafe { user_operator(op)?.0.prepared(call, element(ty)) });
+    }
+    with_operator(ty, op, call)
+}
+
+fn user_operator(op: phx_op) -> Result<SharedOperator, String> {
+    let slot = USER_OPERATORS.find(op);
+    let user = slot.and_then(|slot| slot.lock().unwrap_or_else(|e| e.into_inner()).clone());
+    user.ok_or_else(|| "no such operator, or a freed one".into())
+}
+
+/// What is done with the Rust type and operator of a C type and operator.
+trait ByOperator {
+    type Output;
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> Self::Output;
+}
+
+/// Does `what` by one of the library's operators.
+fn with_operator<W: ByOperator>(ty: Type, op: phx_op, what: W) -> Result<W::Output, String> {
+    macro_rules! by {
+        ($T:ty: $($name:ident $op:expr),*) => {
+            match op {
+                $($name => what.by::<$T, _>(&$op),)*
+                _ => return Err(no_such_operator(op, ty)),
+            }
+        };
+    }
+    macro_rules! integer {
+        ($T:ty) => {
+            by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max,
+                PHX_BAND op::BitAnd, PHX_BOR op::BitOr, PHX_BXOR op::BitXor,
+                PHX_AND op::And, PHX_OR op::Or, PHX_XOR op::Xor)
+        };
+    }
+    macro_rules! float {
+        ($T:ty) => {
+            by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max)
+        };
+    }
+    Ok(match ty.kind {
+        1 => integer!(i8),
+        2 => integer!(i16),
+        3 => integer!(i32),
+        4 => integer!(i64),
+        5 => integer!(u8),
+        6 => integer!(u16),
+        7 => integer!(u32),
+        8 => integer!(u64),
+        9 => float!(f32),
+        10 => float!(f64),
+        11 => by!(Complex<f32>: PHX_SUM op::Sum, PHX_PROD op::Prod),
+        12 => by!(Complex<f64>: PHX_SUM op::Sum, PHX_PROD op::Prod),
+        13 => by!(phx_f64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
+        14 => by!(phx_i64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
+        _ => return Err(no_such_operator(op, ty)),
+    })
 }
 
 #[cold]

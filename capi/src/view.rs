@@ -1,6 +1,6 @@
 //! Views: all ranks' memory, looked at where it is.
 
-use crate::call::{From, call, input, phx_comm};
+use crate::call::{From, call, input, phx_comm, rank_number};
 use crate::error::phx_err;
 use crate::types::{Type, phx_type, with_type};
 use std::ffi::{c_char, c_int, c_void};
@@ -55,6 +55,44 @@ pub unsafe extern "C" fn phx_with_peers_at(
                     let part = |it: &[T]| phx_part { data: it.as_ptr().cast(), n: it.len() / size };
                     let parts: Vec<phx_part> = all.iter().map(part).collect();
                     look(parts.as_ptr(), parts.len() as c_int, argument);
+                });
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Shows `root`'s `n` elements to all ranks: `look` gets one part, the root's, where it is. A
+/// broadcast that copies nothing. Elsewhere `data` and `n` are not looked at.
+///
+/// # Safety
+/// The root's `data` has `n` elements of `ty`, which nobody changes meanwhile; else as
+/// [`phx_with_peers_at`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_with_root_at(
+    comm: *mut phx_comm,
+    data: *const c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    look: phx_look_fn,
+    argument: *mut c_void,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_with_root", file, line };
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, from, |comm| {
+            let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
+            let look = look.ok_or("the function is null")?;
+            let n = if comm.rank() == root { ty.count(n)? } else { 0 };
+            let size = if ty.is_bytes() { ty.size } else { 1 };
+            with_type!(ty, T => {
+                let data = input::<T>("the buffer", data, n)?;
+                comm.with_root(data, root, |it| {
+                    let part = phx_part { data: it.as_ptr().cast(), n: it.len() / size };
+                    look(&raw const part, 1, argument);
                 });
             });
             Ok(())

@@ -181,7 +181,8 @@ static void cancelled(phx_comm *c, void *argument) {
 static int which;
 static const char *const wrong[] = {"null", "is no rank", "is no element type", "overlap",
                                     "aligned", "more than memory", "is none", "no such operator",
-                                    "is no rank", "itself"};
+                                    "is no rank", "itself", "more than memory", "aligned",
+                                    "null", "is no rank"};
 enum { WRONG = sizeof wrong / sizeof wrong[0] };
 
 static void wrong_argument(phx_comm *c, void *argument) {
@@ -204,6 +205,10 @@ static void wrong_argument(phx_comm *c, void *argument) {
     case 7: codes[1] = phx_all_reduce(c, x[1], 4, PHX_F64, (phx_op)77 << 32 | 3); break;
     case 8: codes[1] = phx_send(c, x[1], 4, PHX_F64, -3); break;
     case 9: codes[1] = phx_send(c, x[1], 4, PHX_F64, 1); break;
+    case 10: codes[1] = phx_all_gather(c, x[1], (size_t)1 << 60, x[2], PHX_F64); break;
+    case 11: codes[1] = phx_all_gather(c, bytes + 1, 1, x[2], PHX_I64); break;
+    case 12: codes[1] = phx_all_gather(c, x[1], 1, NULL, PHX_F64); break;
+    case 13: codes[1] = phx_broadcast(c, x[1], 4, PHX_F64, -1); break;
     }
 }
 

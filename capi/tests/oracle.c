@@ -322,6 +322,13 @@ static void user_operators(phx_comm *c, size_t n) {
                 WANT(p == 1 || x_[i_] == want_);                                                   \
             }                                                                                      \
         }                                                                                          \
+        TYPE all_[2 * 64];                                                                         \
+        x_[0] = (TYPE)r, x_[1] = (TYPE)(r + 1);                                                    \
+        OK(phx_all_gather(c, x_, 2, all_, NAME));                                                  \
+        for (int i_ = 0; i_ < 2 * p; i_++)                                                         \
+            WANT(all_[i_] == (TYPE)(i_ / 2 + i_ % 2));                                             \
+        OK(phx_broadcast(c, x_, 2, NAME, p - 1));                                                  \
+        WANT(x_[0] == (TYPE)(p - 1) && x_[1] == (TYPE)p);                                          \
     } while (0)
 
 static void types(phx_comm *c) {
@@ -426,6 +433,137 @@ static void rest(phx_comm *c) {
     OK(phx_split_level(c, PHX_LEVEL_PACKAGE, &near));
     WANT(phx_size(near) >= 1);
     OK(phx_comm_free(near));
+}
+
+static void write_own(void *data, size_t n, void *argument) {
+    for (size_t i = 0; i < n; i++)
+        ((double *)data)[i] = *(const int *)argument * 100 + (int)i;
+}
+
+static void windows(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    phx_window *window;
+    const void *part;
+    size_t n;
+    OK(phx_window_new(c, (size_t)r + 1, PHX_F64, &window));
+    for (int round = 0; round < 3; round++) {
+        int number = r + round;
+        OK(phx_window_update(window, write_own, &number));
+        for (int s = 0; s < p; s++) {
+            OK(phx_window_part(window, s, &part, &n));
+            WANT(n == (size_t)s + 1);
+            for (size_t i = 0; i < n; i++)
+                WANT(((const double *)part)[i] == (s + round) * 100 + (int)i);
+        }
+        OK(phx_window_part(window, -1, &part, NULL));
+        WANT(((const double *)part)[0] == number * 100);
+    }
+    WANT(phx_window_part(window, p, &part, &n) == PHX_ERR_ARGUMENT);
+    OK(phx_window_free(window));
+    WANT(phx_window_free(window) == PHX_ERR_HANDLE);
+    WANT(phx_window_update(window, write_own, &r) == PHX_ERR_HANDLE);
+    /* The rest is freed with the communicator. */
+    OK(phx_window_new(c, 2, PHX_BYTES(24), &window));
+    OK(phx_window_part(window, 0, &part, &n));
+    WANT(n == 2 && ((const char *)part)[47] == 0);
+}
+
+static void collected(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    int32_t mine[3 * 64], *all;
+    size_t counts[64], received[64], at = 0;
+    void *data;
+    for (int i = 0; i < 3 * 64; i++)
+        mine[i] = 1000 * r + i;
+    OK(phx_all_gather_vec(c, mine, (size_t)(r % 3), PHX_I32, &data, counts));
+    all = data;
+    for (int s = 0; s < p; s++) {
+        WANT(counts[s] == (size_t)(s % 3));
+        for (size_t i = 0; i < counts[s]; i++)
+            WANT(all[at++] == 1000 * s + (int)i);
+    }
+    WANT(phx_free(data) == PHX_OK);
+    WANT(data == NULL || phx_free(data) == PHX_ERR_ARGUMENT);
+    OK(phx_gather_vec(c, mine, 2, PHX_BYTES(4), p - 1, &data, counts));
+    WANT((data != NULL) == (r == p - 1));
+    if (r == p - 1)
+        WANT(((int32_t *)data)[2 * p - 1] == 1000 * (p - 1) + 1 && counts[0] == 2);
+    WANT(phx_free(data) == PHX_OK);
+    for (int s = 0; s < p; s++)
+        counts[s] = (size_t)((r + s) % 3);
+    OK(phx_all_to_all_vec(c, mine, counts, PHX_I32, &data, received));
+    at = 0;
+    for (int s = 0; s < p; s++) {
+        size_t first = 0;
+        for (int t = 0; t < r; t++)
+            first += (size_t)((s + t) % 3);
+        WANT(received[s] == (size_t)((r + s) % 3));
+        for (size_t i = 0; i < received[s]; i++)
+            WANT(((int32_t *)data)[at++] == 1000 * s + (int)(first + i));
+    }
+    WANT(phx_free(data) == PHX_OK);
+    phx_status status;
+    OK(phx_send_tagged(c, mine, 5, PHX_I32, (r + 1) % p, 8));
+    OK(phx_recv_vec(c, PHX_I32, PHX_ANY_SOURCE, 8, &data, &status));
+    WANT(status.n == 5 && ((int32_t *)data)[4] == 1000 * ((r + p - 1) % p) + 4);
+    WANT(phx_free(data) == PHX_OK);
+}
+
+static void choices(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c);
+    const char *names[] = {"ring", "tree", "auto", "mesh", NULL};
+    double x[100];
+    for (int k = 0; k < 5; k++) {
+        OK(phx_choose(c, names[k], k == 3 ? 2 : 0, k == 3 ? ((int[2]){1, p}) : NULL));
+        for (int i = 0; i < 100; i++)
+            x[i] = r + i;
+        OK(phx_all_reduce(c, x, 100, PHX_F64, PHX_SUM));
+        for (int i = 0; i < 100; i++)
+            WANT(x[i] == p * (p - 1) / 2 + p * i);
+    }
+    /* The same bits as of the sum of the ranks in another order of themselves. */
+    phx_comm *other;
+    OK(phx_split(c, 0, -r, &other));
+    OK(phx_order(c, PHX_ORDER_FIXED));
+    double sum = 1.0 / (r + 3), again = 1.0 / (phx_rank(other) + 3);
+    OK(phx_all_reduce(c, &sum, 1, PHX_F64, PHX_SUM));
+    OK(phx_order(c, PHX_ORDER_ANY));
+    OK(phx_order(other, PHX_ORDER_FIXED));
+    OK(phx_choose(other, "ring", 0, NULL));
+    OK(phx_all_reduce(other, &again, 1, PHX_F64, PHX_SUM));
+    WANT(memcmp(&sum, &again, sizeof sum) == 0);
+    OK(phx_comm_free(other));
+}
+
+static void root_seen(const phx_part *parts, int ranks, void *argument) {
+    if (ranks == 1 && parts[0].n == 3)
+        *(double *)argument = ((const double *)parts[0].data)[2];
+}
+
+static void several_halos(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c), extents[2] = {1, 0}, periodic[2] = {0, 1};
+    phx_cart *cart;
+    OK(phx_cart(c, 2, extents, periodic, &cart));
+    /* Two fields of 1 x 3 own cells, with one cell of halo in rows and two in columns. */
+    double a[3][7] = {{0}}, b[3][7] = {{0}};
+    const size_t own[2] = {1, 3}, widths[2] = {1, 2};
+    void *fields[2] = {a, b};
+    for (int j = 0; j < 3; j++) {
+        a[1][2 + j] = 10 * r + j;
+        b[1][2 + j] = -10 * r - j;
+    }
+    OK(phx_exchange_halos(cart, fields, 2, PHX_F64, own, widths, 0));
+    int left = (r + p - 1) % p, right = (r + 1) % p;
+    WANT(a[1][0] == 10 * left + 1 && a[1][1] == 10 * left + 2 && a[1][6] == 10 * right + 1);
+    WANT(b[1][0] == -10 * left - 1 && b[1][5] == -10 * right && b[0][3] == 0);
+    phx_comm *row;
+    OK(phx_cart_sub(cart, ((int[2]){0, 1}), &row));
+    WANT(phx_size(row) == p && phx_rank(row) == r);
+    OK(phx_comm_free(row));
+    OK(phx_cart_free(cart));
+    double three[3] = {r, r, r + 0.5}, seen = 0;
+    OK(phx_with_root(c, r == p - 1 ? three : NULL, 3, PHX_F64, p - 1, root_seen, &seen));
+    WANT(seen == p - 1 + 0.5);
 }
 
 static void grids(phx_comm *c) {
@@ -550,6 +688,10 @@ static void all(phx_comm *c, void *argument) {
     rest(c);
     plans(c);
     grids(c);
+    windows(c);
+    collected(c);
+    choices(c);
+    several_halos(c);
     free(x);
     free(y);
 }

@@ -125,6 +125,7 @@ mod mutants {
     }
     mod recorder {
         pub(super) use crate::fabric::Recorder;
+        pub(super) use crate::fabric::{CallFacts, EventLine, EventRing};
     }
     mod comm_hold {
         pub(super) use crate::fabric::CommHold;

@@ -26,7 +26,7 @@ impl Comm {
     ) -> bool {
         // In a frame of its own: a call that is recorded comes here each time.
         if self.port.is_recorded() && self.is_admitted() {
-            self.port.record_call(sig, at);
+            self.record_call(sig, at, &params);
             return true;
         }
         self.refuse_or_not(sig, at, params)
@@ -80,13 +80,25 @@ impl Comm {
             }
             if self.is_admitted() {
                 if self.port.is_recorded() {
-                    self.port.record_call(sig, at);
+                    self.record_call(sig, at, &params);
                 }
                 return true;
             }
             // A failure elsewhere, which is none of this run's.
             world.reopen(member, run);
         }
+    }
+
+    #[inline(always)]
+    fn record_call(
+        &self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: &Option<CallParams>,
+    ) {
+        #[cfg(feature = "tracing")]
+        super::spans::call(self.port.member(), self.port.id(), sig, at);
+        self.port.record_call(sig, at, params);
     }
 
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are

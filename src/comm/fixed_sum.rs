@@ -191,7 +191,7 @@ impl Comm {
             self.nothing_to_return();
         }
         let parts: Vec<Partial<T>> =
-            values.iter().filter_map(|x| Partial::new(x, offset, op)).collect();
+            values.iter().filter_map(|x| contribution(x, offset, op)).collect();
         if parts.len() < N {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
@@ -211,6 +211,32 @@ impl Comm {
     }
 }
 
+/// [`Partial::new`] with the vectors of the processor at hand. The same bits: the lanes are part of
+/// the definition, and Rust never contracts a multiplication and an addition.
+#[inline(never)]
+fn contribution<T: Element, O: Operator<T>>(
+    x: &impl Values<T>,
+    offset: usize,
+    op: &O,
+) -> Option<Partial<T>> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn avx2<T: Element, O: Operator<T>>(
+            x: &impl Values<T>,
+            offset: usize,
+            op: &O,
+        ) -> Option<Partial<T>> {
+            Partial::new(x, offset, op)
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { avx2(x, offset, op) };
+        }
+    }
+    Partial::new(x, offset, op)
+}
+
 /// Recursive doubling with contributions, as in `exec/eager.rs`: partners always
 /// have parts next to each other.
 fn exchange_partials<T: Element, O: Operator<T>>(
@@ -221,7 +247,9 @@ fn exchange_partials<T: Element, O: Operator<T>>(
 ) -> Result<(), Stop> {
     let (rank, p, n) = (port.rank(), port.size(), results.len());
     // All that peers may be reading; before the guard, so that it outlives it.
-    let mut history = vec![parts];
+    let doubling = Doubling::of(p);
+    let mut history = Vec::with_capacity(doubling.steps() + 1);
+    history.push(parts);
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     let send = |port: &mut Port, peer: usize, parts: &[Partial<T>]| {
@@ -275,7 +303,6 @@ fn exchange_partials<T: Element, O: Operator<T>>(
             Stop::Differs { peer, what }
         })
     };
-    let doubling = Doubling::of(p);
     // A neighbour that was folded gets results, in the last step.
     let mut has_result = false;
     for step in 0..doubling.steps() {

@@ -1,16 +1,18 @@
 //! What the interfaces of other languages need of a communicator: calls that are noted with their
 //! line there, and caught before they leave Rust; calls on memory; refused arguments.
 
-use super::Comm;
+use super::{Choice, Comm};
 use crate::element::Element;
 use crate::error::{Error, ForeignCall};
 use crate::exec::{Call, ForeignOperator, Kernel, Partition};
-use crate::fabric::{CommState, Signature, Thread};
+use crate::fabric::{CatchScope, CommState, Entered, Signature, Thread};
 use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
+use crate::order::Order;
 use crate::schedule::Operation;
 use crate::sync::{Arc, Instant, catch_unwind, this_thread};
 use std::any::Any;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location};
 use std::time::Duration;
 
@@ -77,30 +79,34 @@ impl Comm {
         let records = unsafe { self.port.records().as_ref() };
         let (notes, from) = (records.foreign(), records.next());
         notes.begin(from, call);
-        let result = if self.roster.is_some() {
+        let mut place = MaybeUninit::uninit();
+        let entered = match self.roster {
             // The end of the rank's closure catches, too: what is thrown says nothing.
-            catch_unwind(AssertUnwindSafe(|| f(self)))
-        } else {
-            self.catch_on_own_thread(f)
+            Some(_) => None,
+            // SAFETY: the place stays, here, and the world is the fabric's, which the communicator
+            // keeps.
+            None => Some(unsafe { self.enter_own_thread(&mut place) }),
         };
+        // (In one place, so that it is inlined there.)
+        let result = catch_unwind(AssertUnwindSafe(|| f(self)));
+        drop(entered);
         notes.end(from, records.next());
         result
     }
 
-    #[inline]
-    fn catch_on_own_thread<R>(
-        &mut self,
-        f: impl FnOnce(&mut Comm) -> R,
-    ) -> Result<R, Box<dyn Any + Send>> {
+    /// On a thread of the user's own: what is thrown says nothing until what is returned is
+    /// dropped.
+    ///
+    /// # Safety
+    /// `place` and the communicator stay until then.
+    #[cold]
+    unsafe fn enter_own_thread(&mut self, place: &mut MaybeUninit<CatchScope>) -> Entered<'static> {
         if self.thread == 0 {
             self.settle_here();
         }
-        // The fabric's, which the communicator keeps; it stays in its place.
         let world = std::ptr::from_ref(self.port.fabric().world());
-        let run = self.port.run();
-        // SAFETY: see above.
-        let world = unsafe { &*world };
-        Thread::here().within(world, run, false, || catch_unwind(AssertUnwindSafe(|| f(self))))
+        // SAFETY: by the contract.
+        unsafe { Thread::here().enter(world, self.port.run(), false, place) }
     }
 
     /// The first cause of the end of the rank's run, after [`as_foreign`](Comm::as_foreign) has
@@ -170,6 +176,17 @@ impl Comm {
         fabric.wake_everybody(crowded);
     }
 
+    /// Chooses the algorithms of later calls, for callers that keep no view; none: as before.
+    pub(crate) fn choose(&mut self, choice: Option<Choice>) {
+        let choice = choice.unwrap_or_else(|| self.default_choice.clone());
+        self.replace_choice(choice);
+    }
+
+    /// Chooses the order of later reductions.
+    pub(crate) fn set_order(&mut self, order: Order) {
+        self.order = order;
+    }
+
     /// Ends the run: an argument is wrong.
     #[cold]
     pub(crate) fn refuse_argument(&mut self, what: String) -> ! {
@@ -223,6 +240,52 @@ impl Comm {
         unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
     }
 
+    /// A call that moves elements, as the method `operation` of this communicator, on memory.
+    /// `parameter` is the root, or the distance of a shift, not negative; `within`: what is given
+    /// lies in the output, where it belongs.
+    ///
+    /// # Safety
+    /// As [`reduction`](Comm::reduction).
+    pub(crate) unsafe fn movement<T: Element>(
+        &mut self,
+        operation: Operation,
+        cut: ReductionCut<'_>,
+        parameter: usize,
+        memory: ReductionMemory,
+        within: bool,
+    ) {
+        let sig = const {
+            &[
+                Signature::of::<T>("broadcast", "from root"),
+                Signature::of::<T>("gather_into", "to root"),
+                Signature::of::<T>("gather_in_place", "to root"),
+                Signature::of::<T>("gather_varied_into", "to root"),
+                Signature::of::<T>("scatter_into", "from root"),
+                Signature::of::<T>("scatter_varied_into", "from root"),
+                Signature::of::<T>("all_gather_into", ""),
+                Signature::of::<T>("all_gather_in_place", ""),
+                Signature::of::<T>("all_to_all_into", ""),
+                Signature::of::<T>("all_to_all_in_place", ""),
+                Signature::of::<T>("shift", "by"),
+            ]
+        };
+        let varied = matches!(cut, ReductionCut::Varied(_));
+        let sig = &sig[match operation {
+            Operation::Broadcast => 0,
+            Operation::Gather if varied => 3,
+            Operation::Gather => 1 + usize::from(within),
+            Operation::Scatter => 4 + usize::from(varied),
+            Operation::AllGather if !varied => 6 + usize::from(within),
+            Operation::AllToAll => 8,
+            Operation::AllToAllInPlace => 9,
+            Operation::Shift => 10,
+            other => unreachable!("{other} has a way of its own"),
+        }];
+        let combined = (Kernel::mover::<T>(), true, None);
+        // SAFETY: passed on.
+        unsafe { self.reduction_by(operation, sig, cut, parameter, memory, combined) }
+    }
+
     /// The same by an operator of another language.
     ///
     /// # Safety
@@ -245,6 +308,8 @@ impl Comm {
         unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
     }
 
+    /// A call by a kernel; `root` is the distance of a shift.
+    ///
     /// # Safety
     /// As [`reduction`](Comm::reduction); the kernel is for the elements of `sig`.
     unsafe fn reduction_by(
@@ -264,6 +329,10 @@ impl Comm {
                     return;
                 };
                 let call = Call::of_counts(operation, sig, at, counts, facts.total);
+                let call = match self.rooted_on_memory(call, root) {
+                    Some(call) => call,
+                    None => return,
+                };
                 let call = call.combining_memory(commutative, built_in);
                 // SAFETY: passed on.
                 return self
@@ -272,12 +341,25 @@ impl Comm {
             ReductionCut::Vector(n) => Partition::Vector(n),
             ReductionCut::Equal(n) => Partition::Equal(n),
         };
-        let call = Call::new(operation, sig, at, partition).root(root);
-        if operation == Operation::Reduce && !self.check_rank("root", root, sig, at, call.len()) {
-            return;
-        }
+        let call = Call::new(operation, sig, at, partition);
+        let Some(call) = self.rooted_on_memory(call, root) else { return };
         let call = call.combining_memory(commutative, built_in);
         // SAFETY: passed on.
         self.carry_on(&unsafe { call.on_memory(kernel, input, output) });
+        if operation == Operation::Shift && root == 0 && self.size() > 1 {
+            self.port.count_silent_call();
+        }
+    }
+
+    /// The call with its root or its distance, if it has one; none if that is no rank.
+    fn rooted_on_memory<'a>(&mut self, call: Call<'a>, root: usize) -> Option<Call<'a>> {
+        match call.operation() {
+            Operation::Shift => Some(call.shifted(root)),
+            Operation::Reduce | Operation::Broadcast | Operation::Gather | Operation::Scatter => {
+                self.check_rank("root", root, call.sig(), call.at(), call.len())
+                    .then(|| call.root(root))
+            }
+            _ => Some(call),
+        }
     }
 }

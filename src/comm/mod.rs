@@ -33,6 +33,8 @@ mod route;
 mod scan;
 mod scatter;
 mod shift;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
 mod split;
 mod statistics;
 mod tag;
@@ -50,6 +52,8 @@ pub use forced::{Choice, Forced};
 pub use foreign::{ReductionCut, ReductionMemory};
 pub use global::{Global, Spread};
 pub use neighborhood::Neighborhood;
+pub(crate) use requests::Keep;
+pub use requests::{MemoryCall, MemoryCut, PreparedCall};
 pub use requests::{OpenRequest, Persistent, Requests};
 pub use statistics::CallStatistics;
 pub use tag::{Source, Status, Tag};

@@ -9,6 +9,12 @@ impl Comm {
     /// each rank worked and waited in it, and what its imbalance costs. Phases may be nested. Ranks
     /// need not agree about them.
     ///
+    /// With the crate feature `tracing`, the phase is a span of the crate of that name (level INFO,
+    /// target `phalanx`, fields `phase` and `rank`), recorded or not. Calls and waits of at least
+    /// 60 to 200 ns are events of level TRACE, with the user's line, in teams that are built while
+    /// a subscriber wants these, or that are recorded. A recorded call then costs as much more as
+    /// the subscriber does. Users of `log` enable the feature `log` of `tracing`.
+    ///
     /// **Cost** a comparison where nothing is recorded, else an event. Does not wait.
     ///
     /// # Examples
@@ -18,10 +24,19 @@ impl Comm {
     ///     comm.phase("solve", |comm| comm.sum([mine])[0])
     /// })?;
     /// assert_eq!(sums, [3, 3]);
+    ///
+    /// // With the feature `tracing`, a line of standard output for each call and wait:
+    /// # #[cfg(feature = "tracing")] {
+    /// tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).init();
+    /// phalanx::run(2, |comm| comm.phase("meeting", |comm| comm.barrier()))?;
+    /// // TRACE phase{phase="meeting" rank=0}: phalanx: barrier rank=0 comm=.. at=src/main.rs:7:54
+    /// # }
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
     pub fn phase<R>(&mut self, name: &'static str, f: impl FnOnce(&mut Comm) -> R) -> R {
+        #[cfg(feature = "tracing")]
+        let _span = super::spans::phase(self.port.member(), name);
         let own = self.port.id();
         let phase = self.port.begin_phase(name, Location::caller());
         let result = f(self);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
-//! | eager | the same with more ranks; a broadcast; two ranks: what has a root, a reduce-scatter |
+//! | eager | the same with more ranks; a broadcast; two ranks: all but what all get |
 //! | board | by size ([`Tuning`]), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //! | nodes | ranks on several nodes |
@@ -239,6 +239,8 @@ impl Comm {
             return None;
         }
         match operation {
+            // Between two ranks.
+            Scan | ExclusiveScan if self.port.size() == 2 => Some(Short::Eager),
             Broadcast | Reduce | Gather | Scatter | ReduceScatter => Some(Short::Eager),
             _ if self.port.is_gated() => Some(Short::Gate),
             Barrier | AllReduce => Some(Short::Eager),

@@ -22,7 +22,8 @@ pub struct CallStatistics {
 
 impl Comm {
     /// What this rank's calls in the current run come to, on all communicators, by method; none if
-    /// the run is not recorded ([`Builder::record`](crate::Builder::record), `PHALANX_RECORD`).
+    /// the run is not recorded ([`Builder::record`](crate::Builder::record), `PHALANX_RECORD`, or
+    /// for the feature `tracing`).
     ///
     /// **Cost** none where it is not called and nothing is recorded. Does not wait.
     ///

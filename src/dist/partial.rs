@@ -183,7 +183,9 @@ pub(crate) struct Partial<T> {
 
 impl<T: Element> Partial<T> {
     /// The contribution of `x`, whose first element has the global index
-    /// `start`; none if the last one's index would not fit.
+    /// `start`; none if the last one's index would not fit. Inlined, so that its loops are compiled
+    /// for the vectors of the function that it is called from.
+    #[inline(always)]
     pub(crate) fn new(x: &impl Values<T>, start: usize, op: &impl Operator<T>) -> Option<Self> {
         let n = x.len();
         let end = start.checked_add(n).filter(|end| end.checked_add(BLOCK).is_some())?;
@@ -224,8 +226,11 @@ impl<T: Element> Partial<T> {
         if self.end != right.start {
             return Err((self.end, right.start));
         }
-        let mut both = self.clone();
-        both.end = right.end;
+        // One more than both have: a completed block.
+        let mut roots = Vec::with_capacity(self.roots.len() + right.roots.len() + 1);
+        roots.extend_from_slice(&self.roots);
+        let (head, tail) = (self.head.clone(), self.tail.clone());
+        let mut both = Partial { start: self.start, end: right.end, head, roots, tail };
         if !self.start.is_multiple_of(BLOCK) && self.end < self.start.next_multiple_of(BLOCK) {
             // Still in the block that begins before this part.
             both.head.extend_from_slice(&right.head);

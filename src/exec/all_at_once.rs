@@ -220,7 +220,7 @@ fn scan<T: Element, O: Operator<T>>(
     match (rank, inclusive) {
         (0, true) => {}
         (0, false) => identity.into_iter().for_each(|identity| buf.fill(*identity)),
-        // Two ranks, as a rule.
+        // One operand.
         // SAFETY: as below.
         (1, true) => unsafe { join(all[0], buf, true, op) },
         // SAFETY: as below.

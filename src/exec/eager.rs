@@ -1,6 +1,6 @@
 //! Calls of a few bytes (up to [`EAGER`]), which the sender copies: each rank walks the algorithm's
-//! rule directly, without a plan. Between two ranks
-//! a call with a root is one message, and a reduce-scatter one in each direction.
+//! rule directly, without a plan. Between two ranks a call with a root, or a scan, is one message,
+//! and a reduce-scatter one in each direction.
 
 use super::Workspace;
 use super::all_at_once::{copy, get, join, put};
@@ -20,7 +20,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
     let (operation, root, first) = (call.operation(), call.root_rank(), call.first_block());
-    let Slices { buffers, op, .. } = call.into_slices();
+    let Slices { buffers, op, identity, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => {
             port.log_call(begun);
@@ -32,6 +32,10 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
         }
         (Operation::Broadcast, Buffers::InPlace(buf)) => broadcast(port, begun, buf, root),
         (Operation::Reduce, Buffers::InPlace(buf)) => reduce_pair(port, begun, buf, op, root),
+        (Operation::Scan, Buffers::InPlace(buf)) => scan_pair(port, begun, buf, op),
+        (Operation::ExclusiveScan, Buffers::InPlace(buf)) => {
+            exclusive_scan_pair(port, begun, buf, identity)
+        }
         (Operation::Gather, buffers) => gather_pair(port, begun, buffers, first, root),
         (Operation::Scatter, Buffers::Apart(all, mine)) => {
             scatter_pair(port, begun, (all, mine), first, root)
@@ -87,18 +91,37 @@ fn reduce_pair<T: Element, O: Operator<T>>(
         return send(port, begun, buf);
     }
     port.log_call(begun);
-    let guard = Guard::around_user_code(port);
-    guard.port.take_copy(
-        1 - root,
-        buf.len(),
-        size_of::<T>(),
-        #[inline(always)]
-        |body| {
-            // SAFETY: as in `get_from`.
-            unsafe { join(body, buf, root == 1, op) }
-        },
-    )?;
-    guard.disarm();
+    receive_onto(port, buf, op)
+}
+
+/// Rank 1 of two combines what rank 0 sends with its own (`SCAN-HCUBE`).
+#[inline(always)]
+fn scan_pair<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    begun: StartedCall,
+    buf: &mut [T],
+    op: &O,
+) -> Result<(), Stop> {
+    if port.rank() == 0 {
+        return send(port, begun, buf);
+    }
+    port.log_call(begun);
+    receive_onto(port, buf, op)
+}
+
+/// Rank 1 of two gets what rank 0 has, which gets the identity, if there is one (`SCAN-HCUBE`).
+#[inline(always)]
+fn exclusive_scan_pair<T: Element>(
+    port: &mut Port,
+    begun: StartedCall,
+    buf: &mut [T],
+    identity: Option<&T>,
+) -> Result<(), Stop> {
+    if port.rank() == 1 {
+        return receive(port, begun, buf);
+    }
+    send(port, begun, buf)?;
+    identity.into_iter().for_each(|identity| buf.fill(*identity));
     Ok(())
 }
 
@@ -158,17 +181,28 @@ fn reduce_scatter_pair<T: Element, O: Operator<T>>(
     let rank = port.rank();
     let (first, second) = all.split_at(first);
     let (own, other) = if rank == 0 { (first, second) } else { (second, first) };
-    let guard = Guard::around_user_code(port);
-    put_to(guard.port, other, 1 - rank)?;
+    put_to(port, other, 1 - rank)?;
     copy(own, mine);
+    receive_onto(port, mine, op)
+}
+
+/// Combines what the other one of two ranks sends with `buf`, in rank order.
+#[inline(always)]
+fn receive_onto<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    buf: &mut [T],
+    op: &O,
+) -> Result<(), Stop> {
+    let rank = port.rank();
+    let guard = Guard::around_user_code(port);
     guard.port.take_copy(
         1 - rank,
-        mine.len(),
+        buf.len(),
         size_of::<T>(),
         #[inline(always)]
         |body| {
             // SAFETY: as in `get_from`.
-            unsafe { join(body, mine, rank == 1, op) }
+            unsafe { join(body, buf, rank == 1, op) }
         },
     )?;
     guard.disarm();

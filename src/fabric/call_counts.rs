@@ -3,18 +3,30 @@
 use super::fingerprint::Signature;
 use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-/// Sorts of calls (a method, an element type, an operator) that are told apart; those that come
-/// later are counted together.
-const SORTS: usize = 64;
+/// Slots; all but the last are for sorts of calls (a method, an element type, an operator). Those
+/// that come later are counted together, in the last. A power of two.
+const SLOTS: usize = 64;
+const OTHERS: usize = SLOTS - 1;
 
 /// The counts of one sort of calls. Written by the rank alone.
-#[derive(Default)]
 struct CountSlot {
     sig: AtomicPtr<Signature>,
     calls: AtomicU64,
     bytes: AtomicU64,
     waits: AtomicU64,
     waited: AtomicU64,
+}
+
+impl CountSlot {
+    const fn new() -> Self {
+        CountSlot {
+            sig: AtomicPtr::new(std::ptr::null_mut()),
+            calls: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+        }
+    }
 }
 
 /// Calls of one sort, as they are read.
@@ -30,15 +42,15 @@ pub(crate) struct CallCount {
 
 /// The counts of one rank.
 pub(super) struct CallCounts {
-    slots: Box<[CountSlot]>,
+    slots: Box<[CountSlot; SLOTS]>,
     /// That of the latest call.
     latest: AtomicU64,
 }
 
 impl Default for CallCounts {
     fn default() -> Self {
-        let slots = (0..=SORTS).map(|_| CountSlot::default()).collect();
-        CallCounts { slots, latest: AtomicU64::new(SORTS as u64) }
+        let slots = Box::new([const { CountSlot::new() }; SLOTS]);
+        CallCounts { slots, latest: AtomicU64::new(OTHERS as u64) }
     }
 }
 
@@ -51,7 +63,7 @@ fn add(word: &AtomicU64, more: u64) {
 impl CallCounts {
     /// Begins anew.
     pub(super) fn clear(&self) {
-        for slot in &self.slots {
+        for slot in self.slots.iter() {
             slot.sig.store(std::ptr::null_mut(), Relaxed);
             for word in [&slot.calls, &slot.bytes, &slot.waits, &slot.waited] {
                 word.store(0, Relaxed);
@@ -59,23 +71,30 @@ impl CallCounts {
         }
     }
 
-    /// A call of `sig` begins.
+    /// A call of `sig`, of so many bytes as far as is known, begins.
     #[inline(always)]
-    pub(super) fn call(&self, sig: *mut Signature) {
+    pub(super) fn call(&self, sig: *mut Signature, bytes: u64) {
         self.again(sig);
-        add(&self.latest().calls, 1);
+        let slot = self.latest();
+        add(&slot.calls, 1);
+        add(&slot.bytes, bytes);
     }
 
     /// What follows belongs to calls of `sig`.
     #[inline(always)]
     pub(super) fn again(&self, sig: *mut Signature) {
-        // As a rule, a loop's only call, or the slot of the address.
-        if self.latest().sig.load(Relaxed) == sig {
-            return;
+        // As a rule, a loop's only call.
+        if self.latest().sig.load(Relaxed) != sig {
+            self.find(sig);
         }
-        let first = (sig.addr() / align_of::<Signature>()) % SORTS;
-        let mut place = SORTS;
-        for at in (first..SORTS).chain(0..first) {
+    }
+
+    /// The latest call's slot is that of `sig`: as a rule, the one that its address says.
+    #[inline(never)]
+    fn find(&self, sig: *mut Signature) {
+        let first = (sig.addr() / align_of::<Signature>()) % OTHERS;
+        let mut place = OTHERS;
+        for at in (first..OTHERS).chain(0..first) {
             let its = self.slots[at].sig.load(Relaxed);
             if its.is_null() {
                 self.slots[at].sig.store(sig, Relaxed);
@@ -90,7 +109,7 @@ impl CallCounts {
 
     #[inline(always)]
     fn latest(&self) -> &CountSlot {
-        &self.slots[self.latest.load(Relaxed) as usize]
+        &self.slots[self.latest.load(Relaxed) as usize % SLOTS]
     }
 
     /// The latest call is of so many bytes.

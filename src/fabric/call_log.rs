@@ -9,6 +9,7 @@
 use super::digest::Digest;
 use super::fingerprint::{CallParams, CallTransport, Fingerprint, Signature};
 use super::foreign_calls::ForeignCalls;
+use super::recorder::CallFacts;
 use super::thread::Thread;
 use crate::error::{CallSite, ForeignCall};
 use crate::sync;
@@ -202,10 +203,25 @@ impl CallLog {
         self.next.load(Relaxed) + 1
     }
 
-    /// Call `number` of the owner, who asks, if it is on record.
-    pub(crate) fn at_number(&self, number: u64) -> Option<CallRecord> {
-        let call = self.ring[number as usize % KEPT].read().filter(|call| call.number == number);
-        call.map(|call| self.named(call))
+    /// What a record of the run has of call `number` of the owner, who asks, if it is on record.
+    /// `member` of a communicator's rank is the team's.
+    #[inline(always)]
+    pub(super) fn facts(
+        &self,
+        number: u64,
+        member: impl Fn(u64, usize) -> Option<usize>,
+    ) -> Option<CallFacts> {
+        let call = self.ring[number as usize % KEPT].read().filter(|call| call.number == number)?;
+        let params = CallParams {
+            len: call.len,
+            own_len: None,
+            parameter: call.parameter.unwrap_or(Fingerprint::NO_PARAMETER),
+            algorithm: call.algorithm,
+            transport: call.transport,
+            digest: call.digest,
+        };
+        let member = |rank| member(call.comm, rank);
+        Some(CallFacts::new(call.call, call.sig, &params, member))
     }
 
     /// Whether the call whose number ends in the eight bits `low` is the owner's next to
@@ -297,6 +313,12 @@ impl CallLog {
     #[inline(always)]
     pub(crate) fn foreign(&self) -> &ForeignCalls {
         self.foreign.get_or_init(Box::default)
+    }
+
+    /// Whether calls of other languages were noted.
+    #[inline(always)]
+    pub(crate) fn has_foreign(&self) -> bool {
+        self.foreign.get().is_some()
     }
 
     /// The call of another language that the owner is making.

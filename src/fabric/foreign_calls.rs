@@ -15,8 +15,9 @@ use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 const KEPT: usize = 16;
 
 #[derive(Default)]
+#[repr(align(32))]
 struct Note {
-    /// The number of the first record that it holds for; 0 while it is written.
+    /// The number of the first record that it holds for; 0 before it holds for any.
     from: AtomicU64,
     /// The first that it does not hold for any more.
     until: AtomicU64,
@@ -35,7 +36,6 @@ impl ForeignCalls {
     #[inline(always)]
     pub(crate) fn begin(&self, from: u64, call: &'static ForeignCall) {
         let note = &self.0[from as usize % KEPT];
-        note.from.store(0, Relaxed);
         note.call.store(std::ptr::from_ref(call).cast_mut(), Relaxed);
         note.until.store(OPEN, Relaxed);
         note.from.store(from, Relaxed);

@@ -45,11 +45,13 @@ pub(crate) use port::{
     ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
 pub(crate) use recorder::Recorder;
+#[cfg(loom)] // For mutants of the files that use them.
+pub(crate) use recorder::{CallFacts, EventLine, EventRing};
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]
 pub use thread::RankWait;
-pub(crate) use thread::{Background, Seen, Thread};
+pub(crate) use thread::{Background, CatchScope, Entered, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]
 pub(crate) use {

@@ -9,8 +9,9 @@
 
 use super::call_counts::{CallCount, CallCounts};
 use super::call_log::CallLog;
-use super::fingerprint::Signature;
+use super::fingerprint::{CallParams, Fingerprint, Signature};
 use super::record_file::{self, FileEvent, FileRank};
+use crate::error::{ForeignCall, SourceLine};
 use crate::sync::diagnostic::{AtomicPtr, AtomicU64, Mutex, Ordering::Relaxed};
 use crate::sync::{Instant, has_steady_ticks, ticks};
 use crossbeam_utils::CachePadded;
@@ -36,6 +37,9 @@ pub(super) enum EventKind {
 /// In an event's kind: a wait for a call that was started before.
 const COMPLETION: u64 = 1 << 15;
 
+/// In an event's kind: its line is one of another language.
+const FOREIGN: u64 = 1 << 14;
+
 /// One event. A line of the cache.
 #[derive(Default)]
 #[repr(C, align(64))]
@@ -46,52 +50,137 @@ struct EventSlot {
     bytes: AtomicU64,
     comm: AtomicU64,
     call: AtomicU64,
-    /// From the low end: 8 bits kind, 7 transport, 1 [`COMPLETION`], 16 algorithm, 32 the other
-    /// rank.
+    /// From the low end: 8 bits kind, 6 transport, 1 [`FOREIGN`], 1 [`COMPLETION`], 16 algorithm,
+    /// 32 the other rank.
     kind: AtomicU64,
     /// Null in a wait, and in a phase.
     sig: AtomicPtr<Signature>,
-    /// Null in a wait.
+    /// Null in a wait. Of a [`ForeignCall`], if the kind says so.
     at: AtomicPtr<Location<'static>>,
 }
 
 const _: () = assert!(size_of::<EventSlot>() == 64);
 
+/// The line of a call: its address, and what goes into the event's kind.
+#[derive(Clone, Copy)]
+pub(crate) struct EventLine {
+    at: *mut Location<'static>,
+    kind: u64,
+}
+
+impl EventLine {
+    /// The line `at`, or that of the call of another language that is made there.
+    #[inline(always)]
+    pub(crate) fn new(
+        at: &'static Location<'static>,
+        foreign: Option<&'static ForeignCall>,
+    ) -> Self {
+        match foreign {
+            None => EventLine { at: std::ptr::from_ref(at).cast_mut(), kind: 0 },
+            Some(call) => {
+                EventLine { at: std::ptr::from_ref(call).cast_mut().cast(), kind: FOREIGN }
+            }
+        }
+    }
+}
+
+/// What a call's event has of the call, beside its method and line.
+pub(crate) struct CallFacts {
+    bytes: u64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    call: u64,
+    /// As in [`EventSlot::kind`].
+    kind: u64,
+}
+
+impl CallFacts {
+    /// Of call `call` of `sig`. `member` of a rank of the communicator is the team's.
+    #[inline(always)]
+    pub(crate) fn new(
+        call: u64,
+        sig: &'static Signature,
+        params: &CallParams,
+        member: impl Fn(usize) -> Option<usize>,
+    ) -> Self {
+        let parameter = params.parameter;
+        let its = if parameter == Fingerprint::NO_PARAMETER { None } else { member(parameter) };
+        let kind = EventKind::Call as u64
+            | (params.transport as u64) << 8
+            | u64::from(params.algorithm) << 16
+            | u64::from(its.map_or(NOBODY, |rank| rank as u32)) << 32;
+        let len = params.own_len.unwrap_or(params.len);
+        CallFacts { bytes: len.wrapping_mul(sig.element_size) as u64, call, kind }
+    }
+
+    /// Of a call of which no more is known yet.
+    const NONE: CallFacts =
+        CallFacts { bytes: 0, call: 0, kind: EventKind::Call as u64 | (NOBODY as u64) << 32 };
+
+    /// Of a wait for a call that was started before.
+    const COMPLETION: CallFacts =
+        CallFacts { kind: CallFacts::NONE.kind | COMPLETION, ..CallFacts::NONE };
+}
+
+/// What an [`EventRing`] writes to.
+struct RingMemory {
+    /// A power of two of them, so that a mask leads from an event's number to its slot.
+    slots: Box<[EventSlot]>,
+    counts: CallCounts,
+}
+
+impl RingMemory {
+    #[cold]
+    #[inline(never)]
+    fn new(events: usize) -> Self {
+        let slots = (0..events.next_power_of_two()).map(|_| EventSlot::default()).collect();
+        RingMemory { slots, counts: CallCounts::default() }
+    }
+
+    /// Where event `number` is, or was, or will be.
+    #[inline(always)]
+    fn slot(&self, number: u64) -> &EventSlot {
+        &self.slots[number as usize & (self.slots.len() - 1)]
+    }
+}
+
 /// The events of one rank in the current run, and what belongs to them. Written by that rank alone.
-#[derive(Default)]
-struct EventRing {
-    /// Made by the rank, and so in its memory.
-    slots: OnceLock<Box<[EventSlot]>>,
+pub(crate) struct EventRing {
+    clock: Clock,
+    /// Made by the rank, and so near to it.
+    memory: OnceLock<RingMemory>,
     /// Events so far.
     head: AtomicU64,
-    /// The slot of the next one: no division tells it.
-    next: AtomicU64,
     /// The number of the latest call's event, plus 1.
     open: AtomicU64,
-    /// The number under which that call goes into the [`CallLog`], until it has been looked at.
+    /// The number under which that call goes into the [`CallLog`].
     record: AtomicU64,
+    /// The same, if the event's facts are to be read there; else 0.
+    pending: AtomicU64,
+    /// The first event since the latest call that is on record.
+    first: AtomicU64,
     began: AtomicU64,
     ended: AtomicU64,
     /// The names of phases; an event has a name's place here in `bytes`.
     phases: Mutex<Vec<&'static str>>,
-    /// Made by the rank, too.
-    counts: OnceLock<CallCounts>,
 }
 
 /// See the module documentation.
 pub(crate) struct Recorder {
     rings: Box<[CachePadded<EventRing>]>,
     events: usize,
-    file: File,
-    path: String,
+    /// Where runs are written, and its name; none if only counts and events are wanted.
+    file: Option<(File, String)>,
     /// How the numbers of algorithms are said.
     algorithm: fn(u16) -> String,
     clock: Clock,
     /// Of ranks that no run counts: they are written when the last has gone.
     at_drop: bool,
+    /// Hears of each wait: who waited, for whom, how long.
+    waited: Option<fn(usize, usize, Duration)>,
 }
 
 /// Times, in ticks of a counter that is much quicker to read than the system's clock.
+#[derive(Clone, Copy)]
 struct Clock {
     steady: bool,
     ticks: u64,
@@ -102,16 +191,24 @@ struct Clock {
 impl Clock {
     fn new() -> Self {
         let steady = has_steady_ticks();
-        Clock { steady, ticks: ticks(), since: Instant::now(), wall: SystemTime::now() }
+        // One less: no time is 0.
+        let ticks = ticks().wrapping_sub(1);
+        Clock { steady, ticks, since: Instant::now(), wall: SystemTime::now() }
     }
 
     /// Never 0.
     #[inline(always)]
     fn now(&self) -> u64 {
         match self.steady {
-            true => ticks().wrapping_sub(self.ticks).max(1),
-            false => (self.since.elapsed().as_nanos() as u64).max(1),
+            true => ticks().wrapping_sub(self.ticks),
+            false => self.slow_now(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slow_now(&self) -> u64 {
+        (self.since.elapsed().as_nanos() as u64).max(1)
     }
 
     /// Nanoseconds a tick.
@@ -128,18 +225,81 @@ impl Clock {
 }
 
 impl EventRing {
-    fn slots(&self, events: usize) -> &[EventSlot] {
-        self.slots.get_or_init(|| (0..events.max(1)).map(|_| EventSlot::default()).collect())
+    fn new(clock: Clock) -> Self {
+        let zero = || AtomicU64::new(0);
+        EventRing {
+            clock,
+            memory: OnceLock::new(),
+            head: zero(),
+            open: zero(),
+            record: zero(),
+            pending: zero(),
+            first: zero(),
+            began: zero(),
+            ended: zero(),
+            phases: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// A collective call begins, which goes on record under `record`, as nearly all do. Whether it
+    /// is recorded now. If not, nothing is done, and [`Recorder::begin_call`] is to be called.
+    #[inline(always)]
+    pub(crate) fn begin_at_once(
+        &self,
+        comm: u64,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        record: u64,
+        facts: CallFacts,
+    ) -> bool {
+        let Some(memory) = self.memory.get() else { return false };
+        // The latest event has not got its facts, or is of this call, asked about twice.
+        if self.pending.load(Relaxed) != 0 || self.record.load(Relaxed) == record {
+            return false;
+        }
+        memory.counts.call(std::ptr::from_ref(sig).cast_mut(), facts.bytes);
+        let number = self.open_call(memory, comm, sig, EventLine::new(at, None), facts);
+        self.record.store(record, Relaxed);
+        self.first.store(number, Relaxed);
+        true
+    }
+
+    /// The next event: its number and slot.
+    #[inline(always)]
+    fn push<'a>(&self, memory: &'a RingMemory) -> (u64, &'a EventSlot) {
+        let number = self.head.load(Relaxed);
+        self.head.store(number + 1, Relaxed);
+        (number, memory.slot(number))
+    }
+
+    /// The event of a call that begins now; returns its number.
+    #[inline(always)]
+    fn open_call(
+        &self,
+        memory: &RingMemory,
+        comm: u64,
+        sig: &'static Signature,
+        at: EventLine,
+        facts: CallFacts,
+    ) -> u64 {
+        let (number, slot) = self.push(memory);
+        slot.end.store(0, Relaxed);
+        slot.bytes.store(facts.bytes, Relaxed);
+        slot.comm.store(comm, Relaxed);
+        slot.call.store(facts.call, Relaxed);
+        slot.kind.store(facts.kind | at.kind, Relaxed);
+        slot.sig.store(std::ptr::from_ref(sig).cast_mut(), Relaxed);
+        slot.at.store(at.at, Relaxed);
+        self.open.store(number + 1, Relaxed);
+        slot.begin.store(self.clock.now(), Relaxed);
+        number
     }
 
     /// The slot of event `number`, if the event is still there.
     fn slot(&self, number: u64) -> Option<&EventSlot> {
-        let slots = self.slots.get()?;
-        let before = (self.head.load(Relaxed) - number) as usize;
-        let next = self.next.load(Relaxed) as usize;
-        // Counted back from the next one, around the end if need be.
-        let at = if before <= next { next } else { next + slots.len() };
-        slots.get(at.checked_sub(before)?).filter(|_| before <= slots.len())
+        let memory = self.memory.get()?;
+        let before = self.head.load(Relaxed).wrapping_sub(number);
+        (before <= memory.slots.len() as u64).then(|| memory.slot(number))
     }
 
     /// The latest call's event, or, where a call was made inside another, that of the latest call
@@ -155,18 +315,20 @@ impl EventRing {
 }
 
 impl Recorder {
-    /// For `ranks` ranks, of each the latest `events` events, appended to `file` (at `path`) when a
-    /// run ends; or, `at_drop`, when the last rank has gone.
+    /// For `ranks` ranks, of each the latest `events` events, appended to `file` (of that name), if
+    /// there is one, when a run ends; or, `at_drop`, when the last rank has gone.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn new(
         ranks: usize,
         events: usize,
-        (file, path): (File, String),
+        file: Option<(File, String)>,
         algorithm: fn(u16) -> String,
         at_drop: bool,
+        waited: Option<fn(usize, usize, Duration)>,
     ) -> Self {
-        let rings = (0..ranks).map(|_| CachePadded::new(EventRing::default())).collect();
-        Recorder { rings, events, file, path, algorithm, clock: Clock::new(), at_drop }
+        let clock = Clock::new();
+        let rings = (0..ranks).map(|_| CachePadded::new(EventRing::new(clock))).collect();
+        Recorder { rings, events, file, algorithm, clock, at_drop, waited }
     }
 
     /// The time.
@@ -175,16 +337,21 @@ impl Recorder {
         self.clock.now()
     }
 
+    /// The events of `rank`.
+    pub(crate) fn ring(&self, rank: usize) -> &EventRing {
+        &self.rings[rank]
+    }
+
     /// `rank` begins a run.
     pub(crate) fn begin_run(&self, rank: usize) {
         let ring = &self.rings[rank];
         // Touched, and so put into its place, before time is taken.
-        ring.slots(self.events);
-        ring.counts.get_or_init(CallCounts::default).clear();
+        ring.memory.get_or_init(|| RingMemory::new(self.events)).counts.clear();
         ring.head.store(0, Relaxed);
-        ring.next.store(0, Relaxed);
         ring.open.store(0, Relaxed);
         ring.record.store(0, Relaxed);
+        ring.pending.store(0, Relaxed);
+        ring.first.store(0, Relaxed);
         ring.ended.store(0, Relaxed);
         ring.began.store(self.now(), Relaxed);
     }
@@ -194,52 +361,92 @@ impl Recorder {
         self.rings[rank].ended.store(self.now(), Relaxed);
     }
 
-    /// The next slot of `rank`.
+    /// What `rank` writes to. A rank on a thread of the user's own begins its run here.
     #[inline(always)]
-    fn push(&self, rank: usize) -> (u64, &EventSlot) {
-        let ring = &self.rings[rank];
-        if ring.began.load(Relaxed) == 0 {
-            self.begin_run(rank);
+    fn memory(&self, rank: usize) -> &RingMemory {
+        match self.rings[rank].memory.get() {
+            Some(memory) => memory,
+            None => self.first_memory(rank),
         }
-        let slots = ring.slots(self.events);
-        let number = ring.head.load(Relaxed);
-        ring.head.store(number + 1, Relaxed);
-        let at = ring.next.load(Relaxed) as usize;
-        let next = if at + 1 < slots.len() { at + 1 } else { 0 };
-        ring.next.store(next as u64, Relaxed);
-        (number, &slots[at])
     }
 
-    /// `rank` begins a call, which goes on record under `record`.
+    #[cold]
+    #[inline(never)]
+    fn first_memory(&self, rank: usize) -> &RingMemory {
+        self.begin_run(rank);
+        self.rings[rank].memory.get_or_init(|| RingMemory::new(self.events))
+    }
+
+    /// `rank` begins a call, which goes on record under `record`. `facts`, if they are known yet.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn begin_call(
         &self,
         rank: usize,
         comm: u64,
         sig: &'static Signature,
-        at: &'static Location<'static>,
+        at: EventLine,
         record: u64,
+        facts: Option<CallFacts>,
     ) {
         let ring = &self.rings[rank];
+        let memory = self.memory(rank);
+        let is_new = ring.record.load(Relaxed) != record;
+        if !is_new && self.has_begun(rank, memory, comm, sig) {
+            return self.have_facts(rank, memory, record, facts);
+        }
+        let pending = if facts.is_none() { record } else { 0 };
+        let facts = facts.unwrap_or(CallFacts::NONE);
+        memory.counts.call(std::ptr::from_ref(sig).cast_mut(), facts.bytes);
+        let number = ring.open_call(memory, comm, sig, at, facts);
+        ring.pending.store(pending, Relaxed);
+        if is_new {
+            ring.record.store(record, Relaxed);
+            ring.first.store(number, Relaxed);
+        }
+    }
+
+    /// Since the latest call that is on record, there was one of `sig` on `comm`: the same call,
+    /// asked about twice, or a look (`test`, `try_probe`) in a loop. It is the latest call again.
+    #[cold]
+    #[inline(never)]
+    fn has_begun(
+        &self,
+        rank: usize,
+        memory: &RingMemory,
+        comm: u64,
+        sig: &'static Signature,
+    ) -> bool {
+        let ring = &self.rings[rank];
+        let (first, head) = (ring.first.load(Relaxed), ring.head.load(Relaxed));
         let sig = std::ptr::from_ref(sig).cast_mut();
-        if ring.record.load(Relaxed) == record
-            && ring.call_on(comm).is_some_and(|slot| slot.sig.load(Relaxed) == sig)
-        {
-            return; // Asked twice before one call.
-        }
-        let (number, slot) = self.push(rank);
-        slot.end.store(0, Relaxed);
-        slot.bytes.store(0, Relaxed);
-        slot.comm.store(comm, Relaxed);
-        slot.call.store(0, Relaxed);
-        slot.kind.store(EventKind::Call as u64 | u64::from(NOBODY) << 32, Relaxed);
-        slot.sig.store(sig, Relaxed);
-        slot.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
+        let is_it = |number: &u64| {
+            ring.slot(*number).is_some_and(|slot| {
+                slot.sig.load(Relaxed) == sig && slot.comm.load(Relaxed) == comm
+            })
+        };
+        let Some(number) = (first.max(head.saturating_sub(NESTED))..head).rev().find(is_it) else {
+            return false;
+        };
+        memory.counts.again(sig);
         ring.open.store(number + 1, Relaxed);
-        ring.record.store(record, Relaxed);
-        if let Some(counts) = ring.counts.get() {
-            counts.call(sig);
-        }
-        slot.begin.store(self.now(), Relaxed);
+        true
+    }
+
+    /// The latest call's event, which had perhaps none, gets its facts.
+    #[cold]
+    #[inline(never)]
+    fn have_facts(&self, rank: usize, memory: &RingMemory, record: u64, facts: Option<CallFacts>) {
+        let ring = &self.rings[rank];
+        let Some(facts) = facts else { return ring.pending.store(record, Relaxed) };
+        ring.pending.store(0, Relaxed);
+        let Some(slot) = ring.open.load(Relaxed).checked_sub(1).and_then(|n| ring.slot(n)) else {
+            return;
+        };
+        memory.counts.bytes(facts.bytes);
+        slot.bytes.store(facts.bytes, Relaxed);
+        slot.call.store(facts.call, Relaxed);
+        slot.kind.store(facts.kind | slot.kind.load(Relaxed) & FOREIGN, Relaxed);
     }
 
     /// `rank` begins to wait for a call that it has started.
@@ -248,29 +455,18 @@ impl Recorder {
         rank: usize,
         comm: u64,
         sig: &'static Signature,
-        at: &'static Location<'static>,
+        at: EventLine,
     ) {
-        let ring = &self.rings[rank];
-        let (number, slot) = self.push(rank);
-        slot.end.store(0, Relaxed);
-        slot.bytes.store(0, Relaxed);
-        slot.comm.store(comm, Relaxed);
-        slot.call.store(0, Relaxed);
-        slot.kind.store(EventKind::Call as u64 | COMPLETION | u64::from(NOBODY) << 32, Relaxed);
-        let sig = std::ptr::from_ref(sig).cast_mut();
-        slot.sig.store(sig, Relaxed);
-        slot.at.store(std::ptr::from_ref(at).cast_mut(), Relaxed);
-        ring.open.store(number + 1, Relaxed);
+        let memory = self.memory(rank);
+        memory.counts.again(std::ptr::from_ref(sig).cast_mut());
+        self.rings[rank].open_call(memory, comm, sig, at, CallFacts::COMPLETION);
         // Nothing goes on record for it.
-        ring.record.store(0, Relaxed);
-        if let Some(counts) = ring.counts.get() {
-            counts.again(sig);
-        }
-        slot.begin.store(self.now(), Relaxed);
+        self.rings[rank].record.store(0, Relaxed);
+        self.rings[rank].pending.store(0, Relaxed);
     }
 
-    /// Completes the latest call's event by what is on record of it. `member` of a rank of `comm`
-    /// is the team's.
+    /// Completes the latest call's event by what is on record of it, if that is still to be done.
+    /// `member` of a rank of `comm` is the team's.
     #[inline(always)]
     pub(crate) fn complete(
         &self,
@@ -279,29 +475,16 @@ impl Recorder {
         log: &CallLog,
         member: impl Fn(usize) -> Option<usize>,
     ) {
-        let ring = &self.rings[rank];
-        let record = ring.record.load(Relaxed);
+        let record = self.rings[rank].pending.load(Relaxed);
         if record == 0 {
             return;
         }
-        let Some(logged) = log.at_number(record) else { return };
-        ring.record.store(0, Relaxed);
-        let Some(open) = ring.open.load(Relaxed).checked_sub(1) else { return };
-        let Some(slot) = ring.slot(open) else { return };
-        let named = !logged.sig.parameter.is_empty() && !logged.sig.parameter.starts_with("by");
-        let peer = logged.parameter.filter(|_| named && comm == logged.comm).and_then(member);
-        let peer = peer.map_or(NOBODY, |peer| peer as u32);
-        let kind = EventKind::Call as u64
-            | (logged.transport as u64) << 8
-            | u64::from(logged.algorithm) << 16
-            | u64::from(peer) << 32;
-        let bytes = logged.len.saturating_mul(logged.sig.element_size) as u64;
-        slot.bytes.store(bytes, Relaxed);
-        if let Some(counts) = ring.counts.get() {
-            counts.bytes(bytes);
+        let member = |its: u64, rank: usize| if its == comm { member(rank) } else { None };
+        if let (Some(facts), Some(memory)) =
+            (log.facts(record, member), self.rings[rank].memory.get())
+        {
+            self.have_facts(rank, memory, record, Some(facts));
         }
-        slot.call.store(logged.call, Relaxed);
-        slot.kind.store(kind, Relaxed);
     }
 
     /// `rank`'s latest call on `comm` has come to this moment.
@@ -315,10 +498,12 @@ impl Recorder {
     /// `rank` has waited for the team's rank `peer`, from `begin` to `end`.
     pub(crate) fn waited(&self, rank: usize, comm: u64, peer: usize, (begin, end): (u64, u64)) {
         self.reach(rank, comm, end);
-        if let Some(counts) = self.rings[rank].counts.get() {
-            counts.waited(end.saturating_sub(begin));
+        let memory = self.memory(rank);
+        memory.counts.waited(end.saturating_sub(begin));
+        if let Some(waited) = self.waited {
+            self.say_waited(waited, rank, peer, end.saturating_sub(begin));
         }
-        let (_, slot) = self.push(rank);
+        let (_, slot) = self.rings[rank].push(memory);
         slot.begin.store(begin, Relaxed);
         slot.end.store(end, Relaxed);
         slot.bytes.store(0, Relaxed);
@@ -327,6 +512,12 @@ impl Recorder {
         slot.kind.store(EventKind::Wait as u64 | (peer as u64) << 32, Relaxed);
         slot.sig.store(std::ptr::null_mut(), Relaxed);
         slot.at.store(std::ptr::null_mut(), Relaxed);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn say_waited(&self, waited: fn(usize, usize, Duration), rank: usize, peer: usize, ticks: u64) {
+        waited(rank, peer, Duration::from_nanos((ticks as f64 * self.clock.rate()) as u64));
     }
 
     /// `rank` has waited for any rank, last of all, and `peer` was it.
@@ -355,7 +546,7 @@ impl Recorder {
                 phases.len() - 1
             })
         };
-        let (number, slot) = self.push(rank);
+        let (number, slot) = ring.push(self.memory(rank));
         slot.end.store(0, Relaxed);
         slot.bytes.store(place as u64, Relaxed);
         slot.comm.store(0, Relaxed);
@@ -377,8 +568,8 @@ impl Recorder {
     /// What `rank`'s calls in the current run come to, and the nanoseconds of a tick.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn counts(&self, rank: usize) -> (Vec<CallCount>, f64) {
-        let counts = self.rings[rank].counts.get();
-        (counts.map_or_else(Vec::new, CallCounts::read), self.clock.rate())
+        let memory = self.rings[rank].memory.get();
+        (memory.map_or_else(Vec::new, |memory| memory.counts.read()), self.clock.rate())
     }
 
     /// How often `rank` has waited so far, and how long: for reports, by any rank.
@@ -393,6 +584,7 @@ impl Recorder {
     /// rank runs. What goes wrong is said, and is no error of the run.
     #[cold]
     pub(crate) fn save(&self, team: u64, run: u64, outcome: &str) {
+        let Some((file, path)) = &self.file else { return };
         let rate = self.clock.rate();
         let base = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0).min();
         let base = base.unwrap_or(0);
@@ -402,26 +594,36 @@ impl Recorder {
         let unix = wall.map_or(0, |wall| wall.as_nanos() as u64);
         let ranks = self.rings.iter().map(|ring| self.file_rank(ring, &ns)).collect();
         let section = record_file::Section { team, run, unix, outcome, ranks };
-        if let Err(e) = record_file::append(&self.file, &section) {
-            crate::error::say(&format!("the record '{}' cannot be written: {e}", self.path));
+        if let Err(e) = record_file::append(file, &section) {
+            crate::error::say(&format!("the record '{path}' cannot be written: {e}"));
         }
     }
 
     fn file_rank(&self, ring: &EventRing, ns: &dyn Fn(u64) -> u64) -> FileRank {
         let phases = ring.phases.lock().unwrap_or_else(|e| e.into_inner());
-        let slots = ring.slots.get().map_or(&[][..], |slots| slots);
         let head = ring.head.load(Relaxed);
-        let lost = head.saturating_sub(slots.len() as u64);
+        let lost = head.saturating_sub(self.events as u64);
         let event = |slot: &EventSlot| {
             let (sig, at) = (slot.sig.load(Relaxed), slot.at.load(Relaxed));
-            // SAFETY: the two words only ever hold null or addresses made from `&'static`
-            // references (`begin_call`, `begin_phase`).
-            let (sig, at) = unsafe { (sig.as_ref(), at.as_ref()) };
             let (kind, bytes) = (slot.kind.load(Relaxed), slot.bytes.load(Relaxed));
+            // SAFETY: the two words only ever hold null or addresses made from `&'static`
+            // references (`open_call`, `begin_phase`), and the kind says of what the second is:
+            // its writer, which no longer runs, has written both or neither.
+            let (sig, at) = unsafe {
+                let at: Option<SourceLine> = match kind & FOREIGN != 0 {
+                    true => at.cast::<ForeignCall>().as_ref().map(Into::into),
+                    false => at.as_ref().map(Into::into),
+                };
+                (sig.as_ref(), at)
+            };
             let is_phase = kind as u8 == EventKind::Phase as u8;
             let phase = phases.get(bytes as usize).filter(|_| is_phase);
             let is_call = kind as u8 == EventKind::Call as u8;
             let end = slot.end.load(Relaxed);
+            // A call may have another parameter than a rank.
+            let named =
+                |sig: &Signature| !sig.parameter.is_empty() && !sig.parameter.starts_with("by");
+            let has_peer = sig.is_none_or(named);
             FileEvent {
                 begin: ns(slot.begin.load(Relaxed)),
                 end: (end > 0).then(|| ns(end)),
@@ -434,14 +636,14 @@ impl Recorder {
                     None => phase.map_or("", |it| *it).into(),
                 },
                 detail: sig.map_or_else(String::new, Signature::detail),
-                at: at.map_or_else(String::new, ToString::to_string),
+                at: at.map_or_else(String::new, |at| at.to_string()),
                 algorithm: match is_call && kind >> 16 & 0xffff != 0 {
                     true => (self.algorithm)((kind >> 16) as u16),
                     false => String::new(),
                 },
-                peer: (kind >> 32) as u32,
+                peer: if has_peer { (kind >> 32) as u32 } else { NOBODY },
                 kind: kind as u8,
-                transport: (kind >> 8) as u8 & 0x7f,
+                transport: (kind >> 8) as u8 & 0x3f,
             }
         };
         let began = ring.began.load(Relaxed);

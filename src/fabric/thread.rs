@@ -6,6 +6,7 @@ use super::team_state::TeamState;
 use crate::error::CallSite;
 use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// For whom a thread waits that waits for a message from any rank.
@@ -62,6 +63,15 @@ pub(crate) struct CatchScope {
     run: u64,
     is_run: bool,
     below: *mut CatchScope,
+}
+
+/// See [`Thread::enter`].
+pub(crate) struct Entered<'a>(&'a Thread, *mut CatchScope);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.parts.store(self.1, Relaxed);
+    }
 }
 
 /// A rank that a thread is.
@@ -272,18 +282,28 @@ impl Thread {
         is_run: bool,
         f: impl FnOnce() -> R,
     ) -> R {
-        struct Out<'a>(&'a Thread, *mut CatchScope);
-        impl Drop for Out<'_> {
-            fn drop(&mut self) {
-                self.0.parts.store(self.1, Relaxed);
-            }
-        }
+        let mut place = MaybeUninit::uninit();
+        // SAFETY: both stay, here.
+        let _entered = unsafe { self.enter(world, run, is_run, &mut place) };
+        f()
+    }
+
+    /// [`within`](Thread::within), from here until what is returned is dropped.
+    ///
+    /// # Safety
+    /// `place` and `world` stay until then; what is entered later is left before.
+    pub(crate) unsafe fn enter(
+        &self,
+        world: *const TeamState,
+        run: u64,
+        is_run: bool,
+        place: &mut MaybeUninit<CatchScope>,
+    ) -> Entered<'_> {
         // Relaxed, here and below: only the thread itself uses it.
         let below = self.parts.load(Relaxed);
-        let mut part = CatchScope { world, run, is_run, below };
-        let _out = Out(self, below);
-        self.parts.store(&raw mut part, Relaxed);
-        f()
+        let part = place.write(CatchScope { world, run, is_run, below });
+        self.parts.store(part, Relaxed);
+        Entered(self, below)
     }
 
     /// Calls `f`; wherever the thread waits meanwhile it goes on with `work`.

@@ -47,7 +47,8 @@ pub(super) fn read(system: &Facts) -> Result<Found, String> {
     if let Some(name) = OVERRIDES.iter().find(|name| std::env::var_os(name).is_some()) {
         return Err(format!("{name} is set, which may replace the machine by another one"));
     }
-    let found = load()?;
+    let mut found = load()?;
+    found.groups.retain(|group| group.level != Level::Group || !from_distances(group, system));
     let of = |cores: &[RawCore]| -> BTreeSet<usize> {
         cores.iter().flat_map(|core| core.pus.iter().copied()).collect()
     };
@@ -61,6 +62,15 @@ pub(super) fn read(system: &Facts) -> Result<Found, String> {
         return Err(format!("it sees PU {} that are not online", format_list(&extra)));
     }
     Ok(found)
+}
+
+/// Whether hwloc made this group from distances: it has several memories, and the system does not
+/// name it. hwloc knows, but `hwloc2` does not tell.
+fn from_distances(group: &RawGroup, system: &Facts) -> bool {
+    let has = |pu| group.pus.contains(pu);
+    let memories = system.nodes.iter().filter(|node| node.pus.iter().any(has)).count();
+    let named = |other: &RawGroup| other.level == Level::Group && other.pus == group.pus;
+    memories > 1 && !system.groups.iter().any(named)
 }
 
 /// Loads whatever hwloc is told to load.
@@ -119,8 +129,9 @@ mod tests {
 
     use std::process::Command;
 
-    use super::super::facts::Facts;
+    use super::super::facts::{Facts, RawNode};
     use super::super::source::MachineSource;
+    use super::super::tests::{FROM_DISTANCES, FROM_FILES, four_memories};
     use super::super::{Machine, build};
     use super::*;
 
@@ -141,6 +152,23 @@ mod tests {
         assert!(text.contains("1 passed"), "{value}\n{text}");
     }
 
+    /// The memories and the groups, as the system would name them.
+    fn named_by(machine: &Machine) -> Facts {
+        let nodes = machine.numa_nodes().iter().map(|node| RawNode {
+            os_id: node.os_id,
+            pus: node.pus.clone(),
+            memory_bytes: None,
+        });
+        let of = |group: &super::super::Group| RawGroup {
+            level: Level::Group,
+            os_id: None,
+            pus: group.pus.clone(),
+        };
+        let levels = machine.levels().iter().filter(|level| level.level == Level::Group);
+        let groups = levels.flat_map(|level| level.groups.iter().map(of));
+        Facts { nodes: nodes.collect(), groups: groups.collect(), ..Facts::default() }
+    }
+
     #[test]
     #[ignore = "started by the other tests, with a machine in the environment"]
     fn child() {
@@ -150,8 +178,11 @@ mod tests {
         } else {
             Machine::from_synthetic(&case).unwrap()
         };
-        let Found { cores, groups } = load().unwrap();
-        let facts = Facts { cores, groups, ..Facts::default() };
+        let Found { cores, mut groups } = load().unwrap();
+        let system = named_by(&ours);
+        groups.retain(|group| group.level != Level::Group || !from_distances(group, &system));
+        // Memories are the system's, as on this machine.
+        let facts = Facts { cores, groups, ..system };
         let theirs = build::build(facts, MachineSource::all("hwloc")).unwrap();
         let cores = |machine: &Machine| -> Vec<Vec<usize>> {
             machine.cores().iter().map(|core| core.pus.clone()).collect()
@@ -207,6 +238,17 @@ mod tests {
                 run_child("HWLOC_XMLFILE", path.to_str().unwrap());
             }
         }
+    }
+
+    #[test]
+    fn groups_from_distances_mean_nothing() {
+        let name = format!("phalanx-groups-{}.xml", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        for kind in [FROM_DISTANCES, FROM_FILES] {
+            std::fs::write(&path, four_memories(kind)).unwrap();
+            run_child("HWLOC_XMLFILE", path.to_str().unwrap());
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

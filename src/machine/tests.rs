@@ -9,6 +9,71 @@ pub(super) fn say_skipped(what: &str) {
     let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
+/// Kinds of groups in hwloc's XML: made from distances; the kernel's clusters.
+pub(super) const FROM_DISTANCES: usize = 900;
+pub(super) const FROM_FILES: usize = 222;
+
+/// hwloc's XML of four packages, each a memory and two cores, of which the outer and the inner two
+/// stand in a group of this kind.
+pub(super) fn four_memories(kind: usize) -> String {
+    let sets = |pus: usize, nodes: usize| {
+        format!(
+            "cpuset=\"{pus:#x}\" complete_cpuset=\"{pus:#x}\" nodeset=\"{nodes:#x}\" \
+             complete_nodeset=\"{nodes:#x}\""
+        )
+    };
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n\
+         <topology version=\"2.0\">\n<object type=\"Machine\" os_index=\"0\" {} \
+         allowed_cpuset=\"0xff\" allowed_nodeset=\"0xf\" gp_index=\"1\">\n",
+        sets(0xff, 0xf)
+    );
+    for (group, packages) in [[0, 3], [1, 2]].iter().enumerate() {
+        let all = |bits: usize| packages.iter().map(|at| ((1 << bits) - 1) << (bits * at)).sum();
+        text += &format!(
+            "<object type=\"Group\" {} gp_index=\"{}\" kind=\"{kind}\" subkind=\"0\">\n",
+            sets(all(2), all(1)),
+            2 + group
+        );
+        for &at in packages {
+            let (both, node) = (sets(3 << (2 * at), 1 << at), 10 + at);
+            text += &format!(
+                "<object type=\"Package\" os_index=\"{at}\" {both} gp_index=\"{}\">\n\
+                 <object type=\"NUMANode\" os_index=\"{at}\" {both} gp_index=\"{node}\" \
+                 local_memory=\"268435456\"/>\n",
+                20 + at
+            );
+            for pu in [2 * at, 2 * at + 1] {
+                let own = sets(1 << pu, 1 << at);
+                text += &format!(
+                    "<object type=\"Core\" os_index=\"{pu}\" {own} gp_index=\"{}\">\n\
+                     <object type=\"PU\" os_index=\"{pu}\" {own} gp_index=\"{}\"/></object>\n",
+                    30 + pu,
+                    40 + pu
+                );
+            }
+            text += "</object>\n";
+        }
+        text += "</object>\n";
+    }
+    text + "</object></topology>\n"
+}
+
+#[test]
+fn groups_from_distances_are_no_level() {
+    let order = |machine: &Machine| -> Vec<usize> {
+        machine.cores().iter().flat_map(|core| core.pus.clone()).collect()
+    };
+    let machine = Machine::from_xml_text(&four_memories(FROM_DISTANCES)).unwrap();
+    check_invariants(&machine);
+    assert_eq!(order(&machine), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(machine.groups(Level::Group).is_empty());
+    let machine = Machine::from_xml_text(&four_memories(FROM_FILES)).unwrap();
+    check_invariants(&machine);
+    assert_eq!(order(&machine), [0, 1, 6, 7, 2, 3, 4, 5]);
+    assert_eq!(machine.groups(Level::Group).len(), 2);
+}
+
 /// What must hold whatever the machine was read from.
 fn check_invariants(machine: &Machine) {
     let mut pus: Vec<usize> = machine.cores().iter().flat_map(|core| core.pus.clone()).collect();

@@ -29,6 +29,9 @@ const MAX_PER_TAG: usize = 256;
 /// Objects inside one another; real machines have fewer than 20.
 const MAX_DEPTH: usize = 128;
 
+/// The `kind` of the groups that hwloc makes from distances between memories.
+const FROM_DISTANCES: &str = "900";
+
 /// Nodes in a distance matrix.
 const MAX_NODES: usize = 4096;
 
@@ -211,6 +214,8 @@ impl Reader {
         let level = match kind {
             "Package" => Level::Package,
             "Die" => Level::Die,
+            // The system names no such set: who reads its files has no level for it.
+            "Group" if node.attribute("kind") == Some(FROM_DISTANCES) => return Ok(pus),
             "Group" => Level::Group,
             "L1Cache" => Level::L1,
             "L2Cache" => Level::L2,

@@ -5,22 +5,24 @@
 //!   errors, and catches what they throw; [`first_cause`] then says why the run has ended.
 //! - [`reduce`]: reductions on memory, by the library's operators on types that are chosen when the
 //!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
+//! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of them;
+//!   [`quiesce`] where the program goes on after a failed call in the scope.
 //!
 //! Everything else is done by the typed methods on slices that the interface has made.
 
 mod user_operator;
 mod waiting;
 
-pub use crate::comm::{ReductionCut, ReductionMemory};
+pub use crate::comm::{MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
 pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 pub use waiting::{Waits, adopt, leave, wait, wake};
 
-use crate::Comm;
 use crate::error::Error;
 use crate::op::Operator;
+use crate::{Choice, Comm, OpenRequest, Order, Persistent, Requests};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
@@ -46,6 +48,12 @@ pub fn foreign_call(function: &'static str, file: &str, line: u32) -> &'static F
     calls
         .entry((function, file, line))
         .or_insert_with(|| Box::leak(Box::new(ForeignCall { function, file, line })))
+}
+
+/// A number of the calling thread, which no other live one has.
+#[inline(always)]
+pub fn this_thread() -> usize {
+    crate::sync::this_thread()
 }
 
 /// Makes `f`'s calls on `comm` as parts of `call`, and catches what they throw. No other rank
@@ -84,6 +92,17 @@ pub fn refuse(comm: &mut Comm, what: String) -> ! {
     comm.refuse_argument(what)
 }
 
+/// Chooses the algorithms of `comm`'s later calls; none: as before any choice. Extents multiply to
+/// the number of ranks.
+pub fn choose(comm: &mut Comm, choice: Option<Choice>) {
+    comm.choose(choice);
+}
+
+/// Chooses the order of `comm`'s later reductions.
+pub fn set_order(comm: &mut Comm, order: Order) {
+    comm.set_order(order);
+}
+
 /// A reduction on memory. `root` is looked at by [`Operation::Reduce`] only.
 ///
 /// # Safety
@@ -100,4 +119,70 @@ pub unsafe fn reduce<T: crate::Element, O: Operator<T>>(
 ) {
     // SAFETY: passed on.
     unsafe { comm.reduction(operation, cut, root, memory, op) }
+}
+
+/// A call that moves elements, on memory: of those that have no ways of few bytes, so that what is
+/// compiled for a type is small. `parameter` is the root, or the distance of a shift, not negative;
+/// `within`: what is given lies in the output, where it belongs.
+///
+/// # Safety
+/// As [`reduce`].
+pub unsafe fn movement<T: crate::Element>(
+    comm: &mut Comm,
+    operation: Operation,
+    cut: ReductionCut<'_>,
+    parameter: usize,
+    memory: ReductionMemory,
+    within: bool,
+) {
+    // SAFETY: passed on.
+    unsafe { comm.movement::<T>(operation, cut, parameter, memory, within) }
+}
+
+/// Starts a call on memory.
+///
+/// # Safety
+/// The memory has the elements that the call says, initialised for reads and exclusive for writes
+/// until it was waited for, or the scope has ended; input and output are one, for what is in place,
+/// or do not overlap.
+#[track_caller]
+pub unsafe fn start<'scope, 'env>(
+    scope: &mut Requests<'scope, 'env>,
+    call: PreparedCall,
+) -> OpenRequest<'scope, &'env mut [()]> {
+    // SAFETY: passed on.
+    unsafe { scope.start_on_memory(call) }
+}
+
+/// Sets a call on memory up, to be started many times.
+///
+/// # Safety
+/// As [`start`], whenever it is under way.
+#[track_caller]
+pub unsafe fn set_up<'scope, 'env>(
+    scope: &mut Requests<'scope, 'env>,
+    call: PreparedCall,
+) -> Persistent<'scope, 'env, ()> {
+    // SAFETY: passed on.
+    unsafe { scope.set_up_on_memory(call) }
+}
+
+/// A request, for [`wait_any`]; none if it is over.
+pub fn place_of<B>(request: &OpenRequest<'_, B>) -> Option<usize> {
+    request.slot()
+}
+
+/// Waits until one of the scope's requests is complete; returns which.
+#[track_caller]
+pub fn wait_any(
+    scope: &mut Requests<'_, '_>,
+    requests: impl Iterator<Item = Option<usize>>,
+) -> usize {
+    scope.wait_any_of(requests)
+}
+
+/// Makes the memory of what the scope has started the rank's own again, where the program goes on
+/// after a call has failed (`is_over`: if the run is over).
+pub fn quiesce(scope: &Requests<'_, '_>, is_over: bool) {
+    scope.quiesce(is_over);
 }

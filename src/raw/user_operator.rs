@@ -1,13 +1,14 @@
 //! Operators that are functions of another language.
 
-use super::{Operation, ReductionCut, ReductionMemory};
+use super::{MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory};
 use crate::Comm;
-use crate::exec::ForeignOperator;
+use crate::comm::Keep;
+use crate::exec::{ForeignOperator, Kernel};
 use crate::fabric::Signature;
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// `out[i] = left[i] (+) right[i]` for `n` elements; `out` is `left`, or `right`, or overlaps
 /// neither. The last argument is the operator's own.
@@ -51,8 +52,8 @@ pub struct UserOperator {
     known: Mutex<Vec<(Shape, &'static Signature)>>,
 }
 
-/// Operation, whether blocks differ, type, and bytes of an element.
-type Shape = (Operation, bool, TypeId, usize);
+/// Operation, whether it is started, whether blocks differ, type, and bytes of an element.
+type Shape = (Operation, bool, bool, TypeId, usize);
 
 /// All signatures that there are of operators of one's own, by shape and operator: kept for ever,
 /// as records name them, and so made once.
@@ -86,14 +87,20 @@ impl UserOperator {
         if let Some((_, sig)) = known.iter().find(|(it, _)| *it == key) {
             return sig;
         }
-        let (call, parameter) = match (key.0, key.1) {
-            (Operation::Reduce, _) => ("reduce", "to root"),
-            (Operation::AllReduce, _) => ("all_reduce", ""),
-            (Operation::ReduceScatter, false) => ("reduce_scatter_into", ""),
-            (Operation::ReduceScatter, true) => ("reduce_scatter_varied_into", ""),
-            (Operation::Scan, _) => ("scan", ""),
-            (Operation::ExclusiveScan, _) => ("exclusive_scan", ""),
-            (other, _) => unreachable!("{other} combines nothing"),
+        let (call, parameter) = match (key.0, key.1, key.2) {
+            (Operation::Reduce, false, _) => ("reduce", "to root"),
+            (Operation::Reduce, true, _) => ("started reduce", "to root"),
+            (Operation::AllReduce, false, _) => ("all_reduce", ""),
+            (Operation::AllReduce, true, _) => ("started all_reduce", ""),
+            (Operation::ReduceScatter, false, false) => ("reduce_scatter_into", ""),
+            (Operation::ReduceScatter, false, true) => ("reduce_scatter_varied_into", ""),
+            (Operation::ReduceScatter, true, false) => ("started reduce_scatter", ""),
+            (Operation::ReduceScatter, true, true) => ("started reduce_scatter_varied", ""),
+            (Operation::Scan, false, _) => ("scan", ""),
+            (Operation::Scan, true, _) => ("started scan", ""),
+            (Operation::ExclusiveScan, false, _) => ("exclusive_scan", ""),
+            (Operation::ExclusiveScan, true, _) => ("started exclusive_scan", ""),
+            (other, ..) => unreachable!("{other} combines nothing"),
         };
         // What memory safety depends on is compared with the operator: the size.
         let operator = format!(
@@ -135,16 +142,59 @@ impl UserOperator {
         element: UserElement,
     ) {
         let varied = matches!(cut, ReductionCut::Varied(_));
-        let sig = self.signature((operation, varied, (element.id)(), element.size), element);
-        let combine = |out: *mut u8, left: *const u8, right: *const u8, n: usize| {
-            if n > 0 {
-                // SAFETY: by the contract of `new`.
-                unsafe { (self.combine)(out.cast(), left.cast(), right.cast(), n, self.argument) }
-            }
+        let key = (operation, false, varied, (element.id)(), element.size);
+        let sig = self.signature(key, element);
+        // SAFETY: passed on.
+        let combine = |out: *mut u8, left: *const u8, right: *const u8, n: usize| unsafe {
+            self.combine(out, left, right, n);
         };
-        let size_and_align = (element.size, element.align);
-        let op = ForeignOperator::new(&combine, size_and_align, self.commutative);
+        let op = operator(&combine, element, self.commutative);
         // SAFETY: passed on.
         unsafe { comm.reduction_by_foreign(operation, sig, cut, root, memory, &op) }
     }
+    /// A call to be started, which combines by this operator.
+    ///
+    /// # Safety
+    /// As [`start`](super::start), of elements as `element` says.
+    pub unsafe fn prepared(
+        self: &Arc<Self>,
+        mut call: MemoryCall,
+        element: UserElement,
+    ) -> PreparedCall {
+        if call.operation == Operation::ExclusiveScan {
+            call.memory.input = std::ptr::null();
+        }
+        let key = (call.operation, true, call.is_varied(), (element.id)(), element.size);
+        let (sig, user) = (self.signature(key, element), self.clone());
+        let mut keep = Keep::default();
+        // SAFETY: passed on.
+        let combine = move |out: *mut u8, left: *const u8, right: *const u8, n: usize| unsafe {
+            user.combine(out, left, right, n);
+        };
+        // SAFETY: the call's, both.
+        let op = unsafe {
+            let combine = keep.keep(combine);
+            keep.keep(operator(combine, element, self.commutative))
+        };
+        let (kernel, commutative) = (Kernel::foreign(op), self.commutative);
+        PreparedCall { call, sig, kernel, commutative, built_in: None, keep }
+    }
+
+    /// # Safety
+    /// By the contract of [`new`](UserOperator::new).
+    unsafe fn combine(&self, out: *mut u8, left: *const u8, right: *const u8, n: usize) {
+        if n > 0 {
+            // SAFETY: passed on.
+            unsafe { (self.combine)(out.cast(), left.cast(), right.cast(), n, self.argument) }
+        }
+    }
+}
+
+/// What `combine` is to a call.
+fn operator<'a>(
+    combine: &'a dyn Fn(*mut u8, *const u8, *const u8, usize),
+    element: UserElement,
+    commutative: bool,
+) -> ForeignOperator<'a> {
+    ForeignOperator::new(combine, (element.size, element.align), commutative)
 }

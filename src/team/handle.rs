@@ -198,7 +198,7 @@ impl Team {
             dispatch,
             roster: OnceLock::from(roster),
             fabric: AtomicU64::new(0),
-            fresh: (0..ranks).map(|_| Mutex::new(None)).collect(),
+            words: Mutex::new(None),
             harmed: AtomicU64::new(0),
             special: AtomicU64::new(if is_recorded { u64::MAX } else { 0 }),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),

@@ -11,7 +11,7 @@ use crate::machine::affinity::{self, PinError};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
-use crate::wait::{Sleeper, Wait};
+use crate::wait::{Sleeper, Wait, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
 use std::sync::OnceLock;
 
@@ -37,9 +37,9 @@ pub(super) struct WorkerShared {
     pub(super) dispatch: Dispatch<WorkerJob>,
     pub(super) roster: OnceLock<Arc<Roster>>,
     /// The id of the fabric in use; a worker whose communicator is of another
-    /// one takes its new one from `fresh`.
+    /// one makes a new one, of `words`.
     pub(super) fabric: AtomicU64,
-    pub(super) fresh: Box<[Mutex<Option<Comm>>]>,
+    pub(super) words: Mutex<Option<Arc<CommState>>>,
     /// The number of the latest run in which a rank lost its communicator.
     pub(super) harmed: AtomicU64,
     /// The same; of a team that is recorded, more than the number of any run.
@@ -54,29 +54,39 @@ pub(super) struct WorkerShared {
     pub(super) rules: Arc<TuningSource>,
 }
 
+/// What a worker has of the team's communicator.
+#[derive(Default)]
+pub(super) struct OwnComm {
+    comm: Option<Comm>,
+    /// The id of the fabric that it was made of.
+    made: u64,
+}
+
 impl WorkerShared {
     pub(super) fn roster(&self) -> &Arc<Roster> {
         self.roster.get().expect("set when the team was built")
     }
 
-    /// New words for everybody, rank 0's communicator returned, the others'
-    /// left for the workers. Only while no rank runs.
+    /// New words for everybody, rank 0's communicator returned. The workers make theirs
+    /// ([`current`](WorkerShared::current)), all at once and on their cores: what a rank knows of
+    /// its peers grows with their number. Only while no rank runs.
     pub(super) fn renew(&self) -> Comm {
         let ranks = self.world.ranks();
         let members: Box<[usize]> = (0..ranks).collect();
         let apart = self.roster().spans_numa_nodes(&members);
         let fabric = Arc::new(CommState::new(self.world.clone(), members, apart));
         self.fabric.store(fabric.id(), Relaxed);
-        let mut comms = (0..ranks).map(|rank| {
-            // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, 0, self.wait) };
-            Comm::new(port, Some(self.roster().clone()), self.rules.clone())
-        });
-        let caller = comms.next().expect("a team has at least one rank");
-        for (slot, comm) in self.fresh[1..].iter().zip(comms) {
-            *slot.lock().unwrap_or_else(|e| e.into_inner()) = Some(comm);
-        }
-        caller
+        *self.words.lock().unwrap_or_else(|e| e.into_inner()) = Some(fabric.clone());
+        // SAFETY: the only port of rank 0 on a fabric made just now.
+        unsafe { self.communicator(fabric, 0) }
+    }
+
+    /// # Safety
+    /// No other port of `rank` on `fabric` was made or will be.
+    unsafe fn communicator(&self, fabric: Arc<CommState>, rank: usize) -> Comm {
+        // SAFETY: by the contract.
+        let port = unsafe { Port::new(fabric, rank, 0, self.wait) };
+        Comm::new(port, Some(self.roster().clone()), self.rules.clone())
     }
 
     pub(super) fn bind(&self, rank: usize, pu: usize) {
@@ -134,12 +144,25 @@ impl WorkerShared {
         }
     }
 
-    /// A worker's communicator, which may have been replaced by a new one.
-    pub(super) fn current<'a>(&self, rank: usize, comm: &'a mut Option<Comm>) -> &'a mut Comm {
-        if comm.as_ref().is_none_or(|c| c.fabric_id() != self.fabric.load(Relaxed)) {
-            *comm = self.fresh[rank].lock().unwrap_or_else(|e| e.into_inner()).take();
+    /// The communicator of `rank`'s worker: a new one after each [`renew`](WorkerShared::renew).
+    pub(super) fn current<'a>(&self, rank: usize, own: &'a mut OwnComm) -> &'a mut Comm {
+        let id = self.fabric.load(Relaxed);
+        if own.comm.as_ref().is_none_or(|comm| comm.fabric_id() != id) {
+            self.make(rank, own, id);
         }
-        comm.as_mut().expect("`renew` leaves one for every worker")
+        own.comm.as_mut().expect("made just now")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(&self, rank: usize, own: &mut OwnComm, id: u64) {
+        // A rank that loses its communicator (`harmed`) gets a new fabric before the next run.
+        assert!(own.made != id, "rank {rank} has had its communicator of these words");
+        own.made = id;
+        let words = self.words.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let words = words.expect("`renew` leaves them");
+        // SAFETY: this thread alone is the rank, and makes one port for each fabric.
+        own.comm = Some(unsafe { self.communicator(words, rank) });
     }
 
     /// A worker's life.
@@ -149,11 +172,16 @@ impl WorkerShared {
         // In every run: no other is this rank.
         self.world.sit(rank, thread);
         let mut seen = 0;
-        let mut comm: Option<Comm> = None;
+        let mut comm = OwnComm::default();
+        let mut wait = match self.wait {
+            // Beside workers that are still to be started and bound.
+            Wait::Auto if is_oversubscribed_by(self.world.ranks()) => Wait::Park,
+            wait => wait,
+        };
         loop {
             let (epoch, job) =
-                self.dispatch.next(worker, seen, sleeper, self.wait, self.world.is_crowded());
-            seen = epoch;
+                self.dispatch.next(worker, seen, sleeper, wait, self.world.is_crowded());
+            (seen, wait) = (epoch, self.wait);
             match job {
                 WorkerJob::Idle => {}
                 WorkerJob::FirstTouch => drop(self.current(rank, &mut comm).first_touch()),

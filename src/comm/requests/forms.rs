@@ -345,7 +345,7 @@ impl<'env> Requests<'_, 'env> {
     }
 
     /// `call` with a root, which must be a rank.
-    fn rooted(&mut self, call: Call<'env>, root: usize) -> Call<'env> {
+    pub(super) fn rooted(&mut self, call: Call<'env>, root: usize) -> Call<'env> {
         if !self.comm.check_rank("root", root, call.sig(), call.at(), call.len()) {
             self.comm.nothing_to_return();
         }
@@ -353,7 +353,7 @@ impl<'env> Requests<'_, 'env> {
     }
 
     /// A call of blocks of `counts` elements, `own` of this rank.
-    fn counted<T: Element>(
+    pub(super) fn counted<T: Element>(
         &mut self,
         operation: Operation,
         sig: &'static Signature,

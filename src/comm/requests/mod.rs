@@ -11,9 +11,11 @@
 //! | `open.rs` | the requests of a scope, and [`Running`](open::Running): what any of them does |
 //! | `started_collective.rs` | a started collective |
 //! | `pending.rs` | one with what it gives |
+//! | `memory_call.rs` | collectives on memory, for interfaces of other languages |
 //! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
 
 mod forms;
+mod memory_call;
 mod open;
 mod pending;
 mod persistent;
@@ -23,6 +25,8 @@ mod start_varied;
 mod started_collective;
 mod tagged_request;
 
+pub(crate) use memory_call::Keep;
+pub use memory_call::{MemoryCall, MemoryCut, PreparedCall};
 pub use persistent::Persistent;
 
 use super::Comm;
@@ -327,19 +331,7 @@ impl<'scope> Requests<'scope, '_> {
     /// ```
     #[track_caller]
     pub fn wait_any<B>(&mut self, requests: &[OpenRequest<'scope, B>]) -> usize {
-        assert!(!requests.is_empty(), "wait_any: there is no request to wait for");
-        let mut slots = Vec::with_capacity(requests.len());
-        for (i, request) in requests.iter().enumerate() {
-            match request.state {
-                RequestState::Over(_) => return i,
-                RequestState::Open(slot) => match self.open.advance(slot) {
-                    Progress::Done => return i,
-                    Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
-                    Progress::Open => slots.push(slot),
-                },
-            }
-        }
-        self.wait_for(&slots, Location::caller())
+        self.wait_any_of(requests.iter().map(OpenRequest::slot))
     }
 
     /// Goes on with the call as far as that is possible without waiting; whether it is complete.

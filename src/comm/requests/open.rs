@@ -341,6 +341,11 @@ impl<'env> Open<'env> {
         Some(request)
     }
 
+    /// Whether one of its requests is at work, further out.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.inner.try_borrow_mut().is_err()
+    }
+
     /// Ends the scope although requests are open, if some are: nobody reaches this rank's memory
     /// when this returns.
     #[cold]

@@ -8,6 +8,7 @@ use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
 use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
 use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
+use super::recorder::EventRing;
 use crate::mailbox::{
     Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, offset,
 };
@@ -87,6 +88,8 @@ pub(crate) struct Port {
     pass: u64,
     line: NonNull<RankState>,
     records: NonNull<CallLog>,
+    /// The rank's events, if its calls are recorded.
+    ring: Option<NonNull<EventRing>>,
     /// Looks before a wait counts as long.
     looks: u32,
     /// Whether ranks outnumber cores in this run: the same on all ranks.
@@ -171,6 +174,7 @@ impl Port {
             pass: run_pass(run),
             line,
             records,
+            ring: None,
             looks: FEW_LOOKS,
             crowded: false,
             gated: false,

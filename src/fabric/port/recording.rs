@@ -9,11 +9,12 @@
 
 use super::super::call_counts::CallCount;
 use super::super::call_log::run_pass;
-use super::super::fingerprint::Signature;
-use super::super::recorder::Recorder;
+use super::super::fingerprint::{CallParams, Signature};
+use super::super::recorder::{CallFacts, EventLine, Recorder};
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
 use std::panic::Location;
+use std::ptr::NonNull;
 
 /// What came of the looks at the beginning of a wait.
 pub(super) enum Looked {
@@ -30,6 +31,13 @@ impl Port {
     fn recorder(&self) -> Option<(&Recorder, usize)> {
         let recorder = self.fabric.world().recorder()?;
         Some((recorder, self.fabric.member(self.rank)))
+    }
+
+    /// The rank in its team.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    #[cfg_attr(not(feature = "tracing"), allow(dead_code))]
+    pub(crate) fn member(&self) -> usize {
+        self.fabric.member(self.rank)
     }
 
     /// Whether the port carries out calls, and does nothing else.
@@ -49,6 +57,7 @@ impl Port {
         self.state = PortState::Recorded;
         self.pass |= RECORDED;
         self.looks = 0;
+        self.ring = self.recorder().map(|(recorder, me)| NonNull::from(recorder.ring(me)));
     }
 
     /// The rank begins a run of a team that is recorded, or with a port that is dead.
@@ -73,19 +82,68 @@ impl Port {
         }
     }
 
-    /// A call begins.
-    pub(crate) fn record_call(&self, sig: &'static Signature, at: &'static Location<'static>) {
+    /// A call begins; a collective one, if it has `params`.
+    #[inline(always)]
+    pub(crate) fn record_call(
+        &self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: &Option<CallParams>,
+    ) {
+        if let (Some(params), Some(ring)) = (params, self.ring) {
+            // SAFETY: the world's, which the fabric keeps: the recorder's, and the rank's records.
+            let (ring, records) = unsafe { (ring.as_ref(), self.records.as_ref()) };
+            if !records.has_foreign()
+                && ring.begin_at_once(self.id, sig, at, records.next(), self.facts(sig, params))
+            {
+                return;
+            }
+        }
+        self.record_call_slowly(sig, at, params);
+    }
+
+    /// The same for a call that is not known yet, or was asked about before, or that comes after
+    /// such a one, or from another language.
+    #[cold]
+    #[inline(never)]
+    fn record_call_slowly(
+        &self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: &Option<CallParams>,
+    ) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
-            recorder.begin_call(me, self.id, sig, at, self.next_record());
+            let facts = params.as_ref().map(|params| self.facts(sig, params));
+            let at = self.event_line(at);
+            recorder.begin_call(me, self.id, sig, at, self.next_record(), facts);
         }
+    }
+
+    /// Of the collective call that comes next.
+    #[inline(always)]
+    fn facts(&self, sig: &'static Signature, params: &CallParams) -> CallFacts {
+        CallFacts::new(self.calls + 1, sig, params, |rank| self.team_rank(rank))
+    }
+
+    /// Where the program calls.
+    #[inline(always)]
+    fn event_line(&self, at: &'static Location<'static>) -> EventLine {
+        // SAFETY: the world's, which the fabric keeps.
+        EventLine::new(at, unsafe { self.records.as_ref() }.foreign_call())
+    }
+
+    /// The team's rank that is `rank` here.
+    #[inline(never)]
+    fn team_rank(&self, rank: usize) -> Option<usize> {
+        (rank < self.size()).then(|| self.fabric.member(rank))
     }
 
     #[inline(always)]
     fn complete_record(&self, recorder: &Recorder, me: usize) {
-        let member = |rank: usize| (rank < self.size()).then(|| self.fabric.member(rank));
         // SAFETY: the world's, which the fabric keeps.
-        recorder.complete(me, self.id, unsafe { self.records.as_ref() }, member);
+        let records = unsafe { self.records.as_ref() };
+        recorder.complete(me, self.id, records, |rank| self.team_rank(rank));
     }
 
     #[cold]
@@ -170,7 +228,7 @@ impl Port {
     ) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
-            recorder.begin_completion(me, self.id, sig, at);
+            recorder.begin_completion(me, self.id, sig, self.event_line(at));
         }
     }
 

@@ -1,13 +1,13 @@
 //! `phalanx bench` from outside: tables, exit codes, error messages.
 
 use phalanx::schedule::Operation;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
 
 const HEADER: &str = "op\talgorithm\ttype\tredop\tranks\tbytes\tcount\titerations\tns_min\t\
                       ns_median\tns_p99\tns_max\talgbw_gb_s\tbusbw_gb_s\twrong\tmodel_ns\tplace\t\
                       floor_ns\tfloor_ratio\tns_ci_low\tns_ci_high\toutliers\trounds\t\
-                      spread_percent\tdropped\tdrift\tcalls_per_iteration\tmodel_by";
+                      spread_percent\tdropped\tdrift\tcalls_per_iteration\tmodel_by\tcaches";
 
 fn phalanx(args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
@@ -27,7 +27,7 @@ fn rows(args: &str) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> =
         lines.map(|line| line.split('\t').map(String::from).collect()).collect();
     for row in &rows {
-        assert_eq!(row.len(), 28, "{row:?}");
+        assert_eq!(row.len(), 29, "{row:?}");
         assert_eq!(row[14], "0", "wrong elements: {row:?}");
         let ns: Vec<f64> = row[8..12].iter().map(|cell| cell.parse().unwrap()).collect();
         assert!(ns[0] > 0.0 && ns.is_sorted(), "{row:?}");
@@ -217,6 +217,58 @@ fn without_checks_nothing_is_said_of_them() {
 }
 
 #[test]
+fn the_caches_are_a_column() {
+    let caches = |args: &str| -> Vec<String> {
+        rows(&format!("bench all-to-all -p 2 -n 3 {args}"))
+            .into_iter()
+            .map(|r| r[28].clone())
+            .collect()
+    };
+    assert_eq!(caches("--sizes 64"), ["warm"]);
+    assert_eq!(caches("--sizes 64,40K --caches both"), ["warm", "cold", "warm", "cold"]);
+    let out = phalanx("bench scan -p 2 --sizes 8 -n 3 --caches cold");
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("\n# caches cold: each rank's buffers are thrown out of all"), "{text}");
+    let lines = table("bench scan -p 2 --sizes 8 -n 3 --caches both");
+    assert_eq!((lines[0][1].as_str(), lines[2][1].as_str()), ("caches", "cold"), "{lines:?}");
+}
+
+/// What the program answers to these lines on its standard input, and its exit code.
+fn turns(p: usize, lines: &str) -> (Vec<String>, Option<i32>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+    let args = format!("bench --turns --no-check -p {p}");
+    command.args(args.split_whitespace()).env("PHALANX_PROFILE", "");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let answers = String::from_utf8(out.stdout).unwrap();
+    (answers.lines().map(String::from).collect(), out.status.code())
+}
+
+#[test]
+fn slices_are_measured_as_they_are_asked_for() {
+    let rows =
+        ["all-gather 8 warm", "all-gather.b2b 8 cold", "barrier 0 warm", "all-gather.b2b 64K warm"];
+    let rows = rows.map(|row| row.replace("64K", "65536"));
+    let asked = rows.iter().map(|row| format!("row {row} 1\n")).collect::<String>();
+    let (answers, code) = turns(2, &format!("place\n{asked}row nothing 8 warm 1\nend\nplace\n"));
+    assert_eq!(code, Some(0), "{answers:?}");
+    // One line for each, and none behind the end.
+    assert_eq!(answers.len(), 2 + rows.len() + 1, "{answers:?}");
+    assert!(answers[0] == "ready" && answers[1].starts_with("place "), "{answers:?}");
+    for (row, answer) in rows.iter().zip(&answers[2..]).take(3) {
+        let is_slice = answer.starts_with(&format!("slice {row} "));
+        // The cores may move at any time.
+        assert!(is_slice || *answer == format!("moved {row}"), "{answers:?}");
+    }
+    // 64 KiB have no calls back to back.
+    assert_eq!(answers[5..], ["absent all-gather.b2b 65536 warm", "absent nothing 8 warm"]);
+    let (answers, code) = turns(2, "hello\n");
+    assert_eq!((answers, code), (vec!["ready".to_string()], Some(2)));
+}
+
+#[test]
 fn the_number_of_samples_fits_the_time() {
     let row = &rows("bench barrier -p 2")[0];
     assert!(row[7].parse::<usize>().unwrap() >= 5, "{row:?}");
@@ -241,6 +293,39 @@ fn json_is_one_object() {
     assert!(rows.iter().all(|row| row["model_ns"].is_number() == (cores >= 2)), "{rows:?}");
     assert_eq!((&object["wrong"], &object["ranks"]), (&0.into(), &2.into()));
     assert!(object["machine"]["source"].is_string());
+}
+
+/// What `--statistics` shows is what the row's calls come to.
+#[test]
+fn the_statistics_are_of_the_calls_of_the_row() {
+    let args = "bench all-reduce barrier -p 2 --sizes 64 -n 3 -w 1 --statistics";
+    let out = phalanx(&format!("{args} --format json"));
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let object: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    for (row, method) in object["rows"].as_array().unwrap().iter().zip(["all_reduce", "barrier"]) {
+        let of_methods = row["statistics"].as_array().unwrap();
+        let [it] = &of_methods[..] else { panic!("{row}") };
+        assert_eq!(it["operation"], method);
+        let number = |name: &str| it[name].as_u64().unwrap();
+        // Three samples, and a warm one in each of as many rounds; the check of a barrier is a
+        // barrier. There may be more rounds.
+        let in_a_sample = row["calls_per_iteration"].as_u64().unwrap();
+        let of_a_sample = 2 * (in_a_sample + u64::from(method == "barrier"));
+        let samples = number("calls") / of_a_sample;
+        assert!(number("calls") % of_a_sample == 0 && samples >= 6, "{row}");
+        let bytes = if method == "barrier" { 0 } else { 64 };
+        assert_eq!(number("call_bytes"), bytes * number("calls"), "{row}");
+        assert!(number("waits") > 0 && number("waited_ns") >= number("waits"), "{row}");
+    }
+    let tsv = String::from_utf8(phalanx(&format!("{args} --format tsv")).stdout).unwrap();
+    let mut lines = tsv.lines();
+    let header = format!("{HEADER}\tcalls\tcall_bytes\twaits\twaited_ns");
+    assert_eq!(lines.next(), Some(&header[..]));
+    assert!(lines.all(|line| line.split('\t').count() == header.split('\t').count()), "{tsv}");
+    let text = String::from_utf8(phalanx(args).stdout).unwrap();
+    assert!(text.contains("\n#   all_reduce: ") && text.contains("\n#   barrier: "), "{text}");
+    // Nothing of it without the switch: `rows` compares the header.
+    rows("bench barrier -p 2 -n 3");
 }
 
 /// A profile's rates are the model's, and the first line of a table says so.
@@ -363,6 +448,8 @@ fn wrong_arguments_get_one_line() {
         ("bench --format tvs", "did you mean tsv?"),
         ("bench --style ncll", "did you mean nccl?"),
         ("bench --style osu --format tsv", "without --format"),
+        ("bench --style osu --caches both", "give --caches warm or cold"),
+        ("bench --caches cool", "accepted are warm, cold, both"),
         ("bench all-to-all-varied --style osu", "no columns for all-to-all-varied"),
         ("bench all-to-all-neighbors -p 1", "one rank has no neighbours"),
         ("bench all-to-all-neighbors -p 2 -a all", "has no algorithms"),

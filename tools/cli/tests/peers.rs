@@ -39,14 +39,17 @@ fn rows_that_are_there_are_merged() {
     assert!(out.status.success(), "{stderr}");
     let header = "op\tranks\tbytes\tplace\tns_ours\truns_ours\tspread_percent_ours\tns_floor\t\
                   ns_openmpi\tns_mpich\tns_openmp\tbest_peer\tratio_best_peer\tratio_floor\t\
-                  verdict";
+                  verdict\tcaches\tns_ci_low_ours\tns_ci_high_ours\tns_ci_low_best_peer\t\
+                  ns_ci_high_best_peer";
     let lines: Vec<&str> = tsv.lines().collect();
     assert_eq!(
         lines,
         [
             header,
-            "allreduce\t2\t8\tccx\t100.0\t2\t20.0\t\t250.0\t200.0\t\tmpich (in place)\t0.5\t\twin",
-            "allreduce\t2\t1024\tccx\t300.0\t1\t0.0\t\t\t200.0\t\tmpich (in place)\t1.5\t\tloss",
+            "allreduce\t2\t8\tccx\t100.0\t2\t20.0\t\t250.0\t200.0\t\tmpich (in place)\t0.5\t\twin\t\
+             \t90.0\t110.0\t200.0\t200.0",
+            "allreduce\t2\t1024\tccx\t300.0\t1\t0.0\t\t\t200.0\t\tmpich (in place)\t1.5\t\tloss\t\
+             \t300.0\t300.0\t200.0\t200.0",
         ]
     );
     let plot = std::fs::read_to_string(&svg).unwrap();
@@ -68,7 +71,7 @@ fn rows_that_are_there_are_merged() {
 fn missing_peers_are_said() {
     let empty = file("empty");
     std::fs::create_dir(&empty).unwrap();
-    let args = "peers barrier --quick --rounds 1 --budget 1 --limit 1";
+    let args = "peers barrier --quick --rounds 1 --slice 1 --limit 5";
     let out = phalanx(args).env("PATH", &empty).output().unwrap();
     std::fs::remove_dir(&empty).unwrap();
     let (stdout, stderr) = text(&out);
@@ -91,8 +94,8 @@ fn missing_peers_are_said() {
 fn what_this_machine_has_takes_part() {
     let raw = file("live.tsv");
     let args = format!(
-        "peers allreduce --quick --sizes 64,64K --rounds 1 --budget 1 --limit 2 --format tsv \
-         --raw {}",
+        "peers allreduce --quick --sizes 64,64K --caches both --rounds 1 --slice 1 --limit 20 \
+         --format tsv --raw {}",
         raw.display()
     );
     let out = phalanx(&args).output().unwrap();
@@ -101,10 +104,18 @@ fn what_this_machine_has_takes_part() {
     assert!(stdout.lines().count() >= 2, "{stdout}{stderr}");
     let rows = std::fs::read_to_string(&raw).unwrap();
     std::fs::remove_file(raw).unwrap();
-    assert!(rows.lines().any(|line| line.starts_with("phalanx\tallreduce\t2\t64\t")), "{rows}");
+    let has = |library: &str, caches: &str| {
+        rows.lines().any(|line| {
+            let cells: Vec<&str> = line.split('\t').collect();
+            cells[0].starts_with(library) && cells.get(8) == Some(&caches)
+        })
+    };
+    for caches in ["warm", "cold"] {
+        assert!(has("phalanx", caches), "{caches}: {rows}");
+    }
     for peer in ["floor", "openmp-gcc", "openmpi", "mpich"] {
-        let said = stderr.contains(&format!("without {peer}")) || stderr.contains("phalanx: ");
-        if !rows.lines().any(|line| line.starts_with(peer)) {
+        let said = stderr.contains(&format!("without {peer}")) || stderr.contains(" ranks: ");
+        if !has(peer, "warm") {
             // Not there, or without a row in the time that it had; either is said.
             eprintln!("skipped: {peer} took no part here: {stderr}");
             assert!(said, "{peer} is missing in silence: {rows}");
@@ -120,6 +131,9 @@ fn wrong_arguments_get_one_line() {
         ("peers --seek ccxx", "did you mean ccx?"),
         ("peers --seek nera", "unknown place 'nera'; accepted are"),
         ("peers --sizes 4Q", "K, M, G"),
+        ("peers --caches wram", "did you mean warm?"),
+        ("peers --slice 0", "more than 0"),
+        ("peers --limit -1", "more than 0"),
         ("peers --mpi no-such-directory", "has no bin/mpicc"),
     ] {
         let out = phalanx(args).output().unwrap();
@@ -142,9 +156,9 @@ fn marked(mark: &str) -> Vec<String> {
 #[test]
 fn ctrl_c_leaves_nobody_behind() {
     use std::time::{Duration, Instant};
-    // Ours seeks a place that does not exist for as long as it may.
-    let mark = format!("597.{}1", std::process::id());
-    let args = format!("peers barrier --quick --rounds 1 --seek smt --places 0,0 --limit {mark}");
+    // All wait for a place that does not exist for as long as they may.
+    let mark = format!("0.{}1", std::process::id());
+    let args = format!("peers barrier --quick --seek smt --limit 600 --places 0,{mark}");
     let mut child = phalanx(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let soon = |what: &str, is_so: &mut dyn FnMut() -> bool| {
         let asked = Instant::now();
@@ -153,7 +167,7 @@ fn ctrl_c_leaves_nobody_behind() {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    // One is ours, the other the one that it started.
+    // One is the command, the other the one of ours that takes turns.
     soon("a program is started", &mut || marked(&mark).len() > 1);
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());

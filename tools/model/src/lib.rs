@@ -11,6 +11,9 @@
 //! | `levels.rs` | the cost with a t_s and a t_w for each level of a machine ([`Levels`]) |
 //! | `several_nodes.rs` | the cost of a call on several nodes with a network between ([`Across`]) |
 //! | `simulation/` | the time of a schedule on a published machine ([`Simulation`]) |
+//! | `scaling.rs` | the library's own choice beside the best of the catalogue ([`scaling()`]) |
+//! | `scaling_page.rs` | the same as a page ([`scaling_page()`]) |
+//! | `shapes.rs` | the groups that are tried for the best hierarchical algorithm ([`shapes()`]) |
 //! | `rational.rs` | the exact fractions of all counts ([`Ratio`]) |
 //!
 //! The library's own choice at run time is [`phalanx::tuning`].
@@ -44,7 +47,10 @@ mod network;
 mod network_error;
 mod ranking;
 mod rational;
+mod scaling;
+mod scaling_page;
 mod several_nodes;
+mod shapes;
 mod simulation;
 #[cfg(test)]
 mod tests;
@@ -58,5 +64,8 @@ pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};
 pub use rational::Ratio;
+pub use scaling::{SCALING_SIZES, ScalingRow, scaling};
+pub use scaling_page::scaling_page;
 pub use several_nodes::Across;
+pub use shapes::shapes;
 pub use simulation::{Effect, Effects, Outcome, Simulation, SimulationError};

@@ -60,6 +60,12 @@ static void call(const row *r, int lane)
         break;
     }
 }
+static void spans(const row *r, int lane, span *sent, span *received)
+{
+    size_t bytes = r->count * 8;
+    if (r->op == ALLGATHER) *sent = (span){x[lane][rank], bytes / 2}, *received = (span){y[lane][rank], bytes};
+    else *(r->op == BCAST && rank ? received : sent) = (span){x[lane][rank], bytes};
+}
 static int is_wrong(const row *r)
 {
     const double *got = r->op == ALLGATHER ? y[0][rank] : x[0][rank];
@@ -91,7 +97,7 @@ static void *work(void *arg)
         if (is_wrong(&lists[rank].rows[i])) wrong = 1;
         meet(&m, 0, 0);
     }
-    if (!meet(&m, (uint64_t)wrong, 0)) peer_rows(&m, &lists[rank]);
+    if (!meet(&m, (uint64_t)wrong, 0)) peer_turns(&m, &lists[rank]);
     return 0;
 }
 
@@ -106,7 +112,7 @@ int main(int argc, char **argv)
             size_t n = ask.sizes[s] / 8;
             if (!listed(ask.ops, op_name[op])) continue;
             n = op == BARRIER ? 0 : op == ALLGATHER ? (n / 2 ? n / 2 : 1) * 2 : n ? n : 1;
-            row_add(&lists[0], (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, op_name[op]);
+            row_add(&lists[0], (row){.op = op, .asked = op == BARRIER ? 0 : ask.sizes[s], .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call, .spans = spans}, op_name[op]);
         }
     lists[1] = lists[0];
     pthread_t other;

@@ -2,22 +2,26 @@
  * tools/tool/src/measure), for other people's libraries.
  *
  *  - Rank r is pinned to the r-th processor of --cpus, and the pin is read back.
- *  - A sample: every rank rewrites what it sends (untimed); all meet at a gate of our
- *    own and leave it at one moment of the monotonic clock; each times its own call, or,
- *    in the rows named OP.b2b, its calls back to back, each on buffers of its own. The
- *    sample is the largest of these times, less what the clock costs, over the calls.
- *  - Every 4 ms ranks 0 and 1 exchange raw flags. What that costs is the place (smt,
- *    ccx, far); samples between two exchanges at one place count for that place.
+ *  - A sample: every rank rewrites what it sends and brings its buffers to the stated state
+ *    of the caches (untimed); all meet at a gate of our own and leave it at one moment of the
+ *    monotonic clock; each times its own call, or, in the rows named OP.b2b, its calls back
+ *    to back, each on buffers of its own. The sample is the largest of these times, less what
+ *    the clock costs, over the calls.
+ *  - Before and after a slice of samples ranks 0 and 1 exchange raw flags. What that costs is
+ *    the place (smt, ccx, far); a slice between two exchanges at one place counts for it.
  *  - More ranks than processors: the gate yields, there is no common moment, no place.
  *
- * A program makes a list of rows, the same on all ranks, and calls peer_rows. It
- * prints, at rank 0: library operation ranks bytes ns_min ns_median gb_s place.
+ * A program makes a list of rows, the same on all ranks, and calls peer_turns. It then does as
+ * tools/tool/src/bench/turn_protocol.rs says: rank 0 reads a line, the others sleep; all
+ * measure the slice that the line asks for; rank 0 prints one line.
  * Bytes are those of a rank's larger buffer, as in `phalanx bench`. */
 #ifndef PEER_HARNESS_H
 #define PEER_HARNESS_H
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <linux/futex.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -25,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,23 +40,19 @@ static const char *const place_name[PLACES] = {"smt", "ccx", "far", "any"};
 /* ---- what is asked for ---- */
 
 static struct {
-    const char *library, *ops, *places, *cpus;
+    const char *ops, *cpus;
     size_t sizes[32];
     int n_sizes, ranks;
-    double budget_ns, limit_ns, smt_ns, ccx_ns;
-} ask = {.library = "peer", .ops = "", .places = "", .cpus = "0,1", .ranks = 2, .budget_ns = 20e6, .limit_ns = 20e9, .smt_ns = 40, .ccx_ns = 130};
+    double smt_ns, ccx_ns;
+} ask = {.ops = "", .cpus = "0,1", .ranks = 2, .smt_ns = 40, .ccx_ns = 130};
 
 static void ask_parse(int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *key = argv[i], *value = argv[i + 1];
-        if (!strcmp(key, "--library")) ask.library = value;
-        else if (!strcmp(key, "--ops")) ask.ops = value;
-        else if (!strcmp(key, "--places")) ask.places = value;
+        if (!strcmp(key, "--ops")) ask.ops = value;
         else if (!strcmp(key, "--cpus")) ask.cpus = value;
         else if (!strcmp(key, "--ranks")) ask.ranks = atoi(value);
-        else if (!strcmp(key, "--budget-ms")) ask.budget_ns = atof(value) * 1e6;
-        else if (!strcmp(key, "--limit-s")) ask.limit_ns = atof(value) * 1e9;
         else if (!strcmp(key, "--smt-ns")) ask.smt_ns = atof(value);
         else if (!strcmp(key, "--ccx-ns")) ask.ccx_ns = atof(value);
         else if (!strcmp(key, "--sizes")) {
@@ -143,18 +144,24 @@ typedef struct {
     _Alignas(256) _Atomic uint64_t flag;    /* of the raw exchange */
 } seat;
 
+/* what rank 0 was told, for the others */
+enum { END, PLACE, SLICE };
+typedef struct { int what, row, cold; double ns; } order;
+
 typedef struct {
     seat seats[MAX_RANKS];
+    _Alignas(256) _Atomic uint32_t given; /* orders; the others sleep on it */
+    order next;
     float ns[MAX_RANKS][MAX_SAMPLES];
 } team; /* in memory that all ranks share; zeroed */
 
-typedef struct { team *t; int rank, ranks, crowded; uint64_t meetings, exchanges; double clock; } member;
+typedef struct { team *t; int rank, ranks, crowded; uint32_t orders; uint64_t meetings, exchanges; double clock; } member;
 
 static member team_join(team *t, int rank)
 {
     int cpus;
     cpu_of(0, &cpus);
-    return (member){t, rank, ask.ranks, ask.ranks > cpus, 0, 0, clock_cost()};
+    return (member){t, rank, ask.ranks, ask.ranks > cpus, 0, 0, 0, clock_cost()};
 }
 
 /* all ranks come; each returns the word of rank 0; with `together` at one moment */
@@ -212,16 +219,41 @@ static int where(member *m)
     return (int)meet(m, ns < ask.smt_ns ? SMT : ns < ask.ccx_ns ? CCX : FAR, 0);
 }
 
+/* ---- caches ---- */
+
+typedef struct { void *at; size_t bytes; } span;
+enum { LINE = 64, SWEEP = 64 << 20 };
+
+/* reads and writes each line, as tools/tool/src/measure/caches.rs does */
+static void touch(span s)
+{
+    volatile double *words = s.at;
+    for (size_t i = 0; i < s.bytes / 8; i += LINE / 8) words[i] = words[i];
+}
+
+/* throws each line out of all caches; where lines cannot be named, by reading much else */
+static void throw_out(span s)
+{
+#if defined(__x86_64__)
+    for (size_t i = 0; i < s.bytes; i += LINE) __builtin_ia32_clflush((char *)s.at + i);
+    __builtin_ia32_mfence();
+#else
+    static _Thread_local volatile char *others;
+    if (!others) others = memory(SWEEP);
+    for (size_t i = 0; s.bytes && i < SWEEP; i += LINE) (void)others[i];
+#endif
+}
+
 /* ---- rows ---- */
 
 typedef struct row row;
 struct row {
     char name[48];
-    size_t bytes, count;              /* of the larger buffer; what `call` makes of it */
+    size_t asked, bytes, count;       /* the size asked for; of the larger buffer; what `call` makes of it */
     int op, lanes;                    /* calls in a sample, each on buffers of its own */
     void (*rewrite)(const row *, int lane);
     void (*call)(const row *, int lane);
-    char done[PLACES];
+    void (*spans)(const row *, int lane, span *sent, span *received); /* of this rank */
 };
 typedef struct { row rows[MAX_ROWS]; int n; } rows;
 
@@ -242,18 +274,39 @@ static void row_add(rows *list, row r, const char *op)
     }
 }
 
-/* n samples, to index `from` on */
-static void samples(member *m, const row *r, int from, int n)
+/* before a sample: the inputs are written, and the caches have what they are said to have */
+static void prepare(const row *r, int cold)
 {
-    for (int i = from; i < from + n; i++) {
-        for (int lane = 0; lane < r->lanes; lane++) r->rewrite(r, lane);
-        atomic_signal_fence(memory_order_seq_cst);
-        meet(m, 0, 1);
-        uint64_t start = now_ns();
+    span sent[MAX_LANES], received[MAX_LANES];
+    for (int lane = 0; lane < r->lanes; lane++) {
+        r->rewrite(r, lane);
+        sent[lane] = received[lane] = (span){0, 0};
+        r->spans(r, lane, &sent[lane], &received[lane]);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    for (int lane = 0; lane < r->lanes; lane++) touch(received[lane]);
+    for (int lane = 0; lane < r->lanes; lane++) touch(sent[lane]);
+    for (int lane = 0; cold && lane < r->lanes; lane++) throw_out(received[lane]), throw_out(sent[lane]);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Samples for so many ns, three at least, after one to three that do not count; returns their number. */
+static int samples(member *m, const row *r, int cold, double budget_ns)
+{
+    enum { STOP, WARM, GO, FEWEST = 3, WARM_UPS = 3 };
+    uint64_t start = now_ns();
+    for (int n = 0, warm = 0;;) {
+        prepare(r, cold);
+        double past = (double)(now_ns() - start);
+        uint64_t word = n == 0 && warm < WARM_UPS && (warm == 0 || past < 1e6) ? WARM : n == MAX_SAMPLES || (n >= FEWEST && past > budget_ns) ? STOP : GO;
+        word = meet(m, word, 1);
+        if (word == STOP) return n;
+        uint64_t from = now_ns();
         for (int lane = 0; lane < r->lanes; lane++) r->call(r, lane);
-        double ns = (double)(now_ns() - start);
+        double ns = (double)(now_ns() - from);
         double net = ns - m->clock > ns / 2 ? ns - m->clock : ns / 2;
-        m->t->ns[m->rank][i % MAX_SAMPLES] = (float)(net / r->lanes);
+        if (word == GO) m->t->ns[m->rank][n++] = (float)(net / r->lanes);
+        else warm++;
         meet(m, 0, 0); /* what follows must not disturb a rank that is not done */
     }
 }
@@ -261,83 +314,70 @@ static void samples(member *m, const row *r, int from, int n)
 static double slowest(const member *m, int i)
 {
     double most = 0;
-    for (int r = 0; r < m->ranks; r++) if (m->t->ns[r][i % MAX_SAMPLES] > most) most = m->t->ns[r][i % MAX_SAMPLES];
+    for (int r = 0; r < m->ranks; r++) if (m->t->ns[r][i] > most) most = m->t->ns[r][i];
     return most;
 }
 
-/* Measures a row for as long as the processors stay at `here`. Returns where they are
- * afterwards; sets the row done, and prints it, if there were samples enough. */
-static int measure(member *m, row *r, int here)
+/* ---- turns ---- */
+
+/* sleeps until there is an order after the last one, which rank 0 gives by `give` */
+static order take(member *m)
 {
-    static double ns[MAX_SAMPLES];
-    int n = 0, chunk = 1, enough = 0, after = here;
-    samples(m, r, 0, 3);
-    samples(m, r, 0, 2);
-    double cost = m->rank ? 0 : slowest(m, 1) * r->lanes;
-    if (meet(m, cost < 1e6, 0)) samples(m, r, 0, 10);
-    /* what a sample takes with its rewriting and its gates, as rank 0 sees it */
-    uint64_t start = now_ns();
-    samples(m, r, 0, 3);
-    double per = (double)(now_ns() - start) / 3;
-    double wanted = ask.budget_ns / per, at_once = 4e6 / per;
-    enough = (int)meet(m, wanted < 5 ? 5 : wanted > MAX_SAMPLES ? MAX_SAMPLES : (uint64_t)wanted, 0);
-    chunk = (int)meet(m, at_once < 1 ? 1 : at_once > enough ? (uint64_t)enough : (uint64_t)at_once, 0);
-    if (here != where(m)) return where(m);
-    while (n < enough && after == here) {
-        int take = chunk < enough - n ? chunk : enough - n;
-        samples(m, r, n, take);
-        after = where(m);
-        if (after == here) n += take;
-    }
-    /* a place that was left too early is tried again */
-    if (n < 5 || n < enough / 4) return after;
-    r->done[here] = 1;
-    if (m->rank == 0) {
-        for (int i = 0; i < n; i++) ns[i] = slowest(m, i);
-        double middle = median_of(ns, n);
-        printf("%s\t%s\t%d\t%zu\t%.1f\t%.1f\t%.4g\t%s\n", ask.library, r->name, m->ranks, r->bytes, ns[0], middle, (double)r->bytes / middle, place_name[here]);
-        fflush(stdout);
-    }
-    return after;
+    team *t = m->t;
+    uint32_t last = m->orders++;
+    while (atomic_load_explicit(&t->given, memory_order_acquire) == last) syscall(SYS_futex, &t->given, FUTEX_WAIT, last, 0, 0, 0);
+    return t->next;
+}
+static void give(member *m, order next)
+{
+    team *t = m->t;
+    t->next = next;
+    atomic_fetch_add_explicit(&t->given, 1, memory_order_release);
+    syscall(SYS_futex, &t->given, FUTEX_WAKE, INT_MAX, 0, 0, 0);
 }
 
-/* Every row once at every wanted place, in the order in which the places come; --limit-s
- * bounds it. With --places empty a row is done at the first place that holds. */
-static void peer_rows(member *m, rows *list)
+/* reads until there is something for all ranks to do */
+static order told(const rows *list)
 {
-    enum { STOP = MAX_ROWS, SEEK };
-    static const char *const names[PLACES] = {"smt", "ccx", "far", "any"};
-    uint64_t start = now_ns();
-    unsigned dice = 1;
-    int tries[MAX_ROWS] = {0}, here = where(m), missing = 0;
-    for (;;) {
-        uint64_t next = STOP;
-        missing = 0;
-        for (int i = 0; i < list->n; i++) {
-            const char *done = list->rows[i].done;
-            int left = 0, can = 0;
-            for (int q = 0; q < PLACES; q++) {
-                int wanted = !is_placed(m) ? q == ANY : *ask.places ? listed(ask.places, names[q]) && q != ANY : !(done[0] | done[1] | done[2]) && q == here;
-                if (wanted && !done[q]) { left = 1; if (q == here && tries[i] < 8) can = 1; }
-            }
-            missing += left;
-            if (left && can && next == STOP) next = (uint64_t)i;
-            else if (left && next == STOP && *ask.places && is_placed(m) && i == list->n - 1) next = SEEK;
-        }
-        if (missing && next == STOP && *ask.places && is_placed(m)) next = SEEK;
-        if ((double)(now_ns() - start) > ask.limit_ns) next = STOP;
-        next = meet(m, next, 0);
-        if (next == STOP) break;
-        if (next == SEEK) { /* a sleep lets the host move the processors */
-            dice = dice * 1103515245u + 12345u;
-            struct timespec nap = {0, 100000 + (long)(dice >> 8) % 8000000};
-            nanosleep(&nap, 0);
-            here = where(m);
-            continue;
-        }
-        tries[next]++;
-        here = measure(m, &list->rows[next], here);
+    char line[256], op[64], caches[8];
+    while (fgets(line, sizeof line, stdin)) {
+        size_t bytes;
+        double ms;
+        if (!strncmp(line, "place", 5)) return (order){.what = PLACE};
+        if (!strncmp(line, "end", 3)) break;
+        if (sscanf(line, "row %63s %zu %7s %lf", op, &bytes, caches, &ms) != 4) { fprintf(stderr, "# no command: %s", line); break; }
+        for (int i = 0; i < list->n; i++)
+            if (list->rows[i].asked == bytes && !strcmp(list->rows[i].name, op)) return (order){.what = SLICE, .row = i, .cold = !strcmp(caches, "cold"), .ns = ms * 1e6};
+        printf("absent %s %zu %s\n", op, bytes, caches);
+        fflush(stdout);
     }
-    if (m->rank == 0 && missing) fprintf(stderr, "# %s: %d of %d rows not at all places (place or time ran out)\n", ask.library, missing, list->n);
+    return (order){.what = END};
+}
+
+/* Takes turns with other programs until rank 0 is told to end. Between two turns nobody spins. */
+static void peer_turns(member *m, const rows *list)
+{
+    static double ns[MAX_SAMPLES];
+    if (m->rank == 0) { printf("ready\n"); fflush(stdout); }
+    for (;;) {
+        order o;
+        if (m->rank == 0) give(m, o = told(list));
+        else o = take(m);
+        if (o.what == END) return;
+        int here = where(m);
+        const row *r = &list->rows[o.row];
+        int n = o.what == SLICE ? samples(m, r, o.cold, o.ns) : 0;
+        int after = n ? where(m) : here;
+        if (m->rank == 0) {
+            const char *caches = o.cold ? "cold" : "warm";
+            for (int i = 0; i < n; i++) ns[i] = slowest(m, i);
+            double middle = median_of(ns, n);
+            if (o.what == PLACE) printf("place %s\n", place_name[here]);
+            else if (here != after) printf("moved %s %zu %s\n", r->name, r->asked, caches);
+            else printf("slice %s %zu %s %s %d %zu %.1f %.1f\n", r->name, r->asked, caches, place_name[here], n, r->bytes, ns[0], middle);
+            fflush(stdout);
+        }
+        meet(m, 0, 0); /* the times are read */
+    }
 }
 #endif

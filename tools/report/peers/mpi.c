@@ -126,6 +126,22 @@ static void rewrite(const row *r, int lane)
     double *x = op == ALLREDUCE_IN || op == REDUCE_IN || op == SCAN_IN ? in[lane] : out[lane];
     for (size_t i = 0, n = sent(r); i < n; i++) x[i] = rank + 1;
 }
+/* elements that this rank receives, apart from those that it sends in place */
+static size_t received_by(const row *r)
+{
+    switch (even(r->op)) {
+    case BARRIER: case REDUCE_IN: case ALLREDUCE_IN: case SCAN_IN: return 0;
+    case BCAST: case REDUCE: case GATHER: return (rank == 0) == (even(r->op) != BCAST) ? r->count : 0;
+    case SCATTER: case REDUCE_SCATTER: return r->count / (size_t)ranks;
+    default: return r->count;
+    }
+}
+static void spans(const row *r, int lane, span *to, span *from)
+{
+    int op = even(r->op), in_place = op == ALLREDUCE_IN || op == REDUCE_IN || op == SCAN_IN;
+    *to = (span){in_place ? in[lane] : out[lane], sent(r) * 8};
+    *from = (span){op == BCAST ? out[lane] : in[lane], received_by(r) * 8};
+}
 static void call(const row *r, int lane)
 {
     double *x = out[lane], *y = in[lane];
@@ -235,7 +251,7 @@ int main(int argc, char **argv)
             if (!listed(ask.ops, op_name[op]) || (op == IALLREDUCE_PERSISTENT && MPI_VERSION < 4)) continue;
             size_t n = ask.sizes[s] / 8, p = (size_t)ranks;
             n = even(op) == BARRIER ? 0 : has_blocks(op) ? (n / p ? n / p : 1) * p : n ? n : 1;
-            row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, op_name[op]);
+            row_add(&list, (row){.op = op, .asked = even(op) == BARRIER ? 0 : ask.sizes[s], .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call, .spans = spans}, op_name[op]);
         }
     neighbors_make();
     for (int op = NEIGHBOR; op < ALL_OPS && degree; op++)
@@ -243,12 +259,12 @@ int main(int argc, char **argv)
             if (!listed(ask.ops, neighbor_name[op - NEIGHBOR]) || (op == NEIGHBOR_PERSISTENT && MPI_VERSION < 4)) continue;
             size_t n = ask.sizes[s] / 8 / (size_t)degree;
             n = (n ? n : 1) * (size_t)degree;
-            row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call}, neighbor_name[op - NEIGHBOR]);
+            row_add(&list, (row){.op = op, .asked = ask.sizes[s], .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call, .spans = spans}, neighbor_name[op - NEIGHBOR]);
         }
     for (int i = 0; i < list.n; i++) check(&list.rows[i]);
     member m = team_join(t, rank);
     MPI_Barrier(MPI_COMM_WORLD);
-    peer_rows(&m, &list);
+    peer_turns(&m, &list);
     MPI_Barrier(MPI_COMM_WORLD);
     persistent_free();
     MPI_Comm_free(&graph);

@@ -18,6 +18,13 @@ static void rewrite(const row *r, int lane)
     for (size_t i = 0; i < r->count; i++) in[lane][rank][i] = rank + 1;
     if (r->op == CLAUSE && rank == 0) memset(sum[lane], 0, r->bytes);
 }
+/* the sum is shared: each rank has its part of it, as `for` deals them */
+static void spans(const row *r, int lane, span *sent, span *received)
+{
+    size_t rank = (size_t)omp_get_thread_num(), p = (size_t)ask.ranks, from = r->count * rank / p, to = r->count * (rank + 1) / p;
+    *sent = (span){in[lane][rank], r->count * 8};
+    *received = (span){sum[lane] + from, (to - from) * 8};
+}
 static void barrier(const row *r, int lane)
 {
     (void)r, (void)lane;
@@ -61,7 +68,7 @@ int main(int argc, char **argv)
         for (int s = 0; s < (op == BARRIER ? 1 : ask.n_sizes); s++) {
             size_t n = op == BARRIER ? 0 : ask.sizes[s] / 8 ? ask.sizes[s] / 8 : 1;
             if (!listed(ask.ops, op_name[op]) || (op == CLAUSE && n * 8 > 1 << 20)) continue;
-            row_add(&list, (row){.op = op, .count = n, .bytes = n * 8, .rewrite = rewrite, .call = calls[op]}, op_name[op]);
+            row_add(&list, (row){.op = op, .asked = op == BARRIER ? 0 : ask.sizes[s], .count = n, .bytes = n * 8, .rewrite = rewrite, .call = calls[op], .spans = spans}, op_name[op]);
         }
     omp_set_dynamic(0);
     int wrong = 0;
@@ -85,7 +92,7 @@ int main(int argc, char **argv)
             for (size_t k = 0; k < r->count; k++) wrong |= sum[0][k] != ask.ranks * (ask.ranks + 1) / 2.0;
             meet(&m, 0, 0);
         }
-        if (!meet(&m, (uint64_t)wrong, 0)) peer_rows(&m, &mine[rank]);
+        if (!meet(&m, (uint64_t)wrong, 0)) peer_turns(&m, &mine[rank]);
     }
     if (wrong) fprintf(stderr, "# a sum is wrong\n");
     return wrong;

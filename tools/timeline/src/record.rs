@@ -151,37 +151,95 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The sections of a file, by their places in it.
+/// The runs of a file.
+#[derive(Debug)]
+pub struct Sections {
+    /// Those that are whole, by their places.
+    pub whole: Vec<Range<usize>>,
+    /// Of each that is cut off, in words: where it is, and how much of it is there.
+    pub cut: Vec<String>,
+}
+
+/// The sections of a file, by their places in it. A process that ends while it writes leaves a
+/// section that is cut off; others may stand behind it.
 ///
 /// # Errors
-/// In words, with the place, what is wrong with the file.
-pub fn sections(file: &[u8]) -> Result<Vec<Range<usize>>, String> {
-    let mut found = Vec::new();
+/// In words, with the place, what is wrong with a file that is no record, that has another version,
+/// or that has no whole run.
+pub fn sections(file: &[u8]) -> Result<Sections, String> {
+    let (mut whole, mut cut) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < file.len() {
         let mut bytes = Bytes { all: file, at };
-        let wrong = |what: String| format!("run {} at byte {at}: {what}", found.len() + 1);
-        let magic = bytes.take(8, "the first bytes").map_err(wrong)?;
-        if magic != MAGIC {
-            return Err(wrong("it does not begin as the record of a run does".to_string()));
-        }
-        let version = bytes.u32("the version").map_err(wrong)?;
-        if version != VERSION {
-            return Err(wrong(format!("it has version {version}; this program reads {VERSION}")));
-        }
-        bytes.u32("the reserved number").map_err(wrong)?;
-        let length = bytes.u64("the length").map_err(wrong)?;
-        let length = usize::try_from(length).ok().filter(|length| *length <= bytes.left());
-        let Some(length) = length else {
-            return Err(wrong("it is cut off".to_string()));
+        let flaw = match length(&mut bytes) {
+            Ok(length) => {
+                whole.push(at + PREFIX..at + PREFIX + length);
+                at += PREFIX + length;
+                continue;
+            }
+            Err(flaw) => flaw,
         };
-        found.push(at + PREFIX..at + PREFIX + length);
-        at += PREFIX + length;
+        // The next one begins as all do.
+        let next = next_magic(&file[at + 1..]).map(|behind| at + 1 + behind);
+        let what = match flaw {
+            Flaw::Strange(what) if next.is_none_or(|next| next >= at + PREFIX) => {
+                return Err(format!("run {} at byte {at}: {what}", whole.len() + 1));
+            }
+            Flaw::Strange(what) | Flaw::Cut(what) => what,
+        };
+        let next = next.unwrap_or(file.len());
+        let bytes = next - at;
+        cut.push(format!("no whole run at byte {at}: {what}; {bytes} bytes are left out"));
+        at = next;
     }
-    if found.is_empty() {
-        return Err("it has no run".to_string());
+    match (whole.is_empty(), cut.pop()) {
+        (true, None) => Err("it has no run".to_string()),
+        (true, Some(what)) => Err(what),
+        (false, last) => {
+            cut.extend(last);
+            Ok(Sections { whole, cut })
+        }
     }
-    Ok(found)
+}
+
+fn next_magic(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(MAGIC.len()).position(|it| it == MAGIC)
+}
+
+/// Why a section is not read.
+enum Flaw {
+    /// It is none, or of another version.
+    Strange(String),
+    /// Its end is missing.
+    Cut(String),
+}
+
+/// The length of the section that begins here, behind its first numbers.
+fn length(bytes: &mut Bytes<'_>) -> Result<usize, Flaw> {
+    let magic = bytes.take(8, "the first bytes").map_err(Flaw::Cut)?;
+    if magic != MAGIC {
+        let what = "it does not begin as the record of a run does";
+        return Err(Flaw::Strange(what.to_string()));
+    }
+    let version = bytes.u32("the version").map_err(Flaw::Cut)?;
+    if version != VERSION {
+        let what = format!("it has version {version}; this program reads {VERSION}");
+        return Err(Flaw::Strange(what));
+    }
+    bytes.u32("the reserved number").map_err(Flaw::Cut)?;
+    let length = bytes.u64("the length").map_err(Flaw::Cut)?;
+    let fits = usize::try_from(length).ok().filter(|length| *length <= bytes.left());
+    let Some(fits) = fits else {
+        let left = bytes.left();
+        return Err(Flaw::Cut(format!("it is cut off, {length} bytes wanted, {left} are left")));
+    };
+    let left = &bytes.all[bytes.at..];
+    let is_followed = left.len() == fits || left[fits..].starts_with(MAGIC);
+    // A text may say the same as the beginning of a run.
+    if !is_followed && next_magic(left).is_some_and(|next| next < fits) {
+        return Err(Flaw::Cut("it is cut off, another begins before its end".to_string()));
+    }
+    Ok(fits)
 }
 
 /// The run in a section.

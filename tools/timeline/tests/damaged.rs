@@ -34,7 +34,7 @@ fn whole(name: &str) -> Vec<u8> {
 
 /// Everything that is done with a record.
 fn read(bytes: &[u8]) -> Result<(), String> {
-    for section in record::sections(bytes)? {
+    for section in record::sections(bytes)?.whole {
         let run = record::run(&bytes[section])?;
         let summary = summary::read(&run);
         page::html(&run, &summary, "");
@@ -53,6 +53,27 @@ fn a_record_that_is_cut_off_is_refused_in_words() {
     }
     assert!(read(b"PHLXWAIT").unwrap_err().contains("the version: 4 bytes wanted, 0 are left"));
     assert!(read(b"{\"command\": \"bench\"}").unwrap_err().contains("does not begin as"));
+}
+
+/// A process that ends while it writes takes no run with it that others have written.
+#[test]
+fn a_run_that_is_cut_off_leaves_the_others_readable() {
+    let one = whole("one");
+    let runs = |bytes: &[u8]| {
+        let found = record::sections(bytes).unwrap();
+        assert!(found.whole.iter().all(|place| record::run(&bytes[place.clone()]).is_ok()));
+        (found.whole.len(), found.cut)
+    };
+    for length in 1..one.len() {
+        let (cut, whole) = (&one[..length], &one[..]);
+        let left_out = format!("; {length} bytes are left out");
+        // At the end, at the beginning, and between two.
+        for parts in [[whole, whole, cut], [cut, whole, whole], [whole, cut, whole]] {
+            let (runs, said) = runs(&parts.concat());
+            assert_eq!((runs, said.len()), (2, 1), "{length} bytes");
+            assert!(said[0].ends_with(&left_out), "{said:?}");
+        }
+    }
 }
 
 #[test]
@@ -89,7 +110,7 @@ fn phases_of_any_name_are_texts() {
     .unwrap();
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let run = record::run(&bytes[record::sections(&bytes).unwrap().remove(0)]).unwrap();
+    let run = record::run(&bytes[record::sections(&bytes).unwrap().whole.remove(0)]).unwrap();
     let summary = summary::read(&run);
     assert!(summary.phases.iter().any(|row| row.name == NAME));
     for line in &summary.lines {

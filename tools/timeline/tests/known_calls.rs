@@ -7,6 +7,7 @@ mod common;
 use common::{in_one_of_eight, is_near, recorded, sleep, waited};
 use phalanx::dist::Block;
 use phalanx::{Comm, Source, Tag, op};
+use phalanx_timeline::record::EventKind;
 use phalanx_timeline::wait_state::WaitState;
 use std::time::{Duration, Instant};
 
@@ -197,4 +198,68 @@ fn a_wait_for_any_request_names_the_rank_that_has_ended_it() {
         assert!(late.iter().any(|it| it.culprit == 1), "{late:#?}");
         assert!(Duration::from_nanos(first.end - first.begin) < Duration::from_millis(100));
     });
+}
+
+#[test]
+fn looks_in_turn_are_one_event_each() {
+    let (run, summary, _) = recorded("looks", 1, |comm| {
+        let mut other = comm.split(0, 0);
+        for _ in 0..1000 {
+            assert!(comm.try_probe(Source::Any, Tag::Any).is_none());
+            assert!(other.try_probe(Source::Any, Tag::Any).is_none());
+        }
+        comm.barrier();
+    });
+    let calls = summary.lines[0].calls.iter();
+    let looks = calls.filter(|call| run.text(call.name) == "try_probe");
+    assert_eq!(looks.count(), 2);
+    assert_eq!(summary.calls.iter().find(|row| row.call == "barrier").unwrap().calls, 1);
+}
+
+#[test]
+fn a_call_of_another_language_has_its_line_there() {
+    let (run, summary, _) = recorded("foreign", 2, |comm| {
+        let call = phalanx::raw::foreign_call("phx_barrier", "heat.c", 45);
+        let note = phalanx::raw::note(comm, call);
+        comm.barrier();
+        drop(note);
+        comm.all_reduce(&mut [1], op::Sum);
+    });
+    for line in &summary.lines {
+        let [first, second] = &line.calls[..] else { panic!("{:?}", line.calls) };
+        assert_eq!((run.text(first.name), run.text(first.at)), ("barrier", "heat.c:45"));
+        assert!(run.text(second.at).contains("known_calls.rs:"), "{second:?}");
+    }
+}
+
+/// What a call is, its event has, whether it said so before it began or after.
+#[test]
+fn events_have_bytes_algorithm_number_and_partner() {
+    let (run, summary, _) = recorded("facts", 2, |comm| {
+        let (rank, mut x) = (comm.rank(), [1_u32; 100]);
+        comm.broadcast(&mut x, 1);
+        comm.all_reduce(&mut x[..3], op::Sum);
+        match rank {
+            0 => comm.send(&x[..7], 1),
+            _ => comm.recv(&mut x[..7], 0),
+        }
+        comm.shift(&mut x[..1], 1);
+        comm.all_gather_varied_into(&x[..rank + 1], &mut [0; 3], &[1, 2]);
+    });
+    for (rank, line) in summary.lines.iter().enumerate() {
+        let calls: Vec<_> = line.calls.iter().map(|it| (run.text(it.name), it.bytes)).collect();
+        let message = if rank == 0 { "send" } else { "recv" };
+        let varied = ("all_gather_varied_into", 12);
+        let wanted = [("broadcast", 400), ("all_reduce", 12), (message, 28), ("shift", 4), varied];
+        assert_eq!(calls, wanted);
+    }
+    for (rank, events) in run.ranks.iter().enumerate() {
+        let calls: Vec<_> = events.events.iter().filter(|it| it.kind == EventKind::Call).collect();
+        let peers: Vec<_> = calls.iter().map(|it| it.peer).collect();
+        // The root, and the partner; a shift's distance is no rank.
+        assert_eq!(peers, [Some(1), None, Some(1 - rank), None, None]);
+        let numbers: Vec<_> = calls.iter().map(|it| it.call > 0).collect();
+        assert_eq!(numbers, [true, true, false, true, true]);
+        assert!(!run.text(calls[1].algorithm).is_empty(), "{:?}", calls[1]);
+    }
 }

@@ -300,6 +300,9 @@ fn a_file_that_cannot_be_opened_and_a_rank_that_calls_nothing() {
     let error = Team::builder().ranks(1).record("/no/such/folder/run.phx").build().unwrap_err();
     assert!(error.to_string().contains("/no/such/folder/run.phx"), "{error}");
     assert!(matches!(error, phalanx::Error::Record { .. }));
+    let many = Team::builder().ranks(1).record("/dev/null").record_events(usize::MAX);
+    let error = many.build().unwrap_err().to_string();
+    assert!(error.contains("events of each rank are more than 16777216"), "{error}");
     let (run, summary, _) = recorded("nothing", 6, |_| sleep(2));
     assert!(run.ranks.iter().all(|rank| rank.events.is_empty() && rank.lost == 0));
     assert!(summary.calls.is_empty() && summary.culprits.is_empty());

@@ -4,6 +4,7 @@
 use phalanx::{Team, op};
 use phalanx_timeline::{perfetto, record, summary};
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -24,12 +25,13 @@ fn a_trace_has_the_form_of_trace_events() {
     .unwrap();
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let run = record::run(&bytes[record::sections(&bytes).unwrap().remove(0)]).unwrap();
+    let run = record::run(&bytes[record::sections(&bytes).unwrap().whole.remove(0)]).unwrap();
     let summary = summary::read(&run);
     let text = perfetto::trace(&run, &summary).to_string();
     let trace: Value = serde_json::from_str(&text).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
     let mut slices = HashMap::new();
+    let mut lanes: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
     let mut arrows: HashMap<u64, Vec<(String, f64)>> = HashMap::new();
     let mut tracks = 0;
     for event in events {
@@ -45,7 +47,10 @@ fn a_trace_has_the_form_of_trace_events() {
         assert!(time >= 0.0 && event["cat"].is_string(), "{event}");
         match kind {
             "X" => {
-                assert!(event["dur"].as_f64().unwrap() >= 0.0, "{event}");
+                let length = event["dur"].as_f64().unwrap();
+                assert!(length >= 0.0, "{event}");
+                let ns = [time, time + length].map(|us| (us * 1000.0).round() as u64);
+                lanes.entry(event["tid"].as_u64().unwrap()).or_default().push((ns[0], ns[1]));
                 *slices.entry(event["cat"].as_str().unwrap()).or_insert(0) += 1;
             }
             "s" | "f" => {
@@ -57,6 +62,16 @@ fn a_trace_has_the_form_of_trace_events() {
     }
     assert_eq!((tracks, slices["call"], slices["phase"]), (3, 6, 3));
     assert!(slices["wait"] >= 2 && arrows.len() >= 2, "{slices:?} {arrows:?}");
+    for mut lane in lanes.into_values() {
+        // Those of one track are nested, or apart: Perfetto drops what overlaps in part.
+        lane.sort_by_key(|&(begin, end)| (begin, Reverse(end)));
+        let mut outer: Vec<u64> = Vec::new();
+        for (begin, end) in lane {
+            outer.retain(|last| *last > begin);
+            assert!(outer.last().is_none_or(|last| end <= *last), "{begin} to {end}, {outer:?}");
+            outer.push(end);
+        }
+    }
     for ends in arrows.values() {
         let [(first, begin), (second, end)] = &ends[..] else { panic!("{ends:?}") };
         assert_eq!((first.as_str(), second.as_str()), ("s", "f"));

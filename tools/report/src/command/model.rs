@@ -7,7 +7,7 @@ use phalanx::machine::Machine;
 use phalanx::placement::{Placement, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
 use phalanx::tuning::MachineCosts;
-use phalanx_model::{Effect, Effects, Simulation, SimulationError};
+use phalanx_model::{Effect, Effects, Simulation, SimulationError, scaling_page};
 use phalanx_tool::byte_size;
 use phalanx_tool::failure::Failure;
 use phalanx_tool::output::{Format, OutputArgs};
@@ -35,6 +35,9 @@ WORTH: tables of all cores of six machines: flat against levels, placed against 
 SCALE: seconds that simulating each algorithm on -p ranks takes, on a made-up
   machine of up to 4096 cores.
 
+SCALING: a page: what the library takes by itself beside the best of the catalogue, for 2 to 256
+  ranks on six machines, which get more packages where they have fewer cores.
+
 COLUMNS: id ranks bytes ns ns_p10 ns_p90. In ns every hand-off takes its level's median; the
   percentiles are of nine runs in which hand-offs spread as the pairs of their level do. A step
   waits for its slowest hand-off, so ns may lie below ns_p10. validate: curve what ranks
@@ -55,8 +58,8 @@ const POINTS: [&str; 7] = ["curve", "what", "ranks", "published_us", "model_us",
                   with --help."
 )]
 pub struct Model {
-    /// An operation or an algorithm's id; validate; worth; scale
-    #[arg(value_name = "OP|ID|validate|worth|scale", required_unless_present = "list")]
+    /// An operation or an algorithm's id; validate; worth; scale; scaling
+    #[arg(value_name = "OP|ID|validate|worth|scale|scaling", required_unless_present = "list")]
     what: Option<String>,
     /// The published machines
     #[arg(long)]
@@ -119,6 +122,7 @@ impl Model {
             Some("validate") => self.validate(),
             Some("worth") => self.worth(),
             Some("scale") => self.scale(),
+            Some("scaling") => self.scaling(),
             Some(name) => match ids::parse(name) {
                 Ok(algorithm) => self.ranking(algorithm.operations()[0], Some(algorithm)),
                 Err(_) => self.ranking(ids::parse_operation(name).map_err(Failure::usage)?, None),
@@ -256,6 +260,10 @@ impl Model {
             ]
         };
         self.write(&SCALE, rows.iter().map(row).collect(), [""; 2], json!({}))
+    }
+
+    fn scaling(&self) -> Result<(), Failure> {
+        self.output.open()?.write(&scaling_page().map_err(Failure::run)?)
     }
 
     fn validate(&self) -> Result<(), Failure> {

@@ -3,8 +3,10 @@
 
 use crate::peers::contenders::{Ask, Built, Contender, all, check_of_ours};
 use crate::peers::installation::Installation;
+use crate::peers::player::Player;
 use crate::peers::process::{PeerProcess, ProcessLimits};
-use crate::peers::raw::{self, Raw, parse, parse_bench};
+use crate::peers::raw::{self, Raw, parse};
+use crate::peers::turns::{TURNS, TurnPace, Turns};
 use crate::peers::{comparison, merge, plot, programs};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
@@ -12,6 +14,7 @@ use phalanx::{MAX_RANKS, Team};
 use phalanx_tool::bench::exchange;
 use phalanx_tool::bench::run_conditions::cpu;
 use phalanx_tool::failure::{Failure, one_line};
+use phalanx_tool::measure::caches::CachesAsked;
 use phalanx_tool::measure::probe::Probe;
 use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
 use phalanx_tool::measure::steal::Steal;
@@ -33,8 +36,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(6);
 /// The share of these looks that makes a place worth to be waited for.
 const WORTH: usize = 10;
 
-/// How long the check of our own results may take.
+/// How long the check of our own results may take, and that of any other program, with its start.
 const CHECK: Duration = Duration::from_secs(120);
+/// How long a program may take to answer, besides the time of a slice.
+const ANSWER: Duration = Duration::from_secs(20);
 
 const ABOUT: &str = "\
 WHO: phalanx (this binary's bench); floor (two threads by hand, without any promise); Open MPI,
@@ -46,15 +51,25 @@ WHO: phalanx (this binary's bench); floor (two threads by hand, without any prom
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
-  (smt, ccx, far: see bench --help). A round is one run of each, in turns; the result is the median
-  of the rounds' medians, at one place. Places that the host shows in a tenth of the time are
-  waited for, unless --seek says which. OP.b2b: calls back to back, on buffers of their own.
-  Every library's results are checked in every element, before it is timed.
+  (smt, ccx, far: see bench --help). All programs live at the same time and take turns: for each
+  row one slice of a few ms of each, in rotating order, three times in each round; between its turns
+  a program sleeps. One that dies, hangs or answers something else is dropped, and said. Places that
+  the host shows in a tenth of the time are waited for, unless --seek says which. OP.b2b: calls back
+  to back, on buffers of their own. Every library's results are checked in every element, before it
+  is timed.
 
-TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth longer. The best peer
-  is the fastest setting of Open MPI and MPICH (in place or not, whatever is faster) and, for the
-  barrier, of OpenMP. OpenMP's all-reduce leaves one shared result instead of one with every rank:
-  it is in tsv, json and the plot, and does not count as a peer. Ours works in place.
+CACHES: the same in all programs. warm: just before each sample every rank reads and writes one word
+  of each line of what it receives, then of what it sends. cold: after that it throws these lines
+  out of all caches. See bench --help; --caches both has a row for each.
+
+TABLE: ours / best peer = ratio. A result is the median of the slices' medians, with the interval
+  that has the true median in it with 95 % confidence (order statistics; from 6 slices on). LOSS:
+  our median is more than a twentieth above the best peer's, and the intervals do not overlap; a win
+  is the same the other way round; all else is level. ~ marks medians that are farther apart than a
+  twentieth, with intervals that overlap. The best peer is the fastest setting of Open MPI and MPICH
+  (in place or not, whatever is faster) and, for the barrier, of OpenMP. OpenMP's all-reduce leaves
+  one shared result instead of one with every rank: it is in tsv, json and the plot, and does not
+  count as a peer. Ours works in place.
   allgatherv, alltoallv, reduce_scatter, scatterv, gatherv: the calls with counts, with equal ones.
   neighbor_alltoallv: each rank gets an equal part from each neighbour in a ring (the next on each
   side, and from 5 ranks on the second next), ours by a Neighborhood that is made once, MPI's by the
@@ -64,8 +79,11 @@ TABLE: ours / best peer = ratio; LOSS where ours takes more than a twentieth lon
   in MPI 4 by a persistent request, too.
 
 COLUMNS (tsv, json): op ranks bytes place ns_ours runs_ours spread_percent_ours ns_floor ns_openmpi
-  ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict. bytes: of a rank's larger
-  buffer. --raw: library operation ranks bytes ns_min ns_median gb_s place.
+  ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict caches ns_ci_low_ours
+  ns_ci_high_ours ns_ci_low_best_peer ns_ci_high_best_peer. bytes: of a rank's larger buffer. runs:
+  slices. --raw, a line for each slice: library operation ranks bytes ns_min ns_median gb_s place
+  caches samples; lines without the last two, of an older version, are read as well: they are of
+  whole runs, and of caches in no stated state.
 
 Example:
   phalanx peers --quick -o peers.md --svg peers.svg";
@@ -81,7 +99,7 @@ pub struct Peers {
     /// Operations, such as allreduce or all-reduce [default: all]
     #[arg(value_name = "OP", value_parser = parse_operation)]
     operations: Vec<String>,
-    /// A few sizes, short runs: under 4 minutes
+    /// A few sizes, short slices, two rounds: about a minute
     #[arg(long)]
     quick: bool,
     /// Numbers of ranks, such as 2,4,8
@@ -91,7 +109,7 @@ pub struct Peers {
     /// Sizes in bytes [default: 8,64,1K,16K,256K,4M,64M; quick: 8,1K,16K,256K,4M]
     #[arg(long, value_name = "BYTES,..", value_delimiter = ',', value_parser = byte_size::parse)]
     sizes: Vec<usize>,
-    /// Rounds; 0 merges what --raw has [default: 5; quick: 2]
+    /// Rounds of three turns a row; 0 merges what --raw has [default: 5; quick: 2]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
     /// Places to wait for (smt, ccx, far) [default: those that the host shows]
@@ -100,19 +118,19 @@ pub struct Peers {
     /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
     places: ProximityLimits,
-    /// Time of each row at each place [default: 20; quick: 4]
-    #[arg(long, value_name = "MS")]
-    budget: Option<f64>,
-    /// Time of each program [default: 30; quick: 6]
-    #[arg(long, value_name = "S")]
+    /// State of the caches in which samples start: warm, cold or both
+    #[arg(long, value_name = "warm|cold|both", default_value = "warm")]
+    caches: CachesAsked,
+    /// Time of a slice, of which each program has one in a turn [default: 5; quick: 2]
+    #[arg(long, value_name = "MS", value_parser = parse_slice)]
+    slice: Option<f64>,
+    /// Time of all rows, for each number of ranks and state of the caches [default: 600; quick: 60]
+    #[arg(long, value_name = "S", value_parser = parse_limit)]
     limit: Option<f64>,
     /// Further MPIs, such as other versions: where their bin/mpicc and bin/mpirun are
     #[arg(long, value_name = "DIR,..", value_delimiter = ',', value_parser = parse_mpi)]
     mpi: Vec<Installation>,
-    /// A command before each program, such as a lock: --prefix 'flock cores.lock'
-    #[arg(long, value_name = "CMD", default_value = "")]
-    prefix: String,
-    /// Where all programs' rows go; what is there already is merged in
+    /// Where all programs' slices go; what is there already is merged in
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
     /// Something to be said above the table
@@ -133,9 +151,25 @@ struct PeersFound {
     /// The MPIs that took part, with their versions.
     mpis: Vec<String>,
     failed: Vec<String>,
+    /// Which rows have too few slices.
+    short: Vec<String>,
     stolen_ms: Option<f64>,
     places: Vec<Proximity>,
     seconds: f64,
+}
+
+impl PeersFound {
+    /// Notes that a program failed.
+    fn fail(&mut self, library: &str, ranks: usize, why: &str) {
+        if interrupt::asked() {
+            return;
+        }
+        let what = one_line(&format!("{library}, {ranks} ranks: {why}"));
+        say(&what);
+        if !self.failed.contains(&what) {
+            self.failed.push(what);
+        }
+    }
 }
 
 impl Peers {
@@ -225,49 +259,65 @@ impl Peers {
             asks.push(ask);
         }
         let contenders = all(self.quick, &built.mpis);
-        let mut progress = Progress::new(rounds * asks.len() * contenders.len());
-        for round in 0..rounds {
-            for (ask, contender) in asks.iter().flat_map(|a| contenders.iter().map(move |c| (a, c)))
-            {
-                if interrupt::asked() {
-                    return Ok(());
-                }
-                let (name, ranks) = (&contender.library, ask.ranks);
-                progress.step(&format!("round {} of {rounds}, p = {ranks}: {name}", round + 1));
-                let Some(command) = contender.command(ask, &built, &ours) else { continue };
-                self.one(contender, command, ask, found);
-                progress.clear();
+        for ask in &asks {
+            if interrupt::asked() {
+                break;
             }
+            self.compare(ask, &contenders, &built, &ours, rounds, found);
         }
         Ok(())
     }
 
-    /// One run of one program.
-    fn one(&self, contender: &Contender, command: Command, ask: &Ask, found: &mut PeersFound) {
-        let (command, patience) = prefixed(command, &self.prefix);
-        // Starting, building the rows, checking them and the last row are extra.
-        let limit = Duration::from_secs_f64(ask.seconds * 2.0 + 20.0) + patience;
-        let failed = match PeerProcess::run(command, ProcessLimits::of(limit)) {
-            Ok(done) => {
-                found.rows.extend(match contender.is_ours() {
-                    true => parse_bench(&done.stdout),
-                    false => parse(&done.stdout).0,
-                });
-                let notes = done.stderr.lines().filter(|line| line.starts_with("# "));
-                notes.for_each(|note| say(note.trim_start_matches("# ")));
-                let reason = done.stderr.lines().find(|line| !line.trim().is_empty());
-                let why = format!("{}: {}", done.why, reason.unwrap_or("no reason given"));
-                (!done.success).then_some(why)
-            }
-            Err(e) => Some(e.to_string()),
-        };
-        if let Some(why) = failed.filter(|_| !interrupt::asked()) {
-            let what = one_line(&format!("{}, {} ranks: {why}", contender.library, ask.ranks));
-            say(&what);
-            if !found.failed.contains(&what) {
-                found.failed.push(what);
+    /// All programs, in turns, for one number of ranks.
+    fn compare(
+        &self,
+        ask: &Ask,
+        contenders: &[Contender],
+        built: &Built,
+        ours: &Path,
+        rounds: usize,
+        found: &mut PeersFound,
+    ) {
+        let mut players = Vec::new();
+        let mut progress = Progress::new(contenders.len());
+        for contender in contenders {
+            let Some(command) = contender.command(ask, built, ours) else { continue };
+            progress.step(&format!("p = {}: starting {}", ask.ranks, contender.library));
+            match Player::start(command, CHECK) {
+                Ok(player) => players.push((contender.clone(), player)),
+                Err(why) => {
+                    progress.clear();
+                    found.fail(&contender.library, ask.ranks, &why);
+                }
             }
         }
+        let seconds = self.limit.unwrap_or(if self.quick { 60.0 } else { 600.0 });
+        let slice = self.slice.unwrap_or(if self.quick { 2.0 } else { 5.0 });
+        let states = ask.caches.states().len() as f64;
+        let pace = TurnPace {
+            rounds,
+            slice: Duration::from_secs_f64(slice / 1e3),
+            limit: Duration::from_secs_f64(seconds * states),
+            answer: ANSWER,
+        };
+        let turns = Turns::new(ask, pace, players);
+        let mut progress = Progress::new(turns.visits());
+        let done = turns.play(|what| progress.step(what));
+        progress.clear();
+        for (library, why) in &done.failed {
+            found.fail(library, ask.ranks, why);
+        }
+        done.notes.iter().for_each(|note| say(note));
+        if done.short > 0 {
+            let (short, planned, ranks) = (done.short, done.planned, ask.ranks);
+            let what = format!(
+                "{ranks} ranks: {short} of {planned} rows have not all slices at all places (a \
+                 place did not come, or the time ran out)"
+            );
+            say(&what);
+            found.short.push(what);
+        }
+        found.rows.extend(done.rows);
     }
 
     /// What all programs are asked for so many ranks, and the places seen.
@@ -282,15 +332,15 @@ impl Peers {
             assign(&Placement::Auto, machine, ranks.min(cores)).map_err(Failure::usage)?;
         let pus: Vec<usize> = assigned.pus().iter().copied().flatten().collect();
         let seen = if ranks > 1 && ranks <= cores { seen(&pus, self.places)? } else { Vec::new() };
+        let sought = !self.seek.is_empty() && ranks <= cores;
         let ask = Ask {
             ranks,
             pus,
             ops: self.operations.clone(),
             sizes: sizes.to_vec(),
-            places: if self.seek.is_empty() { seen.clone() } else { self.seek.clone() },
+            caches: self.caches,
+            places: if sought { self.seek.clone() } else { seen.clone() },
             limits: self.places,
-            budget_ms: self.budget.unwrap_or(if self.quick { 4.0 } else { 20.0 }),
-            seconds: self.limit.unwrap_or(if self.quick { 6.0 } else { 30.0 }),
         };
         Ok((ask, seen))
     }
@@ -319,10 +369,19 @@ impl Peers {
         let stolen = found.stolen_ms.map_or("unknown".to_string(), |ms| format!("{ms:.0} ms"));
         let plural = if rounds == 1 { "" } else { "s" };
         line(&format!(
-            "{rounds} round{plural}{} in {:.0} s; stolen by the host meanwhile: {stolen}",
+            "{rounds} round{plural} of {TURNS} turns{} in {:.0} s; stolen by the host meanwhile: \
+             {stolen}",
             if self.quick { " (quick)" } else { "" },
             found.seconds
         ));
+        for state in self.caches.states() {
+            line(&format!("caches {state}: {}", state.meaning()));
+        }
+        line(
+            "a time is the median of the slices' medians; LOSS: more than a twentieth above the \
+             best peer's, with 95 % intervals that do not overlap; ~: farther apart than that, but \
+             the intervals overlap",
+        );
         let places: Vec<&str> = found.places.iter().map(|place| place.name()).collect();
         if !places.is_empty() {
             line(&format!(
@@ -335,6 +394,7 @@ impl Peers {
             "ns of one call, the slowest rank's, inputs rewritten before each sample; sizes in \
               bytes of a rank's larger buffer; b2b: calls back to back, each on buffers of its own",
         );
+        found.short.iter().for_each(|short| line(short));
         for missing in &found.missing {
             line(&format!("without {missing}"));
         }
@@ -363,21 +423,6 @@ fn seen(pus: &[usize], limits: ProximityLimits) -> Result<Vec<Proximity>, Failur
     Ok(worth.map(|(place, _)| place).filter(|place| *place != Proximity::Any).collect())
 }
 
-/// A command with another one before it, and how much longer it may then wait.
-fn prefixed(command: Command, prefix: &str) -> (Command, Duration) {
-    let mut words = prefix.split_whitespace();
-    let Some(first) = words.next() else { return (command, Duration::ZERO) };
-    let mut outer = Command::new(first);
-    outer.args(words).arg(command.get_program()).args(command.get_args());
-    for (key, value) in command.get_envs() {
-        match value {
-            Some(value) => outer.env(key, value),
-            None => outer.env_remove(key),
-        };
-    }
-    (outer, Duration::from_secs(3600))
-}
-
 /// The first line that a program prints about itself.
 fn version(program: &str, args: &[&str]) -> String {
     let out = Command::new(program).args(args).output();
@@ -397,6 +442,7 @@ fn json_of(lines: &[merge::MergedLine], found: &PeersFound) -> Value {
         "mpis": found.mpis,
         "missing": found.missing,
         "failed": found.failed,
+        "incomplete": found.short,
         "stolen_ms": found.stolen_ms,
         "interrupted": interrupt::asked(),
         "seconds": found.seconds,
@@ -404,7 +450,8 @@ fn json_of(lines: &[merge::MergedLine], found: &PeersFound) -> Value {
 }
 
 fn append(path: &Path, rows: &[Raw]) -> Result<(), Failure> {
-    let mut text = if path.exists() { String::new() } else { format!("{}\n", raw::COLUMNS) };
+    // Again in a file that has some already: they may be of another version.
+    let mut text = format!("{}\n", raw::COLUMNS);
     rows.iter().for_each(|row| text += &(row.line() + "\n"));
     let file = fs::OpenOptions::new().create(true).append(true).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -455,6 +502,16 @@ fn parse_operation(text: &str) -> Result<String, String> {
 
 fn parse_mpi(text: &str) -> Result<Installation, String> {
     Installation::in_directory(Path::new(text))
+}
+
+fn parse_slice(text: &str) -> Result<f64, String> {
+    let ms = text.parse().ok().filter(|ms: &f64| *ms > 0.0 && *ms <= 10_000.0);
+    ms.ok_or_else(|| format!("'{text}' is no time in ms; accepted are more than 0, up to 10000"))
+}
+
+fn parse_limit(text: &str) -> Result<f64, String> {
+    let s = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 86_400.0);
+    s.ok_or_else(|| format!("'{text}' are no seconds; accepted are more than 0, up to 86400"))
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

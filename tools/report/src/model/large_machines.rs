@@ -4,9 +4,9 @@ use super::markdown::wrapped;
 use super::open_mpi;
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
-use phalanx::schedule::{Algorithm, Exchange, Hierarchy, Operation, Request, Schedule};
+use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use phalanx::tuning::{LevelModel, MachineCosts, Transport};
-use phalanx_model::Simulation;
+use phalanx_model::{Simulation, shapes};
 use phalanx_tool::byte_size;
 use phalanx_tool::failure::Failure;
 use plotters::prelude::*;
@@ -89,7 +89,7 @@ impl Subject {
                 continue;
             }
             let groups: Vec<Option<Hierarchy>> = match (&self.model, levels) {
-                (Some(model), true) => tried(model.hierarchy()),
+                (Some(model), true) => shapes(model.hierarchy()).into_iter().map(Some).collect(),
                 (None, true) => vec![],
                 _ => vec![None],
             };
@@ -140,39 +140,6 @@ impl Subject {
             _ => self.of(algorithm, operation),
         }
     }
-}
-
-/// The machine's groups with some degrees, and the same without one of the levels.
-fn tried(all: &Hierarchy) -> Vec<Option<Hierarchy>> {
-    let mut out = Vec::new();
-    let members: Vec<usize> = (0..all.ranks()).collect();
-    let mut shapes = vec![all.of_members(&members)];
-    let levels: Vec<Vec<usize>> = (0..all.stages() - 1)
-        .map(|level| members.iter().filter_map(|&r| all.group(level, r)).collect())
-        .collect();
-    for left_out in 0..levels.len() {
-        let mut fewer = levels.clone();
-        fewer.remove(left_out);
-        shapes.extend(Hierarchy::new(all.ranks(), &fewer));
-    }
-    for shape in shapes {
-        let top = shape.stages() - 1;
-        for (inner, outer, exchange) in [
-            (0, 0, Exchange::Doubling),
-            (4, 0, Exchange::Doubling),
-            (0, 2, Exchange::Doubling),
-            (0, 4, Exchange::Doubling),
-            (0, 0, Exchange::Direct),
-            (4, 4, Exchange::Direct),
-            (0, 0, Exchange::Tree),
-        ] {
-            let mut exchanges = vec![Exchange::Doubling; top];
-            exchanges.push(exchange);
-            let degrees = [inner, outer, outer, outer];
-            out.push(Some(shape.clone().degrees(&degrees).exchanges(&exchanges)));
-        }
-    }
-    out
 }
 
 fn is_hopeless(algorithm: Algorithm) -> bool {

@@ -1,12 +1,13 @@
 //! The comparison as a table: Markdown for readers, tsv and json for programs.
 
-use super::merge::{Merged, MergedLine, Verdict};
+use super::merge::{Merged, MergedLine, TIE, Verdict};
 use phalanx_tool::byte_size;
+use phalanx_tool::measure::caches::CacheState;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The columns of tsv and json.
-pub(crate) const COLUMNS: [&str; 15] = [
+pub(crate) const COLUMNS: [&str; 20] = [
     "op",
     "ranks",
     "bytes",
@@ -22,11 +23,17 @@ pub(crate) const COLUMNS: [&str; 15] = [
     "ratio_best_peer",
     "ratio_floor",
     "verdict",
+    "caches",
+    "ns_ci_low_ours",
+    "ns_ci_high_ours",
+    "ns_ci_low_best_peer",
+    "ns_ci_high_best_peer",
 ];
 
 /// A line's cells in the order of [`COLUMNS`].
 pub(crate) fn cells(line: &MergedLine) -> [Value; COLUMNS.len()] {
     let ns = |m: &Option<Merged>| m.as_ref().map_or(Value::Null, |m| tenth(m.ns));
+    let end = |m: Option<&Merged>, end: usize| m.map_or(Value::Null, |m| tenth(m.interval[end]));
     let ratio = |r: Option<f64>| r.map_or(Value::Null, |r| json!((r * 1000.0).round() / 1000.0));
     [
         json!(line.key.op),
@@ -44,6 +51,11 @@ pub(crate) fn cells(line: &MergedLine) -> [Value; COLUMNS.len()] {
         ratio(line.ratio()),
         ratio(line.floor_ratio()),
         json!(line.verdict().map(Verdict::name)),
+        json!(line.key.caches.map(CacheState::name)),
+        end(line.ours.as_ref(), 0),
+        end(line.ours.as_ref(), 1),
+        end(line.best(), 0),
+        end(line.best(), 1),
     ]
 }
 
@@ -69,12 +81,14 @@ pub(crate) fn tsv(lines: &[MergedLine]) -> String {
 /// The tables of each number of ranks and place, and the losses.
 pub(crate) fn markdown(lines: &[MergedLine]) -> String {
     let mut out = String::new();
+    let of = |line: &MergedLine| (line.key.ranks, line.key.place, line.key.caches);
     for part in lines
-        .chunk_by(|a, b| (a.key.ranks, a.key.place) == (b.key.ranks, b.key.place))
+        .chunk_by(|a, b| of(a) == of(b))
         .filter(|part| part.iter().any(|line| line.ours.is_some()))
     {
         let key = &part[0].key;
-        writeln!(out, "\n## {} ranks, {}\n", key.ranks, key.place).unwrap_or_default();
+        writeln!(out, "\n## {} ranks, {}{}\n", key.ranks, key.place, caches(part))
+            .unwrap_or_default();
         out += &matrix(part);
     }
     let losses: Vec<&MergedLine> =
@@ -87,18 +101,29 @@ pub(crate) fn markdown(lines: &[MergedLine]) -> String {
         };
         writeln!(
             out,
-            "- {} of {}, {} ranks, {}: {} against {} of {}: {ratio:.2} x",
+            "- {} of {}, {} ranks, {}{}: {} ({} to {}) against {} ({} to {}) of {}: {ratio:.2} x",
             line.key.op,
             byte_size::text(line.key.bytes),
             line.key.ranks,
             line.key.place,
+            caches(std::slice::from_ref(line)),
             short(ours.ns),
+            short(ours.interval[0]),
+            short(ours.interval[1]),
             short(best.ns),
+            short(best.interval[0]),
+            short(best.interval[1]),
             best.library
         )
         .unwrap_or_default();
     }
     out
+}
+
+/// The state of the caches behind a place, if it was stated.
+fn caches(part: &[MergedLine]) -> String {
+    let state = part.first().and_then(|line| line.key.caches);
+    state.map_or(String::new(), |state| format!(", {state}"))
 }
 
 /// Operations down, sizes across; in each cell our time, the best peer's and the
@@ -141,6 +166,10 @@ fn cell(line: &MergedLine) -> String {
     let text = format!("{} / {}", time(line.ours.as_ref()), time(line.best()));
     match (line.ratio(), line.verdict()) {
         (Some(ratio), Some(Verdict::Loss)) => format!("{text} = **{ratio:.2} LOSS**"),
+        // Not level, but not sure.
+        (Some(ratio), Some(Verdict::Tie)) if !(1.0 / TIE..=TIE).contains(&ratio) => {
+            format!("{text} = {ratio:.2} ~")
+        }
         (Some(ratio), _) => format!("{text} = {ratio:.2}"),
         _ => text,
     }
@@ -172,10 +201,25 @@ mod tests {
             "| barrier | 110 / 99 = **1.11 LOSS** |  |  |\n",
             "| allreduce |  | 100 / 200 = 0.50 |  |\n",
             "## Losses: 1 of 3",
-            "- barrier of 0, 2 ranks, ccx: 110 against 99 of openmp-gcc: 1.11 x",
+            "- barrier of 0, 2 ranks, ccx: 110 (110 to 110) against 99 (99 to 99) of openmp-gcc: \
+             1.11 x",
         ] {
             assert!(text.contains(wanted), "{text}");
         }
+    }
+
+    #[test]
+    fn the_state_of_the_caches_is_in_the_title_and_what_is_not_sure_is_marked() {
+        let mut text = String::new();
+        for (library, times) in [("phalanx", [90, 120, 150]), ("mpich", [80, 100, 110])] {
+            for ns in times {
+                text += &format!("{library}\tscan\t2\t8\t9.0\t{ns}\t1\tccx\tcold\t9\n");
+            }
+        }
+        let text = markdown(&merge(&parse(&text).0));
+        assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
+        assert!(text.contains("| scan | 120 / 100 = 1.20 ~ |"), "{text}");
+        assert!(text.contains("## Losses: 0 of 1"), "{text}");
     }
 
     #[test]
@@ -186,7 +230,7 @@ mod tests {
             line,
             "allreduce\t2\t8\tccx\t100.0\t3\t30.0\t80.0\t200.0\t600.0\t20.0\topenmpi-sm (in \
              place)\t\
-             0.5\t1.25\twin"
+             0.5\t1.25\twin\t\t90.0\t120.0\t200.0\t200.0"
         );
     }
 

@@ -6,7 +6,9 @@
 
 use super::installation::{Family, Installation};
 use super::programs::{FLOOR, OPENMP_CLANG, OPENMP_GCC, Program};
-use super::raw::{OURS, VARIANTS};
+use super::raw::{OURS, VARIANTS, our_name};
+use phalanx_tool::measure::caches::CachesAsked;
+use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
 use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -37,10 +39,8 @@ struct PeerSetting {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PeerKind {
-    /// `phalanx bench`; one call a sample, or several.
-    Ours {
-        single: bool,
-    },
+    /// `phalanx bench`.
+    Ours,
     Floor,
     Gomp,
     Omp,
@@ -161,11 +161,17 @@ pub(crate) struct Ask {
     /// MPI's names, without variants; none for all.
     pub(crate) ops: Vec<String>,
     pub(crate) sizes: Vec<usize>,
-    /// Places to seek; none: the first that holds.
-    pub(crate) places: Vec<phalanx_tool::measure::proximity::Proximity>,
-    pub(crate) limits: phalanx_tool::measure::proximity::ProximityLimits,
-    pub(crate) budget_ms: f64,
-    pub(crate) seconds: f64,
+    pub(crate) caches: CachesAsked,
+    /// Places to seek; none: any that comes.
+    pub(crate) places: Vec<Proximity>,
+    pub(crate) limits: ProximityLimits,
+}
+
+impl Ask {
+    /// Whether ranks share processors.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.ranks > self.pus.len()
+    }
 }
 
 /// The programs that were built, and why others were not.
@@ -212,16 +218,16 @@ impl Built {
     }
 }
 
-/// Everybody who takes part, in the order of a round. Ours stands between the
-/// others twice, so that nobody always follows the same one.
+/// Everybody that takes part, in the order in which they are started.
 pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
     let threads =
         |library: &str, kind| Contender { library: library.to_string(), kind, setting: PLAIN };
-    let mut first =
-        vec![threads(OURS, PeerKind::Ours { single: true }), threads("floor", PeerKind::Floor)];
-    let mut second = vec![threads("openmp-gcc", PeerKind::Gomp)];
-    second.push(threads(OURS, PeerKind::Ours { single: false }));
-    second.push(threads("openmp-clang", PeerKind::Omp));
+    let mut all = vec![
+        threads(OURS, PeerKind::Ours),
+        threads("floor", PeerKind::Floor),
+        threads("openmp-gcc", PeerKind::Gomp),
+        threads("openmp-clang", PeerKind::Omp),
+    ];
     for mpi in mpis {
         let settings: &[PeerSetting] = match mpi.family {
             Family::OpenMpi if mpi.major() >= 5 => &OPEN_MPI_5,
@@ -229,28 +235,38 @@ pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
             Family::Mpich => &MPICH,
         };
         let settings = settings.iter().filter(|setting| setting.quick || !quick);
-        let mut contenders = settings.map(|setting| Contender {
+        all.extend(settings.map(|setting| Contender {
             library: format!("{}{}", mpi.name, setting.suffix),
             kind: PeerKind::Mpi(mpi.clone()),
             setting: *setting,
-        });
-        first.extend(contenders.next());
-        second.extend(contenders);
+        }));
     }
-    first.append(&mut second);
-    first
+    all
 }
 
 impl Contender {
     /// Whether this is our own library.
     pub(crate) fn is_ours(&self) -> bool {
-        matches!(self.kind, PeerKind::Ours { .. })
+        self.kind == PeerKind::Ours
+    }
+
+    /// What its program calls the operation with this name of MPI's, in each way that it may have.
+    pub(crate) fn names(&self, op: &'static str) -> Vec<String> {
+        if self.is_ours() {
+            return our_name(op).map(ToString::to_string).into_iter().collect();
+        }
+        let mine = self.setting.ops;
+        if !mine.is_empty() && !mine.split(',').any(|name| name == op) {
+            return Vec::new();
+        }
+        let suffixes = iter::once("").chain(VARIANTS.map(|variant| variant.0));
+        suffixes.map(|end| format!("{op}{end}")).collect()
     }
 
     /// How to start it; none where its program was not built, or where it does
     /// not go with what is asked.
     pub(crate) fn command(&self, ask: &Ask, built: &Built, ours: &Path) -> Option<Command> {
-        let crowded = ask.ranks > ask.pus.len();
+        let crowded = ask.is_crowded();
         let threads = |program: &Program| {
             let mut command = Command::new(built.programs.get(program.name)?);
             let env: &[_] = if crowded { &PASSIVE } else { &ACTIVE };
@@ -258,7 +274,7 @@ impl Contender {
             Some(command)
         };
         let mut command = match &self.kind {
-            PeerKind::Ours { single } => return Some(self.ours(ask, ours, *single, crowded)),
+            PeerKind::Ours => return Some(ours_in_turns(ask, ours)),
             PeerKind::Floor if ask.ranks != 2 || crowded => return None,
             PeerKind::Floor => threads(&FLOOR)?,
             PeerKind::Gomp => threads(&OPENMP_GCC)?,
@@ -292,27 +308,18 @@ impl Contender {
 
     /// The arguments that the C programs share; none if no operation is left.
     fn ask(&self, command: &mut Command, ask: &Ask) -> Option<()> {
-        let mine: Vec<&str> = self.setting.ops.split(',').filter(|op| !op.is_empty()).collect();
-        let asked = operations_of(ask).filter(|op| mine.is_empty() || mine.contains(op));
-        let suffixes = || iter::once("").chain(VARIANTS.map(|variant| variant.0));
-        let with_variants: Vec<String> =
-            asked.flat_map(|op| suffixes().map(move |end| format!("{op}{end}"))).collect();
-        if with_variants.is_empty() {
+        let names: Vec<String> = operations_of(ask).flat_map(|op| self.names(op)).collect();
+        if names.is_empty() {
             return None;
         }
         let list = |numbers: &[usize]| {
             numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         };
-        let places: Vec<&str> = ask.places.iter().map(|place| place.name()).collect();
         for (key, value) in [
-            ("--library", self.library.clone()),
             ("--ranks", ask.ranks.to_string()),
             ("--cpus", list(&ask.pus)),
-            ("--ops", with_variants.join(",")),
+            ("--ops", names.join(",")),
             ("--sizes", list(&ask.sizes)),
-            ("--places", places.join(",")),
-            ("--budget-ms", ask.budget_ms.to_string()),
-            ("--limit-s", ask.seconds.to_string()),
             ("--smt-ns", ask.limits.smt.to_string()),
             ("--ccx-ns", ask.limits.ccx.to_string()),
         ] {
@@ -320,75 +327,51 @@ impl Contender {
         }
         Some(())
     }
+}
 
-    fn ours(&self, ask: &Ask, ours: &Path, single: bool, crowded: bool) -> Command {
-        let mut command = ours_for(ask, ours);
-        let b2b = |bytes: &&usize| !single && **bytes <= phalanx_tool::bench::LARGEST_WITH_LANES;
-        let sizes: Vec<usize> = match single {
-            true => ask.sizes.clone(),
-            false => ask.sizes.iter().filter(b2b).copied().collect(),
-        };
-        let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        // As the peers: checked once before, by `check_of_ours`, and not while timed.
-        command.args(["--rounds", "1", "--no-check", "--time", &ask.budget_ms.to_string()]);
-        command.args(["--places", &ask.limits.to_string()]);
-        if !sizes.is_empty() {
-            command.args(["--sizes", &sizes.join(",")]);
-        }
-        if single {
-            command.args(["--calls", "1"]);
-        }
-        if !crowded {
-            let pus: Vec<String> = ask.pus.iter().map(ToString::to_string).collect();
-            command.args(["--placement", &format!("list:{}", pus.join(","))]);
-            if !ask.places.is_empty() && ask.ranks > 1 {
-                let places: Vec<&str> = ask.places.iter().map(|place| place.name()).collect();
-                let operations = operations_of(ask).count().max(1);
-                let seconds = (ask.seconds / operations as f64).max(0.1);
-                command.args(["--seek", &places.join(","), "--seek-time", &seconds.to_string()]);
-            }
-        }
-        command
+/// Our own program, which takes turns. Results were checked before, by `check_of_ours`, as the
+/// peers' programs do.
+fn ours_in_turns(ask: &Ask, ours: &Path) -> Command {
+    let mut command = Command::new(ours);
+    command.args(["bench", "--turns", "--no-check", "--ranks", &ask.ranks.to_string()]);
+    command.args(["--places", &ask.limits.to_string()]);
+    if !ask.is_crowded() {
+        let pus: Vec<String> = ask.pus.iter().map(ToString::to_string).collect();
+        command.args(["--placement", &format!("list:{}", pus.join(","))]);
     }
+    command
 }
 
 /// The operations that are asked for, by the peers' names.
-fn operations_of(ask: &Ask) -> impl Iterator<Item = &'static str> {
+pub(crate) fn operations_of(ask: &Ask) -> impl Iterator<Item = &'static str> {
     let all = super::raw::operations();
     all.filter(|op| ask.ops.is_empty() || ask.ops.iter().any(|asked| asked == op))
-}
-
-fn ours_for(ask: &Ask, ours: &Path) -> Command {
-    let mut command = Command::new(ours);
-    command.arg("bench").args(operations_of(ask).filter_map(super::raw::our_name));
-    command.args(["--format", "tsv", "--ranks", &ask.ranks.to_string()]);
-    command
 }
 
 /// One call of everything, with every element compared: as the peers' programs
 /// do before they measure.
 pub(crate) fn check_of_ours(ask: &Ask, ours: &Path) -> Command {
-    let mut command = ours_for(ask, ours);
+    let mut command = Command::new(ours);
+    command.arg("bench").args(operations_of(ask).filter_map(our_name));
+    command.args(["--format", "tsv", "--ranks", &ask.ranks.to_string()]);
     let sizes: Vec<String> = ask.sizes.iter().map(ToString::to_string).collect();
-    command.args([
-        "--sizes",
-        &sizes.join(","),
-        "-n",
-        "1",
-        "-w",
-        "0",
-        "--rounds",
-        "1",
-        "--calls",
-        "1",
-    ]);
+    command.args(["--sizes", &sizes.join(",")]);
+    command.args(["-n", "1", "-w", "0", "--rounds", "1", "--calls", "1"]);
     command
+}
+
+#[cfg(test)]
+impl Contender {
+    /// One that is started by nobody.
+    pub(crate) fn for_test(library: &str) -> Self {
+        Contender { library: library.to_string(), kind: PeerKind::Floor, setting: PLAIN }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
+    use phalanx_tool::measure::caches::CacheState;
 
     fn ask(ranks: usize) -> Ask {
         Ask {
@@ -396,10 +379,9 @@ mod tests {
             pus: vec![3, 5],
             ops: vec!["allreduce".to_string()],
             sizes: vec![8, 1 << 20],
+            caches: CachesAsked::One(CacheState::Warm),
             places: vec![Proximity::Ccx],
             limits: ProximityLimits::default(),
-            budget_ms: 5.0,
-            seconds: 4.0,
         }
     }
 
@@ -409,18 +391,19 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_asked_for_the_same() {
-        let built = Built::default();
-        let ours = all(true, &[]).into_iter().filter(Contender::is_ours);
-        let commands: Vec<String> = ours
-            .map(|c| words(&c.command(&ask(2), &built, Path::new("phalanx")).unwrap()))
-            .collect();
-        assert_eq!(commands.len(), 2);
-        for wanted in ["bench all-reduce ", "--placement list:3,5", "--seek ccx --seek-time 4"] {
-            assert!(commands.iter().all(|command| command.contains(wanted)), "{commands:?}");
-        }
-        assert!(commands[0].contains("--sizes 8,1048576") && commands[0].contains("--calls 1"));
-        assert!(commands[1].contains("--sizes 8 ") && !commands[1].contains("--calls"));
+    fn ours_takes_turns_on_the_same_processors() {
+        let (built, path) = (Built::default(), Path::new("phalanx"));
+        let ours: Vec<_> = all(true, &[]).into_iter().filter(Contender::is_ours).collect();
+        assert_eq!(ours.len(), 1);
+        let line = |ranks| words(&ours[0].command(&ask(ranks), &built, path).unwrap());
+        assert_eq!(
+            line(2),
+            "bench --turns --no-check --ranks 2 --places 40,130 --placement list:3,5"
+        );
+        assert_eq!(line(4), "bench --turns --no-check --ranks 4 --places 40,130");
+        assert_eq!(ours[0].names("allgatherv"), ["all-gather-varied"]);
+        let floor = Contender::for_test("floor").names("scan");
+        assert_eq!(floor, ["scan", "scan_inplace", "scan_clause", "scan_persistent"]);
     }
 
     /// Tools that are never run.
@@ -443,11 +426,11 @@ mod tests {
         }
         let names: Vec<String> = all(true, &built.mpis).into_iter().map(|c| c.library).collect();
         let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
-        assert_eq!(distinct.len() + 1, names.len(), "only ours twice: {names:?}");
+        assert_eq!(distinct.len(), names.len(), "{names:?}");
         for (library, word) in [
             ("openmpi-sm", "btl_vader_single_copy_mechanism none --mca coll_sm_priority 100"),
             ("openmpi5-sm", "smsc ^cma --mca coll_sm_priority 100"),
-            ("mpich-nocma", "-np 2 -bind-to core program --library mpich-nocma"),
+            ("mpich-nocma", "-np 2 -bind-to core program --ranks 2"),
         ] {
             let contender = all(true, &built.mpis).into_iter().find(|c| c.library == library);
             let command =

@@ -1,24 +1,27 @@
-//! Merges the rows of many runs into one line for each operation, size and place: medians of the
-//! runs' medians, the best peer, and the winner.
+//! Merges slices into one line for each operation, size, place and state of the caches: medians of
+//! the slices' medians with their intervals, the best peer, and the winner.
 
 use super::raw::{OURS, Raw, VARIANTS};
 use phalanx_model::median;
+use phalanx_tool::measure::caches::CacheState;
 use phalanx_tool::measure::proximity::Proximity;
-use phalanx_tool::measure::stats::spread_percent;
+use phalanx_tool::measure::stats::{median_interval, spread_percent};
 use std::collections::BTreeMap;
 
 /// How far two medians may be apart and count as equal.
-const TIE: f64 = 1.05;
+pub(super) const TIE: f64 = 1.05;
 
-/// The runs of one library.
+/// The slices of one library (of rows of version 1: the runs).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Merged {
     pub(crate) library: String,
-    /// The smallest of all runs, and the median of the runs' medians.
+    /// The smallest of all, and the median of the slices' medians.
     pub(crate) ns_min: f64,
     pub(crate) ns: f64,
+    /// The interval of that median: 95 %, by order statistics of the slices' medians.
+    pub(crate) interval: [f64; 2],
     pub(crate) runs: usize,
-    /// The spread of the runs' medians.
+    /// The spread of the slices' medians.
     pub(crate) spread_percent: f64,
 }
 
@@ -28,6 +31,8 @@ pub(crate) struct Merged {
 pub(crate) struct Key {
     pub(crate) ranks: usize,
     pub(crate) place: Proximity,
+    /// None if it was not stated.
+    pub(crate) caches: Option<CacheState>,
     pub(crate) op: String,
     pub(crate) bytes: usize,
 }
@@ -45,13 +50,13 @@ pub(crate) struct MergedLine {
     pub(crate) openmp: Option<Merged>,
 }
 
-/// Who won.
+/// Who won: where two medians are more than a twentieth apart, and their intervals do not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Ours is faster by more than a twentieth.
+    /// Ours is faster.
     Win,
     Tie,
-    /// Ours is slower by more than a twentieth.
+    /// Ours is slower.
     Loss,
 }
 
@@ -85,11 +90,18 @@ impl MergedLine {
     }
 
     pub(crate) fn verdict(&self) -> Option<Verdict> {
+        let is_open = self.is_open()?;
         self.ratio().map(|ratio| match ratio {
-            r if r > TIE => Verdict::Loss,
-            r if r < 1.0 / TIE => Verdict::Win,
+            r if r > TIE && !is_open => Verdict::Loss,
+            r if r < 1.0 / TIE && !is_open => Verdict::Win,
             _ => Verdict::Tie,
         })
+    }
+
+    /// Whether our interval and the best peer's overlap.
+    pub(crate) fn is_open(&self) -> Option<bool> {
+        let [ours, best] = [self.ours.as_ref()?.interval, self.best()?.interval];
+        Some(ours[0] <= best[1] && best[0] <= ours[1])
     }
 }
 
@@ -98,7 +110,8 @@ pub(crate) fn merge(rows: &[Raw]) -> Vec<MergedLine> {
     let mut heaps: BTreeMap<(Key, String), Vec<&Raw>> = BTreeMap::new();
     for row in rows {
         let (op, variant) = split(&row.op);
-        let key = Key { ranks: row.ranks, place: row.place, op, bytes: row.bytes };
+        let (ranks, place, caches, bytes) = (row.ranks, row.place, row.caches, row.bytes);
+        let key = Key { ranks, place, caches, op, bytes };
         let library = match variant {
             Some(variant) => format!("{} ({variant})", row.library),
             None => row.library.clone(),
@@ -131,10 +144,10 @@ pub(crate) fn merge(rows: &[Raw]) -> Vec<MergedLine> {
     let mut lines: Vec<MergedLine> = lines.into_values().collect();
     let order = |op: &str| super::raw::operations().position(|name| op.starts_with(name));
     lines.sort_by_key(|line| {
-        let Key { ranks, place, op, bytes } = &line.key;
+        let Key { ranks, place, caches, op, bytes } = &line.key;
         let bare = op.strip_suffix(".b2b").unwrap_or(op);
         let exact = super::raw::operations().position(|name| name == bare);
-        (*ranks, *place, exact.or(order(op)), op.clone(), *bytes)
+        (*ranks, *place, *caches, exact.or(order(op)), op.clone(), *bytes)
     });
     lines
 }
@@ -156,6 +169,7 @@ fn merge_runs(library: String, rows: &[&Raw]) -> Merged {
         library,
         ns_min: rows.iter().map(|row| row.ns_min).fold(f64::INFINITY, f64::min),
         ns: median(&medians),
+        interval: median_interval(&medians).unwrap_or_default(),
         runs: rows.len(),
         spread_percent: spread_percent(&medians),
     }
@@ -196,6 +210,48 @@ mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
     }
 
     #[test]
+    fn a_verdict_needs_intervals_that_are_apart_and_medians_that_are_not_level() {
+        let line = |ours: [f64; 7], peers: [f64; 7]| {
+            let of = |library: &'static str, ns: [f64; 7]| {
+                ns.map(|ns| format!("{library}\tscan\t2\t8\t9.0\t{ns}\t1\tccx\twarm\t9\n")).concat()
+            };
+            let text = of("phalanx", ours) + &of("mpich", peers);
+            let (rows, rest) = super::super::raw::parse(&text);
+            assert!(rest.is_empty(), "{rest:?}");
+            merge(&rows).remove(0)
+        };
+        let peers = [100.0, 100.1, 99.9, 100.2, 99.8, 99.7, 100.3];
+        let shifted = |by: f64| peers.map(|ns| ns + by);
+        for (ours, ratio, verdict) in [
+            (shifted(20.0), 1.2, Verdict::Loss),
+            (shifted(-20.0), 0.8, Verdict::Win),
+            // Apart, but level.
+            (shifted(4.9), 1.049, Verdict::Tie),
+            // Slower by a fifth, and now and then as fast.
+            ([120.0, 121.0, 119.0, 118.0, 122.0, 100.2, 123.0], 1.2, Verdict::Tie),
+        ] {
+            let line = line(ours, peers);
+            assert!((line.ratio().unwrap() - ratio).abs() < 1e-9, "{:?}", line.ratio());
+            assert_eq!(line.verdict(), Some(verdict), "{ours:?}");
+            // 7 slices: the interval is all of them.
+            assert_eq!(line.best().unwrap().interval, [99.7, 100.3]);
+        }
+    }
+
+    #[test]
+    fn states_of_the_caches_are_rows_of_their_own() {
+        let text = "phalanx\tscan\t2\t8\t9.0\t10.0\t1\tccx\twarm\t9
+phalanx\tscan\t2\t8\t9.0\t30.0\t1\tccx\tcold\t9
+phalanx\tscan\t2\t8\t9.0\t20.0\t1\tccx
+";
+        let lines = merge(&super::super::raw::parse(text).0);
+        let found: Vec<_> =
+            lines.iter().map(|l| (l.key.caches, l.ours.as_ref().unwrap().ns)).collect();
+        let states = [None, Some(CacheState::Warm), Some(CacheState::Cold)];
+        assert_eq!(found, states.into_iter().zip([20.0, 10.0, 30.0]).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn runs_are_merged_and_the_best_peer_is_found() {
         let (rows, rest) = super::super::raw::parse(CANNED);
         assert!(rest.is_empty(), "{rest:?}");
@@ -209,6 +265,7 @@ mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
         let line = &lines[1];
         let ours = line.ours.as_ref().unwrap();
         assert_eq!((ours.ns_min, ours.ns, ours.runs, ours.spread_percent), (60.0, 100.0, 3, 30.0));
+        assert_eq!(ours.interval, [90.0, 120.0]);
         // Not OpenMP's, which leaves one shared result.
         assert_eq!(line.best().unwrap().library, "openmpi-sm (in place)");
         assert_eq!((line.ratio(), line.floor_ratio()), (Some(0.5), Some(1.25)));

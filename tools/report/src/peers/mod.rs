@@ -6,15 +6,19 @@
 //! | `installation.rs` | the MPIs of the search path and of named directories |
 //! | `contenders.rs` | the compared programs with their settings, and reasons for missing ones |
 //! | `process.rs` | runs one program with a time limit |
-//! | `raw.rs` | the rows that programs print |
-//! | `merge.rs` | medians of the runs, the best peer, the winner |
+//! | `player.rs` | a running program that takes turns with others |
+//! | `turns.rs` | the turns: slices of each row, in rotating order, at each place |
+//! | `raw.rs` | slices, as they are stored |
+//! | `merge.rs` | medians of the slices with their intervals, the best peer, the winner |
 //! | `comparison.rs`, `plot.rs` | the result as a table and as a plot |
 
 pub(crate) mod comparison;
 pub(crate) mod contenders;
 pub(crate) mod installation;
 pub(crate) mod merge;
+pub(crate) mod player;
 pub(crate) mod plot;
 pub(crate) mod process;
 pub(crate) mod programs;
 pub(crate) mod raw;
+pub(crate) mod turns;

@@ -1,6 +1,7 @@
 //! The comparison as a plot: for each operation, one line of ns over bytes for each program.
 
 use super::merge::{Merged, MergedLine};
+use phalanx_tool::measure::caches::CacheState;
 use phalanx_tool::measure::proximity::Proximity;
 use plotters::prelude::*;
 
@@ -18,34 +19,41 @@ const SERIES: [(&str, RGBColor, Pick); 5] = [
 ];
 
 /// Draws single calls of all operations that have sizes, at the place with the
-/// most lines. None if there is nothing to draw.
+/// most lines, and state of the caches. None if there is nothing to draw.
 pub(crate) fn svg(lines: &[MergedLine]) -> Option<Result<String, String>> {
-    let (ranks, place) = fullest(lines)?;
+    let group = fullest(lines)?;
     let shown: Vec<&MergedLine> = lines
         .iter()
-        .filter(|line| (line.key.ranks, line.key.place) == (ranks, place))
+        .filter(|line| group_of(line) == group)
         .filter(|line| line.key.bytes > 0 && !line.key.op.ends_with(".b2b"))
         .collect();
     let panels: Vec<&[&MergedLine]> = shown.chunk_by(|a, b| a.key.op == b.key.op).collect();
-    (!panels.is_empty()).then(|| draw(&panels, ranks, place).map_err(|e| e.to_string()))
+    (!panels.is_empty()).then(|| draw(&panels, group).map_err(|e| e.to_string()))
 }
 
-fn fullest(lines: &[MergedLine]) -> Option<(usize, Proximity)> {
-    let mut counts: Vec<((usize, Proximity), usize)> = Vec::new();
+/// Ranks, place and caches.
+type Group = (usize, Proximity, Option<CacheState>);
+
+fn group_of(line: &MergedLine) -> Group {
+    (line.key.ranks, line.key.place, line.key.caches)
+}
+
+fn fullest(lines: &[MergedLine]) -> Option<Group> {
+    let mut counts: Vec<(Group, usize)> = Vec::new();
     for line in lines.iter().filter(|line| line.ours.is_some() && line.key.bytes > 0) {
-        let key = (line.key.ranks, line.key.place);
+        let key = group_of(line);
         match counts.iter_mut().find(|count| count.0 == key) {
             Some(count) => count.1 += 1,
             None => counts.push((key, 1)),
         }
     }
-    counts.into_iter().max_by_key(|count| count.1).map(|count| count.0)
+    // Of several, the first.
+    counts.into_iter().rev().max_by_key(|count| count.1).map(|count| count.0)
 }
 
 fn draw(
     panels: &[&[&MergedLine]],
-    ranks: usize,
-    place: Proximity,
+    (ranks, place, caches): Group,
 ) -> Result<String, Box<dyn std::error::Error>> {
     let rows = panels.len().div_ceil(COLUMNS);
     let size = (PANEL.0 * COLUMNS as u32, PANEL.1 * rows as u32 + 30);
@@ -53,8 +61,10 @@ fn draw(
     {
         let root = SVGBackend::with_string(&mut out, size).into_drawing_area();
         root.fill(&WHITE)?;
-        let title =
-            format!("single calls, {ranks} ranks, {place}: ns over bytes of the larger buffer");
+        let caches = caches.map_or(String::new(), |caches| format!(", {caches}"));
+        let title = format!(
+            "single calls, {ranks} ranks, {place}{caches}: ns over bytes of the larger buffer"
+        );
         let area = root.titled(&title, ("sans-serif", 16))?;
         for (area, panel) in area.split_evenly((rows, COLUMNS)).iter().zip(panels) {
             draw_panel(area, panel)?;

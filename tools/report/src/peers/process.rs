@@ -3,13 +3,13 @@
 
 use phalanx_tool::interrupt;
 use std::io::{self, Read};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often a running program is looked at: rarely enough to leave the cores
 /// to it.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// From asking a program to end to making it: launchers need some time to pass
 /// the word to their ranks.
 const GRACE: Duration = Duration::from_secs(2);
@@ -41,19 +41,34 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) struct PeerProcess {
     child: Child,
+    /// Its end, once that was seen.
+    status: Option<ExitStatus>,
 }
 
 impl PeerProcess {
-    /// Runs a program to its end or its limit.
-    pub(crate) fn run(mut command: Command, limits: ProcessLimits) -> io::Result<Done> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    /// Starts a program, with pipes.
+    pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C reaches us alone, and we end it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn()?;
-        let stdout = collect(child.stdout.take());
-        let stderr = collect(child.stderr.take());
-        let mut job = PeerProcess { child };
+        Ok(PeerProcess { child: command.spawn()?, status: None })
+    }
+
+    /// Its ends of the pipes, once.
+    pub(super) fn pipes(
+        &mut self,
+    ) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
+    }
+
+    /// Runs a program to its end or its limit.
+    pub(crate) fn run(command: Command, limits: ProcessLimits) -> io::Result<Done> {
+        let mut job = PeerProcess::spawn(command)?;
+        let (stdin, stdout, stderr) = job.pipes();
+        // There is nothing to read.
+        drop(stdin);
+        let (stdout, stderr) = (collect(stdout), collect(stderr));
         let started = Instant::now();
         let (status, ended) = loop {
             if let Some(status) = job.child.try_wait()? {
@@ -75,6 +90,26 @@ impl PeerProcess {
             stdout: text(stdout),
             stderr: text(stderr),
         })
+    }
+
+    /// Its end, once: the one that it finds by itself in a while, if it may, else the one that it
+    /// is made to find.
+    pub(super) fn finish(&mut self, may_wait: bool) -> io::Result<ExitStatus> {
+        let asked = Instant::now();
+        while self.status.is_none() && may_wait && asked.elapsed() < GRACE {
+            std::thread::sleep(LOOK / 4);
+            self.status = self.child.try_wait()?;
+            if self.status.is_some() {
+                // What it started and left behind.
+                self.signal(Signal::Force);
+            }
+        }
+        let status = match self.status {
+            Some(status) => status,
+            None => self.end()?,
+        };
+        self.status = Some(status);
+        Ok(status)
     }
 
     /// Asks the program's group to end, then makes it.
@@ -119,7 +154,7 @@ enum Signal {
 }
 
 /// Reads a pipe to its end, so that it is never full.
-fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+pub(super) fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // What was read before an error is what there is.

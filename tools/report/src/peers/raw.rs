@@ -1,11 +1,18 @@
-//! The rows that the programs print: eight cells, separated by tabs.
+//! The rows that `--raw` stores, one for each slice: ten cells, separated by tabs. Rows of version
+//! 1 have the first eight: they are of whole runs, program after program, and do not say how the
+//! caches were.
 
+use phalanx_tool::bench::turn_protocol::TurnSlice;
+use phalanx_tool::measure::caches::CacheState;
 use phalanx_tool::measure::proximity::Proximity;
 
 /// The names of the cells.
-pub(crate) const COLUMNS: &str = "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace";
+pub(crate) const COLUMNS: &str =
+    "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace\tcaches\tsamples";
+/// Those of version 1.
+const COLUMNS_1: &str = "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace";
 
-/// One run's result for one operation and size at one place.
+/// One slice of an operation and size at one place; of version 1: one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Raw {
     pub(crate) library: String,
@@ -16,22 +23,55 @@ pub(crate) struct Raw {
     pub(crate) ns_min: f64,
     pub(crate) ns_median: f64,
     pub(crate) place: Proximity,
+    /// None in version 1.
+    pub(crate) caches: Option<CacheState>,
+    /// None in version 1.
+    pub(crate) samples: Option<usize>,
 }
 
 impl Raw {
+    /// Of a slice.
+    pub(crate) fn new(
+        library: &str,
+        op: String,
+        ranks: usize,
+        caches: CacheState,
+        slice: &TurnSlice,
+    ) -> Self {
+        Raw {
+            library: library.to_string(),
+            op,
+            ranks,
+            bytes: slice.larger,
+            ns_min: slice.ns_min,
+            ns_median: slice.ns_median,
+            place: slice.place,
+            caches: Some(caches),
+            samples: Some(slice.samples),
+        }
+    }
+
     /// A line, as it is stored.
     pub(crate) fn line(&self) -> String {
-        let Raw { library, op, ranks, bytes, ns_min, ns_median, place } = self;
+        let Raw { library, op, ranks, bytes, ns_min, ns_median, place, .. } = self;
         let gb_s = *bytes as f64 / ns_median;
-        format!(
+        let mut line = format!(
             "{library}\t{op}\t{ranks}\t{bytes}\t{ns_min:.1}\t{ns_median:.1}\t{gb_s:.4}\t{place}"
-        )
+        );
+        if let (Some(caches), Some(samples)) = (self.caches, self.samples) {
+            line += &format!("\t{caches}\t{samples}");
+        }
+        line
     }
 
     fn parse(line: &str) -> Option<Raw> {
         let cells: Vec<&str> = line.split('\t').collect();
-        let [library, op, ranks, bytes, ns_min, ns_median, _, place] = cells[..] else {
-            return None;
+        let (old, new) = cells.split_at_checked(8)?;
+        let [library, op, ranks, bytes, ns_min, ns_median, _, place] = old else { return None };
+        let (caches, samples) = match new {
+            [] => (None, None),
+            [caches, samples] => (Some(caches.parse().ok()?), Some(samples.parse().ok()?)),
+            _ => return None,
         };
         let ns = |cell: &str| cell.parse::<f64>().ok().filter(|ns| *ns > 0.0 && ns.is_finite());
         Some(Raw {
@@ -42,48 +82,24 @@ impl Raw {
             ns_min: ns(ns_min)?,
             ns_median: ns(ns_median)?,
             place: place.parse().ok()?,
+            caches,
+            samples,
         })
     }
 }
 
-/// The rows of a program's output or of a stored file, and what is no row
-/// (comments, empty lines and the header aside).
+/// The rows of a stored file, and what is no row (comments, empty lines and headers aside).
 pub(crate) fn parse(text: &str) -> (Vec<Raw>, Vec<String>) {
     let (mut rows, mut rest) = (Vec::new(), Vec::new());
     for line in text.lines().map(str::trim_end) {
         match Raw::parse(line) {
             Some(row) => rows.push(row),
-            None if line.is_empty() || line.starts_with('#') || line == COLUMNS => {}
+            None if line.is_empty() || line.starts_with('#') => {}
+            None if line == COLUMNS || line == COLUMNS_1 => {}
             None => rest.push(line.to_string()),
         }
     }
     (rows, rest)
-}
-
-/// The rows of `phalanx bench --format tsv`, under the peers' names; `.b2b`
-/// where a sample had several calls.
-pub(crate) fn parse_bench(text: &str) -> Vec<Raw> {
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
-    let row = |line: &str| {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let cell = |name: &str| {
-            let column = header.iter().position(|column| *column == name)?;
-            cells.get(column).copied()
-        };
-        let calls: usize = cell("calls_per_iteration")?.parse().ok()?;
-        let op = mpi_name(cell("op")?);
-        Some(Raw {
-            library: OURS.to_string(),
-            op: if calls > 1 { format!("{op}.b2b") } else { op.to_string() },
-            ranks: cell("ranks")?.parse().ok()?,
-            bytes: cell("bytes")?.parse().ok()?,
-            ns_min: cell("ns_min")?.parse().ok()?,
-            ns_median: cell("ns_median")?.parse().ok()?,
-            place: cell("place")?.parse().ok()?,
-        })
-    };
-    lines.filter_map(row).collect()
 }
 
 /// The name under which our rows stand.
@@ -119,10 +135,6 @@ const NAMES: [(&str, &str); 22] = [
     ("all-to-all-started", "ialltoall"),
 ];
 
-fn mpi_name(ours: &str) -> &str {
-    NAMES.iter().find(|name| name.0 == ours).map_or(ours, |name| name.1)
-}
-
 /// Our name for an operation of the peers' programs.
 pub(crate) fn our_name(mpi: &str) -> Option<&'static str> {
     NAMES.iter().find(|name| name.1 == mpi).map(|name| name.0)
@@ -139,26 +151,19 @@ mod tests {
 
     #[test]
     fn rows_are_read_and_written_back() {
-        let line = "openmpi-sm\tallreduce.b2b\t2\t8\t150.0\t251.0\t0.0319\tccx";
-        let text = format!("{COLUMNS}\n# a note\n\n{line}\nmpirun: no such file\nx\ty\t2\n");
+        let old = "openmpi-sm\tallreduce.b2b\t2\t8\t150.0\t251.0\t0.0319\tccx";
+        let new = format!("{old}\tcold\t12");
+        // A file of version 1, continued.
+        let text = format!(
+            "{COLUMNS_1}\n# a note\n\n{old}\nmpirun: no such file\nx\ty\t2\n{COLUMNS}\n{new}\n"
+        );
         let (rows, rest) = parse(&text);
-        assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].line(), line);
+        assert_eq!(rows.iter().map(Raw::line).collect::<Vec<_>>(), [old, new.as_str()]);
+        assert_eq!((rows[0].caches, rows[1].caches), (None, Some(CacheState::Cold)));
         assert_eq!(rest, ["mpirun: no such file", "x\ty\t2"]);
-        assert!(parse(&line.replace("251.0", "0.0")).0.is_empty());
-        assert!(parse(&line.replace("ccx", "cxc")).0.is_empty());
-    }
-
-    #[test]
-    fn our_table_is_read_by_its_names() {
-        let text = "op\tbytes\tranks\tcalls_per_iteration\tplace\tns_median\tns_min\n\
-                    broadcast\t64\t2\t32\tfar\t38.5\t30.1\n\
-                    reduce-scatter\t128\t2\t1\tccx\t120.0\t99.0\n\
-                    broken\n";
-        let rows = parse_bench(text);
-        assert_eq!(rows.len(), 2);
-        assert_eq!(rows[0].line(), "phalanx\tbcast.b2b\t2\t64\t30.1\t38.5\t1.6623\tfar");
-        assert_eq!(rows[1].op, "reduce_scatter_block");
+        for (from, to) in [("251.0", "0.0"), ("ccx", "cxc"), ("cold", "cool"), ("\t12", "")] {
+            assert!(parse(&new.replace(from, to)).0.is_empty(), "{to}");
+        }
         assert_eq!(our_name("alltoall"), Some("all-to-all"));
     }
 }

@@ -80,7 +80,8 @@ fn read(path: &Path, wanted: Option<usize>) -> Result<(Run, (usize, usize)), Fai
     let wrong =
         |e: String| Failure::Usage(format!("the record '{}' cannot be read: {e}", path.display()));
     let bytes = file::read(path, MOST_BYTES).map_err(wrong)?;
-    let sections = record::sections(&bytes).map_err(wrong)?;
+    let record::Sections { whole: sections, cut } = record::sections(&bytes).map_err(wrong)?;
+    cut.iter().for_each(|what| prose::say(what));
     let count = sections.len();
     let at = |number: usize| {
         let run = record::run(&bytes[sections[number - 1].clone()]);

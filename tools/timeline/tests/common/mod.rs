@@ -19,7 +19,7 @@ impl TestFile {
 
     pub(crate) fn runs(&self) -> Vec<Run> {
         let bytes = std::fs::read(&self.0).unwrap();
-        let sections = record::sections(&bytes).unwrap();
+        let sections = record::sections(&bytes).unwrap().whole;
         sections.into_iter().map(|at| record::run(&bytes[at]).unwrap()).collect()
     }
 }

@@ -9,6 +9,7 @@ use super::run_conditions::available_memory;
 use super::sample::{Force, Root, SampleBudget, SampleCase};
 use crate::byte_size;
 use crate::failure::Failure;
+use crate::measure::caches::CachesAsked;
 use crate::suggest;
 use phalanx::Algorithm;
 use phalanx::schedule::{self, Operation, Request};
@@ -104,6 +105,7 @@ pub(crate) struct BenchRequest {
     pub(crate) sizes: Vec<usize>,
     pub(crate) min: usize,
     pub(crate) max: usize,
+    pub(crate) caches: CachesAsked,
     pub(crate) effort: SampleBudget,
 }
 
@@ -287,8 +289,10 @@ impl BenchRequest {
                 let shift = self.shift;
                 let form = measured.form;
                 let shape = BufferShape { operation, redop, count, lanes, shift, apart, form };
-                let (force, root, effort) = (force.clone(), self.root, self.effort);
-                cases.push(SampleCase { shape, ty: self.ty, force, root, effort });
+                for &caches in self.caches.states() {
+                    let (force, root, effort) = (force.clone(), self.root, self.effort);
+                    cases.push(SampleCase { shape, ty: self.ty, force, root, caches, effort });
+                }
             }
         }
         cases
@@ -333,6 +337,7 @@ fn check_memory(cases: &[SampleCase], ranks: usize) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::caches::CacheState;
     use std::time::Duration;
 
     fn wish() -> BenchRequest {
@@ -349,6 +354,7 @@ mod tests {
             sizes: vec![8, 64],
             min: 8,
             max: 64,
+            caches: CachesAsked::One(CacheState::Warm),
             effort: SampleBudget {
                 samples: None,
                 warmup: 1,

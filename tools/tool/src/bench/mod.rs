@@ -6,6 +6,7 @@
 //! | `data.rs` | the formula behind every input and every expected result |
 //! | `call_form.rs`, `ring.rs` | forms of an operation; the ring of the form among neighbours |
 //! | `call_buffers.rs` | a rank's buffers: prepare, call, check |
+//! | `call_tally.rs` | what the calls of a row come to, where they are recorded |
 //! | `sample.rs` | the measuring loop of a round |
 //! | `rounds.rs` | the rounds of a row, sorted by place; signs of a change meanwhile |
 //! | `interleave.rs` | the rows of one operation, in turns |
@@ -17,9 +18,12 @@
 //! | `run_conditions.rs` | the machine and the settings of a measurement |
 //! | `predict_call.rs` | the textbook's model of a call, with the rates of a profile |
 //! | `columns.rs` | the table in the columns of other benchmarks |
+//! | `turn_protocol.rs` | what a program that takes turns with others is told, and answers |
+//! | `turn_server.rs` | takes turns: measures the slices that it is asked for |
 //!
 //! The method is that of [`measure`](crate::measure).
 
+pub(crate) mod call_tally;
 pub(crate) mod cases;
 pub(crate) mod columns;
 pub(crate) mod element;
@@ -33,6 +37,9 @@ pub(crate) mod rounds;
 pub(crate) mod row;
 pub mod run_conditions;
 pub(crate) mod sample;
+
+pub mod turn_protocol;
+pub(crate) mod turn_server;
 
 pub mod call_buffers;
 pub mod call_form;

@@ -114,6 +114,7 @@ mod tests {
     use crate::bench::call_buffers::BufferShape;
     use crate::bench::element::Type;
     use crate::bench::sample::{Root, SampleBudget};
+    use crate::measure::caches::CacheState;
     use phalanx::schedule::Operation;
     use phalanx::tuning::LevelRates;
     use std::time::Duration;
@@ -136,7 +137,8 @@ mod tests {
             crowded: false,
             calls: None,
         };
-        SampleCase { shape, ty: Type::F64, force, root: Root::Rank(0), effort }
+        let caches = CacheState::Warm;
+        SampleCase { shape, ty: Type::F64, force, root: Root::Rank(0), caches, effort }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The table as text, tsv and json.
 
+use super::call_tally::{self, CallTally};
 use super::columns::{Block, Style};
 use super::rounds::Drift;
 use super::row::{BenchRow, COLUMNS};
 use super::run_conditions::RunConditions;
 use crate::failure::Failure;
+use crate::measure::caches::CachesAsked;
 use crate::measure::clock::Clock;
 use crate::measure::emulation;
 use crate::measure::proximity::ProximityLimits;
@@ -24,6 +26,8 @@ pub(crate) struct Head {
     pub(crate) limits: ProximityLimits,
     /// Rounds of each row.
     pub(crate) rounds: usize,
+    /// The states of the caches.
+    pub(crate) caches: CachesAsked,
     /// Whose rates the model has; none where no model applies.
     pub(crate) model: Option<String>,
 }
@@ -49,6 +53,10 @@ pub(crate) struct TextView {
     pub(crate) algorithms: bool,
     /// The places, of which a case may have several.
     pub(crate) places: bool,
+    /// What the calls come to, which are recorded.
+    pub(crate) tallies: bool,
+    /// The states of the caches, which are not all one.
+    pub(crate) caches: bool,
 }
 
 /// Takes rows as they come and writes them as soon as the form allows.
@@ -79,7 +87,10 @@ impl Report {
         }
         match self.format {
             Format::Text => self.sink.write(&text_head(head, self.view)),
-            Format::Tsv => self.sink.write(&(COLUMNS.join("\t") + "\n")),
+            Format::Tsv => {
+                let more = if self.view.tallies { &call_tally::COLUMNS[..] } else { &[] };
+                self.sink.write(&([&COLUMNS[..], more].concat().join("\t") + "\n"))
+            }
             Format::Json => Ok(()),
         }
     }
@@ -99,10 +110,19 @@ impl Report {
 
     fn row(&mut self, row: BenchRow) -> Result<(), Failure> {
         let written = match self.format {
-            Format::Text if self.view.wide => self.sink.write(&wide_row(&row)),
-            Format::Text => self.sink.write(&short_row(&row, self.view)),
+            Format::Text => {
+                let line = match self.view.wide {
+                    true => wide_row(&row),
+                    false => short_row(&row, self.view),
+                };
+                let tally = row.tally.as_ref().map_or_else(String::new, CallTally::text);
+                self.sink.write(&(line + &tally))
+            }
             Format::Tsv => {
-                let cells: Vec<String> = cells(&row).iter().map(cell_text).collect();
+                let tally = self.view.tallies.then(|| row.tally.clone().unwrap_or_default());
+                let tally = tally.iter().flat_map(CallTally::cells);
+                let cells: Vec<String> =
+                    cells(&row).into_iter().chain(tally).map(|cell| cell_text(&cell)).collect();
                 self.sink.write(&(cells.join("\t") + "\n"))
             }
             Format::Json => Ok(()),
@@ -141,6 +161,9 @@ impl Report {
             object.insert("ns_mean".to_string(), number(Some(row.ns.mean)));
             object.insert("out_of_place".to_string(), json!(row.apart));
             object.insert("exchange_ns".to_string(), number(row.floor_ns));
+            if let Some(tally) = &row.tally {
+                object.insert("statistics".to_string(), tally.json());
+            }
             Value::Object(object)
         };
         let mut object = json!({
@@ -163,6 +186,7 @@ impl Report {
             "clock_resolution_ns": number(Some(head.clock.resolution_ns)),
             "place_limits_ns": [head.limits.smt, head.limits.ccx],
             "confidence": CONFIDENCE,
+            "caches": head.caches.to_string(),
             "model": head.model,
             "stolen_ms": foot.stolen_ms,
             "exchange_ns_before": number(head.exchange_ns),
@@ -212,6 +236,7 @@ fn cells(row: &BenchRow) -> [Value; COLUMNS.len()] {
         json!(row.drift.to_string()),
         json!(row.calls),
         json!(row.model_by),
+        json!(row.caches.name()),
     ]
 }
 
@@ -297,6 +322,16 @@ fn text_head(head: &Head, view: TextView) -> String {
         }
         None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
     }
+    if view.tallies {
+        let whose = if s.is_wide() { "node 0's ranks" } else { "all ranks" };
+        line(format!(
+            "recorded, which takes time in each call; below each row the calls of {whose}, with \
+             those that warm up and check"
+        ));
+    }
+    for state in head.caches.states() {
+        line(format!("caches {state}: {}", state.meaning()));
+    }
     if !wide {
         line("time of one call, the slowest rank's; --wide has all columns".to_string());
         return out + &short_head(view);
@@ -320,7 +355,10 @@ fn text_head(head: &Head, view: TextView) -> String {
 
 /// The header of the few columns.
 fn short_head(view: TextView) -> String {
-    short_cells(view, ["operation", "algorithm", "place", "bytes", "median ns", "GB/s", "x floor"])
+    short_cells(
+        view,
+        ["operation", "algorithm", "place", "caches", "bytes", "median ns", "GB/s", "x floor"],
+    )
 }
 
 /// The few columns of a row.
@@ -335,7 +373,8 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
     };
     let floor = row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}"));
     let (op, place) = (row.name(), row.place.to_string());
-    let cells = [&op, row.algorithm, &place, &bytes, &short_ns(row.ns.median), &rate, &floor];
+    let (median, caches) = (short_ns(row.ns.median), row.caches.name());
+    let cells = [&op, row.algorithm, &place, caches, &bytes, &median, &rate, &floor];
     let mut line = short_cells(view, cells);
     if let Some(wrong) = row.wrong.filter(|wrong| *wrong > 0) {
         line = format!("{}  {wrong} WRONG\n", line.trim_end());
@@ -343,14 +382,17 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
     line
 }
 
-fn short_cells(view: TextView, cells: [&str; 7]) -> String {
-    let [op, algorithm, place, bytes, median, rate, floor] = cells;
+fn short_cells(view: TextView, cells: [&str; 8]) -> String {
+    let [op, algorithm, place, caches, bytes, median, rate, floor] = cells;
     let mut line = format!("{op:<22}");
     if view.algorithms {
         line += &format!(" {algorithm:<15}");
     }
     if view.places {
         line += &format!(" {place:<5}");
+    }
+    if view.caches {
+        line += &format!(" {caches:<6}");
     }
     line + &format!(" {bytes:>11} {median:>11} {rate:>9} {floor:>8}\n")
 }
@@ -363,7 +405,7 @@ fn short_ns(ns: f64) -> String {
 fn wide_head() -> String {
     format!(
         "{:<22} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10} \
-         {:>5} {:>8} {:<5} {:>8} {:>7} drift\n",
+         {:>5} {:>8} {:<5} {:<6} {:>8} {:>7} drift\n",
         "op",
         "algorithm",
         "type",
@@ -380,6 +422,7 @@ fn wide_head() -> String {
         "wrong",
         "model ns",
         "place",
+        "caches",
         "floor ns",
         "x floor"
     )
@@ -389,7 +432,7 @@ fn wide_row(row: &BenchRow) -> String {
     let ns = short_ns;
     format!(
         "{:<22} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>10.3} \
-         {:>10.3} {:>5} {:>8} {:<5} {:>8} {:>7} {}\n",
+         {:>10.3} {:>5} {:>8} {:<5} {:<6} {:>8} {:>7} {}\n",
         row.name(),
         row.algorithm,
         row.ty,
@@ -406,6 +449,7 @@ fn wide_row(row: &BenchRow) -> String {
         row.wrong.map_or("-".to_string(), |wrong| wrong.to_string()),
         row.model_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
         row.place,
+        row.caches,
         row.floor_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
         row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}")),
         row.drift
@@ -443,6 +487,7 @@ fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> Strin
 pub(super) mod tests {
     use super::*;
     use crate::bench::call_form::CallForm;
+    use crate::measure::caches::CacheState;
     use crate::measure::proximity::Proximity;
     use crate::measure::stats::Summary;
 
@@ -481,7 +526,9 @@ pub(super) mod tests {
             root: None,
             apart: false,
             form: CallForm::Even,
+            caches: CacheState::Warm,
             rank_means: vec![69.0, 65.0],
+            tally: None,
         }
     }
 
@@ -491,7 +538,7 @@ pub(super) mod tests {
         assert_eq!(
             cells.join("|"),
             "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0||\
-             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32|none"
+             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32|none|warm"
         );
     }
 
@@ -527,8 +574,9 @@ pub(super) mod tests {
         assert_eq!(line.len(), short_head(view).len());
         let barrier = BenchRow { op: Operation::Barrier, floor_ns: None, ..row() };
         assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-"]);
-        let all = TextView { algorithms: true, places: true, ..view };
-        assert_eq!(words(short_row(&row(), all))[..3], ["all-reduce", "auto", "ccx"]);
+        let all = TextView { algorithms: true, places: true, caches: true, ..view };
+        let four = ["all-reduce", "auto", "ccx", "warm"];
+        assert_eq!(words(short_row(&row(), all))[..4], four);
         assert_eq!(short_row(&row(), all).len(), short_head(all).len());
         let wrong = short_row(&BenchRow { wrong: Some(3), ..row() }, view);
         assert!(wrong.ends_with("1.05  3 WRONG\n"), "{wrong}");

@@ -1,5 +1,6 @@
 //! Merges the rounds of a row: the samples of one place, and the signs of a change meanwhile.
 
+use super::call_tally::CallTally;
 use super::sample::{FEWEST, Round, SampleResult, Times};
 use crate::measure::emulation;
 use crate::measure::proximity::{Proximity, ProximityLimits};
@@ -65,6 +66,11 @@ impl Rounds {
     /// Wrong elements in all.
     pub(crate) fn wrong(&self) -> u64 {
         self.0.iter().map(|round| round.wrong).sum()
+    }
+
+    /// What the calls of all rounds come to, where they are recorded.
+    pub(crate) fn tally(&self) -> Option<CallTally> {
+        CallTally::sum(self.0.iter().filter_map(|round| round.tally.as_ref()))
     }
 
     /// Whether a place has `samples` samples.
@@ -185,7 +191,7 @@ mod tests {
             record.probe(*probe);
             record.samples(samples.iter().map(|ns| Times::new(&[*ns / 2.0, *ns])));
         }
-        SampleResult { record, wrong: 1, stolen_ms: 0.0 }
+        SampleResult { record, wrong: 1, ..SampleResult::default() }
     }
 
     #[test]

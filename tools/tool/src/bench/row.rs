@@ -1,15 +1,17 @@
 //! A row of the table: its samples and the numbers computed from them.
 
 use super::call_form::CallForm;
+use super::call_tally::CallTally;
 use super::cases::Measured;
 use super::rounds::{Drift, Sorted};
 use super::sample::{Root, SampleCase, Times};
+use crate::measure::caches::CacheState;
 use crate::measure::proximity::Proximity;
 use crate::measure::stats::{Summary, spread_percent};
 use phalanx::schedule::Operation;
 
 /// The names of the columns, in order. Stable.
-pub(crate) const COLUMNS: [&str; 28] = [
+pub(crate) const COLUMNS: [&str; 29] = [
     "op",
     "algorithm",
     "type",
@@ -38,6 +40,7 @@ pub(crate) const COLUMNS: [&str; 28] = [
     "drift",
     "calls_per_iteration",
     "model_by",
+    "caches",
 ];
 
 /// One row.
@@ -82,8 +85,11 @@ pub(crate) struct BenchRow {
     /// Whether the result went to a second buffer, for an operation in place.
     pub(crate) apart: bool,
     pub(crate) form: CallForm,
+    pub(crate) caches: CacheState,
     /// The mean time of each rank, in ns.
     pub(crate) rank_means: Vec<f64>,
+    /// What the calls of all places come to, where they are recorded.
+    pub(crate) tally: Option<CallTally>,
 }
 
 impl BenchRow {
@@ -128,7 +134,9 @@ impl BenchRow {
             },
             apart: shape.apart,
             form: shape.form,
+            caches: case.caches,
             rank_means: rank_means(&sorted.samples, ranks),
+            tally: None,
         })
     }
 

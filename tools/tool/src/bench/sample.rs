@@ -1,6 +1,7 @@
 //! The loop that measures one case.
 //!
-//! A sample: every rank rewrites its inputs (untimed); all meet at a gate of our
+//! A sample: every rank rewrites its inputs and brings its buffers to the stated state of the
+//! caches (untimed); all meet at a gate of our
 //! own and leave it at one moment (on several nodes: at the library's barrier, as
 //! with OSU); each times its own call, or calls. The
 //! sample is the maximum over the ranks, less what the clock costs, divided by
@@ -8,9 +9,11 @@
 //! ranks 0 and 1 exchange flags instead: the probe by which samples are filed.
 
 use super::call_buffers::{BufferShape, CallBuffers};
+use super::call_tally::CallTally;
 use super::element::{Sample, Type};
 use crate::interrupt;
 use crate::launch::Ground;
+use crate::measure::caches::CacheState;
 use crate::measure::clock::Clock;
 use crate::measure::probe::Probe;
 use crate::measure::proximity::ProximityLimits;
@@ -91,6 +94,7 @@ pub(crate) struct SampleCase {
     pub(crate) ty: Type,
     pub(crate) force: Force,
     pub(crate) root: Root,
+    pub(crate) caches: CacheState,
     pub(crate) effort: SampleBudget,
 }
 
@@ -145,6 +149,8 @@ pub(crate) struct SampleResult {
     pub(crate) wrong: u64,
     /// Milliseconds that the host gave to others meanwhile, if it says so.
     pub(crate) stolen_ms: f64,
+    /// What the calls of this process' ranks come to, where they are recorded.
+    pub(crate) tally: Option<CallTally>,
 }
 
 /// Measures one round of a case.
@@ -179,15 +185,19 @@ fn measure_as<T: Sample>(
     let gate = StartGate::new(p, case.effort.crowded);
     let steal = Steal::now();
     let wide = ground.is_wide();
-    let mut ranks = ground.run(|comm| {
-        let meeting = match wide {
-            true => SampleStart::Barrier,
-            false => SampleStart::Gate(gate.seat(comm.rank())),
-        };
-        let mut part = SamplePart::<T>::new(case, round, tools, &arrivals, meeting, comm);
-        part.run(comm);
-        (part.times, part.probes, part.wrong)
-    })?;
+    let (mut ranks, tallies): (Vec<_>, Vec<_>) = ground
+        .run(|comm| {
+            let meeting = match wide {
+                true => SampleStart::Barrier,
+                false => SampleStart::Gate(gate.seat(comm.rank())),
+            };
+            let mut part = SamplePart::<T>::new(case, round, tools, &arrivals, meeting, comm);
+            part.run(comm);
+            ((part.times, part.probes, part.wrong), CallTally::of(comm))
+        })?
+        .into_iter()
+        .unzip();
+    let tally = CallTally::sum(tallies.iter().flatten());
     if wide {
         ranks = gathered(ground, &ranks)?;
     }
@@ -204,7 +214,7 @@ fn measure_as<T: Sample>(
     }
     record.samples((from..samples).map(sample));
     let wrong = ranks.iter().map(|(.., wrong)| wrong).sum();
-    Ok(SampleResult { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0) })
+    Ok(SampleResult { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0), tally })
 }
 
 /// Times, probes and wrong elements of a rank.
@@ -329,7 +339,11 @@ impl<'a, T: Sample> SamplePart<'a, T> {
                 Root::Rank(rank) => rank,
                 Root::All => (sample + self.round.number * self.round.fewest) % p,
             };
-            self.work.prepare(first + sample as u64, root, self.case.effort.check);
+            match self.case.effort.check {
+                true => self.work.prepare(first + sample as u64, root, true),
+                false => self.work.refill(first + sample as u64, root),
+            }
+            self.work.settle(self.case.caches, root);
             let word = loop {
                 let word = if comm.rank() == 0 { self.next(sample, p) } else { STOP };
                 let Some(word) = self.meeting.start(comm, word) else { return };

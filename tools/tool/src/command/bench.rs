@@ -14,8 +14,10 @@ use crate::bench::rounds::Rounds;
 use crate::bench::row::BenchRow;
 use crate::bench::run_conditions::RunConditions;
 use crate::bench::sample::{Root, SampleBudget, SampleCase, Tools};
+use crate::bench::turn_server::TurnServer;
 use crate::failure::Failure;
 use crate::launch::{Ground, Launch};
+use crate::measure::caches::CachesAsked;
 use crate::measure::clock::Clock;
 use crate::measure::probe::Probe;
 use crate::measure::proximity::{Proximity, ProximityLimits};
@@ -76,6 +78,13 @@ PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 
   place), steal (the host gave time of our cores to others), place (too often: the row has the
   samples of all places).
 
+CACHES: --caches warm (the default): just before each sample every rank reads and writes one word of
+  each line of what it receives, then of what it sends; so its caches have as much of them as fits.
+  cold: after that every rank throws these lines out of all caches (CLFLUSH; where that is missing,
+  by reading 64 MiB of something else). What the library keeps for itself is not thrown out. both: a
+  row for each, in turns; the column caches says which. Without checks (--no-check) inputs are
+  rewritten with one value, as the programs of phalanx peers do it.
+
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
 
@@ -83,6 +92,12 @@ MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the r
   and t_w of the profile that is followed (phalanx calibrate), at the row's place; model_by is then
   profile. Without a profile it is the simulation with the published costs of the most similar
   machine (published). Empty for one rank, which sends nothing.
+
+STATISTICS: --statistics records the calls (as PHALANX_RECORD=FILE does, with which it need not be
+  given): below each row of the text stand calls, bytes and waits of each method, all ranks' sums,
+  with the calls that warm up and check. A wait is counted from about 100 ns on. tsv has the columns
+  calls call_bytes waits waited_ns more (all methods together), json has the list statistics in each
+  row. A recorded call takes some 20 ns more. Of several nodes they are those of node 0.
 
 CHECKS: every element of every result, of every sample, against a formula of rank, index and round;
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
@@ -97,7 +112,7 @@ TEXT: operation, bytes, median time in ns, GB/s (algbw) and the time as a multip
 
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
-  outliers rounds spread_percent dropped drift calls_per_iteration model_by.
+  outliers rounds spread_percent dropped drift calls_per_iteration model_by caches.
 
 SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi: mpirun -n 2
   phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a barrier
@@ -205,9 +220,18 @@ pub struct Bench {
     /// All columns (tsv and json always have them), and all that is known of the setting
     #[arg(long, conflicts_with = "style")]
     wide: bool,
+    /// Record the calls, and show what they come to: calls, bytes and waits of each method
+    #[arg(long, conflicts_with = "style")]
+    statistics: bool,
     /// Print the columns of another benchmark: osu, imb or nccl
     #[arg(long, value_name = "osu|imb|nccl")]
     style: Option<Style>,
+    /// State of the caches in which samples start: warm, cold or both
+    #[arg(long, value_name = "warm|cold|both", default_value = "warm")]
+    caches: CachesAsked,
+    /// Measure slices of rows as lines of the standard input ask for them, for `phalanx peers`
+    #[arg(long, hide = true, conflicts_with_all = ["seek", "style", "wide"])]
+    turns: bool,
     /// Do not check results
     #[arg(long)]
     no_check: bool,
@@ -253,6 +277,10 @@ impl Bench {
             let what = "--style is a form of its own; it goes without --format";
             return Err(Failure::Usage(what.to_string()));
         }
+        if let (Some(_), CachesAsked::Both) = (self.style, self.caches) {
+            let what = "--style has no column for the caches; give --caches warm or cold";
+            return Err(Failure::Usage(what.to_string()));
+        }
         let wish = self.wish();
         wish.check()?;
         let other = wish.operations.iter().find(|it| it.form != CallForm::Even);
@@ -265,7 +293,13 @@ impl Bench {
 
     fn builder(&self) -> phalanx::Builder {
         // What is measured stays where it is in all runs, rank 0 too.
-        Team::builder().placement(self.placement.clone()).wait(self.wait).pin_caller(true)
+        let builder = Team::builder().placement(self.placement.clone()).wait(self.wait);
+        let builder = builder.pin_caller(true);
+        // Of a record that nobody asked for, only the counts are used.
+        match self.statistics && !is_recorded() {
+            true => builder.record(NOWHERE).record_events(FEW_EVENTS),
+            false => builder,
+        }
     }
 
     /// Refuses what there is on one machine only.
@@ -281,6 +315,7 @@ impl Bench {
                 "plans, requests and tagged messages are for ranks of one node",
             ),
             (!self.seek.is_empty(), "--seek", "places of cores cannot be told apart"),
+            (self.turns, "--turns", "it is for the programs of one machine"),
             (self.by_place, "--by-place", "places of cores cannot be told apart"),
             (
                 placed,
@@ -318,6 +353,8 @@ impl Bench {
             wide: self.wide,
             algorithms: self.algorithm != Wanted::Auto || self.dims.is_some(),
             places: self.by_place || !self.seek.is_empty(),
+            tallies: self.style.is_none() && (self.statistics || is_recorded()),
+            caches: self.caches == CachesAsked::Both,
         };
         let mut report = Report::new(self.output.format, self.style, view, sink);
         // The first run binds rank 0.
@@ -325,6 +362,9 @@ impl Bench {
         let probes = !wide && !wish.effort.crowded && exchange::is_possible(team);
         let probe = probes.then(Probe::default);
         let tools = Tools { clock: Clock::measure(), limits: self.places, probe };
+        if self.turns {
+            return TurnServer::new(ground, &tools, &wish).serve();
+        }
         let exchange_ns = floor(team, &tools)?;
         let setting = RunConditions::of(ground, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
@@ -332,7 +372,8 @@ impl Bench {
         let modelled = if wide { None } else { Modelled::new(team) };
         let steal = Steal::now();
         let model = modelled.as_ref().map(|model| model.source.clone());
-        let head = Head { setting, exchange_ns, clock, limits, rounds, model };
+        let caches = self.caches;
+        let head = Head { setting, exchange_ns, clock, limits, rounds, caches, model };
         report.head(&head)?;
         let failed = self.blocks(ground, &plan, &tools, modelled.as_ref(), &mut report)?;
         let interrupted = interrupt::asked();
@@ -373,6 +414,7 @@ impl Bench {
             },
             min: self.min,
             max: self.max,
+            caches: self.caches,
             effort: SampleBudget {
                 samples: self.iterations,
                 warmup: self.warmup,
@@ -445,6 +487,7 @@ impl Bench {
         let sorted = rounds.sorted(samples, &self.places);
         let rows = sorted.iter().filter_map(|sorted| {
             let row = BenchRow::new(case, ranks, sorted, rounds.wrong())?;
+            let row = BenchRow { tally: rounds.tally(), ..row };
             let Some(model) = model else { return Some(row) };
             let ns = model.ns(case, row.place);
             Some(row.modelled(ns, model.by()))
@@ -452,6 +495,17 @@ impl Bench {
         let all = self.by_place || !self.seek.is_empty();
         rows.take(if all { usize::MAX } else { 1 }).collect()
     }
+}
+
+/// A record that is not kept.
+const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
+
+/// Of a record that is not kept: enough for what is counted at a call's end.
+const FEW_EVENTS: usize = 256;
+
+/// Whether the user has every team recorded.
+fn is_recorded() -> bool {
+    std::env::var_os("PHALANX_RECORD").is_some_and(|file| !file.is_empty())
 }
 
 /// What a node has found, if all nodes have; else no node goes on.

@@ -26,8 +26,9 @@ pub(super) struct MachineCheckArgs {
     /// masks, memory, results
     #[arg(long, conflicts_with_all = ["ids", "ranks"])]
     pub(super) machine: bool,
-    /// The machine must be like this, such as "numa=4,4 allowed=0-7 memories=2": the PUs of each
-    /// group of a level, those that may be used, the memories
+    /// The machine must be like this, such as "numa=4,4 allowed=0-7 memories=2 cheaper=ring": the
+    /// PUs of each group of a level, those that may be used, the memories, the placements that cost
+    /// less than identity
     #[arg(long, value_name = "FACTS", requires = "machine")]
     expect: Option<ExpectedMachine>,
     /// The most ranks of a team [default: twice the PUs that may be used]

@@ -11,6 +11,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `caches.rs` | the state of the caches in which a sample starts |
 //! | `clock.rs` | cost and resolution of a clock reading |
 //! | `conditions.rs` | the conditions of a run, as text |
 //! | `emulation.rs` | whether software emulates the machine, so that no time means anything |
@@ -21,6 +22,7 @@
 //! | `stats.rs` | median, order-statistic interval, percentiles, outliers |
 //! | `steal.rs` | time that the host gave to others |
 
+pub mod caches;
 pub mod clock;
 pub mod conditions;
 pub mod emulation;

@@ -75,6 +75,13 @@ pub fn spread_percent(values: &[f64]) -> f64 {
     }
 }
 
+/// The interval that has the true median of some values between its ends with a confidence of 95 %,
+/// were they independent: two of them, by order statistics. With fewer than 6 values no interval is
+/// that sure; it is then all of them. None of no values.
+pub fn median_interval(values: &[f64]) -> Option<[f64; 2]> {
+    Summary::of(&mut values.to_vec()).map(|summary| summary.ci)
+}
+
 /// Between which two of `n` sorted samples (counted from 0) the true median is,
 /// with a confidence of at least [`CONFIDENCE`]: each sample is below it with
 /// probability 1/2, so the number of those below is binomial (David and
@@ -111,6 +118,8 @@ mod tests {
         assert_eq!((s.median, s.p99, s.outliers), (100.5, 198.0, 0));
         let s = Summary::of(&mut [7.0]).unwrap();
         assert_eq!((s.median, s.p99, s.ci), (7.0, 7.0, [7.0, 7.0]));
+        let nine = [5.0, 9.0, 1.0, 4.0, 2.0, 8.0, 3.0, 7.0, 6.0];
+        assert_eq!((median_interval(&nine), median_interval(&[])), (Some([2.0, 8.0]), None));
     }
 
     #[test]

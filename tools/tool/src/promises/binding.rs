@@ -1,10 +1,11 @@
 //! Ranks run where the placement says: the mask read back in each rank, and the processor on which
-//! it finds itself between collectives.
+//! it finds itself in the midst of reductions and after every collective.
 
 use super::{Kept, Subject, said};
 use phalanx::machine::affinity;
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
+use std::cell::RefCell;
 
 /// Looks at the processor, each after a collective.
 const LOOKS: usize = 12;
@@ -14,7 +15,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     if let Err(why) = affinity::current_mask() {
         return Ok(Kept::NotHere(said(why)));
     }
-    let (mut teams, mut bound) = (0, 0);
+    let (mut teams, mut bound, mut looks) = (0, 0, 0);
     for ranks in subject.rank_numbers() {
         for placement in placements(ranks) {
             let at = |rank: usize| format!("{placement}, {ranks} ranks, rank {rank}");
@@ -22,16 +23,22 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
             let team = subject.builder(ranks).placement(placement.clone());
             let team = team.build().map_err(said)?;
             let seen = team.run(|comm| {
-                let mut places = Vec::new();
+                let places = RefCell::new(Vec::new());
                 for look in 0..LOOKS {
                     match look % 3 {
                         0 => comm.barrier(),
-                        1 => comm.all_reduce(&mut [comm.rank()], op::Sum),
+                        1 => {
+                            let looking = op::commutative(|a: usize, b: usize| {
+                                places.borrow_mut().extend(processor());
+                                a + b
+                            });
+                            comm.all_reduce(&mut [comm.rank()], looking);
+                        }
                         _ => comm.all_gather_into(&[look], &mut vec![0; comm.size()]),
                     }
-                    places.extend(processor());
+                    places.borrow_mut().extend(processor());
                 }
-                (affinity::current_mask(), places)
+                (affinity::current_mask(), places.into_inner())
             });
             for (rank, (mask, places)) in seen.map_err(said)?.into_iter().enumerate() {
                 let binding = &team.bindings()[rank];
@@ -56,13 +63,14 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
                     return Err(format!("{}: it ran on PU {other}, not {pu}", at(rank)));
                 }
                 bound += 1;
+                looks += places.len();
             }
             teams += 1;
         }
     }
     Ok(Kept::Holds(format!(
-        "{bound} ranks of {teams} teams, by their masks and by the PU that each was on after each \
-         of {LOOKS} collectives"
+        "{bound} ranks of {teams} teams, by their masks and by {looks} looks at the PU that each \
+         was on, in reductions and after {LOOKS} collectives"
     )))
 }
 

@@ -6,7 +6,7 @@ use phalanx::machine::{Level, Machine};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// `numa=4,4 allowed=0-7 memories=3`.
+/// `numa=4,4 allowed=0-7 memories=3 cheaper=ring`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExpectedMachine {
     /// By level: the usable units of each group.
@@ -15,6 +15,8 @@ pub(crate) struct ExpectedMachine {
     allowed: Option<String>,
     /// Memories, with and without processors.
     memories: Option<usize>,
+    /// Placements that cost less than identity here.
+    cheaper: Vec<String>,
 }
 
 impl FromStr for ExpectedMachine {
@@ -26,13 +28,14 @@ impl FromStr for ExpectedMachine {
             let wrong = || {
                 format!(
                     "'{word}' is no expectation; accepted are numa=4,4 (or another level: the PUs \
-                     of each group), allowed=0-3,8 and memories=2"
+                     of each group), allowed=0-3,8, memories=2 and cheaper=ring,mesh (than identity)"
                 )
             };
             let (name, value) = word.split_once('=').ok_or_else(wrong)?;
             match name {
                 "allowed" => expected.allowed = Some(value.to_string()),
                 "memories" => expected.memories = Some(value.parse().map_err(|_| wrong())?),
+                "cheaper" => expected.cheaper = value.split(',').map(String::from).collect(),
                 level => {
                     let level = level.parse().map_err(|_| wrong())?;
                     let sizes: Result<_, _> = value.split(',').map(str::parse).collect();
@@ -54,6 +57,11 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
 }
 
 impl ExpectedMachine {
+    /// The placements that must cost less than identity, by name.
+    pub(super) fn cheaper(&self) -> &[String] {
+        &self.cheaper
+    }
+
     fn differs_from(&self, machine: &Machine) -> Option<String> {
         let allowed = list(machine.allowed_pus());
         if let Some(wanted) = self.allowed.as_ref().filter(|wanted| **wanted != allowed) {

@@ -1,0 +1,57 @@
+//! What a team takes from the allocator: by its building in proportion to its ranks, by its first
+//! run a little for each pair of ranks. (Messages' own memory comes from the system, page by page
+//! as it is used: `docs/start.md`.)
+
+use phalanx::{Team, placement::Placement};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+struct Counting;
+
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: the system's allocator, and a counter.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size(), Relaxed);
+        // SAFETY: by the contract of this function.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Bytes asked for while a team of `ranks` is built, and in its first run.
+fn bytes(ranks: usize) -> [usize; 2] {
+    let start = BYTES.load(Relaxed);
+    let team = Team::builder().ranks(ranks).placement(Placement::Unpinned).build().unwrap();
+    let built = BYTES.load(Relaxed);
+    team.run(|_| ()).unwrap();
+    [built - start, BYTES.load(Relaxed) - built]
+}
+
+/// Bytes that a rank keeps for each of its peers: addresses and counters.
+const PER_PAIR: usize = 80;
+
+/// Bytes that a rank has beside these.
+const PER_RANK: usize = 16 << 10;
+
+#[test]
+fn memory_grows_with_ranks_and_little_with_pairs() {
+    bytes(2); // what is allocated once
+    let [small, large] = [64, 256].map(bytes);
+    let built = large[0].saturating_sub(small[0]);
+    assert!(built <= (256 - 64) * PER_RANK, "building 192 ranks more takes {built} bytes");
+    let pairs = 256 * 256 - 64 * 64;
+    let run = large[1].saturating_sub(small[1]);
+    let most = pairs * PER_PAIR + (256 - 64) * PER_RANK;
+    assert!(run <= most, "the first run of 192 ranks more takes {run} bytes, above {most}");
+    // The workers of a team that never runs know nothing of each other.
+    assert!(built < pairs * PER_PAIR, "{built}");
+}

@@ -1,0 +1,120 @@
+//! The page about [`scaling`](super::scaling()): docs/scaling.md.
+
+use super::scaling::MACHINES;
+use super::{SCALING_SIZES, ScalingRow, scaling};
+use phalanx::schedule::Operation;
+use std::error::Error;
+
+/// Ranks of the columns.
+const RANKS: [usize; 5] = [2, 4, 16, 64, 256];
+
+/// A default that takes more than so many times the best is listed.
+const ALLOWED: f64 = 1.1;
+
+const HEAD: &str = "# Defaults against the number of ranks
+
+**Simulated, not measured** (`phalanx model scaling -o docs/scaling.md`): one rank a core on six
+published machines, 2 to 256 ranks. Beyond a machine's cores there are more of its packages (of
+Graviton3: more cores), which nobody has built. [validation.md](validation.md) says how good the
+model is, [model.md](model.md) what it knows.
+
+A cell is the time of what a team takes if nothing is forced or calibrated, divided by that of the
+best algorithm of the catalogue, flat or over levels; of the six machines the largest. Bytes are
+those of the vector, or of a block where there is one for each rank. *Growth* is the largest growth
+of one machine's ratio from some number of ranks to a larger one.
+
+Left out of the catalogue is what the simulation cannot compare: stars that send step by step and
+chains, since only the messages of one step share a link in it, and algorithms for several ports,
+whose pulls take no time of each other.
+
+";
+
+/// By how much the ratio of one machine's default to the best grows with the ranks.
+fn growth(rows: &[&ScalingRow]) -> f64 {
+    let mut worst: f64 = 1.0;
+    for (id, _) in MACHINES {
+        let mut least = f64::INFINITY;
+        for row in rows.iter().filter(|row| row.machine == id) {
+            least = least.min(row.ratio());
+            worst = worst.max(row.ratio() / least);
+        }
+    }
+    worst
+}
+
+fn name(id: &str) -> &str {
+    MACHINES.iter().find(|machine| machine.0 == id).map_or(id, |machine| machine.1)
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0 => "-".to_string(),
+        1..1024 => bytes.to_string(),
+        1024..1048576 => format!("{}K", bytes >> 10),
+        _ => format!("{}M", bytes >> 20),
+    }
+}
+
+fn us(ns: f64) -> String {
+    match ns / 1e3 {
+        us if us < 10.0 => format!("{us:.2}"),
+        us if us < 100.0 => format!("{us:.1}"),
+        us => format!("{us:.0}"),
+    }
+}
+
+/// The page, in Markdown.
+///
+/// # Errors
+/// Those of [`scaling`](super::scaling()).
+pub fn scaling_page() -> Result<String, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for (id, _) in MACHINES {
+        for ranks in RANKS {
+            rows.extend(scaling(id, ranks)?);
+        }
+    }
+    Ok(page(&rows))
+}
+
+fn page(rows: &[ScalingRow]) -> String {
+    let mut out = HEAD.to_string() + "| operation | bytes |";
+    out.extend(RANKS.map(|ranks| format!(" {ranks} |")));
+    out += &format!(" growth |\n|---|---|{}---|\n", "---|".repeat(RANKS.len()));
+    for operation in Operation::ALL {
+        let sizes = if operation == Operation::Barrier { &[0][..] } else { &SCALING_SIZES };
+        for &bytes in sizes {
+            let is_of = |row: &&ScalingRow| row.operation == operation && row.bytes == bytes;
+            let own: Vec<&ScalingRow> = rows.iter().filter(is_of).collect();
+            out += &format!("| {operation} | {} |", size(bytes));
+            for ranks in RANKS {
+                let ratios = own.iter().filter(|row| row.ranks == ranks).map(|row| row.ratio());
+                out += &format!(" {:.2} |", ratios.fold(1.0, f64::max));
+            }
+            out += &format!(" {:.2} |\n", growth(&own));
+        }
+    }
+    let above: Vec<&ScalingRow> = rows.iter().filter(|row| row.ratio() > ALLOWED).collect();
+    out += &format!(
+        "\n## Exceptions\n\nOf {} defaults {} take more than {ALLOWED} times the best:\n\n\
+         | operation | bytes | machine | ranks | chosen | us | best | us | ratio |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+        rows.len(),
+        above.len()
+    );
+    for row in above {
+        out += &format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {:.2} |\n",
+            row.operation,
+            size(row.bytes),
+            name(row.machine),
+            row.ranks,
+            row.chosen,
+            us(row.ns),
+            row.best,
+            us(row.best_ns),
+            row.ratio()
+        );
+    }
+    out
+}
