@@ -6,6 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "build/calls.rs"]
+mod calls;
+
+/// The last entries of the table: the shim's part for ordinary programs (c/team.c).
+const TEAMS: [&str; 8] =
+    ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
+
 struct Function<'a> {
     is_there: bool,
     returns: &'a str,
@@ -45,16 +52,14 @@ fn types(function: &Function<'_>) -> String {
 
 fn shim(functions: &[Function<'_>]) -> String {
     let mut text = String::from(
-        "#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        "#define _GNU_SOURCE\n#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
          static const void *const *phx_table;\nstatic const void *phx_rank;\n\
          __attribute__((visibility(\"default\")))\n\
          void phalanx_bind(const void *const *t, const void *r)\n\
-         { phx_table = t; phx_rank = r; }\n\
-         static __attribute__((noreturn, cold, noinline)) void unbound(void) {\n\
-         static const char text[] = \"phalanx: an MPI function was called outside a program \"\n\
-         \"that phalanx-mpirun started\\n\";\n\
-         ssize_t n = write(2, text, sizeof text - 1); (void)n; _Exit(1); }\n",
+         { phx_table = t; phx_rank = r; }\n",
     );
+    text.push_str(&format!("#define PHX_TEAMS {}\n", functions.len()));
+    text.push_str(include_str!("c/team.c"));
     for (index, f) in functions.iter().enumerate() {
         let Function { returns, name, parameters, .. } = f;
         let given: String = f.arguments.iter().map(|it| format!(", {it}")).collect();
@@ -290,7 +295,7 @@ fn write(path: &Path, text: &str) {
 }
 
 fn main() {
-    for watched in ["build.rs", "functions.txt", "include", "c"] {
+    for watched in ["build.rs", "build", "functions.txt", "include", "c"] {
         println!("cargo:rerun-if-changed={watched}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
@@ -301,29 +306,28 @@ fn main() {
         .map(|line| parse(line).unwrap_or_else(|| panic!("functions.txt: {line}")))
         .collect();
 
-    let (mut declared, mut table) = (String::new(), String::new());
+    let mut declared = String::new();
     for f in &functions {
         for prefix in ["MPI_", "PMPI_"] {
             let Function { returns, name, parameters, .. } = f;
             writeln!(declared, "{returns} {prefix}{name}({parameters});").expect("a String grows");
-        }
-        if f.is_there {
-            writeln!(table, "Entry(api::{} as *const ()),", f.name).expect("a String grows");
-        } else {
-            writeln!(table, "Entry(absent!(\"{}\")),", f.name).expect("a String grows");
         }
     }
     let include = out.join("include");
     fs::create_dir_all(&include).expect("OUT_DIR can be written");
     let header = fs::read_to_string("include/mpi.h.in").expect("part of the package");
     write(&include.join("mpi.h"), &header.replace("/* @FUNCTIONS@ */", &declared));
+    let teams = fs::read_to_string("include/phalanx_mpi.h").expect("part of the package");
+    write(&include.join("phalanx_mpi.h"), &teams);
     write(&include.join("mpif.h"), &fortran_header(&header));
     write(&out.join("shim.c"), &shim(&functions));
-    write(&out.join("table.rs"), &format!("[\n{table}]"));
+    write(&out.join("table.rs"), &calls::table(&functions, &TEAMS));
 
     cc::Build::new().file("c/frame.c").compile("phalanx_frame");
     // The program's own libraries find the launcher's `exit` before the C library's.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
+    // By this the shim knows a launcher's process.
+    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=phalanx_bar_exit");
 
     let compiler = cc::Build::new().get_compiler();
     let compile = || {

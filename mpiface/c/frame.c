@@ -12,6 +12,7 @@
 struct frame {
   jmp_buf at;
   int code;
+  void *caller; /* of exit */
 };
 
 static __thread struct frame *current;
@@ -19,16 +20,17 @@ static __thread int barred;
 
 typedef int (*main_function)(int, char **, char **);
 
-/* Calls `function`; gives what it returns, or what it handed to `exit`; `exited` says which. */
-int phalanx_call_main(main_function function, int argc, char **argv, char **envp, int *exited) {
+/* Calls `function`; gives what it returns, or what it handed to `exit`, whose caller's address is
+ * then `exited`, else null. */
+int phalanx_call_main(main_function function, int argc, char **argv, char **envp, void **exited) {
   struct frame frame;
   struct frame *before = current;
-  *exited = 0;
+  *exited = NULL;
   if (setjmp(frame.at) == 0) {
     current = &frame;
     frame.code = function(argc, argv, envp);
   } else {
-    *exited = 1;
+    *exited = frame.caller;
   }
   current = before;
   return frame.code;
@@ -40,6 +42,7 @@ __attribute__((noreturn)) void exit(int code) {
   struct frame *frame = current;
   if (frame && !barred) {
     frame->code = code;
+    frame->caller = __builtin_return_address(0);
     longjmp(frame->at, 1);
   }
   void (*real)(int) = (void (*)(int))dlsym(RTLD_NEXT, "exit");

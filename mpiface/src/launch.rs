@@ -1,15 +1,21 @@
 //! Runs a program: a thread a rank, pinned, with a large stack and a private copy of the program.
 
+use crate::cores::{cores, pin};
 use crate::load::frame;
-use crate::load::image::{Copy, Image};
+use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::TABLE;
+use crate::rt::error::Site;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::World;
+use phalanx::raw::ForeignCall;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+
+/// For a rank that ends by it.
+static EXIT: ForeignCall = ForeignCall { function: "exit", file: "", line: 0 };
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -36,19 +42,25 @@ pub struct Job {
 /// # Errors
 /// If the program cannot be loaded.
 pub fn run(job: &Job) -> Result<i32, String> {
-    let image = Image::read(&job.program)?;
+    let image = Arc::new(Image::read(&job.program)?);
     raise_descriptors();
     let world = Arc::new(World::new(job.ranks));
     let cores = cores();
     catch_faults();
     // Constructors run in here, one rank after the other.
-    let copies: Result<Vec<Copy>, String> = (0..job.ranks).map(|_| image.load()).collect();
+    let programs = (0..job.ranks).map(|me| {
+        // Never freed: threads that the program leaves behind may still hold it.
+        let rank: &'static Rank = Box::leak(Box::new(Rank::new(Arc::clone(&world), me)));
+        // SAFETY: the table is made from functions.txt, as the shim is; both live for ever. To run
+        // the program is what was asked for.
+        unsafe { image.load(binding(rank), Host::Launcher) }.map(|copy| Program(copy, rank))
+    });
+    let programs: Result<Vec<Program>, String> = programs.collect();
     let code = AtomicI32::new(0);
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
     thread::scope(|scope| {
-        for (me, copy) in copies?.into_iter().enumerate() {
-            let program = Program(copy);
+        for (me, program) in programs?.into_iter().enumerate() {
             let core = cores.get(me).filter(|_| job.is_pinned && job.ranks <= cores.len()).copied();
             let (world, code, ended) = (&world, &code, &ended);
             let body = move || {
@@ -69,29 +81,26 @@ pub fn run(job: &Job) -> Result<i32, String> {
     Ok(code.load(Ordering::Relaxed))
 }
 
-struct Program(Copy);
+struct Program(Copy, &'static Rank);
 
-// SAFETY: handles of the dynamic linker, used by the rank's thread alone after this.
+// SAFETY: handles of the dynamic linker and the rank's state, used by the rank's thread alone after
+// this.
 unsafe impl Send for Program {}
 
+/// What a copy for this rank is bound to.
+pub(crate) fn binding(rank: *const Rank) -> Binding {
+    Binding { table: TABLE.as_ptr().cast(), rank: rank.cast() }
+}
+
 fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &AtomicI32) {
-    let Program(copy) = program;
+    let Program(copy, rank) = program;
     world.enter(me);
     RANK.set(Some(me));
     alternate_stack();
-    // Never freed: threads that the program leaves behind may still hold it.
-    let rank: &'static Rank = Box::leak(Box::new(Rank::new(Arc::clone(&world), me)));
-    let state: *const Rank = rank;
-    let give_up = |text: String| -> ! {
+    let main = copy.main().unwrap_or_else(|text| {
         eprintln!("phalanx-mpirun: rank {me}: {text}");
         std::process::exit(1)
-    };
-    let table = TABLE.as_ptr().cast::<c_void>();
-    // SAFETY: the table is made from functions.txt, as the shim is; both live for ever.
-    if let Err(text) = unsafe { copy.bind(table, state.cast()) } {
-        give_up(text);
-    }
-    let main = copy.main().unwrap_or_else(|text| give_up(text));
+    });
     // Each rank may change its arguments. Leaked: the program may keep pointers to them.
     let mut argv: Vec<*mut c_char> = job.arguments.iter().map(|it| it.clone().into_raw()).collect();
     argv.push(std::ptr::null_mut());
@@ -104,35 +113,16 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
         // The first wins; nothing is published by it.
         let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);
     }
-    let how = if ended.by_exit { "exit" } else { "return from main" };
+    let (how, last) = match ended.exit {
+        Some(address) => ("exit", Site { call: &EXIT, address }),
+        None => ("return from main", rank.last.get()),
+    };
     let what = match rank.stage.get() {
         Stage::Before => " without MPI_Init",
         Stage::Running => " without MPI_Finalize",
         Stage::Finalized => "",
     };
-    world.leave(me, format!("{how} with code {}{what}", ended.code));
-}
-
-/// The cores that this process may use.
-fn cores() -> Vec<usize> {
-    // SAFETY: a set of bits, for which zeros are valid.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set lives through the call, and its length is told.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
-    if failed != 0 {
-        return Vec::new();
-    }
-    // SAFETY: the index is below the set's length.
-    (0..libc::CPU_SETSIZE as usize).filter(|it| unsafe { libc::CPU_ISSET(*it, &set) }).collect()
-}
-
-fn pin(core: usize) {
-    // SAFETY: as in `cores`; a failure leaves the thread unpinned, which is allowed.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-    }
+    world.leave(me, format!("{how} with code {}{what}", ended.code), last);
 }
 
 /// Each copy of a file keeps a descriptor: as many as are allowed.

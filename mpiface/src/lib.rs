@@ -1,10 +1,14 @@
 //! Unmodified MPI programs, one rank a thread: the loader, the runtime, and what the programs
 //! `phalanx-mpirun`, `phalanx-mpicc`, `-mpicxx` and `-mpifort` do. See the package's README.
 //!
-//! This is no library for Rust programs: its items may change at any time.
+//! For Rust programs there is [`team`]: ranks inside an ordinary program. The other items may
+//! change at any time.
 
+pub mod cores;
+mod embed;
 pub mod home;
 pub mod launch;
 pub mod load;
 pub mod rt;
+pub mod team;
 pub mod wrapper;

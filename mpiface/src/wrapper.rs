@@ -35,7 +35,12 @@ pub enum Makes {
     Library,
     /// A program.
     Program,
+    /// An ordinary executable (`--plain`), for ranks inside it: see phalanx_mpi.h.
+    Plain,
 }
+
+/// The option for an ordinary executable.
+const PLAIN: &str = "--plain";
 
 /// What these options make.
 pub fn makes(arguments: &[String]) -> Makes {
@@ -45,6 +50,8 @@ pub fn makes(arguments: &[String]) -> Makes {
         Makes::Objects
     } else if has(&["-shared"]) {
         Makes::Library
+    } else if has(&[PLAIN]) {
+        Makes::Plain
     } else {
         Makes::Program
     }
@@ -115,7 +122,8 @@ pub fn kept(arguments: &[String]) -> Result<Vec<String>, String> {
             "{bad}: a program on threads is linked as a shared object; leave it out"
         ));
     }
-    Ok(arguments.iter().filter(|it| !DROPPED.contains(&it.as_str())).cloned().collect())
+    let is_kept = |it: &&String| !DROPPED.contains(&it.as_str()) && *it != PLAIN;
+    Ok(arguments.iter().filter(is_kept).cloned().collect())
 }
 
 /// Calls the compiler, or shows what would be called (`-show`, `-showme..`, `-compile_info`).
@@ -136,8 +144,9 @@ pub fn main(language: Language) -> ! {
     };
     let show = arguments.iter().find(|it| is_show(it)).cloned();
     let rest: Vec<String> = arguments.iter().filter(|it| !is_show(it)).cloned().collect();
+    let made = makes(&rest);
     let rest = kept(&rest).unwrap_or_else(|error| fail(language, &error));
-    let kind = match makes(&rest) {
+    let kind = match made {
         Makes::Objects if show.is_some() && inputs(&rest) == 0 => Makes::Program,
         kind => kind,
     };
@@ -189,6 +198,8 @@ mod tests {
         assert_eq!(makes(&list("-o a -O2")), Makes::Objects);
         assert_eq!(makes(&list("a.o b.o -lm -o a")), Makes::Program);
         assert_eq!(makes(&list("-shared a.o -o liba.so")), Makes::Library);
+        assert_eq!(makes(&list("--plain a.o -o a")), Makes::Plain);
+        assert_eq!(kept(&list("--plain a.o")), Ok(list("a.o")));
     }
 
     #[test]

@@ -2,80 +2,11 @@
 //! compiled by the wrappers and run by the launcher. Without the compiler, a test says so and
 //! passes.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");
-const CC: &str = env!("CARGO_BIN_EXE_phalanx-mpicc");
-const CXX: &str = env!("CARGO_BIN_EXE_phalanx-mpicxx");
-const FORT: &str = env!("CARGO_BIN_EXE_phalanx-mpifort");
-
-fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
-    if !found {
-        println!("SKIPPED: {tool} is not installed");
-    }
-    found
-}
-
-fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A directory of this test's own.
-fn directory(name: &str) -> PathBuf {
-    let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&at).expect("the target directory can be written");
-    at
-}
-
-/// Compiles a program; gives its path.
-fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
-    let stem = file.split('.').next().expect("a name");
-    let program = directory(&format!("{stem}{}", options.join(""))).join(stem);
-    let output = Command::new(wrapper)
-        .args(["-g", "-O1"])
-        .arg(source(file))
-        .args(options)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("the wrapper runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    program
-}
-
-/// Runs a program on ranks, for a minute at most.
-fn run(ranks: usize, program: &Path, arguments: &[&str]) -> Output {
-    Command::new("timeout")
-        .args(["60", RUN, "-n", &ranks.to_string()])
-        .arg(program)
-        .args(arguments)
-        .output()
-        .expect("the launcher runs")
-}
-
-/// Runs a program that must end well; gives what it printed.
-fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> String {
-    let output = run(ranks, program, arguments);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{ranks} ranks: {:?}\n{out}{err}", output.status);
-    out
-}
-
-/// Runs a program that must fail with this code and these words.
-fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
-    let output = run(3, program, &[how]);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{how}: {err}");
-    for word in words {
-        assert!(err.contains(word), "{how}: {word:?} is not in: {err}");
-    }
-}
+use common::{CC, CXX, FORT, RUN, compile, directory, fail, has, run, source, succeed, text};
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn globals_statics_and_thread_locals_are_a_ranks_own() {
@@ -276,20 +207,28 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     }
     let program = compile(CC, "leave.c", &[]);
     let late = "rank 0 waits in MPI_Barrier at leave.c:";
-    fail(&program, "exit", 1, &["rank 1 has left: exit with code 0 without MPI_Finalize", late]);
-    fail(&program, "return", 1, &["rank 1 has left: return from main with code 0", late]);
+    let exit = "rank 1 has left: exit with code 0 without MPI_Finalize; last: exit at leave.c:";
+    fail(&program, "exit", 1, &[exit, late]);
+    let back = "rank 1 has left: return from main with code 0 without MPI_Finalize; last: ";
+    fail(&program, "return", 1, &[&format!("{back}MPI_Comm_size at leave.c:"), late]);
     fail(&program, "abort", 42, &["rank 1: MPI_Abort at leave.c:"]);
-    fail(&program, "order", 1, &["rank 0: MPI_Barrier at", "rank 1: MPI_Bcast at leave.c:"]);
-    fail(&program, "root", 1, &["rank 0: MPI_Bcast at leave.c:", "root 0", "rank 1", "root 1"]);
-    fail(&program, "count", 1, &["rank 0: MPI_Allreduce at leave.c:", "4 bytes", "8 bytes"]);
+    let order = ["rank 0: MPI_Barrier at leave.c:", "rank 1: MPI_Bcast at leave.c:"];
+    fail(&program, "order", 1, &order);
+    let broadcasts = ["rank 0: MPI_Bcast at leave.c:", "rank 1: MPI_Bcast at leave.c:"];
+    fail(&program, "root", 1, &broadcasts);
+    fail(&program, "root", 1, &["root 0", "root 1"]);
+    let sums = ["rank 0: MPI_Allreduce at leave.c:", "rank 1: MPI_Allreduce at leave.c:"];
+    fail(&program, "count", 1, &sums);
+    fail(&program, "count", 1, &["4 bytes", "8 bytes"]);
     fail(&program, "absent", 1, &["MPI_Info_create at leave.c:", "is not in the subset"]);
-    fail(
-        &program,
-        "circle",
-        1,
-        &["rank 0 waits in MPI_Send at leave.c:", "rank 2 waits in MPI_Send"],
-    );
-    fail(&program, "truncate", 15, &["MPI_Recv at leave.c:", "sent in MPI_Send at leave.c:"]);
+    for rank in 0..3 {
+        let waits = format!("rank {rank} waits in MPI_Send at leave.c:");
+        fail(&program, "circle", 1, &[&waits, &format!("rank {} of the", (rank + 1) % 3)]);
+    }
+    let any = [0, 1, 2].map(|rank| format!("rank {rank} waits in MPI_Recv at leave.c:"));
+    fail(&program, "any", 1, &any.each_ref().map(String::as_str));
+    let truncated = ["rank 1: MPI_Recv at leave.c:", "from rank 0, sent in MPI_Send at leave.c:"];
+    fail(&program, "truncate", 15, &truncated);
 }
 
 #[test]
@@ -308,6 +247,73 @@ fn a_crash_is_the_processes_and_names_its_rank() {
         let err = text(&output.stderr);
         assert_eq!(output.status.signal(), Some(signal), "{err}");
         assert!(err.contains(words), "{err}");
+    }
+}
+
+/// With the copies kept as files, a core dump names the function and the line in the copy, and its
+/// variables.
+#[test]
+fn a_core_dump_names_the_line_in_the_copy() {
+    if !has("cc") || !has("gdb") {
+        return;
+    }
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.contains(['|', '/']) {
+        println!("SKIPPED: core dumps of this system go elsewhere: {pattern}");
+        return;
+    }
+    let program = compile(CC, "leave.c", &["-DCORE"]);
+    let at = directory("core");
+    for entry in std::fs::read_dir(&at).expect("it is there").flatten() {
+        let _ = std::fs::remove_file(entry.path());
+    }
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh", RUN, "-n", "3"])
+        .arg(&program)
+        .arg("crash")
+        .current_dir(&at)
+        .env("PHALANX_MPI_COPIES", &at)
+        .output()
+        .expect("a shell runs");
+    let err = text(&output.stderr);
+    let files = std::fs::read_dir(&at).expect("it is there").flatten().map(|it| it.path());
+    let is_core = |it: &std::path::PathBuf| {
+        it.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
+    };
+    let Some(core) = files.into_iter().find(is_core) else {
+        println!("SKIPPED: no core dump was written: {err}");
+        return;
+    };
+    let output = Command::new("timeout")
+        .args(["60", "gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "bt"])
+        .args(["-ex", "print rank"])
+        .arg(RUN)
+        .arg(&core)
+        .output()
+        .expect("gdb runs");
+    let out = text(&output.stdout);
+    assert!(out.contains("leave.c:") && out.contains("= 1"), "{out}{}", text(&output.stderr));
+    let _ = std::fs::remove_file(core);
+}
+
+/// The run tests of configure and CMake: a small program is executed by itself; its code counts.
+#[test]
+fn run_tests_of_configure_find_the_launcher_and_the_code() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("configure");
+    for (body, code) in [("return sizeof(long) == 8 ? 0 : 1;", 0), ("exit(3);", 3)] {
+        let source = at.join("conftest.c");
+        let head = "#include <mpi.h>\n#include <stdlib.h>\nint main(int c, char **v)";
+        let inside = format!("{{ MPI_Init(&c, &v); MPI_Finalize(); {body} }}\n");
+        std::fs::write(&source, format!("{head} {inside}")).expect("ours");
+        let status =
+            Command::new(CC).args(["-o", "conftest", "conftest.c"]).current_dir(&at).status();
+        assert!(status.expect("it runs").success());
+        // Without PHALANX_MPIRUN: it stands near the library.
+        let status = Command::new("./conftest").current_dir(&at).status().expect("it runs");
+        assert_eq!(status.code(), Some(code));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
-use crate::sync::{Arc, Instant, catch_unwind};
+use crate::sync::{Arc, Instant, catch_unwind, this_thread};
 use std::any::Any;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location};
@@ -137,6 +137,43 @@ impl Comm {
             }
             crate::sync::yield_now();
         }
+    }
+
+    /// Waits until `ready`: see [`wait`](crate::raw::wait).
+    pub(crate) fn wait_foreign(&mut self, peer: Option<usize>, ready: &mut dyn FnMut() -> bool) {
+        if let Err(stop) = self.port.wait_foreign(peer, ready) {
+            self.stop(stop);
+        }
+    }
+
+    /// See [`wake`](crate::raw::wake).
+    #[inline(always)]
+    pub(crate) fn wake_foreign(&self, peer: usize) {
+        self.port.wake_foreign(peer);
+    }
+
+    /// See [`adopt`](crate::raw::adopt).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn adopt(&mut self) {
+        let here = this_thread();
+        if self.thread != here {
+            if self.thread == 0 {
+                return self.settle_here();
+            }
+            self.thread = here;
+        }
+    }
+
+    /// See [`leave`](crate::raw::leave).
+    pub(crate) fn leave_run(self) {
+        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
+        let (member, crowded) = (fabric.member(self.port.rank()), self.port.is_crowded());
+        drop(self);
+        fabric.world().leave(member, run);
+        fabric.wake_everybody(crowded);
     }
 
     /// Chooses the algorithms of later calls, for callers that keep no view; none: as before.

@@ -49,6 +49,8 @@ pub(crate) use recorder::Recorder;
 pub(crate) use recorder::{CallFacts, EventLine, EventRing};
 pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
+#[cfg(not(loom))]
+pub use thread::RankWait;
 pub(crate) use thread::{Background, CatchScope, Entered, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
 #[cfg(loom)]

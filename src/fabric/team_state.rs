@@ -4,6 +4,8 @@
 use super::call_log::{CallLog, RankState, run_pass};
 use super::cause::Cause;
 use super::recorder::Recorder;
+#[cfg(not(loom))]
+use super::thread::RankWait;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
@@ -433,6 +435,12 @@ impl TeamState {
         if let Some(thread) = self.thread(rank) {
             thread.confirm(number, peer, peer_number);
         }
+    }
+
+    /// The long wait of the thread that is `rank`.
+    #[cfg(not(loom))]
+    pub(crate) fn long_wait_of(&self, rank: usize) -> Option<RankWait> {
+        self.thread(rank)?.long_wait()
     }
 
     /// The circle of threads waiting for each other that `rank`'s belongs to.

@@ -85,6 +85,19 @@ struct Hat {
     is_inner: bool,
 }
 
+/// A wait that a rank is in.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankWait {
+    /// Its number among the long waits of the rank's thread.
+    pub number: u32,
+    /// For which rank of the team; for any, if none.
+    pub peer: Option<usize>,
+    /// Its word had not come when the peer was in its present wait already: so it never comes
+    /// while both waits last.
+    pub is_confirmed: bool,
+}
+
 /// One wait of a circle.
 #[derive(Clone, Debug)]
 #[cfg_attr(loom, allow(dead_code))] // Read by communicators only.
@@ -183,6 +196,20 @@ impl Thread {
         // SAFETY: null, or made of a `&'static Thread` (`confirm`).
         let toward = unsafe { toward.as_ref() }?;
         same.then_some((toward, edge as u32))
+    }
+
+    /// The thread's long wait, by any rank's words or a named one's; whether what it awaits never
+    /// comes as long as its peer's present wait lasts.
+    #[cfg(not(loom))]
+    pub(super) fn long_wait(&self) -> Option<RankWait> {
+        // Ordering: as in `wait`.
+        let word = self.wait.load(consume(Site::Waiting));
+        let number = (word >> 32) as u32;
+        let peer = (word as u32 & !LOOSE).checked_sub(1)?;
+        let edge = self.edge(number);
+        let is_confirmed = edge.is_some_and(|(to, of)| to.wait().is_some_and(|it| it.0 == of));
+        let peer = (peer as usize != ANYBODY).then_some(peer as usize);
+        Some(RankWait { number, peer, is_confirmed })
     }
 
     /// The circle of threads waiting for each other that this one belongs to, if

@@ -6,9 +6,9 @@ use crate::Comm;
 use crate::comm::explain_team;
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState};
-use crate::machine::{Machine, NumaNode};
+use crate::machine::{Machine, MachineError, NumaNode, affinity};
 use crate::mailbox::MAX_RANKS;
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
 
@@ -20,7 +20,7 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let profile = for_process(here).map_err(Error::Profile)?;
     know_cores(cores);
     // Read once, for all of them: they must agree.
-    let machine = Machine::this();
+    let machine = machine();
     let apart = builder.always_apart || machine.as_ref().is_ok_and(|m| may_be_apart(m, ranks));
     let tuning = machine.map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     explain_team(ranks, Err("where the program's own threads run is not known"));
@@ -39,6 +39,26 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
             Comm::new(port, None, rules.clone())
         })
         .collect())
+}
+
+/// The machine; read anew only if the process may use other processing units than before, as many
+/// teams may be made one after the other.
+fn machine() -> Result<Arc<Machine>, MachineError> {
+    static LATEST: Mutex<Option<(Vec<usize>, Arc<Machine>)>> = Mutex::new(None);
+    // The second one loses units that go offline.
+    let (Ok(mut pus), Ok(now)) = (affinity::allowed_pus(), affinity::current_mask()) else {
+        return Machine::this().map(Arc::new);
+    };
+    pus.extend(now);
+    let mut latest = LATEST.lock().unwrap_or_else(|e| e.into_inner());
+    match &*latest {
+        Some((of, machine)) if *of == pus => Ok(machine.clone()),
+        _ => {
+            let machine = Arc::new(Machine::this()?);
+            *latest = Some((pus, machine.clone()));
+            Ok(machine)
+        }
+    }
 }
 
 /// Whether the threads may sit in several memories: then each brings its mailboxes with it. Not

@@ -1,11 +1,12 @@
 //! `phalanx-mpirun -n N ./prog arguments`: runs a program that phalanx-mpicc linked, one rank a
 //! thread of this process.
 
+use phalanx_mpi_abi::cores;
 use phalanx_mpi_abi::launch::{Job, run};
+use std::env;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
-use std::{env, thread};
 
 const USAGE: &str = "\
 phalanx-mpirun [options] PROGRAM [arguments]
@@ -29,8 +30,7 @@ fn number(option: &str, value: Option<OsString>) -> usize {
 }
 
 fn main() {
-    let mut ranks = env::var("PHALANX_RANKS").ok().and_then(|it| it.parse().ok());
-    let (mut stack, mut is_pinned, mut name) = (64, true, None);
+    let (mut ranks, mut stack, mut is_pinned, mut name) = (None, 64, true, None);
     let mut arguments = env::args_os().skip(1);
     let program = loop {
         let Some(argument) = arguments.next() else { fail("no program is named") };
@@ -47,7 +47,7 @@ fn main() {
             _ => break argument,
         }
     };
-    let ranks = ranks.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let ranks = cores::ranks(ranks).unwrap_or_else(|text| fail(&text));
     let own = name.unwrap_or_else(|| program.clone());
     let all = std::iter::once(own).chain(arguments);
     let arguments = all.map(|it| CString::new(it.into_vec()).expect("the system's have no zeros"));

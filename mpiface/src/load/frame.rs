@@ -1,6 +1,6 @@
 //! Calls a rank's main so that `exit` ends the rank alone (c/frame.c).
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 /// A program's main.
 pub type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
@@ -11,7 +11,7 @@ unsafe extern "C" {
         argc: c_int,
         argv: *mut *mut c_char,
         envp: *mut *mut c_char,
-        exited: *mut c_int,
+        exited: *mut *mut c_void,
     ) -> c_int;
     fn phalanx_bar_exit(by: c_int);
 }
@@ -21,8 +21,8 @@ unsafe extern "C" {
 pub struct Ended {
     /// The value returned, or handed to `exit`.
     pub code: i32,
-    /// Whether by `exit` rather than by a return from main.
-    pub by_exit: bool,
+    /// The address after the call of `exit`, if it was not a return from main.
+    pub exit: Option<usize>,
 }
 
 /// Calls `main` with these arguments.
@@ -33,10 +33,10 @@ pub struct Ended {
 /// which live as long as the program runs.
 pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char) -> Ended {
     let count = c_int::try_from(argv.len().saturating_sub(1)).unwrap_or(c_int::MAX);
-    let mut exited = 0;
+    let mut exited = std::ptr::null_mut();
     // SAFETY: the caller's promise; `exited` lives through the call.
     let code = unsafe { phalanx_call_main(main, count, argv.as_mut_ptr(), envp, &raw mut exited) };
-    Ended { code, by_exit: exited != 0 }
+    Ended { code, exit: (!exited.is_null()).then_some(exited as usize) }
 }
 
 /// While this lives, `exit` on this thread ends the process: frames of Rust lie above the

@@ -2,7 +2,8 @@
 //!
 //! A copy is a file in memory (memfd) with a name of its own, `/proc/PID/fd/N`: not `/proc/self`,
 //! which a debugger would follow to its own descriptors. The descriptor stays open as long as the
-//! process: a number used again would be the same library to the dynamic linker.
+//! dynamic linker knows the copy: a number used again would be the same library to it. So would a
+//! name used again: each copy has a tag, which is given back when the copy is unloaded.
 //!
 //! Private are the program, the shim, libgfortran (unit numbers), the program's own libraries
 //! (those found by its search path or LD_LIBRARY_PATH outside the system's directories), and what
@@ -13,13 +14,14 @@
 
 use super::elf::Elf;
 use super::frame::Main;
+use crate::rt::world::lock;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::io::Write as _;
 use std::os::fd::{FromRawFd as _, IntoRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::{env, fs, process};
 
 /// The soname of the shim.
@@ -39,11 +41,51 @@ struct File {
     bytes: Vec<u8>,
 }
 
-/// One rank's copy of a program.
+/// One rank's copy of an image.
 #[derive(Debug)]
 pub struct Copy {
-    program: *mut c_void,
-    shim: *mut c_void,
+    /// Its files, in the image's order.
+    parts: Vec<Part>,
+    tag: usize,
+}
+
+/// A file of a copy.
+#[derive(Debug)]
+struct Part {
+    handle: *mut c_void,
+    /// Where its first byte lies.
+    base: usize,
+    /// The path under which the dynamic linker knows it, and its descriptor, if it is in memory.
+    path: CString,
+    descriptor: Option<c_int>,
+}
+
+/// The process in which copies are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// The launcher's: it has no symbols that a program could mean, but `exit`.
+    Launcher,
+    /// An ordinary program, which may have the same libraries loaded for itself: a copy looks for
+    /// its symbols in its own files first.
+    Program,
+}
+
+/// What a rank's copy of the shim is bound to: the runtime's table, and the rank's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// The table.
+    pub table: *const c_void,
+    /// The state.
+    pub rank: *const c_void,
+}
+
+/// A function of an image: the same place in each copy.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The image.
+    pub image: Arc<Image>,
+    file: usize,
+    offset: usize,
 }
 
 impl Image {
@@ -59,58 +101,138 @@ impl Image {
                 program.display()
             ));
         }
+        Image::with(elf, program, "")
+    }
+
+    /// The image of a file and of what it needs.
+    fn with(elf: Elf, path: &Path, name: &str) -> Result<Image, String> {
         let mut found = Vec::new();
         let mut seen = HashMap::new();
-        gather(&elf, program, &mut seen, &mut found)?;
+        gather(&elf, path, &mut seen, &mut found)?;
         if !found.iter().any(|it: &File| it.name == SHIM) {
-            let shim = find(SHIM, program, &elf).ok_or("libmpi_abi.so.0 was not found")?;
+            let shim = find(SHIM, path, &elf).ok_or("libmpi_abi.so.0 was not found")?;
             found.insert(0, prepare(SHIM, parse(&shim)?, &shim)?);
         }
-        found.push(prepare("", elf, program)?);
+        found.push(prepare(name, elf, path)?);
         Ok(Image { files: found })
     }
 
-    /// Loads a copy: the constructors of its files run in here.
+    /// Reads a shared library that uses MPI, itself or by what it needs.
     ///
     /// # Errors
-    /// The dynamic linker's words.
-    pub fn load(&self) -> Result<Copy, String> {
-        let tag = next_tag();
-        let mut shim = std::ptr::null_mut();
-        let mut program = std::ptr::null_mut();
+    /// If a file cannot be read, or is an executable.
+    pub fn library(path: &Path) -> Result<Image, String> {
+        let elf = parse(path)?;
+        if elf.is_executable() {
+            return Err(format!(
+                "{} is an executable, of which no rank can have a copy: put the function into a \
+                 shared library, or link the program with phalanx-mpicc",
+                path.display()
+            ));
+        }
+        let name = elf.soname().ok().flatten().unwrap_or_default();
+        Image::with(elf, path, &name)
+    }
+
+    /// Loads a copy whose shim is bound to `binding`: the constructors of its files run in here.
+    ///
+    /// # Errors
+    /// The dynamic linker's words; too many copies.
+    ///
+    /// # Safety
+    /// The binding's table has an entry for each function of functions.txt, in its order; table and
+    /// state live as long as the copy is used. The files' constructors may run.
+    pub unsafe fn load(self: &Arc<Image>, binding: Binding, host: Host) -> Result<Copy, String> {
+        let number = take_tag()?;
+        let tag = tag_text(number);
+        let mut copy = Copy { parts: Vec::with_capacity(self.files.len()), tag: number };
         for file in &self.files {
             let mut elf = Elf::parse(file.bytes.clone()).map_err(|error| error.to_string())?;
             for private in self.files.iter().filter(|it| !it.name.is_empty()) {
                 let new = private_name(&private.name, &tag);
                 elf.rename(&private.name, &new).map_err(|error| error.to_string())?;
             }
-            let handle = open(&file.name, &tag, elf.bytes())?;
+            let part = open(&file.name, &tag, elf.bytes(), host)?;
             if file.name == SHIM {
-                shim = handle;
+                // SAFETY: the caller's promise.
+                unsafe { bind(part.handle, binding)? };
             }
-            program = handle;
+            lock(&COPIED).push((part.base, Arc::clone(self), copy.parts.len()));
+            copy.parts.push(part);
         }
-        Ok(Copy { program, shim })
+        Ok(copy)
+    }
+}
+
+/// Hands the table and a rank's state to its copy of the shim.
+///
+/// # Safety
+/// As [`Image::load`].
+unsafe fn bind(shim: *mut c_void, binding: Binding) -> Result<(), String> {
+    let bind = symbol(shim, c"phalanx_bind").ok_or("the shim is another library")?;
+    // SAFETY: the shim's function has this type (build.rs).
+    let bind: unsafe extern "C" fn(*const c_void, *const c_void) =
+        unsafe { std::mem::transmute(bind) };
+    // SAFETY: the caller's promise.
+    unsafe { bind(binding.table, binding.rank) };
+    Ok(())
+}
+
+/// The files of copies that are loaded: where each begins, its image, and its number therein.
+static COPIED: Mutex<Vec<(usize, Arc<Image>, usize)>> = Mutex::new(Vec::new());
+
+/// Images of libraries that the process itself loaded: where each begins, and its path.
+static LOADED: Mutex<Vec<(usize, PathBuf, Arc<Image>)>> = Mutex::new(Vec::new());
+
+impl Function {
+    /// The function at this address: of a copy, or of a shared library of the process.
+    ///
+    /// # Errors
+    /// If the address lies in no shared library, or in an executable.
+    pub fn at(address: usize) -> Result<Function, String> {
+        // SAFETY: a structure of pointers, for which zeros are valid.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure lives through the call; any address may be asked for.
+        if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
+            return Err("the function lies in no shared library".to_owned());
+        }
+        let base = info.dli_fbase as usize;
+        let offset = address.wrapping_sub(base);
+        let copied = lock(&COPIED).iter().find(|it| it.0 == base).cloned();
+        if let Some((_, image, file)) = copied {
+            return Ok(Function { image, file, offset });
+        }
+        // SAFETY: dladdr gave a text that ends in a zero.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) };
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let mut loaded = lock(&LOADED);
+        let known = loaded.iter().find(|it| it.0 == base && it.1 == path).map(|it| it.2.clone());
+        let image = match known {
+            Some(image) => image,
+            None => {
+                let image = Arc::new(Image::library(path)?);
+                loaded.push((base, path.to_owned(), Arc::clone(&image)));
+                image
+            }
+        };
+        let file = image.files.len() - 1;
+        Ok(Function { image, file, offset })
     }
 }
 
 impl Copy {
-    /// Hands a rank's table and state to its copy of the shim.
-    ///
-    /// # Errors
-    /// If the shim is not the one of this package.
-    ///
-    /// # Safety
-    /// `table` has an entry for each function of functions.txt, in its order, and both live as long
-    /// as the copy is used.
-    pub unsafe fn bind(&self, table: *const c_void, rank: *const c_void) -> Result<(), String> {
-        let bind = symbol(self.shim, c"phalanx_bind").ok_or("the shim is another library")?;
-        // SAFETY: the shim's function has this type (build.rs).
-        let bind: unsafe extern "C" fn(*const c_void, *const c_void) =
-            unsafe { std::mem::transmute(bind) };
-        // SAFETY: the caller's promise.
-        unsafe { bind(table, rank) };
-        Ok(())
+    fn program(&self) -> *mut c_void {
+        self.parts.last().expect("an image has a file").handle
+    }
+
+    /// The address of what this copy, or a library that it needs, calls `name`.
+    pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        symbol(self.program(), name)
+    }
+
+    /// This copy's form of a function of its image.
+    pub fn function(&self, function: &Function) -> *const c_void {
+        (self.parts[function.file].base + function.offset) as *const c_void
     }
 
     /// The program's main.
@@ -118,7 +240,7 @@ impl Copy {
     /// # Errors
     /// If it has none.
     pub fn main(&self) -> Result<Main, String> {
-        let main = symbol(self.program, c"main").ok_or("the program has no main")?;
+        let main = self.symbol(c"main").ok_or("the program has no main")?;
         // SAFETY: a symbol of this name is the program's main (entry.c's options ask for it).
         Ok(unsafe { std::mem::transmute::<*mut c_void, Main>(main) })
     }
@@ -128,11 +250,37 @@ impl Copy {
     /// # Safety
     /// The copy's main has ended, and none of its functions runs.
     pub unsafe fn finish(&self) {
-        if let Some(finish) = symbol(self.program, c"phalanx_finish") {
+        if let Some(finish) = self.symbol(c"phalanx_finish") {
             // SAFETY: entry.c's function; the caller's promise.
             let finish: unsafe extern "C" fn() = unsafe { std::mem::transmute(finish) };
             // SAFETY: as above.
             unsafe { finish() };
+        }
+    }
+
+    /// Unloads the copy: its destructors run in here. What the dynamic linker keeps stays.
+    ///
+    /// # Safety
+    /// None of its functions runs or will run, on any thread.
+    pub unsafe fn close(self) {
+        let mut is_gone = true;
+        for part in self.parts.into_iter().rev() {
+            lock(&COPIED).retain(|it| it.0 != part.base);
+            // SAFETY: the handle came from dlopen, and is closed once; the caller's promise.
+            unsafe { libc::dlclose(part.handle) };
+            // SAFETY: asks whether the library is still there.
+            let still =
+                unsafe { libc::dlopen(part.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
+            if !still.is_null() {
+                // The descriptor stays, and so does the tag: see the head.
+                is_gone = false;
+            } else if let Some(descriptor) = part.descriptor {
+                // SAFETY: made by `in_memory` for this part alone.
+                unsafe { libc::close(descriptor) };
+            }
+        }
+        if is_gone {
+            lock(&TAGS).1.push(self.tag);
         }
     }
 }
@@ -218,18 +366,28 @@ fn prepare(name: &str, mut elf: Elf, path: &Path) -> Result<File, String> {
     Ok(File { name: name.to_owned(), bytes: elf.bytes().to_vec() })
 }
 
-/// Three characters that no other copy of this process has.
-fn next_tag() -> String {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    // A counter: nothing is published by it.
-    let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut tag = String::from("~");
-    for _ in 0..2 {
-        tag.push(char::from(DIGITS[number % 62]));
-        number /= 62;
+/// The first tag that was never taken, and those that were given back.
+static TAGS: Mutex<(usize, Vec<usize>)> = Mutex::new((0, Vec::new()));
+
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The number of a tag that no other copy of this process has.
+fn take_tag() -> Result<usize, String> {
+    let mut tags = lock(&TAGS);
+    if let Some(tag) = tags.1.pop() {
+        return Ok(tag);
     }
-    tag
+    if tags.0 == DIGITS.len() * DIGITS.len() {
+        return Err(format!("no more than {} copies can be loaded", tags.0));
+    }
+    tags.0 += 1;
+    Ok(tags.0 - 1)
+}
+
+/// Three characters.
+fn tag_text(number: usize) -> String {
+    let digit = |it: usize| char::from(DIGITS[it % DIGITS.len()]);
+    ['~', digit(number), digit(number / DIGITS.len())].into_iter().collect()
 }
 
 /// `libgfortran.so.5` becomes `~1Bgfortran.so.5`.
@@ -240,20 +398,28 @@ fn private_name(name: &str, tag: &str) -> String {
     }
 }
 
-fn open(name: &str, tag: &str, bytes: &[u8]) -> Result<*mut c_void, String> {
+fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<Part, String> {
     let label = if name.is_empty() { format!("program{tag}") } else { private_name(name, tag) };
-    let (path, is_file) = match directory() {
+    let (path, descriptor) = match directory() {
         Some(directory) => {
             let path = directory.join(format!("{}-{label}", process::id()));
             fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-            (path, true)
+            (path, None)
         }
-        None => (in_memory(&label, bytes)?, false),
+        None => {
+            let descriptor = in_memory(&label, bytes)?;
+            (PathBuf::from(format!("/proc/{}/fd/{descriptor}", process::id())), Some(descriptor))
+        }
     };
-    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    let flags = libc::RTLD_NOW
+        | match host {
+            Host::Launcher => libc::RTLD_LOCAL,
+            Host::Program => libc::RTLD_LOCAL | libc::RTLD_DEEPBIND,
+        };
     // SAFETY: loading a library runs its constructors: the program's own, as its main would be run.
-    let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if is_file && env::var_os(COPIES).is_none() {
+    let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
+    if descriptor.is_none() && env::var_os(COPIES).is_none() {
         let _ = fs::remove_file(&path);
     }
     if handle.is_null() {
@@ -266,7 +432,21 @@ fn open(name: &str, tag: &str, bytes: &[u8]) -> Result<*mut c_void, String> {
         let text = unsafe { CStr::from_ptr(text) };
         return Err(text.to_string_lossy().into_owned());
     }
-    Ok(handle)
+    Ok(Part { handle, base: base(handle)?, path: name, descriptor })
+}
+
+/// Where a library begins.
+fn base(handle: *mut c_void) -> Result<usize, String> {
+    let mut map: *const usize = std::ptr::null();
+    // SAFETY: the handle is open; the call writes the address of the library's `link_map`.
+    let failed =
+        unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast::<c_void>()) };
+    if failed != 0 || map.is_null() {
+        return Err("the dynamic linker does not say where a copy lies".to_owned());
+    }
+    // SAFETY: the structure's first member is the difference between addresses in memory and in the
+    // file, which begins at zero (a shared object's).
+    Ok(unsafe { *map })
 }
 
 /// Names a directory in which copies are files that stay: for core dumps and profilers.
@@ -280,8 +460,8 @@ fn directory() -> Option<PathBuf> {
     asked.or_else(|| is_valgrind().then(env::temp_dir))
 }
 
-/// A file in memory with these bytes; gives its path. Its descriptor stays open: see the head.
-fn in_memory(label: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+/// A file in memory with these bytes; gives its descriptor, which stays open: see the head.
+fn in_memory(label: &str, bytes: &[u8]) -> Result<c_int, String> {
     let label = CString::new(label).map_err(|error| error.to_string())?;
     // SAFETY: a system call with a text that ends in a zero.
     let descriptor = unsafe { libc::memfd_create(label.as_ptr(), libc::MFD_CLOEXEC) };
@@ -291,8 +471,7 @@ fn in_memory(label: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     // SAFETY: the descriptor was made above, and nobody else has it.
     let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
     file.write_all(bytes).map_err(|error| format!("a copy in memory: {error}"))?;
-    let descriptor = file.into_raw_fd();
-    Ok(PathBuf::from(format!("/proc/{}/fd/{descriptor}", process::id())))
+    Ok(file.into_raw_fd())
 }
 
 fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {

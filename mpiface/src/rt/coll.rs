@@ -1,11 +1,13 @@
-//! Collectives over the cards of `comm.rs`: each rank reads the others' buffers itself.
+//! Collectives over the cards of `comm.rs`: each rank reads the others' buffers itself. For what
+//! the library's route (`route.rs`) cannot take: blocks whose sizes only the root knows, a datatype
+//! for each peer, a user's operator on a datatype with gaps, a communicator of one rank.
 //!
 //! A reduction folds the ranks' values in their order, as a binary tree of ranks: the same bits on
 //! every rank, at each length and whichever rank folds which part. Long vectors are folded in
-//! parts, one a rank. (The library's own route takes this over: see the package's README.)
+//! parts, one a rank.
 
 use super::basic::Element;
-use super::comm::{Card, Comm, Offer};
+use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Class, Error, Outcome, Site, error};
 use super::handle::Handle;
 use super::ops::apply;
@@ -33,7 +35,7 @@ pub enum Operator {
 
 impl Operator {
     /// For the cards: users' operators are not compared.
-    fn mark(self) -> Handle {
+    pub fn mark(self) -> Handle {
         match self {
             Operator::Known(handle, _) => handle,
             Operator::User(..) => 1,
@@ -140,30 +142,26 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn meet(&self, card: Card) -> Vec<Card> {
-        self.comm.meet(self.world, Card { site: self.site, ..card })
+    fn meet(&self, terms: Terms, offer: Offer) -> Vec<Offer> {
+        self.comm.meet(self.world, self.site, terms, offer)
     }
 
     fn come(&self) {
         self.comm.come(self.world, self.site);
     }
 
-    /// All have come.
-    pub fn barrier(&self) {
-        self.meet(Card::default());
-    }
-
     /// # Safety
     /// All ranks' places are memory as their types say; `from` is not written meanwhile.
-    unsafe fn pull(&self, from: &Place, peer: usize, theirs: Site, to: &Place) -> Outcome {
+    unsafe fn pull(&self, from: &Place, peer: usize, to: &Place) -> Outcome {
         if from.bytes() != to.bytes() {
+            let rank = self.comm.world_rank(peer);
+            let theirs = self.world.slots[rank].log.find(self.comm.shared.context, self.comm.met());
             return error(
                 Class::Truncate,
                 format!(
-                    "rank {} gives {} bytes in {}, and {} are expected",
-                    self.comm.world_rank(peer),
+                    "rank {rank} gives {} bytes in {}, and {} are expected",
                     from.bytes(),
-                    theirs.describe(),
+                    theirs.map_or_else(String::new, |it| it.site.describe()),
                     to.bytes(),
                 ),
             );
@@ -171,26 +169,6 @@ impl Call<'_> {
         // SAFETY: the caller's promise.
         unsafe { copy(from, to) };
         Ok(())
-    }
-
-    /// The root's data for all.
-    ///
-    /// # Safety
-    /// `place` is memory as its type says.
-    pub unsafe fn broadcast(&self, place: &Place, root: usize) -> Outcome {
-        let is_root = self.comm.rank == root;
-        let offer = if is_root { Offer::Same(place.clone()) } else { Offer::Nothing };
-        let card = Card { root: Some(root), bytes: Some(place.bytes()), offer, ..Card::default() };
-        let cards = self.meet(card);
-        let mut outcome = Ok(());
-        if let Offer::Same(from) = &cards[root].offer
-            && !is_root
-        {
-            // SAFETY: the root's buffer rests until all have come again.
-            outcome = unsafe { self.pull(from, root, cards[root].site, place) };
-        }
-        self.come();
-        outcome
     }
 
     /// Each rank offers one place for all (`Same`), one for each, or nothing; and takes, from each
@@ -205,32 +183,32 @@ impl Call<'_> {
         offer: Offer,
         takes: &[Option<Place>],
     ) -> Outcome {
-        let cards = self.meet(Card { root, offer, ..Card::default() });
+        let offers = self.meet(Terms { root, ..Terms::default() }, offer);
         let mut outcome: Result<(), Error> = Ok(());
         let size = self.comm.size();
         for step in 0..size {
             // Each begins with another peer.
             let peer = (self.comm.rank + step) % size;
             let Some(to) = takes.get(peer).and_then(Option::as_ref) else { continue };
-            let from = match &cards[peer].offer {
+            let from = match &offers[peer] {
                 Offer::Same(place) => place,
                 Offer::Each(places) => &places[self.comm.rank],
                 _ => continue,
             };
             // SAFETY: the offers rest until all have come again.
-            let one = unsafe { self.pull(from, peer, cards[peer].site, to) };
+            let one = unsafe { self.pull(from, peer, to) };
             outcome = outcome.and(one);
         }
         self.come();
         outcome
     }
 
-    fn offers(cards: &[Card]) -> Vec<Place> {
-        let place = |it: &Card| match &it.offer {
-            Offer::Same(place) => Some(place.clone()),
+    fn places(offers: Vec<Offer>) -> Vec<Place> {
+        let place = |it| match it {
+            Offer::Same(place) => Some(place),
             _ => None,
         };
-        cards.iter().filter_map(place).collect()
+        offers.into_iter().filter_map(place).collect()
     }
 
     /// Folds all ranks' values; the result goes to `target` where it is given: at every rank, or at
@@ -238,7 +216,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// The places are memory as their types say, as many elements each.
-    pub unsafe fn reduce(
+    pub unsafe fn fold_all(
         &self,
         own: &Place,
         target: Option<&Place>,
@@ -246,8 +224,8 @@ impl Call<'_> {
         root: Option<usize>,
     ) {
         let (rank, size) = (self.comm.rank, self.comm.size());
-        let card = Card { root, op: op.mark(), bytes: Some(own.bytes()), ..Card::default() };
-        let places = Self::offers(&self.meet(Card { offer: Offer::Same(own.clone()), ..card }));
+        let terms = Terms { root, op: op.mark(), bytes: Some(own.bytes()) };
+        let places = Self::places(self.meet(terms, Offer::Same(own.clone())));
         let is_short = own.bytes() <= WHOLE;
         let range = if is_short { 0..own.count } else { part(own.count, rank, size) };
         let room = Temporary::new(&own.ty, range.len());
@@ -266,7 +244,7 @@ impl Call<'_> {
             return;
         }
         let offer = Offer::Same(room.place.clone());
-        let parts = Self::offers(&self.meet(Card { offer, ..Card::default() }));
+        let parts = Self::places(self.meet(terms, offer));
         if let Some(target) = target {
             for (peer, from) in parts.iter().enumerate() {
                 let range = part(own.count, peer, size);
@@ -289,8 +267,8 @@ impl Call<'_> {
         target: &Place,
         op: Operator,
     ) {
-        let card = Card { op: op.mark(), bytes: Some(own.bytes()), ..Card::default() };
-        let places = Self::offers(&self.meet(Card { offer: Offer::Same(own.clone()), ..card }));
+        let terms = Terms { root: None, op: op.mark(), bytes: Some(own.bytes()) };
+        let places = Self::places(self.meet(terms, Offer::Same(own.clone())));
         let room = Temporary::new(&own.ty, elements.len());
         let parts: Vec<Place> =
             places[of].iter().map(|it| it.moved(elements.start as isize, elements.len())).collect();
@@ -307,29 +285,34 @@ impl Call<'_> {
 
     /// All ranks' pairs of numbers.
     pub fn numbers(&self, a: i64, b: i64) -> Vec<(i64, i64)> {
-        let cards = self.meet(Card { offer: Offer::Numbers(a, b), ..Card::default() });
-        let pair = |it: &Card| match it.offer {
-            Offer::Numbers(a, b) => (a, b),
+        let pair = |it: &Offer| match it {
+            Offer::Numbers(a, b) => (*a, *b),
             _ => (0, 0),
         };
-        cards.iter().map(pair).collect()
+        self.meet(Terms::default(), Offer::Numbers(a, b)).iter().map(pair).collect()
     }
 
     /// Makes a communicator of `members` (ranks of this one; this rank is one of them, or the list
     /// is empty): the first makes the shared part for the others. All ranks of this one call it.
-    pub fn divide(&self, members: &[usize]) -> Option<Arc<super::comm::Shared>> {
+    pub fn divide(&self, members: &[usize]) -> (Option<Arc<Shared>>, Option<phalanx::Comm>) {
         let leader = members.first().copied();
         let offer = if leader == Some(self.comm.rank) {
             let world = members.iter().map(|it| self.comm.world_rank(*it)).collect();
-            let shared = super::comm::Shared::new(self.world.next_context(), world);
-            Offer::Comm(Arc::new(shared))
+            Offer::Comm(self.world.new_shared(world))
         } else {
             Offer::Nothing
         };
-        let cards = self.meet(Card { offer, ..Card::default() });
-        match leader.map(|it| &cards[it].offer) {
-            Some(Offer::Comm(shared)) => Some(Arc::clone(shared)),
+        let mut offers = self.meet(Terms::default(), offer);
+        let shared = match leader.map(|it| offers.swap_remove(it)) {
+            Some(Offer::Comm(shared)) => Some(shared),
             _ => None,
+        };
+        if self.comm.size() == 1 {
+            return (shared, None);
         }
+        let place = members.iter().position(|it| *it == self.comm.rank);
+        let (color, key) = (leader.unwrap_or(self.comm.size()), place.unwrap_or(0));
+        let library = self.library(Terms::default(), |comm| comm.split(color, key));
+        (shared, Some(library).filter(|_| members.len() > 1))
     }
 }

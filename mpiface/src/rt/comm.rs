@@ -1,20 +1,21 @@
 //! Communicators and groups; cards at which all ranks of a communicator meet.
 //!
-//! A collective is a meeting: each rank lays down a card (which call, which buffers), and when all
+//! A collective over cards is a meeting: each rank lays down a card (which call, which buffers), and when all
 //! have come, all read all cards. So each sees whether they agree, and can name both lines if not.
 //! A second meeting ends it: no buffer is in use any more. A rank's cards have two places in turn:
 //! it comes to meeting n + 2 only after all came to n + 1, and each read the cards of n before
 //! that.
 
-use super::error::{Site, end};
+use super::error::Site;
 use super::handle::Handle;
+use super::log::Collective;
 use super::topo::Cart;
 use super::types::Place;
-use super::world::{Condition, World, lock};
+use super::word::Word;
+use super::world::{Condition, Own, World, keep_errno, lock};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What a rank offers the others in a collective.
@@ -35,25 +36,30 @@ pub enum Offer {
     Comm(Arc<Shared>),
 }
 
-/// A rank's card.
-#[derive(Clone, Debug, Default)]
-pub struct Card {
-    /// The call.
-    pub site: Site,
+/// What a call says of itself, for the others to compare.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms {
     /// The root, if it has one.
     pub root: Option<usize>,
     /// The operator's handle if predefined, else 1 for a user's, 0 for none.
     pub op: Handle,
     /// What must be equal for all: bytes of data.
     pub bytes: Option<usize>,
-    /// What it offers.
-    pub offer: Offer,
 }
 
-#[derive(Debug)]
+/// A rank's card.
+#[derive(Clone, Debug, Default)]
+struct Card {
+    /// The number of the meeting.
+    number: u64,
+    /// What it offers.
+    offer: Offer,
+}
+
+#[derive(Debug, Default)]
 struct Seat {
     /// The number of meetings to which this rank came.
-    came: AtomicU64,
+    came: Word,
     cards: [Mutex<Card>; 2],
 }
 
@@ -70,11 +76,25 @@ pub struct Shared {
 impl Shared {
     /// A communicator of these ranks of the world.
     pub fn new(context: u32, members: Vec<usize>) -> Shared {
-        let seats = members
-            .iter()
-            .map(|_| Seat { came: AtomicU64::new(0), cards: Default::default() })
-            .collect();
+        let seats = members.iter().map(|_| Seat::default()).collect();
         Shared { context, members, seats }
+    }
+
+    /// Whether a rank of the world, if it is a member, has come to a meeting.
+    pub fn has_come(&self, member: usize, number: u64) -> bool {
+        let seat = self.members.iter().position(|it| *it == member).map(|it| &self.seats[it]);
+        seat.is_none_or(|it| it.came.has_told(number))
+    }
+
+    /// The ranks that have not come to a meeting, in words.
+    pub fn late(&self, number: u64) -> Option<String> {
+        let late: Vec<String> = (self.members.iter())
+            .filter(|it| !self.has_come(**it, number))
+            .map(ToString::to_string)
+            .collect();
+        let (word, rest) = if late.len() == 1 { ("rank", "has") } else { ("ranks", "have") };
+        let text = || format!("{word} {} {rest} not come to this collective", late.join(", "));
+        (!late.is_empty()).then(text)
     }
 }
 
@@ -91,6 +111,8 @@ pub struct Comm {
     pub errhandler: Cell<Handle>,
     /// The name that the program gave it.
     pub name: RefCell<Option<String>>,
+    /// The library's, where there are several ranks; none if it is the world's.
+    library: Option<Own>,
     meetings: Cell<u64>,
 }
 
@@ -102,17 +124,11 @@ struct Meeting {
 
 impl Condition for Meeting {
     fn holds(&self) -> bool {
-        // Pairs with `meet`'s store, as the wait's own look.
-        self.shared.seats.iter().all(|it| it.came.load(Ordering::Acquire) >= self.number)
+        self.shared.seats.iter().all(|it| it.came.has_told(self.number))
     }
 
     fn describe(&self) -> String {
-        let late: Vec<String> = (self.shared.seats.iter().zip(&self.shared.members))
-            .filter(|(seat, _)| seat.came.load(Ordering::Acquire) < self.number)
-            .map(|(_, rank)| rank.to_string())
-            .collect();
-        let (word, rest) = if late.len() == 1 { ("rank", "has") } else { ("ranks", "have") };
-        format!("{word} {} {rest} not come to this collective", late.join(", "))
+        self.shared.late(self.number).unwrap_or_else(|| "nobody".to_owned())
     }
 }
 
@@ -129,6 +145,7 @@ impl Comm {
         rank: usize,
         errhandler: Handle,
         cart: Option<Cart>,
+        library: Option<phalanx::Comm>,
     ) -> Rc<Comm> {
         let meetings = Cell::new(0);
         Rc::new(Comm {
@@ -137,6 +154,7 @@ impl Comm {
             cart,
             errhandler: Cell::new(errhandler),
             name: RefCell::default(),
+            library: library.map(Own::new),
             meetings,
         })
     }
@@ -146,62 +164,93 @@ impl Comm {
         self.shared.members.len()
     }
 
-    /// Lays down a card, awaits all, and gives all cards; ends the run if the calls do not agree.
-    pub fn meet(&self, world: &World, card: Card) -> Vec<Card> {
-        let site = card.site;
+    /// The number of the latest meeting.
+    pub fn met(&self) -> u64 {
+        self.meetings.get()
+    }
+
+    /// The number of the next meeting.
+    fn next(&self) -> u64 {
         let number = self.meetings.get() + 1;
+        self.meetings.set(number);
+        number
+    }
+
+    /// Says in this rank's log which call it is in.
+    fn note(&self, world: &World, site: Site, number: u64, terms: Terms) {
+        let Terms { root, op, bytes } = terms;
+        let context = self.shared.context;
+        let it = Collective { context, number, site, root, op, bytes };
+        world.slots[self.shared.members[self.rank]].log.begin(&it);
+    }
+
+    /// Lays down a card, awaits all, and gives what all offer; ends the run if the calls do not
+    /// agree.
+    pub fn meet(&self, world: &World, site: Site, terms: Terms, offer: Offer) -> Vec<Offer> {
+        let number = self.next();
         let place = (number % 2) as usize;
-        *lock(&self.shared.seats[self.rank].cards[place]) = card;
-        self.come(world, site);
-        let read = |seat: &Seat| lock(&seat.cards[place]).clone();
-        let cards: Vec<Card> = self.shared.seats.iter().map(read).collect();
-        self.check(&cards);
-        cards
+        *lock(&self.shared.seats[self.rank].cards[place]) = Card { number, offer };
+        self.note(world, site, number, terms);
+        self.await_all(world, site, number);
+        let me = self.shared.members[self.rank];
+        if self.shared.members.len() > 1
+            && let Some(text) = world.differ(&self.shared, number)
+        {
+            super::error::end(1, &text);
+        }
+        world.slots[me].log.end();
+        let read = |seat: &Seat| {
+            let card = lock(&seat.cards[place]).clone();
+            if card.number != number {
+                world.fail(me, "another rank is in another collective");
+            }
+            card.offer
+        };
+        self.shared.seats.iter().map(read).collect()
     }
 
     /// Awaits all: what they read of this rank's buffers they have read.
     pub fn come(&self, world: &World, site: Site) {
-        let number = self.meetings.get() + 1;
-        self.meetings.set(number);
-        let Shared { seats, members, .. } = &*self.shared;
-        // Pairs with the loads of the others: publishes the card and this rank's data, and says
-        // that it has read theirs of the meeting before.
-        seats[self.rank].came.store(number, Ordering::Release);
-        for rank in members {
-            world.wake(*rank);
-        }
-        // Pairs with the stores above.
-        let holds = || seats.iter().all(|it| it.came.load(Ordering::Acquire) >= number);
-        let shared = || Arc::new(Meeting { shared: Arc::clone(&self.shared), number }) as _;
-        world.wait(members[self.rank], site, holds, shared);
+        self.await_all(world, site, self.next());
     }
 
-    /// All ranks see the same cards, so all find the same pair: the first that differs from rank 0.
-    fn check(&self, cards: &[Card]) {
-        let first = &cards[0];
-        let differs = |it: &Card| {
-            it.site.function != first.site.function
-                || it.root != first.root
-                || it.op != first.op
-                || it.bytes != first.bytes
-        };
-        let Some(other) = cards.iter().position(differs) else { return };
-        let describe = |index: usize| {
-            let card = &cards[index];
-            let mut text = format!("rank {}: {}", self.shared.members[index], card.site.describe());
-            if let Some(root) = card.root {
-                text.push_str(&format!(", root {root}"));
+    fn await_all(&self, world: &World, site: Site, number: u64) {
+        let Shared { seats, members, .. } = &*self.shared;
+        let me = members[self.rank];
+        // Publishes the card and this rank's data, and that it has read theirs of the meeting
+        // before.
+        seats[self.rank].came.tell(number);
+        for rank in members {
+            world.wake(me, *rank);
+        }
+        for (seat, peer) in seats.iter().zip(members) {
+            let holds = || seat.came.has_told(number);
+            let meeting = || Arc::new(Meeting { shared: Arc::clone(&self.shared), number }) as _;
+            world.wait(me, site, Some(*peer), holds, meeting);
+        }
+    }
+
+    /// Makes a collective call on the library's communicator.
+    pub fn call_library<R>(
+        &self,
+        world: &World,
+        site: Site,
+        terms: Terms,
+        run: impl FnOnce(&mut phalanx::Comm) -> R,
+    ) -> R {
+        let number = self.next();
+        self.note(world, site, number, terms);
+        // For those only that judge whether anybody can go on.
+        self.shared.seats[self.rank].came.tell(number);
+        let slot = &world.slots[self.shared.members[self.rank]];
+        let library = self.library.as_ref().unwrap_or(&slot.library);
+        match keep_errno(|| library.attempt(site, run)) {
+            Ok(result) => {
+                slot.log.end();
+                result
             }
-            if let Some(bytes) = card.bytes {
-                text.push_str(&format!(", {bytes} bytes"));
-            }
-            if card.op > 1 {
-                text.push_str(&format!(", operator {}", super::ops::name(card.op)));
-            }
-            text
-        };
-        let (one, two) = (describe(0), describe(other));
-        end(1, &format!("phalanx: calls of one collective differ:\n  {one}\n  {two}"))
+            Err(why) => world.fail(self.shared.members[self.rank], &why),
+        }
     }
 
     /// The ranks of the world, by their ranks in here.

@@ -1,5 +1,6 @@
 //! Errors by the standard's classes, and how a run ends by one.
 
+use phalanx::raw::ForeignCall;
 use std::ffi::{CStr, c_void};
 use std::io::Write as _;
 use std::process::Command;
@@ -70,21 +71,27 @@ pub fn class_text(class: i32) -> &'static str {
     usize::try_from(class).ok().and_then(|it| TEXTS.get(it)).unwrap_or(&"an error of MPI")
 }
 
-/// A call of MPI: its name and its return address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A call of MPI: its function, and its return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The function's name.
-    pub function: &'static str,
+    /// The function. (Its line is looked up by the address, where it is asked for.)
+    pub call: &'static ForeignCall,
     /// The address after the call.
     pub address: usize,
+}
+
+impl Default for Site {
+    fn default() -> Site {
+        Site { call: &ForeignCall { function: "", file: "", line: 0 }, address: 0 }
+    }
 }
 
 impl Site {
     /// `MPI_Send at ring.c:12 (main)`, as far as debug information says; slow.
     pub fn describe(&self) -> String {
         match place(self.address) {
-            Some(place) => format!("{} at {place}", self.function),
-            None => self.function.to_owned(),
+            Some(place) => format!("{} at {place}", self.call.function),
+            None => self.call.function.to_owned(),
         }
     }
 }

@@ -2,16 +2,19 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `api.rs` | the functions, as the shim's table names them |
+//! | `api/` | the functions, a chapter of the standard each file |
 //! | `rank.rs` | a rank's own state: its objects by their handles |
 //! | `handle.rs` | handles: checked numbers, never addresses |
 //! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |
+//! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run; a call's place in the source |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `types.rs`, `basic.rs` | datatypes as lists of blocks; the predefined ones |
 //! | `ops.rs` | operators over memory |
+//! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
-//! | `coll.rs` | collectives over the cards |
+//! | `route.rs` | collectives by the library |
+//! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `topo.rs` | Cartesian grids |
 
 pub mod api;
@@ -20,9 +23,12 @@ pub mod coll;
 pub mod comm;
 pub mod error;
 pub mod handle;
+pub mod log;
 pub mod ops;
 pub mod p2p;
 pub mod rank;
+pub mod route;
 pub mod topo;
 pub mod types;
+pub mod word;
 pub mod world;

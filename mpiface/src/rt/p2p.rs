@@ -12,6 +12,7 @@
 
 use super::error::{Class, Error, Site};
 use super::types::{Place, copy, pack, unpack};
+use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
@@ -55,8 +56,10 @@ pub struct Req {
     pub site: Site,
     is_send: bool,
     peer: i32,
+    /// The rank of the world that completes it, if only one can.
+    pub by: Option<usize>,
     tag_asked: i32,
-    done: AtomicBool,
+    done: Word,
     cancelled: AtomicBool,
     source: AtomicI32,
     tag: AtomicI32,
@@ -77,14 +80,21 @@ pub struct Arrived {
 
 impl Req {
     /// A request that nobody has completed.
-    pub fn new(owner: usize, site: Site, is_send: bool, peer: i32, tag: i32) -> Arc<Req> {
+    pub fn new(
+        owner: usize,
+        site: Site,
+        is_send: bool,
+        (peer, by): (i32, Option<usize>),
+        tag: i32,
+    ) -> Arc<Req> {
         Arc::new(Req {
             owner,
             site,
             is_send,
             peer,
+            by,
             tag_asked: tag,
-            done: AtomicBool::new(false),
+            done: Word::default(),
             cancelled: AtomicBool::new(false),
             source: AtomicI32::new(ANY_SOURCE),
             tag: AtomicI32::new(ANY_TAG),
@@ -95,8 +105,7 @@ impl Req {
 
     /// Whether it is complete: what it says, and the receive buffer, can then be read.
     pub fn is_done(&self) -> bool {
-        // Pairs with `complete`.
-        self.done.load(Ordering::Acquire)
+        self.done.has_told(1)
     }
 
     /// What it says; the error, if the message did not fit.
@@ -115,14 +124,14 @@ impl Req {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Completes it.
-    pub fn complete(&self, world: &World, arrived: Arrived) {
+    /// Completes it: the calling rank, `by`, does.
+    pub fn complete(&self, world: &World, by: usize, arrived: Arrived) {
         self.source.store(arrived.source, Ordering::Relaxed);
         self.tag.store(arrived.tag, Ordering::Relaxed);
         self.bytes.store(arrived.bytes, Ordering::Relaxed);
-        // Pairs with `is_done`: publishes the above and the copied data.
-        self.done.store(true, Ordering::Release);
-        world.wake(self.owner);
+        // Publishes the above and the copied data.
+        self.done.tell(1);
+        world.wake(by, self.owner);
     }
 
     /// What it awaits, in words.
@@ -255,8 +264,8 @@ pub unsafe fn send(world: &World, send: Send, req: &Arc<Req>) {
         // request is not complete yet, and only this rank took it from the queue.
         let copied = unsafe { copy(&place, &posted.place) };
         let Envelope { source, tag, .. } = envelope;
-        posted.req.complete(world, Arrived { source, tag, bytes: copied });
-        req.complete(world, sent);
+        posted.req.complete(world, me, Arrived { source, tag, bytes: copied });
+        req.complete(world, me, sent);
         return;
     }
     let is_stored = mode == Mode::Buffered || (bytes <= EAGER && mode == Mode::Standard);
@@ -268,9 +277,9 @@ pub unsafe fn send(world: &World, send: Send, req: &Arc<Req>) {
     };
     queue.unexpected.push_back(Message { envelope, bytes, site: req.site, sender: me, body });
     drop(queue);
-    world.wake(to);
+    world.wake(me, to);
     if is_stored {
-        req.complete(world, sent);
+        req.complete(world, me, sent);
     }
 }
 
@@ -296,12 +305,12 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
             // SAFETY: the target is the caller's promise; the source that of `send`'s caller, whose
             // request is not complete yet.
             let copied = unsafe { copy(&from, &place) };
-            theirs.complete(world, Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 });
+            theirs.complete(world, me, Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 });
             copied
         }
     };
     let Envelope { source, tag, .. } = envelope;
-    req.complete(world, Arrived { source, tag, bytes: copied });
+    req.complete(world, me, Arrived { source, tag, bytes: copied });
 }
 
 /// Takes a request back, if nobody has met it: it is complete then, and cancelled.
@@ -323,7 +332,7 @@ pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     if is_found {
         // Published by `complete`.
         req.cancelled.store(true, Ordering::Relaxed);
-        req.complete(world, none);
+        req.complete(world, me, none);
     }
 }
 

@@ -2,13 +2,15 @@
 //! (MPI_THREAD_SERIALIZED at most); no borrow of a table lasts while the program's code runs.
 
 use super::basic::{self, basic};
-use super::comm::{Comm, Shared};
+use super::comm::Comm;
 use super::error::{Class, Error, Outcome, Site, class_text, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::Req;
+use super::route::{Memory, MemoryKey};
 use super::types::{Place, Type};
 use super::world::World;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,10 +58,15 @@ pub struct Rank {
     pub me: usize,
     /// How far it is.
     pub stage: Cell<Stage>,
+    /// Whether it is a rank of a team: MPI is there before MPI_Init, which may come any number of
+    /// times.
+    is_hosted: bool,
+    /// Its last call, for a text if it leaves early.
+    pub last: Cell<Site>,
     /// The level of threads that it was given.
     pub level: Cell<c_int>,
     /// Tests in a row that found nothing.
-    pub idle: Cell<u32>,
+    idle: Cell<u32>,
     /// The buffer that the program attached: its messages are kept elsewhere.
     pub buffer: Cell<(usize, c_int)>,
     whole: Rc<Comm>,
@@ -72,6 +79,8 @@ pub struct Rank {
     pub types: RefCell<Table<Arc<Type>>>,
     /// Users' operators: the function, and whether the order of its operands is free.
     pub ops: RefCell<Table<(UserFunction, bool)>>,
+    /// Operators over memory, by operator and datatype.
+    pub memory: RefCell<HashMap<MemoryKey, Rc<Memory>>>,
     /// Started requests.
     pub requests: RefCell<Table<Arc<Req>>>,
     basics: Vec<OnceCell<Arc<Type>>>,
@@ -80,14 +89,16 @@ pub struct Rank {
 impl Rank {
     /// The state of a rank before its main begins.
     pub fn new(world: Arc<World>, me: usize) -> Rank {
-        let own = Arc::new(Shared::new(world.next_context(), vec![me]));
+        let own = world.new_shared(vec![me]);
         let fatal = fixed::ERRORS_ARE_FATAL;
         Rank {
-            whole: Comm::new(Arc::clone(&world.whole), me, fatal, None),
-            alone: Comm::new(own, 0, fatal, None),
+            whole: Comm::new(Arc::clone(&world.whole), me, fatal, None, None),
+            alone: Comm::new(own, 0, fatal, None, None),
             world,
             me,
             stage: Cell::new(Stage::Before),
+            is_hosted: false,
+            last: Cell::default(),
             level: Cell::new(0),
             idle: Cell::new(0),
             buffer: Cell::default(),
@@ -95,13 +106,33 @@ impl Rank {
             groups: RefCell::new(Table::new(Kind::Group)),
             types: RefCell::new(Table::new(Kind::Type)),
             ops: RefCell::new(Table::new(Kind::Op)),
+            memory: RefCell::default(),
             requests: RefCell::new(Table::new(Kind::Request)),
             basics: (0..0x100).map(|_| OnceCell::new()).collect(),
         }
     }
 
+    /// The state of a rank in an ordinary program: MPI is there already.
+    pub fn hosted(world: Arc<World>, me: usize) -> Rank {
+        let stage = Cell::new(Stage::Running);
+        Rank { stage, is_hosted: true, ..Rank::new(world, me) }
+    }
+
+    /// MPI_Init.
+    ///
+    /// # Errors
+    /// If it was called before.
+    pub fn init(&self) -> Outcome {
+        if self.stage.get() != Stage::Before && !self.is_hosted {
+            return error(Class::Other, "it was called twice");
+        }
+        self.stage.set(Stage::Running);
+        Ok(())
+    }
+
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
     pub fn call(&self, site: Site, comm: Handle, run: impl FnOnce() -> Outcome) -> c_int {
+        self.last.set(site);
         let outcome = match self.stage.get() {
             Stage::Running => run(),
             Stage::Before => error(Class::Other, "it was called before MPI_Init"),
@@ -207,9 +238,10 @@ impl Rank {
         Ok(Place { address: buffer as usize, count, ty })
     }
 
-    /// A test found nothing: where ranks share cores, or after many, another thread gets the core.
-    pub fn idle(&self) {
-        let count = self.idle.get() + 1;
+    /// Notes whether a test found something: after tests in vain another thread gets the core,
+    /// soon where ranks share cores.
+    pub fn tested(&self, is_found: bool) {
+        let count = if is_found { 0 } else { self.idle.get() + 1 };
         self.idle.set(count);
         if count > 1000 || (count > 10 && self.world.is_crowded()) {
             std::thread::yield_now();

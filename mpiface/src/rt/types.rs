@@ -150,6 +150,12 @@ impl Type {
         }
     }
 
+    /// The alignment of its elements.
+    pub fn align(&self) -> usize {
+        let align = self.align.next_power_of_two();
+        if align > self.align { align / 2 } else { align }
+    }
+
     /// The smallest and the end of the largest byte that one touches.
     pub fn true_bounds(&self) -> (isize, isize) {
         let low = self.blocks.iter().map(|it| it.at).min().unwrap_or(0);

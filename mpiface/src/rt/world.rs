@@ -1,24 +1,38 @@
 //! What the ranks share; waiting; and the verdict that nobody can go on.
 //!
-//! A blocked rank's request can be completed by another rank's call only: nothing works in the
-//! background. So if every rank either has left or is blocked, and none of the awaited conditions
-//! holds, then none ever will: a circle of sends, a message that nobody sends, a rank that left.
-//! This is exact, with any source too, and needs no deadline. The ranks' standings are read twice,
-//! with the number of their changes: if no number changed in between, all were blocked at one
-//! instant.
+//! Ranks wait in the library: its collectives wait by themselves, and a request or a meeting of
+//! this package is a wait for a word that is not the library's (`phalanx::raw::wait`). So one graph
+//! of waits has them all. A circle of waits for named ranks, or a wait for a rank that has left,
+//! ends the run at once.
 //!
-//! Waiting looks, yields, then naps until the rank that completes it wakes it; a wake can be
-//! missed, so naps are short. (To be replaced by the library's own waiting: see the package's
-//! README.)
+//! A wait for any source is on no circle. So the waiting rank judges now and then. A blocked rank's
+//! request can be completed by another rank's call only: nothing works in the background. So
+//! if every rank either has left or is blocked, and none of the awaited conditions holds, then none
+//! ever will. The ranks' standings are read twice, with the number of their changes: if no number
+//! changed in between, all were blocked at one instant. This is exact, and needs no deadline. (Of a
+//! rank in a collective of the library: the awaited rank has not come to that collective, or the
+//! library has confirmed that the word had not come when that rank was in its present wait.)
+//!
+//! A rank of a team that has returned rests until it is called again: it has left as far as others
+//! can know, but not for the library, where that would be final. So every wait of this package
+//! judges, and so does a rank that rests, for those in a collective of the library.
 
 use super::comm::Shared;
 use super::error::{Site, end};
+use super::log::{KEPT, Log};
 use super::p2p::Queue;
+use phalanx::raw::{self, Waits};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
+
+/// So long a rank waits before it judges again.
+pub const JUDGED: Duration = Duration::from_millis(50);
 
 /// What a blocked rank waits for.
 pub trait Condition: Send + Sync {
@@ -31,8 +45,8 @@ pub trait Condition: Send + Sync {
 enum State {
     Running,
     Blocked(Arc<dyn Condition>, Site),
-    /// Why it makes no more calls.
-    Left(String),
+    /// Why it makes no more calls, and the last that it made.
+    Left(String, Site),
 }
 
 struct Standing {
@@ -41,14 +55,66 @@ struct Standing {
     changes: u64,
 }
 
+/// A communicator of the library, for its rank alone.
+pub struct Own(RefCell<Option<phalanx::Comm>>);
+
+// SAFETY: used by the rank that it belongs to only (`World::library`): its calls come one at a
+// time, each after the one before (MPI_THREAD_SERIALIZED at most).
+unsafe impl Sync for Own {}
+
+impl fmt::Debug for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Own").finish_non_exhaustive()
+    }
+}
+
+impl Own {
+    /// Of this one.
+    pub fn new(comm: phalanx::Comm) -> Own {
+        Own(RefCell::new(Some(comm)))
+    }
+
+    /// Makes calls on it as parts of the call at `site`. If the run has ended: the library's words
+    /// for it, where they say more than that a rank has left or waits in a circle.
+    pub fn attempt<R>(
+        &self,
+        site: Site,
+        run: impl FnOnce(&mut phalanx::Comm) -> R,
+    ) -> Result<R, String> {
+        let mut comm = self.0.borrow_mut();
+        let Some(comm) = comm.as_mut() else {
+            return Err("it was called after the rank had left".to_owned());
+        };
+        // SAFETY: the rank's threads make calls one after the other, as the standard asks of them;
+        // what is called leaves the communicator in its place.
+        let result = unsafe {
+            raw::adopt(comm);
+            raw::attempt(comm, site.call, run)
+        };
+        result.map_err(|payload| Own::why(comm, payload))
+    }
+
+    #[cold]
+    fn why(comm: &mut phalanx::Comm, payload: Box<dyn Any + Send>) -> String {
+        use phalanx::Error::{Dead, Deadlock, Left};
+        let is_known = |it: &phalanx::Error| matches!(it, Left { .. } | Deadlock { .. } | Dead);
+        match raw::first_cause(comm, payload, is_known) {
+            (Some(false), text) => text,
+            _ => String::new(),
+        }
+    }
+}
+
 /// One rank, as the others see it.
 pub struct Slot {
     /// The messages and receives that wait for this rank.
     pub queue: Mutex<Queue>,
+    /// Its latest collectives.
+    pub log: Log,
+    /// The library's communicator of all ranks, for this one.
+    pub library: Own,
     standing: Mutex<Standing>,
-    thread: OnceLock<Thread>,
-    /// A hint that it naps: if it is missed, the nap ends by itself.
-    naps: AtomicBool,
+    thread: OnceLock<ThreadId>,
 }
 
 impl fmt::Debug for Slot {
@@ -66,6 +132,9 @@ pub struct World {
     pub whole: Arc<Shared>,
     is_crowded: bool,
     contexts: AtomicU32,
+    /// By their numbers, for errors.
+    comms: Mutex<HashMap<u32, Weak<Shared>>>,
+    waits: Waits,
     judge: Mutex<()>,
     start: Instant,
 }
@@ -76,29 +145,41 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    /// A world of `ranks` ranks.
+    /// A world of `ranks` ranks. Ends the process if the library refuses it.
     pub fn new(ranks: usize) -> World {
+        let comms = phalanx::Team::builder().ranks(ranks).external();
+        let comms = comms.unwrap_or_else(|error| end(1, &format!("phalanx: {error}")));
+        let waits = Waits::of(&comms[0]);
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let slots = (0..ranks).map(|_| Slot {
+        let slot = |comm| Slot {
             queue: Mutex::default(),
+            log: Log::default(),
+            library: Own::new(comm),
             standing: Mutex::new(Standing { state: State::Running, changes: 0 }),
             thread: OnceLock::new(),
-            naps: AtomicBool::new(false),
-        });
+        };
+        let whole = Arc::new(Shared::new(0, (0..ranks).collect()));
         World {
-            slots: slots.collect(),
-            whole: Arc::new(Shared::new(0, (0..ranks).collect())),
+            slots: comms.into_iter().map(slot).collect(),
+            comms: Mutex::new(HashMap::from([(0, Arc::downgrade(&whole))])),
+            whole,
             is_crowded: ranks > cores,
             contexts: AtomicU32::new(1),
+            waits,
             judge: Mutex::new(()),
             start: Instant::now(),
         }
     }
 
-    /// A number that no other communicator has.
-    pub fn next_context(&self) -> u32 {
+    /// A new communicator of these ranks: the part that they share.
+    pub fn new_shared(&self, members: Vec<usize>) -> Arc<Shared> {
         // A counter: nothing is published by it.
-        self.contexts.fetch_add(1, Ordering::Relaxed)
+        let context = self.contexts.fetch_add(1, Ordering::Relaxed);
+        let shared = Arc::new(Shared::new(context, members));
+        let mut comms = lock(&self.comms);
+        comms.retain(|_, it| it.strong_count() > 0);
+        comms.insert(context, Arc::downgrade(&shared));
+        shared
     }
 
     /// Seconds since the run began.
@@ -113,27 +194,36 @@ impl World {
 
     /// The calling thread is this rank's.
     pub fn enter(&self, rank: usize) {
-        let _ = self.slots[rank].thread.set(thread::current());
+        let _ = self.slots[rank].thread.set(thread::current().id());
     }
 
     /// Whether the calling thread is this rank's first.
     pub fn is_on(&self, rank: usize) -> bool {
-        self.slots[rank].thread.get().is_some_and(|it| it.id() == thread::current().id())
+        self.slots[rank].thread.get().is_some_and(|it| *it == thread::current().id())
     }
 
-    /// The rank makes no more calls.
-    pub fn leave(&self, rank: usize, why: String) {
-        self.stand(rank, State::Left(why));
+    /// The rank, which is the calling thread's, makes no more calls after its last.
+    pub fn leave(&self, rank: usize, why: String, last: Site) {
+        self.stand(rank, State::Left(why, last));
+        let comm = self.slots[rank].library.0.borrow_mut().take();
+        comm.into_iter().for_each(raw::leave);
     }
 
-    /// Ends a rank's nap.
-    pub fn wake(&self, rank: usize) {
-        let slot = &self.slots[rank];
-        // A hint; the nap is timed.
-        if slot.naps.load(Ordering::Relaxed)
-            && let Some(thread) = slot.thread.get()
-        {
-            thread.unpark();
+    /// A team's rank makes no more calls until it comes back. The library is not told, for a rank
+    /// that has left is gone for it; so this rank judges while it waits.
+    pub fn rest(&self, rank: usize, why: String, last: Site) {
+        self.stand(rank, State::Left(why, last));
+    }
+
+    /// A rank that rests will make calls again: before the others may miss it.
+    pub fn come_back(&self, rank: usize) {
+        self.stand(rank, State::Running);
+    }
+
+    /// Wakes a rank that may await what the calling one, `by`, has made true.
+    pub fn wake(&self, by: usize, rank: usize) {
+        if let Some(comm) = self.slots[by].library.0.borrow().as_ref() {
+            raw::wake(comm, rank);
         }
     }
 
@@ -143,86 +233,169 @@ impl World {
         standing.changes += 1;
     }
 
-    /// Waits until `holds`; `condition` is the same for others to look at, made only for a long
-    /// wait.
+    /// Waits until `holds`, which the rank `peer` makes true, or any; `condition` is the same for
+    /// others to look at, made only for a long wait.
     pub fn wait(
         &self,
         rank: usize,
         site: Site,
+        peer: Option<usize>,
         holds: impl Fn() -> bool,
         condition: impl FnOnce() -> Arc<dyn Condition>,
     ) {
-        const LONGEST: Duration = Duration::from_millis(1);
-        let looks = if self.is_crowded { 50 } else { 2000 };
+        let looks = if self.is_crowded { 64 } else { 1000 };
         for _ in 0..looks {
             if holds() {
                 return;
             }
-            std::hint::spin_loop();
         }
-        let begin = Instant::now();
-        while begin.elapsed() < LONGEST {
-            for _ in 0..8 {
-                if holds() {
-                    return;
-                }
-                thread::yield_now();
-            }
+        self.wait_long(rank, site, peer.filter(|it| *it != rank), &holds, condition());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_long(
+        &self,
+        rank: usize,
+        site: Site,
+        peer: Option<usize>,
+        holds: &dyn Fn() -> bool,
+        condition: Arc<dyn Condition>,
+    ) {
+        self.stand(rank, State::Blocked(condition, site));
+        if self.slots.len() == 1 && !holds() {
+            self.fail(rank, "there is no other rank");
         }
-        self.stand(rank, State::Blocked(condition(), site));
-        // SAFETY: the address of this thread's errno, valid as long as the thread.
-        let errno = unsafe { *libc::__errno_location() };
-        let naps = &self.slots[rank].naps;
-        let mut nap = Duration::from_micros(50);
+        let mut looks = 0_u32;
         let mut judged = Instant::now();
-        // A hint: pairs with nothing.
-        naps.store(true, Ordering::Relaxed);
-        while !holds() {
-            thread::park_timeout(nap);
-            nap = (nap * 2).min(LONGEST);
-            if judged.elapsed() > Duration::from_millis(50) {
+        let mut ready = || {
+            if holds() {
+                return true;
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(16) && judged.elapsed() > JUDGED {
                 self.judge();
                 judged = Instant::now();
             }
+            false
+        };
+        let wait = |comm: &mut phalanx::Comm| raw::wait(comm, peer, &mut ready);
+        let ended = keep_errno(|| self.slots[rank].library.attempt(site, wait));
+        if let Err(why) = ended {
+            self.fail(rank, &why);
         }
-        naps.store(false, Ordering::Relaxed);
-        // SAFETY: as above. A program may look at its errno after a call of MPI.
-        unsafe { *libc::__errno_location() = errno };
         self.stand(rank, State::Running);
     }
 
+    /// Ends the process: this rank cannot go on. `why`: in the library's words.
+    #[cold]
+    #[inline(never)]
+    pub fn fail(&self, rank: usize, why: &str) -> ! {
+        let waits =
+            || self.all_waits().map(|it| if why.is_empty() { it } else { it + "\n  " + why });
+        let text = self.disagreement().or_else(waits);
+        end(1, &text.unwrap_or_else(|| format!("phalanx: rank {rank} cannot go on: {why}")))
+    }
+
+    /// Two calls of one collective that differ: of one that goes on, or of one shortly before, from
+    /// which ranks have gone on (a short broadcast waits for nobody at its root).
+    fn disagreement(&self) -> Option<String> {
+        self.slots.iter().find_map(|slot| {
+            let (_, of) = slot.log.current()?;
+            let shared = lock(&self.comms).get(&of.context)?.upgrade()?;
+            let first = of.number.saturating_sub(KEPT as u64);
+            (first..=of.number).find_map(|number| self.differ(&shared, number))
+        })
+    }
+
+    /// The first call of a meeting, and the first that differs from it.
+    pub fn differ(&self, shared: &Shared, number: u64) -> Option<String> {
+        let call =
+            |rank: &usize| Some((*rank, self.slots[*rank].log.find(shared.context, number)?));
+        let mut calls = shared.members.iter().filter_map(call);
+        let (one, first) = calls.next()?;
+        let (other, second) = calls.find(|(_, it)| !it.agrees(&first))?;
+        let (first, second) = (first.describe(), second.describe());
+        let head = "phalanx: calls of one collective differ:";
+        Some(format!("{head}\n  rank {one}: {first}\n  rank {other}: {second}"))
+    }
+
+    /// What each rank waits for; none if none does.
+    fn all_waits(&self) -> Option<String> {
+        let (mut lines, mut waits, mut runs) = (String::new(), false, false);
+        for (rank, slot) in self.slots.iter().enumerate() {
+            let line = match &lock(&slot.standing).state {
+                State::Blocked(condition, site) => {
+                    waits = true;
+                    format!("waits in {}: {}", site.describe(), condition.describe())
+                }
+                State::Left(why, last) if last.address == 0 => format!("has left: {why}"),
+                State::Left(why, last) => format!("has left: {why}; last: {}", last.describe()),
+                State::Running => match slot.log.current() {
+                    Some((_, it)) => {
+                        waits = true;
+                        let comms = lock(&self.comms);
+                        let shared = comms.get(&it.context).and_then(Weak::upgrade);
+                        let late = shared.and_then(|shared| shared.late(it.number));
+                        let late = late.unwrap_or_else(|| "the others' data".to_owned());
+                        format!("waits in {}: {late}", it.site.describe())
+                    }
+                    None => {
+                        runs = true;
+                        "runs".to_owned()
+                    }
+                },
+            };
+            lines.push_str(&format!("\n  rank {rank} {line}"));
+        }
+        let head = if runs { "some ranks cannot go on" } else { "no rank can go on" };
+        waits.then(|| format!("phalanx: {head}:{lines}"))
+    }
+
     /// Ends the run if nobody can go on.
-    fn judge(&self) {
+    pub fn judge(&self) {
         let Ok(_one) = self.judge.try_lock() else { return };
         let Some(first) = self.stuck() else { return };
         if self.stuck() != Some(first) {
             return;
         }
-        let mut text = String::from("phalanx: no rank can go on:");
-        for (rank, slot) in self.slots.iter().enumerate() {
-            let line = match &lock(&slot.standing).state {
-                State::Running => return,
-                State::Blocked(condition, site) => {
-                    format!("waits in {}: {}", site.describe(), condition.describe())
-                }
-                State::Left(why) => format!("has left: {why}"),
-            };
-            text.push_str(&format!("\n  rank {rank} {line}"));
+        if let Some(text) = self.disagreement().or_else(|| self.all_waits()) {
+            end(1, &text)
         }
-        end(1, &text)
     }
 
     /// The numbers of changes, if all have left or are blocked without hope.
     fn stuck(&self) -> Option<Vec<u64>> {
-        let mut changes = Vec::with_capacity(self.slots.len());
-        for slot in &self.slots {
+        let mut changes = Vec::with_capacity(2 * self.slots.len());
+        for (rank, slot) in self.slots.iter().enumerate() {
             let standing = lock(&slot.standing);
             match &standing.state {
-                State::Running => return None,
                 State::Blocked(condition, _) if condition.holds() => return None,
-                State::Blocked(..) | State::Left(_) => changes.push(standing.changes),
+                State::Blocked(..) | State::Left(..) => changes.push(standing.changes),
+                State::Running => {
+                    let (made, it) = slot.log.current()?;
+                    let shared = lock(&self.comms).get(&it.context)?.upgrade()?;
+                    let wait = self.waits.of_rank(rank)?;
+                    let is_late = |peer| !shared.has_come(peer, it.number);
+                    if !wait.is_confirmed && !wait.peer.is_some_and(is_late) {
+                        return None;
+                    }
+                    changes.extend([standing.changes, made, u64::from(wait.number)]);
+                }
             }
         }
-        Some(changes)
+        // A team that rests waits for nothing.
+        let is_resting = |slot: &Slot| matches!(lock(&slot.standing).state, State::Left(..));
+        (!self.slots.iter().all(is_resting)).then_some(changes)
     }
+}
+
+/// A program may look at its errno after a call of MPI.
+pub fn keep_errno<R>(run: impl FnOnce() -> R) -> R {
+    // SAFETY: the address of this thread's errno, valid as long as the thread.
+    let errno = unsafe { *libc::__errno_location() };
+    let result = run();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    result
 }

@@ -166,6 +166,25 @@ impl Port {
         }
     }
 
+    /// Waits until `ready`, for words that are not the fabric's: as for a tagged message.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn wait_foreign(
+        &mut self,
+        peer: Option<usize>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stop> {
+        self.wait_for(peer, |_| ready())
+    }
+
+    /// Something of these words has been made true for `peer`.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn wake_foreign(&self, peer: usize) {
+        if peer != self.rank {
+            self.peers[peer].wake_for_any();
+        }
+    }
+
     /// The first message that `pattern` asks for, and that has to fit `room`, if it is there.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn probe(

@@ -1,0 +1,127 @@
+//! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting.
+//! (Waiting, sleeping and waking are the library's: `loom-tests/`. Queues are mutexes.)
+#![cfg(test)]
+#![allow(dead_code)]
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+#[path = "../../src/rt/word.rs"]
+mod word;
+
+mod weak_store {
+    include!(concat!(env!("OUT_DIR"), "/weak_store.rs"));
+}
+
+mod weak_load {
+    include!(concat!(env!("OUT_DIR"), "/weak_load.rs"));
+}
+
+/// A word, weakened or not.
+trait Told: Default + Send + Sync + 'static {
+    fn tell(&self, number: u64);
+    fn has_told(&self, number: u64) -> bool;
+}
+
+macro_rules! told {
+    ($($room:ident),*) => {$(
+        impl Told for $room::Word {
+            fn tell(&self, number: u64) {
+                $room::Word::tell(self, number);
+            }
+
+            fn has_told(&self, number: u64) -> bool {
+                $room::Word::has_told(self, number)
+            }
+        }
+    )*};
+}
+told!(word, weak_store, weak_load);
+
+/// Memory of the program. Loom tracks it: an access that is not ordered after the last one of
+/// another thread is a failure.
+type Memory = UnsafeCell<u64>;
+
+fn write(memory: &Memory, value: u64) {
+    // SAFETY: loom reports a data race before it happens.
+    memory.with_mut(|it| unsafe { *it = value });
+}
+
+fn read(memory: &Memory) -> u64 {
+    // SAFETY: as above.
+    memory.with(|it| unsafe { *it })
+}
+
+fn wait<W: Told>(word: &W, number: u64) {
+    while !word.has_told(number) {
+        thread::yield_now();
+    }
+}
+
+/// The second comer copies into the receiver's buffer, and tells the request.
+fn a_request<W: Told>() {
+    loom::model(|| {
+        let shared = Arc::new((Memory::new(0), W::default()));
+        let other = Arc::clone(&shared);
+        let sender = thread::spawn(move || {
+            write(&other.0, 7);
+            other.1.tell(1);
+        });
+        wait(&shared.1, 1);
+        assert_eq!(read(&shared.0), 7);
+        sender.join().expect("it ends");
+    });
+}
+
+/// Two ranks meet, read each other's buffers, meet again, and write their own.
+fn a_meeting<W: Told>() {
+    loom::model(|| {
+        type Seat<W> = (Memory, W);
+        fn rank<W: Told>(own: &Seat<W>, other: &Seat<W>, value: u64) {
+            write(&own.0, value);
+            own.1.tell(1);
+            wait(&other.1, 1);
+            assert_eq!(read(&other.0), 3 - value);
+            own.1.tell(2);
+            wait(&other.1, 2);
+            write(&own.0, 10);
+        }
+        let seat = || (Memory::new(0), W::default());
+        let seats = Arc::new([seat(), seat()]);
+        let others = Arc::clone(&seats);
+        let second = thread::spawn(move || rank(&others[1], &others[0], 2));
+        rank(&seats[0], &seats[1], 1);
+        second.join().expect("it ends");
+    });
+}
+
+#[test]
+fn requests_and_meetings_hand_memory_over() {
+    a_request::<word::Word>();
+    a_meeting::<word::Word>();
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_request_with_a_relaxed_store_is_detected() {
+    a_request::<weak_store::Word>();
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_request_with_a_relaxed_load_is_detected() {
+    a_request::<weak_load::Word>();
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_meeting_with_a_relaxed_store_is_detected() {
+    a_meeting::<weak_store::Word>();
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_meeting_with_a_relaxed_load_is_detected() {
+    a_meeting::<weak_load::Word>();
+}

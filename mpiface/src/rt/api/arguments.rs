@@ -1,0 +1,449 @@
+//! What the functions take: the arguments of C's binding under their meaning.
+//!
+//! # Safety
+//! Constructors promise that a pointer is as valid as the standard asks of this argument, until
+//! the call returns. The rest is safe so far as the functions of this room use an argument as
+//! the standard says: they write a result where it may be written, and ask a list for no more
+//! elements than it has.
+
+use super::UNDEFINED;
+use crate::rt::coll::{Call, Operator};
+use crate::rt::comm::Comm;
+use crate::rt::error::{Class, Outcome, Site, error};
+use crate::rt::handle::Handle;
+use crate::rt::ops;
+use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
+use crate::rt::rank::{Rank, fixed};
+use crate::rt::route::Reduction;
+use crate::rt::types::Place;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Deref;
+
+/// The address that says that the data lies in the other buffer.
+const IN_PLACE: usize = 1;
+const BYTE: Handle = 0x247;
+
+/// What a wait for no request says.
+pub(super) const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
+/// What a receive from nobody says.
+pub(super) const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
+
+/// The rank that makes a call, and the place of the call.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) rank: &'a Rank,
+    pub(super) site: Site,
+}
+
+impl Deref for Caller<'_> {
+    type Target = Rank;
+
+    fn deref(&self) -> &Rank {
+        self.rank
+    }
+}
+
+impl<'a> Caller<'a> {
+    /// # Safety
+    /// `rank` is the calling rank's state.
+    pub(super) unsafe fn new(rank: *const Rank, site: Site) -> Caller<'a> {
+        // SAFETY: the caller's promise; the state lives for ever.
+        Caller { rank: unsafe { &*rank }, site }
+    }
+
+    /// A collective call on a communicator.
+    pub(super) fn on(&self, comm: &'a Comm) -> Call<'a> {
+        Call { world: &self.rank.world, comm, site: self.site }
+    }
+}
+
+/// A number of things, as C gives it.
+pub(super) fn count_of(count: c_int) -> Outcome<usize> {
+    match usize::try_from(count) {
+        Ok(count) => Ok(count),
+        Err(_) => error(Class::Count, format!("the count {count} is negative")),
+    }
+}
+
+pub(super) fn counts_of(counts: &[c_int]) -> Outcome<Vec<usize>> {
+    counts.iter().map(|it| count_of(*it)).collect()
+}
+
+/// A number as C takes it: undefined if it does not fit.
+pub(super) fn int(number: usize) -> c_int {
+    c_int::try_from(number).unwrap_or(UNDEFINED)
+}
+
+pub(super) fn root_of(comm: &Comm, root: c_int) -> Outcome<usize> {
+    match usize::try_from(root) {
+        Ok(root) if root < comm.size() => Ok(root),
+        _ => error(Class::Root, format!("the root {root} is none of {} ranks", comm.size())),
+    }
+}
+
+/// The rank of a peer; `None` for MPI_PROC_NULL.
+pub(super) fn peer_of(comm: &Comm, peer: c_int) -> Outcome<Option<usize>> {
+    match usize::try_from(peer) {
+        Ok(peer) if peer < comm.size() => Ok(Some(peer)),
+        _ if peer == PROC_NULL => Ok(None),
+        _ => error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.size())),
+    }
+}
+
+/// The other side of a message, and its tag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub(super) rank: c_int,
+    pub(super) tag: c_int,
+}
+
+impl Peer {
+    pub(super) fn new(rank: c_int, tag: c_int) -> Peer {
+        Peer { rank, tag }
+    }
+}
+
+/// Where results are written: one, or a list of them. What is read there, the program has written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Out<T>(*mut T);
+
+impl<T: Copy> Out<T> {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *mut T) -> Out<T> {
+        Out(at)
+    }
+
+    pub(super) fn set(self, value: T) {
+        // SAFETY: the constructor's promise.
+        unsafe { self.0.write(value) };
+    }
+
+    pub(super) fn get(self) -> T {
+        // SAFETY: the constructor's promise.
+        unsafe { self.0.read() }
+    }
+
+    /// The element of a list.
+    pub(super) fn at(self, index: usize) -> Out<T> {
+        Out(self.0.wrapping_add(index))
+    }
+
+    /// What the list holds now.
+    pub(super) fn copied(self, count: c_int) -> Vec<T> {
+        // SAFETY: the constructor's promise.
+        unsafe { List::new(self.0) }.take(count).to_vec()
+    }
+
+    pub(super) fn fill(self, values: impl IntoIterator<Item = T>) {
+        for (index, value) in values.into_iter().enumerate() {
+            self.at(index).set(value);
+        }
+    }
+}
+
+/// A list of the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List<T>(*const T);
+
+impl<T> List<T> {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *const T) -> List<T> {
+        List(at)
+    }
+
+    /// Its elements; none if it is a null pointer, or the count is negative.
+    pub(super) fn take<'a>(self, count: c_int) -> &'a [T] {
+        match usize::try_from(count) {
+            // SAFETY: the constructor's promise; no function keeps the list.
+            Ok(count) if count > 0 && !self.0.is_null() => unsafe {
+                std::slice::from_raw_parts(self.0, count)
+            },
+            _ => &[],
+        }
+    }
+
+    /// As many elements as there are ranks.
+    pub(super) fn each<'a>(self, comm: &Comm) -> Outcome<&'a [T]> {
+        let all = self.take(comm.size() as c_int);
+        if all.len() != comm.size() {
+            return error(Class::Arg, "a list with an entry for each rank is a null pointer");
+        }
+        Ok(all)
+    }
+}
+
+/// MPI_Status.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Status {
+    source: c_int,
+    tag: c_int,
+    error: c_int,
+    inner: [c_int; 5],
+}
+
+impl Status {
+    pub(super) fn bytes(&self) -> usize {
+        (self.inner[0] as u32 as usize) | (self.inner[1] as u32 as usize) << 32
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.inner[2] != 0
+    }
+}
+
+/// Where a status is written, unless the program ignores it: one, or a list of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StatusOut(*mut Status);
+
+impl StatusOut {
+    /// Of a call that has none.
+    pub(super) const IGNORED: StatusOut = StatusOut(std::ptr::null_mut());
+
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *mut Status) -> StatusOut {
+        StatusOut(at)
+    }
+
+    pub(super) fn at(self, index: usize) -> StatusOut {
+        if self.0.is_null() { self } else { StatusOut(self.0.wrapping_add(index)) }
+    }
+
+    /// Writes it; the error stays as it is.
+    pub(super) fn set(self, arrived: Arrived, is_cancelled: bool) {
+        if self.0.is_null() {
+            return;
+        }
+        let bytes = arrived.bytes as u64;
+        // SAFETY: the constructor's promise; fields are written one by one, for the rest may be
+        // uninitialised.
+        unsafe {
+            (*self.0).source = arrived.source;
+            (*self.0).tag = arrived.tag;
+            (*self.0).inner =
+                [bytes as c_int, (bytes >> 32) as c_int, c_int::from(is_cancelled), 0, 0];
+        }
+    }
+}
+
+/// Where a text is written, as long as the standard says for it, and its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextOut(*mut c_char, Out<c_int>);
+
+impl TextOut {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *mut c_char, length: *mut c_int) -> TextOut {
+        TextOut(at, Out(length))
+    }
+
+    /// Writes it; `room` is the standard's for this text.
+    pub(super) fn set(self, text: &str, room: usize) {
+        let bytes = &text.as_bytes()[..text.len().min(room - 1)];
+        // SAFETY: the constructor's promise.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), self.0, bytes.len());
+            *self.0.add(bytes.len()) = 0;
+        }
+        self.1.set(int(bytes.len()));
+    }
+}
+
+/// A text of the program.
+///
+/// # Safety
+/// See the head of the file.
+pub(super) unsafe fn text(at: *const c_char) -> String {
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()
+}
+
+/// A buffer of the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    at: *const c_void,
+    count: c_int,
+    ty: Handle,
+}
+
+impl Buffer {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *const c_void, count: c_int, ty: Handle) -> Buffer {
+        Buffer { at, count, ty }
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        self.at as usize == IN_PLACE
+    }
+
+    /// The memory.
+    pub(super) fn place(&self, caller: Caller<'_>) -> Outcome<Place> {
+        caller.place(self.at, self.count, self.ty)
+    }
+
+    /// The memory of as many such buffers as there are ranks, one behind the other.
+    pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
+        let first = self.place(caller)?;
+        Ok(first.moved(0, first.count * comm.size()))
+    }
+
+    /// The part of this rank of such memory.
+    pub(super) fn part(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
+        let first = self.place(caller)?;
+        Ok(first.moved((comm.rank * first.count) as isize, first.count))
+    }
+}
+
+/// A part of a buffer for each rank, by counts and displacements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks {
+    at: *const c_void,
+    counts: List<c_int>,
+    displacements: List<c_int>,
+    ty: Handle,
+}
+
+impl Blocks {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(
+        at: *const c_void,
+        counts: *const c_int,
+        displacements: *const c_int,
+        ty: Handle,
+    ) -> Blocks {
+        Blocks { at, counts: List(counts), displacements: List(displacements), ty }
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        self.at as usize == IN_PLACE
+    }
+
+    /// The memory of the parts.
+    pub(super) fn each(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Vec<Place>> {
+        let (counts, displacements) = (self.counts.each(comm)?, self.displacements.each(comm)?);
+        let largest = counts.iter().copied().max().unwrap_or(0);
+        let base = caller.place(self.at, largest, self.ty)?;
+        let part = |(count, by): (&c_int, &c_int)| Ok(base.moved(*by as isize, count_of(*count)?));
+        counts.iter().zip(displacements).map(part).collect()
+    }
+}
+
+/// As `Blocks`, displacements in bytes and a datatype each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TypedBlocks {
+    at: *const c_void,
+    counts: List<c_int>,
+    displacements: List<c_int>,
+    types: List<Handle>,
+}
+
+impl TypedBlocks {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(
+        at: *const c_void,
+        counts: *const c_int,
+        displacements: *const c_int,
+        types: *const Handle,
+    ) -> TypedBlocks {
+        let (counts, displacements) = (List(counts), List(displacements));
+        TypedBlocks { at, counts, displacements, types: List(types) }
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        self.at as usize == IN_PLACE
+    }
+
+    /// The memory of the parts.
+    pub(super) fn each(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Vec<Place>> {
+        let (counts, displacements) = (self.counts.each(comm)?, self.displacements.each(comm)?);
+        let types = self.types.each(comm)?;
+        let part = |peer: usize| {
+            let ty = match types[peer] {
+                fixed::DATATYPE_NULL if counts[peer] == 0 => BYTE,
+                ty => ty,
+            };
+            let at = self.at.wrapping_byte_offset(displacements[peer] as isize);
+            caller.place(at, counts[peer], ty)
+        };
+        (0..comm.size()).map(part).collect()
+    }
+}
+
+/// Who carries out a reduction.
+pub(super) enum Operation {
+    /// The library.
+    Routed(Reduction),
+    /// This package.
+    Folded(Place, Operator),
+}
+
+/// What a reduction takes: buffers, how many elements, and the operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operands<C = c_int> {
+    send: *const c_void,
+    recv: *mut c_void,
+    pub(super) count: C,
+    ty: Handle,
+    op: Handle,
+}
+
+impl<C> Operands<C> {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(
+        send: *const c_void,
+        recv: *mut c_void,
+        count: C,
+        ty: Handle,
+        op: Handle,
+    ) -> Operands<C> {
+        Operands { send, recv, count, ty, op }
+    }
+
+    /// The same with another number of elements.
+    pub(super) fn with<D>(&self, count: D) -> Operands<D> {
+        Operands { send: self.send, recv: self.recv, count, ty: self.ty, op: self.op }
+    }
+}
+
+impl Operands {
+    /// The rank's own values, and the operator on them.
+    pub(super) fn own(&self, caller: Caller<'_>) -> Outcome<(Place, Operator)> {
+        let Operands { send, recv, count, ty, op } = *self;
+        let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
+        let place = caller.place(from, count, ty)?;
+        if let Some((function, _)) = caller.ops.borrow().get(op) {
+            return Ok((place, Operator::User(*function, ty)));
+        }
+        match place.ty.element.filter(|it| ops::knows(op, *it)) {
+            Some(element) if ty < 0x1000 => Ok((place, Operator::Known(op, element))),
+            _ if op >= 0x1000 || op == fixed::OP_NULL => {
+                error(Class::Op, format!("{op:#x} is no operator"))
+            }
+            _ => {
+                let (op, name) = (ops::name(op), place.ty.name);
+                error(Class::Op, format!("{op} is not defined for {name}"))
+            }
+        }
+    }
+
+    /// For the library's route; none if that cannot take it.
+    pub(super) fn reduction(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Operation> {
+        let (own, op) = self.own(caller)?;
+        let key = (self.op, self.ty);
+        let routed = || Reduction::new(caller.rank, own.clone(), op, key);
+        let routed = if comm.size() > 1 { routed() } else { None };
+        Ok(routed.map_or_else(|| Operation::Folded(own, op), Operation::Routed))
+    }
+
+    /// Where the result goes.
+    pub(super) fn target(&self, caller: Caller<'_>) -> Outcome<Place> {
+        caller.place(self.recv, self.count, self.ty)
+    }
+}

@@ -1,0 +1,244 @@
+//! Collectives.
+//!
+//! # Safety of the calls here
+//! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
+//! calls return, as the standard asks of them.
+
+use super::arguments::{
+    Blocks, Buffer, Caller, List, Operands, Operation, TypedBlocks, counts_of, root_of,
+};
+use crate::rt::coll::Call;
+use crate::rt::comm::{Comm, Offer};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::types::{Place, bytes_at, pack};
+use std::ffi::c_int;
+
+pub(super) fn barrier(caller: Caller<'_>, comm: &Comm) -> Outcome {
+    caller.on(comm).barrier();
+    Ok(())
+}
+
+pub(super) fn bcast(caller: Caller<'_>, data: Buffer, root: c_int, comm: &Comm) -> Outcome {
+    let place = data.place(caller)?;
+    let root = root_of(comm, root)?;
+    // SAFETY: see the head of the file.
+    unsafe { caller.on(comm).broadcast(&place, root) };
+    Ok(())
+}
+
+/// Reduces, to the root or to all.
+fn reduce_to(caller: Caller<'_>, operands: Operands, root: Option<usize>, comm: &Comm) -> Outcome {
+    let reduction = operands.reduction(caller, comm)?;
+    let is_target = root.is_none_or(|it| it == comm.rank);
+    let target = if is_target { Some(operands.target(caller)?) } else { None };
+    let call = caller.on(comm);
+    // SAFETY: see the head of the file.
+    unsafe {
+        match reduction {
+            Operation::Routed(it) => call.reduce(&it, target.as_ref(), root),
+            Operation::Folded(own, op) => call.fold_all(&own, target.as_ref(), op, root),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: &Comm) -> Outcome {
+    reduce_to(caller, operands, Some(root_of(comm, root)?), comm)
+}
+
+pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    reduce_to(caller, operands, None, comm)
+}
+
+/// Reduces, and gives each rank its part; the parts are so long.
+fn reduce_parts(caller: Caller<'_>, operands: Operands<&[c_int]>, comm: &Comm) -> Outcome {
+    let counts = operands.count;
+    let Some(total) = counts.iter().try_fold(0, |sum: c_int, it| sum.checked_add(*it)) else {
+        return error(Class::Count, "the counts together are too large");
+    };
+    let reduction = operands.with(total).reduction(caller, comm)?;
+    let target = operands.with(counts[comm.rank]).target(caller)?;
+    let counts = counts_of(counts)?;
+    let call = caller.on(comm);
+    // SAFETY: see the head of the file.
+    unsafe {
+        match reduction {
+            Operation::Routed(it) => call.reduce_scatter(&it, &counts, &target),
+            Operation::Folded(own, op) => {
+                let start: usize = counts[..comm.rank].iter().sum();
+                let elements = start..start + target.count;
+                call.fold_some(&own, 0..comm.size(), elements, &target, op);
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn reduce_scatter(
+    caller: Caller<'_>,
+    operands: Operands<List<c_int>>,
+    comm: &Comm,
+) -> Outcome {
+    reduce_parts(caller, operands.with(operands.count.each(comm)?), comm)
+}
+
+pub(super) fn reduce_scatter_block(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    let counts = vec![operands.count; comm.size()];
+    reduce_parts(caller, operands.with(&counts), comm)
+}
+
+fn any_scan(caller: Caller<'_>, operands: Operands, is_exclusive: bool, comm: &Comm) -> Outcome {
+    let reduction = operands.reduction(caller, comm)?;
+    let target = operands.target(caller)?;
+    let call = caller.on(comm);
+    // SAFETY: see the head of the file.
+    unsafe {
+        match reduction {
+            Operation::Routed(it) => call.scan(&it, &target, is_exclusive),
+            Operation::Folded(own, op) => {
+                let ranks = 0..comm.rank + usize::from(!is_exclusive);
+                call.fold_some(&own, ranks, 0..own.count, &target, op);
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn scan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    any_scan(caller, operands, false, comm)
+}
+
+pub(super) fn exscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    any_scan(caller, operands, true, comm)
+}
+
+/// Exchanges what ranks offer: see `Call::exchange`.
+fn exchange(call: Call<'_>, root: Option<usize>, offer: Offer, takes: &[Option<Place>]) -> Outcome {
+    // SAFETY: see the head of the file.
+    unsafe { call.exchange(root, offer, takes) }
+}
+
+/// Where the ranks' parts go; not the own one if it lies in place.
+fn takes(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Vec<Option<Place>> {
+    let is_kept = |peer| is_in_place && peer == comm.rank;
+    parts.into_iter().enumerate().map(|(peer, it)| (!is_kept(peer)).then_some(it)).collect()
+}
+
+pub(super) fn gather(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let root = root_of(comm, root)?;
+    let all = if comm.rank == root { Some(room.whole(caller, comm)?) } else { None };
+    let own = if data.is_in_place() { room.part(caller, comm)? } else { data.place(caller)? };
+    // SAFETY: see the head of the file.
+    unsafe { caller.on(comm).gather(&own, all.as_ref(), root) }
+}
+
+pub(super) fn gatherv(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Blocks,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let root = root_of(comm, root)?;
+    let is_in_place = data.is_in_place();
+    let takes = if comm.rank == root {
+        takes(comm, room.each(caller, comm)?, is_in_place)
+    } else {
+        Vec::new()
+    };
+    let offer = if is_in_place { Offer::Nothing } else { Offer::Same(data.place(caller)?) };
+    exchange(caller.on(comm), Some(root), offer, &takes)
+}
+
+pub(super) fn allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
+    let own = if data.is_in_place() { None } else { Some(data.place(caller)?) };
+    let all = room.whole(caller, comm)?;
+    // SAFETY: see the head of the file.
+    unsafe { caller.on(comm).all_gather(own.as_ref(), &all) }
+}
+
+pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome {
+    let parts = room.each(caller, comm)?;
+    let is_in_place = data.is_in_place();
+    let own = if is_in_place { parts[comm.rank].clone() } else { data.place(caller)? };
+    exchange(caller.on(comm), None, Offer::Same(own), &takes(comm, parts, is_in_place))
+}
+
+pub(super) fn scatter(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let root = root_of(comm, root)?;
+    let all = if comm.rank == root { Some(data.whole(caller, comm)?) } else { None };
+    let own = if room.is_in_place() { None } else { Some(room.place(caller)?) };
+    // SAFETY: see the head of the file.
+    unsafe { caller.on(comm).scatter(all.as_ref(), own.as_ref(), root) }
+}
+
+pub(super) fn scatterv(
+    caller: Caller<'_>,
+    data: Blocks,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let root = root_of(comm, root)?;
+    let is_root = comm.rank == root;
+    let offer = if is_root { Offer::Each(data.each(caller, comm)?.into()) } else { Offer::Nothing };
+    let mut takes: Vec<Option<Place>> = (0..comm.size()).map(|_| None).collect();
+    if !room.is_in_place() {
+        takes[root] = Some(room.place(caller)?);
+    }
+    exchange(caller.on(comm), Some(root), offer, &takes)
+}
+
+/// Each rank gives each a part; `parts` is `None` if the data lies where the others' will go.
+fn all_to_all_parts(
+    caller: Caller<'_>,
+    parts: Option<Vec<Place>>,
+    room: Vec<Place>,
+    comm: &Comm,
+) -> Outcome {
+    let kept: Vec<Vec<u8>>;
+    let offer = match parts {
+        Some(parts) => Offer::Each(parts.into()),
+        None => {
+            // SAFETY: see the head of the file.
+            kept = room.iter().map(|it| unsafe { pack(it) }).collect();
+            let each = kept.iter().map(|it| bytes_at(it.as_ptr() as usize, it.len()));
+            Offer::Each(each.collect())
+        }
+    };
+    exchange(caller.on(comm), None, offer, &takes(comm, room, false))
+}
+
+pub(super) fn alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
+    let from = if data.is_in_place() { None } else { Some(data.whole(caller, comm)?) };
+    let to = room.whole(caller, comm)?;
+    // SAFETY: see the head of the file.
+    unsafe { caller.on(comm).all_to_all(from.as_ref(), &to) }
+}
+
+pub(super) fn alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome {
+    let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
+    all_to_all_parts(caller, parts, room.each(caller, comm)?, comm)
+}
+
+pub(super) fn alltoallw(
+    caller: Caller<'_>,
+    data: TypedBlocks,
+    room: TypedBlocks,
+    comm: &Comm,
+) -> Outcome {
+    let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
+    all_to_all_parts(caller, parts, room.each(caller, comm)?, comm)
+}

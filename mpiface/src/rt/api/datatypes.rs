@@ -1,0 +1,235 @@
+//! Derived datatypes.
+
+use super::UNDEFINED;
+use super::arguments::{Caller, List, Out, Status, count_of, counts_of, int};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::rank::fixed;
+use crate::rt::types::Type;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// MPI_ORDER_C: the last dimension is the fastest.
+const ORDER_C: c_int = 12;
+
+/// A number of blocks, each so many bytes from the last.
+fn vector(count: c_int, length: c_int, step: isize, old: &Type) -> Outcome<Type> {
+    let length = count_of(length)?;
+    let parts = (0..count_of(count)?).map(|it| (it as isize * step, length, old));
+    Type::structure(parts, "a vector type")
+}
+
+/// Blocks at displacements in bytes.
+fn indexed(
+    lengths: impl IntoIterator<Item = usize>,
+    displacements: impl IntoIterator<Item = isize>,
+    old: &Type,
+) -> Outcome<Type> {
+    let parts = displacements.into_iter().zip(lengths).map(|(at, length)| (at, length, old));
+    Type::structure(parts, "an indexed type")
+}
+
+/// Displacements in a type's extents, in bytes.
+fn in_bytes(displacements: &[c_int], old: &Type) -> Vec<isize> {
+    displacements.iter().map(|it| *it as isize * old.extent).collect()
+}
+
+pub(super) fn type_contiguous(_: Caller<'_>, count: c_int, old: &Type) -> Outcome<Type> {
+    Type::structure([(0, count_of(count)?, old)], "a contiguous type")
+}
+
+pub(super) fn type_vector(
+    _: Caller<'_>,
+    count: c_int,
+    length: c_int,
+    stride: c_int,
+    old: &Type,
+) -> Outcome<Type> {
+    vector(count, length, stride as isize * old.extent, old)
+}
+
+pub(super) fn type_create_hvector(
+    _: Caller<'_>,
+    count: c_int,
+    length: c_int,
+    stride: isize,
+    old: &Type,
+) -> Outcome<Type> {
+    vector(count, length, stride, old)
+}
+pub(super) use type_create_hvector as type_hvector;
+
+pub(super) fn type_indexed(
+    _: Caller<'_>,
+    count: c_int,
+    lengths: List<c_int>,
+    displacements: List<c_int>,
+    old: &Type,
+) -> Outcome<Type> {
+    count_of(count)?;
+    indexed(counts_of(lengths.take(count))?, in_bytes(displacements.take(count), old), old)
+}
+
+pub(super) fn type_create_hindexed(
+    _: Caller<'_>,
+    count: c_int,
+    lengths: List<c_int>,
+    displacements: List<isize>,
+    old: &Type,
+) -> Outcome<Type> {
+    count_of(count)?;
+    indexed(counts_of(lengths.take(count))?, displacements.take(count).to_vec(), old)
+}
+pub(super) use type_create_hindexed as type_hindexed;
+
+pub(super) fn type_create_indexed_block(
+    _: Caller<'_>,
+    count: c_int,
+    length: c_int,
+    displacements: List<c_int>,
+    old: &Type,
+) -> Outcome<Type> {
+    let lengths = std::iter::repeat_n(count_of(length)?, count_of(count)?);
+    indexed(lengths, in_bytes(displacements.take(count), old), old)
+}
+
+pub(super) fn type_create_hindexed_block(
+    _: Caller<'_>,
+    count: c_int,
+    length: c_int,
+    displacements: List<isize>,
+    old: &Type,
+) -> Outcome<Type> {
+    let lengths = std::iter::repeat_n(count_of(length)?, count_of(count)?);
+    indexed(lengths, displacements.take(count).to_vec(), old)
+}
+
+pub(super) fn type_create_struct(
+    caller: Caller<'_>,
+    count: c_int,
+    lengths: List<c_int>,
+    displacements: List<isize>,
+    types: List<Handle>,
+) -> Outcome<Type> {
+    count_of(count)?;
+    let lengths = counts_of(lengths.take(count))?;
+    let types: Outcome<Vec<Arc<Type>>> =
+        types.take(count).iter().map(|it| caller.ty(*it)).collect();
+    let types = types?;
+    let parts = displacements.take(count).iter().zip(&lengths).zip(&types);
+    let parts = parts.map(|((at, length), ty)| (*at, *length, &**ty));
+    Ok(Type::structure(parts, "a structure type")?.padded())
+}
+pub(super) use type_create_struct as type_struct;
+
+pub(super) fn type_create_subarray(
+    _: Caller<'_>,
+    n: c_int,
+    sizes: List<c_int>,
+    parts: List<c_int>,
+    starts: List<c_int>,
+    order: c_int,
+    old: &Type,
+) -> Outcome<Type> {
+    let (sizes, parts, starts) = (sizes.take(n), parts.take(n), starts.take(n));
+    let bad =
+        |i: usize| sizes[i] < 1 || parts[i] < 1 || starts[i] < 0 || starts[i] > sizes[i] - parts[i];
+    if n < 1 || (0..sizes.len()).any(bad) {
+        return error(Class::Arg, "the part does not lie within the array");
+    }
+    let mut ty = old.clone();
+    let (mut stride, mut offset) = (ty.extent, 0_isize);
+    // From the fastest dimension to the slowest, each makes a vector of the last.
+    let mut axes: Vec<usize> = (0..sizes.len()).collect();
+    if order == ORDER_C {
+        axes.reverse();
+    }
+    for axis in axes {
+        let row = (0..parts[axis] as isize).map(|it| (it * stride, 1, &ty));
+        let next = Type::structure(row, "a subarray type")?;
+        offset += starts[axis] as isize * stride;
+        stride *= sizes[axis] as isize;
+        ty = next.resized(0, stride);
+    }
+    let placed = Type::structure([(offset, 1, &ty)], "a subarray type")?;
+    Ok(placed.resized(0, stride))
+}
+
+pub(super) fn type_create_resized(
+    _: Caller<'_>,
+    old: &Type,
+    lb: isize,
+    extent: isize,
+) -> Outcome<Type> {
+    Ok(old.resized(lb, extent))
+}
+
+pub(super) fn type_dup(_: Caller<'_>, old: &Type) -> Outcome<Type> {
+    Ok(old.clone())
+}
+
+pub(super) fn type_commit(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    caller.ty(handle.get())?;
+    Ok(())
+}
+
+pub(super) fn type_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    if caller.types.borrow_mut().remove(handle.get()).is_none() {
+        return error(Class::Type, format!("{:#x} is no derived datatype", handle.get()));
+    }
+    handle.set(fixed::DATATYPE_NULL);
+    Ok(())
+}
+
+pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: Out<c_int>) -> Outcome {
+    size.set(int(ty.size));
+    Ok(())
+}
+
+pub(super) fn type_get_extent(
+    _: Caller<'_>,
+    ty: &Type,
+    lb: Out<isize>,
+    extent: Out<isize>,
+) -> Outcome {
+    lb.set(ty.lb);
+    extent.set(ty.extent);
+    Ok(())
+}
+
+pub(super) fn type_extent(_: Caller<'_>, ty: &Type, extent: Out<isize>) -> Outcome {
+    extent.set(ty.extent);
+    Ok(())
+}
+
+pub(super) fn type_get_true_extent(
+    _: Caller<'_>,
+    ty: &Type,
+    lb: Out<isize>,
+    extent: Out<isize>,
+) -> Outcome {
+    let (low, high) = ty.true_bounds();
+    lb.set(low);
+    extent.set(high - low);
+    Ok(())
+}
+
+pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type, count: Out<c_int>) -> Outcome {
+    let bytes = status.bytes();
+    count.set(match ty.size {
+        0 => 0,
+        size if !bytes.is_multiple_of(size) => UNDEFINED,
+        size => int(bytes / size),
+    });
+    Ok(())
+}
+
+pub(super) fn get_elements(
+    _: Caller<'_>,
+    status: &Status,
+    ty: &Type,
+    count: Out<c_int>,
+) -> Outcome {
+    count.set(ty.elements_in(status.bytes()).map_or(UNDEFINED, int));
+    Ok(())
+}

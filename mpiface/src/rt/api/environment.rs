@@ -1,0 +1,115 @@
+//! The environment: begin and end, clocks, names, memory.
+
+use super::arguments::{Caller, Out, TextOut};
+use crate::rt::error::{Class, Outcome, end, error};
+use crate::rt::handle::Handle;
+use crate::rt::rank::{Stage, fixed};
+use std::ffi::{c_char, c_int, c_void};
+
+/// MPI_THREAD_SERIALIZED: the most that is given.
+const SERIALIZED: c_int = 2048;
+
+pub(super) fn init(caller: Caller<'_>, _argc: Out<c_int>, _argv: Out<*mut *mut c_char>) -> Outcome {
+    caller.init()
+}
+
+pub(super) fn init_thread(
+    caller: Caller<'_>,
+    argc: Out<c_int>,
+    argv: Out<*mut *mut c_char>,
+    required: c_int,
+    provided: Out<c_int>,
+) -> Outcome {
+    init(caller, argc, argv)?;
+    caller.level.set(required.min(SERIALIZED));
+    provided.set(caller.level.get());
+    Ok(())
+}
+
+pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
+    flag.set(c_int::from(caller.stage.get() != Stage::Before));
+    Ok(())
+}
+
+pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
+    let world = caller.comm(fixed::COMM_WORLD)?;
+    caller.on(&world).barrier();
+    caller.stage.set(Stage::Finalized);
+    Ok(())
+}
+
+pub(super) fn finalized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
+    flag.set(c_int::from(caller.stage.get() == Stage::Finalized));
+    Ok(())
+}
+
+pub(super) fn abort(caller: Caller<'_>, _comm: Handle, code: c_int) -> Outcome {
+    let (me, place) = (caller.me, caller.site.describe());
+    end(code, &format!("phalanx: rank {me}: {place}: the program ends itself with code {code}"))
+}
+
+pub(super) fn wtime(caller: Caller<'_>) -> f64 {
+    caller.world.seconds()
+}
+
+pub(super) fn wtick(_: Caller<'_>) -> f64 {
+    1e-9
+}
+
+pub(super) fn get_processor_name(_: Caller<'_>, name: TextOut) -> Outcome {
+    let mut host = [0_u8; 256];
+    // SAFETY: the array has so much room, and a zero behind it.
+    unsafe { libc::gethostname(host.as_mut_ptr().cast(), 255) };
+    let end = host.iter().position(|it| *it == 0).unwrap_or(0);
+    name.set(&String::from_utf8_lossy(&host[..end]), 256);
+    Ok(())
+}
+
+pub(super) fn get_version(_: Caller<'_>, version: Out<c_int>, sub: Out<c_int>) -> Outcome {
+    version.set(5);
+    sub.set(0);
+    Ok(())
+}
+
+pub(super) fn get_library_version(_: Caller<'_>, text: TextOut) -> Outcome {
+    text.set(concat!("Phalanx MPI on threads ", env!("CARGO_PKG_VERSION")), 8192);
+    Ok(())
+}
+
+pub(super) fn query_thread(caller: Caller<'_>, provided: Out<c_int>) -> Outcome {
+    provided.set(caller.level.get());
+    Ok(())
+}
+
+pub(super) fn is_thread_main(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
+    flag.set(c_int::from(caller.world.is_on(caller.me)));
+    Ok(())
+}
+
+pub(super) fn pcontrol(_: Caller<'_>, _level: c_int) -> Outcome {
+    Ok(())
+}
+
+pub(super) fn get_address(_: Caller<'_>, of: *const c_void, address: Out<isize>) -> Outcome {
+    address.set(of as isize);
+    Ok(())
+}
+pub(super) use get_address as address;
+
+pub(super) fn alloc_mem(_: Caller<'_>, size: isize, _info: Handle, base: *mut c_void) -> Outcome {
+    let size = usize::try_from(size).unwrap_or(0);
+    // SAFETY: any size may be asked for.
+    let memory = unsafe { libc::malloc(size.max(1)) };
+    if memory.is_null() {
+        return error(Class::Other, format!("no memory for {size} bytes"));
+    }
+    // SAFETY: the standard's argument is the address of a pointer.
+    unsafe { *base.cast::<*mut c_void>() = memory };
+    Ok(())
+}
+
+pub(super) fn free_mem(_: Caller<'_>, base: *mut c_void) -> Outcome {
+    // SAFETY: the program gives what `alloc_mem` gave it.
+    unsafe { libc::free(base) };
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Groups: lists of ranks of the world.
+
+use super::UNDEFINED;
+use super::arguments::{Caller, List, Out, int};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::p2p::PROC_NULL;
+use crate::rt::rank::fixed;
+use std::ffi::c_int;
+
+/// The standard's answers to comparisons: one and the same,
+pub(super) const SAME: c_int = 201;
+/// the same ranks in the same order,
+const CONGRUENT: c_int = 202;
+/// the same ranks,
+const SIMILAR: c_int = 203;
+/// or none of these.
+const UNEQUAL: c_int = 204;
+
+pub(super) fn alike(one: &[usize], two: &[usize]) -> c_int {
+    let sorted = |list: &[usize]| {
+        let mut list = list.to_vec();
+        list.sort_unstable();
+        list
+    };
+    match () {
+        () if one == two => CONGRUENT,
+        () if sorted(one) == sorted(two) => SIMILAR,
+        () => UNEQUAL,
+    }
+}
+
+fn member(group: &[usize], index: c_int) -> Outcome<usize> {
+    match usize::try_from(index).ok().and_then(|it| group.get(it)) {
+        Some(rank) => Ok(*rank),
+        None => error(Class::Rank, format!("rank {index} is none of the group's {}", group.len())),
+    }
+}
+
+fn members(group: &[usize], ranks: &[c_int]) -> Outcome<Vec<usize>> {
+    ranks.iter().map(|it| member(group, *it)).collect()
+}
+
+/// The ranks of triplets (first, last, stride).
+fn ranges(group: &[usize], ranges: &[[c_int; 3]]) -> Outcome<Vec<usize>> {
+    let mut chosen = Vec::new();
+    for [first, last, stride] in ranges {
+        if *stride == 0 {
+            return error(Class::Arg, "a stride is zero");
+        }
+        let mut at = *first;
+        while (*stride > 0 && at <= *last) || (*stride < 0 && at >= *last) {
+            chosen.push(member(group, at)?);
+            at += stride;
+        }
+    }
+    Ok(chosen)
+}
+
+fn without(group: &[usize], other: &[usize]) -> Vec<usize> {
+    group.iter().copied().filter(|it| !other.contains(it)).collect()
+}
+
+pub(super) fn group_size(_: Caller<'_>, group: &[usize], size: Out<c_int>) -> Outcome {
+    size.set(int(group.len()));
+    Ok(())
+}
+
+pub(super) fn group_rank(caller: Caller<'_>, group: &[usize], rank: Out<c_int>) -> Outcome {
+    rank.set(group.iter().position(|it| *it == caller.me).map_or(UNDEFINED, int));
+    Ok(())
+}
+
+pub(super) fn group_incl(
+    _: Caller<'_>,
+    group: &[usize],
+    n: c_int,
+    ranks: List<c_int>,
+) -> Outcome<Vec<usize>> {
+    members(group, ranks.take(n))
+}
+
+pub(super) fn group_excl(
+    _: Caller<'_>,
+    group: &[usize],
+    n: c_int,
+    ranks: List<c_int>,
+) -> Outcome<Vec<usize>> {
+    Ok(without(group, &members(group, ranks.take(n))?))
+}
+
+pub(super) fn group_translate_ranks(
+    _: Caller<'_>,
+    from: &[usize],
+    n: c_int,
+    ranks: List<c_int>,
+    to: &[usize],
+    out: Out<c_int>,
+) -> Outcome {
+    for (index, one) in ranks.take(n).iter().enumerate() {
+        let found = if *one == PROC_NULL {
+            PROC_NULL
+        } else {
+            let world = member(from, *one)?;
+            to.iter().position(|it| *it == world).map_or(UNDEFINED, int)
+        };
+        out.at(index).set(found);
+    }
+    Ok(())
+}
+
+pub(super) fn group_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    caller.group(handle.get())?;
+    caller.groups.borrow_mut().remove(handle.get());
+    handle.set(fixed::GROUP_NULL);
+    Ok(())
+}
+
+pub(super) fn group_union(_: Caller<'_>, one: &[usize], two: &[usize]) -> Outcome<Vec<usize>> {
+    Ok(one.iter().copied().chain(without(two, one)).collect())
+}
+
+pub(super) fn group_intersection(
+    _: Caller<'_>,
+    one: &[usize],
+    two: &[usize],
+) -> Outcome<Vec<usize>> {
+    Ok(one.iter().copied().filter(|it| two.contains(it)).collect())
+}
+
+pub(super) fn group_difference(_: Caller<'_>, one: &[usize], two: &[usize]) -> Outcome<Vec<usize>> {
+    Ok(without(one, two))
+}
+
+pub(super) fn group_compare(
+    _: Caller<'_>,
+    one: &[usize],
+    two: &[usize],
+    result: Out<c_int>,
+) -> Outcome {
+    let found = alike(one, two);
+    result.set(if found == CONGRUENT { SAME } else { found });
+    Ok(())
+}
+
+pub(super) fn group_range_incl(
+    _: Caller<'_>,
+    group: &[usize],
+    n: c_int,
+    triplets: List<[c_int; 3]>,
+) -> Outcome<Vec<usize>> {
+    ranges(group, triplets.take(n))
+}
+
+pub(super) fn group_range_excl(
+    _: Caller<'_>,
+    group: &[usize],
+    n: c_int,
+    triplets: List<[c_int; 3]>,
+) -> Outcome<Vec<usize>> {
+    Ok(without(group, &ranges(group, triplets.take(n))?))
+}

@@ -1,0 +1,115 @@
+//! The functions of MPI, a chapter of the standard each file, and the table through which the shim
+//! calls them.
+//!
+//! The table's entries are made from functions.txt (`build/calls.rs`): an entry takes what the
+//! shim gives (this rank's state, the call's return address, the arguments of C's binding), makes
+//! of it the arguments of a function here (`arguments.rs`), calls it, keeps the object that it
+//! gives, and acts on an error. So the functions themselves see objects instead of handles.
+
+mod arguments;
+mod attributes;
+mod collectives;
+mod communicators;
+mod datatypes;
+mod environment;
+mod errors;
+mod groups;
+mod keep;
+mod operators;
+mod packing;
+mod point_to_point;
+mod requests;
+mod topologies;
+
+pub use table::TABLE;
+
+use super::rank::Rank;
+
+/// A function's address, in the order of functions.txt.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Entry(*const ());
+
+// SAFETY: addresses of functions, never written.
+unsafe impl Sync for Entry {}
+
+/// The standard's number for what is not defined.
+const UNDEFINED: std::ffi::c_int = -32766;
+
+/// Where the entries find the functions.
+mod functions {
+    pub(super) use super::attributes::*;
+    pub(super) use super::collectives::*;
+    pub(super) use super::communicators::*;
+    pub(super) use super::datatypes::*;
+    pub(super) use super::environment::*;
+    pub(super) use super::errors::*;
+    pub(super) use super::groups::*;
+    pub(super) use super::operators::*;
+    pub(super) use super::packing::*;
+    pub(super) use super::point_to_point::*;
+    pub(super) use super::requests::*;
+    pub(super) use super::topologies::*;
+}
+
+mod table {
+    #![expect(non_snake_case, reason = "the standard's names")]
+
+    use super::arguments::{
+        Blocks, Buffer, Caller, List, Operands, Out, Peer, Status, StatusOut, TextOut, TypedBlocks,
+        text,
+    };
+    use super::keep::Keep as _;
+    use super::{Entry, Rank, functions};
+    use crate::rt::error::{Outcome, Site, end};
+    use crate::rt::handle::Handle;
+    use crate::rt::rank::{UserFunction, fixed};
+    use phalanx::raw::ForeignCall;
+    use std::ffi::{c_char, c_int, c_void};
+
+    /// Makes a call between MPI_Init and MPI_Finalize; an error goes by the communicator's handler.
+    ///
+    /// # Safety
+    /// `rank` is the calling rank's state.
+    unsafe fn call(
+        rank: *const Rank,
+        site: Site,
+        comm: Handle,
+        run: impl FnOnce(Caller<'_>) -> Outcome,
+    ) -> c_int {
+        // SAFETY: passed on.
+        let caller = unsafe { Caller::new(rank, site) };
+        caller.rank.call(site, comm, || run(caller))
+    }
+
+    /// Makes a call that may come at any time.
+    ///
+    /// # Safety
+    /// As `call`.
+    unsafe fn always(
+        rank: *const Rank,
+        site: Site,
+        run: impl FnOnce(Caller<'_>) -> Outcome,
+    ) -> c_int {
+        // SAFETY: passed on.
+        let caller = unsafe { Caller::new(rank, site) };
+        caller.rank.always(site, || run(caller))
+    }
+
+    macro_rules! absent {
+        ($name:literal) => {{
+            unsafe extern "C" fn absent(rank: *const Rank, address: usize) -> c_int {
+                const CALL: &ForeignCall =
+                    &ForeignCall { function: concat!("MPI_", $name), file: "", line: 0 };
+                let site = Site { call: CALL, address };
+                // SAFETY: the shim gives this rank's state.
+                let me = unsafe { Caller::new(rank, site) }.me;
+                let place = site.describe();
+                end(1, &format!("phalanx: rank {me}: {place}: this function is not in the subset"))
+            }
+            absent as *const ()
+        }};
+    }
+
+    include!(concat!(env!("OUT_DIR"), "/table.rs"));
+}

@@ -1,0 +1,36 @@
+//! Operators.
+
+use super::arguments::{Caller, Operands, Out};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::rank::{UserFunction, fixed};
+use std::ffi::c_int;
+
+pub(super) fn op_create(
+    _: Caller<'_>,
+    function: UserFunction,
+    commutes: c_int,
+) -> Outcome<(UserFunction, bool)> {
+    Ok((function, commutes != 0))
+}
+
+pub(super) fn op_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    if caller.ops.borrow_mut().remove(handle.get()).is_none() {
+        return error(Class::Op, format!("{:#x} is no operator of a user", handle.get()));
+    }
+    handle.set(fixed::OP_NULL);
+    Ok(())
+}
+
+pub(super) fn op_commutative(caller: Caller<'_>, op: Handle, commutes: Out<c_int>) -> Outcome {
+    commutes.set(c_int::from(caller.ops.borrow().get(op).is_none_or(|it| it.1)));
+    Ok(())
+}
+
+pub(super) fn reduce_local(caller: Caller<'_>, operands: Operands) -> Outcome {
+    let (from, op) = operands.own(caller)?;
+    let to = operands.target(caller)?;
+    // SAFETY: both are memory of the program, as the standard asks of these arguments.
+    unsafe { op.combine(&from, &to) };
+    Ok(())
+}

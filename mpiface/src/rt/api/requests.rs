@@ -1,0 +1,289 @@
+//! Requests: waiting, testing, freeing.
+
+use super::UNDEFINED;
+use super::arguments::{Caller, EMPTY, Out, Status, StatusOut, int};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::p2p::{self, OneOf, Req};
+use crate::rt::rank::fixed;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// Awaits one request.
+pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
+    let condition = || Arc::new(OneOf(vec![Arc::clone(req)])) as _;
+    caller.world.wait(caller.me, caller.site, req.by, || req.is_done(), condition);
+}
+
+/// Says what a complete request says.
+pub(super) fn finish(req: &Req, status: StatusOut) -> Outcome {
+    let (arrived, failed) = req.arrived();
+    status.set(arrived, req.is_cancelled());
+    failed.map_or(Ok(()), |error| Err(error.clone()))
+}
+
+/// The request of a handle; `None` for the null one.
+fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
+    if handle == fixed::REQUEST_NULL {
+        return Ok(None);
+    }
+    match caller.requests.borrow().get(handle) {
+        Some(req) => Ok(Some(Arc::clone(req))),
+        None => error(Class::Request, format!("{handle:#x} is no request")),
+    }
+}
+
+/// The requests of a list.
+struct Requests {
+    handles: Out<Handle>,
+    all: Vec<Option<Arc<Req>>>,
+}
+
+impl Requests {
+    fn new(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Outcome<Requests> {
+        let all: Outcome<_> =
+            handles.copied(count).into_iter().map(|it| request(caller, it)).collect();
+        Ok(Requests { handles, all: all? })
+    }
+
+    fn active(&self) -> impl Iterator<Item = &Arc<Req>> {
+        self.all.iter().flatten()
+    }
+
+    /// Whether there is nothing to wait for.
+    fn is_empty(&self) -> bool {
+        self.active().next().is_none()
+    }
+
+    /// The complete ones, by their places in the list.
+    fn done(&self) -> impl Iterator<Item = (usize, &Req)> {
+        self.all
+            .iter()
+            .enumerate()
+            .filter_map(|(place, req)| Some((place, req.as_deref().filter(|it| it.is_done())?)))
+    }
+
+    /// Awaits that one of them is complete.
+    fn wait(&self, caller: Caller<'_>) {
+        let condition = || Arc::new(OneOf(self.active().cloned().collect())) as _;
+        let holds = || self.done().next().is_some();
+        // Of one request it is known who completes it.
+        let mut all = self.active();
+        let by = all.next().and_then(|it| it.by).filter(|_| all.next().is_none());
+        caller.world.wait(caller.me, caller.site, by, holds, condition);
+    }
+
+    /// Ends a complete one: its status, and the null handle.
+    fn retire(&self, caller: Caller<'_>, place: usize, req: &Req, status: StatusOut) -> Outcome {
+        retire(caller, self.handles.at(place), req, status)
+    }
+
+    /// Ends all, which are complete.
+    fn retire_all(&self, caller: Caller<'_>, statuses: StatusOut) -> Outcome {
+        let mut outcome = Ok(());
+        for (place, req) in self.all.iter().enumerate() {
+            let status = statuses.at(place);
+            match req {
+                Some(req) => outcome = outcome.and(self.retire(caller, place, req, status)),
+                None => status.set(EMPTY, false),
+            }
+        }
+        outcome
+    }
+
+    /// Ends those that are complete: their number, places and statuses.
+    fn retire_done(
+        &self,
+        caller: Caller<'_>,
+        count: Out<c_int>,
+        indices: Out<c_int>,
+        statuses: StatusOut,
+    ) -> Outcome {
+        let mut found = 0;
+        let mut outcome = Ok(());
+        for (place, req) in self.done() {
+            indices.at(found).set(int(place));
+            outcome = outcome.and(self.retire(caller, place, req, statuses.at(found)));
+            found += 1;
+        }
+        count.set(int(found));
+        outcome
+    }
+}
+
+fn retire(caller: Caller<'_>, handle: Out<Handle>, req: &Req, status: StatusOut) -> Outcome {
+    caller.requests.borrow_mut().remove(handle.get());
+    handle.set(fixed::REQUEST_NULL);
+    finish(req, status)
+}
+
+/// A test's answer: a row of tests that find nothing gives up the core.
+fn found(caller: Caller<'_>, flag: Out<c_int>, is_found: bool) -> bool {
+    flag.set(c_int::from(is_found));
+    caller.tested(is_found);
+    is_found
+}
+
+pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    let Some(req) = request(caller, handle.get())? else {
+        status.set(EMPTY, false);
+        return Ok(());
+    };
+    wait_one(caller, &req);
+    retire(caller, handle, &req, status)
+}
+
+pub(super) fn waitall(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    statuses: StatusOut,
+) -> Outcome {
+    let requests = Requests::new(caller, count, handles)?;
+    requests.active().for_each(|it| wait_one(caller, it));
+    requests.retire_all(caller, statuses)
+}
+
+pub(super) fn waitany(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    index: Out<c_int>,
+    status: StatusOut,
+) -> Outcome {
+    let requests = Requests::new(caller, count, handles)?;
+    index.set(UNDEFINED);
+    if requests.is_empty() {
+        status.set(EMPTY, false);
+        return Ok(());
+    }
+    requests.wait(caller);
+    let Some((place, req)) = requests.done().next() else { return Ok(()) };
+    index.set(int(place));
+    requests.retire(caller, place, req, status)
+}
+
+pub(super) fn waitsome(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    out_count: Out<c_int>,
+    indices: Out<c_int>,
+    statuses: StatusOut,
+) -> Outcome {
+    let requests = Requests::new(caller, count, handles)?;
+    if requests.is_empty() {
+        out_count.set(UNDEFINED);
+        return Ok(());
+    }
+    requests.wait(caller);
+    requests.retire_done(caller, out_count, indices, statuses)
+}
+
+pub(super) fn testsome(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    out_count: Out<c_int>,
+    indices: Out<c_int>,
+    statuses: StatusOut,
+) -> Outcome {
+    let requests = Requests::new(caller, count, handles)?;
+    if requests.is_empty() {
+        out_count.set(UNDEFINED);
+        return Ok(());
+    }
+    caller.tested(requests.done().next().is_some());
+    requests.retire_done(caller, out_count, indices, statuses)
+}
+
+pub(super) fn test(
+    caller: Caller<'_>,
+    handle: Out<Handle>,
+    flag: Out<c_int>,
+    status: StatusOut,
+) -> Outcome {
+    match request(caller, handle.get())? {
+        Some(req) if found(caller, flag, req.is_done()) => retire(caller, handle, &req, status),
+        Some(_) => Ok(()),
+        None => {
+            flag.set(1);
+            status.set(EMPTY, false);
+            Ok(())
+        }
+    }
+}
+
+pub(super) fn testall(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    flag: Out<c_int>,
+    statuses: StatusOut,
+) -> Outcome {
+    let requests = Requests::new(caller, count, handles)?;
+    if !found(caller, flag, requests.active().all(|it| it.is_done())) {
+        return Ok(());
+    }
+    requests.retire_all(caller, statuses)
+}
+
+pub(super) fn testany(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    index: Out<c_int>,
+    flag: Out<c_int>,
+    status: StatusOut,
+) -> Outcome {
+    let requests = Requests::new(caller, count, handles)?;
+    index.set(UNDEFINED);
+    if requests.is_empty() {
+        flag.set(1);
+        status.set(EMPTY, false);
+        return Ok(());
+    }
+    let first = requests.done().next();
+    found(caller, flag, first.is_some());
+    let Some((place, req)) = first else { return Ok(()) };
+    index.set(int(place));
+    requests.retire(caller, place, req, status)
+}
+
+pub(super) fn request_get_status(
+    caller: Caller<'_>,
+    handle: Handle,
+    flag: Out<c_int>,
+    status: StatusOut,
+) -> Outcome {
+    match request(caller, handle)? {
+        Some(req) if found(caller, flag, req.is_done()) => {
+            status.set(req.arrived().0, req.is_cancelled());
+        }
+        Some(_) => {}
+        None => {
+            flag.set(1);
+            status.set(EMPTY, false);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    request(caller, handle.get())?;
+    caller.requests.borrow_mut().remove(handle.get());
+    handle.set(fixed::REQUEST_NULL);
+    Ok(())
+}
+
+pub(super) fn cancel(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    if let Some(req) = request(caller, handle.get())? {
+        p2p::cancel(&caller.world, caller.me, &req);
+    }
+    Ok(())
+}
+
+pub(super) fn test_cancelled(_: Caller<'_>, status: &Status, flag: Out<c_int>) -> Outcome {
+    flag.set(c_int::from(status.is_cancelled()));
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Cartesian topologies.
+
+use super::UNDEFINED;
+use super::arguments::{Caller, List, Out, count_of, counts_of, int, peer_of};
+use super::communicators::split;
+use crate::rt::comm::Comm;
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::p2p::PROC_NULL;
+use crate::rt::topo::{self, Cart};
+use std::ffi::c_int;
+use std::rc::Rc;
+
+/// MPI_CART.
+const CART: c_int = 211;
+
+fn grid(comm: &Comm) -> Outcome<&Cart> {
+    match &comm.cart {
+        Some(cart) => Ok(cart),
+        None => error(Class::Topology, "the communicator has no grid"),
+    }
+}
+
+pub(super) fn topo_test(_: Caller<'_>, comm: &Comm, status: Out<c_int>) -> Outcome {
+    status.set(if comm.cart.is_some() { CART } else { UNDEFINED });
+    Ok(())
+}
+
+pub(super) fn dims_create(_: Caller<'_>, nodes: c_int, n: c_int, dims: Out<c_int>) -> Outcome {
+    let Ok(nodes) = usize::try_from(nodes) else {
+        return error(Class::Arg, "the number of ranks is negative");
+    };
+    let mut wanted = dims.copied(n);
+    topo::dims_create(nodes, &mut wanted)?;
+    dims.fill(wanted);
+    Ok(())
+}
+
+pub(super) fn cart_create(
+    caller: Caller<'_>,
+    old: &Comm,
+    n: c_int,
+    dims: List<c_int>,
+    periods: List<c_int>,
+    _reorder: c_int,
+) -> Outcome<Option<Rc<Comm>>> {
+    let dims = counts_of(dims.take(n))?;
+    let total: usize = dims.iter().product();
+    if n < 0 || total > old.size() || total == 0 {
+        return error(Class::Dims, format!("a grid of {total} ranks out of {}", old.size()));
+    }
+    let color = if old.rank < total { 0 } else { -1 };
+    let cart = Cart { periods: periods.take(n).iter().map(|it| *it != 0).collect(), dims };
+    split(caller, old, color, 0, Some(cart))
+}
+
+pub(super) fn cart_coords(
+    _: Caller<'_>,
+    comm: &Comm,
+    of: c_int,
+    room: c_int,
+    coords: Out<c_int>,
+) -> Outcome {
+    let of = peer_of(comm, of)?.unwrap_or(0);
+    let all = grid(comm)?.coords(of);
+    coords.fill(all.into_iter().take(count_of(room)?).map(int));
+    Ok(())
+}
+
+pub(super) fn cart_rank(
+    _: Caller<'_>,
+    comm: &Comm,
+    coords: List<c_int>,
+    rank: Out<c_int>,
+) -> Outcome {
+    let cart = grid(comm)?;
+    let coords: Vec<i64> =
+        coords.take(int(cart.dims.len())).iter().map(|it| (*it).into()).collect();
+    match cart.rank(&coords) {
+        Some(found) => rank.set(int(found)),
+        None => return error(Class::Arg, format!("no rank has the coordinates {coords:?}")),
+    }
+    Ok(())
+}
+
+pub(super) fn cart_shift(
+    _: Caller<'_>,
+    comm: &Comm,
+    direction: c_int,
+    by: c_int,
+    source: Out<c_int>,
+    target: Out<c_int>,
+) -> Outcome {
+    let cart = grid(comm)?;
+    let Some(axis) = usize::try_from(direction).ok().filter(|it| *it < cart.dims.len()) else {
+        return error(Class::Dims, format!("the grid has no dimension {direction}"));
+    };
+    let neighbour = |by| cart.neighbour(comm.rank, axis, by).map_or(PROC_NULL, int);
+    source.set(neighbour(-i64::from(by)));
+    target.set(neighbour(i64::from(by)));
+    Ok(())
+}
+
+pub(super) fn cart_sub(
+    caller: Caller<'_>,
+    old: &Comm,
+    remain: List<c_int>,
+) -> Outcome<Option<Rc<Comm>>> {
+    let cart = grid(old)?;
+    let kept: Vec<bool> = remain.take(int(cart.dims.len())).iter().map(|it| *it != 0).collect();
+    let coords = cart.coords(old.rank);
+    let mut color = 0_i64;
+    for (axis, dim) in cart.dims.iter().enumerate() {
+        if !kept[axis] {
+            color = color * *dim as i64 + coords[axis] as i64;
+        }
+    }
+    let axes = || (0..cart.dims.len()).filter(|it| kept[*it]);
+    let sub = Cart {
+        dims: axes().map(|it| cart.dims[it]).collect(),
+        periods: axes().map(|it| cart.periods[it]).collect(),
+    };
+    split(caller, old, color, 0, Some(sub))
+}
+
+pub(super) fn cart_get(
+    _: Caller<'_>,
+    comm: &Comm,
+    room: c_int,
+    dims: Out<c_int>,
+    periods: Out<c_int>,
+    coords: Out<c_int>,
+) -> Outcome {
+    let cart = grid(comm)?;
+    let room = count_of(room)?;
+    dims.fill(cart.dims.iter().take(room).map(|it| int(*it)));
+    periods.fill(cart.periods.iter().take(room).map(|it| c_int::from(*it)));
+    coords.fill(cart.coords(comm.rank).into_iter().take(room).map(int));
+    Ok(())
+}
+
+pub(super) fn cartdim_get(_: Caller<'_>, comm: &Comm, n: Out<c_int>) -> Outcome {
+    n.set(int(grid(comm)?.dims.len()));
+    Ok(())
+}

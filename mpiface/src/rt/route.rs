@@ -1,0 +1,662 @@
+//! Collectives on the library's route: its mailboxes, gates and algorithms.
+//!
+//! Data is moved as bytes. What lies with gaps is packed before and unpacked after: all ranks see
+//! contiguous bytes, whatever datatype each gives.
+//!
+//! Reductions are in place at the target. Where rounding depends on the order (sums and products of
+//! floating-point numbers, of three ranks or more), they combine by one binary tree of ranks
+//! ([`Order::Fixed`]): the same bits on every rank and at each length, and those of recursive
+//! doubling. What solvers call all the time goes the library's short ways, by its own operators;
+//! the rest by a function over memory ([`UserOperator`]).
+
+use super::basic::Element;
+use super::coll::{Call, Operator};
+use super::comm::Terms;
+use super::error::{Class, Outcome, error};
+use super::handle::Handle;
+use super::ops::{self, apply};
+use super::rank::{Rank, UserFunction};
+use super::types::{Place, bytes_at, copy};
+use crate::load::frame::Barred;
+use phalanx::op::{self, Operator as LibraryOperator};
+use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
+use phalanx::{Comm, Order};
+use std::any::TypeId;
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+use std::slice;
+
+/// Room on the stack for what is packed: 64 bytes.
+type Small = [u128; 4];
+
+/// Memory of a place as the library takes it: contiguous, and aligned for its elements.
+struct Flat {
+    address: usize,
+    bytes: usize,
+    small: Small,
+    large: Vec<u128>,
+}
+
+impl Flat {
+    /// A place's own memory, if it is as the library takes it.
+    fn direct(place: &Place, align: usize) -> Option<Flat> {
+        let is_it = place.ty.is_contiguous(place.count) && place.address.is_multiple_of(align);
+        is_it.then(|| Flat { address: place.address, ..Flat::room(0, place.bytes()) })
+    }
+
+    /// New room; its address is known when it rests (`at`).
+    fn room(length: usize, bytes: usize) -> Flat {
+        let is_small = length <= size_of::<Small>();
+        let large = if is_small { Vec::new() } else { vec![0; length.div_ceil(16)] };
+        Flat { address: 0, bytes, small: [0; 4], large }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.address != 0
+    }
+
+    fn at(&mut self) -> *mut u8 {
+        match self.address {
+            0 if self.large.is_empty() => self.small.as_mut_ptr().cast(),
+            0 => self.large.as_mut_ptr().cast(),
+            address => address as *mut u8,
+        }
+    }
+
+    /// The bytes; nobody else uses them meanwhile.
+    ///
+    /// # Safety
+    /// If it is direct: the place is memory of the program that may be written, for as long as the
+    /// slice lives.
+    unsafe fn bytes_mut(&mut self) -> &mut [u8] {
+        let (at, length) = (self.at(), self.bytes);
+        if length == 0 {
+            return &mut [];
+        }
+        // SAFETY: the caller's promise, or room of so many bytes.
+        unsafe { slice::from_raw_parts_mut(at, length) }
+    }
+
+    /// The bytes, to be read.
+    ///
+    /// # Safety
+    /// As `bytes_mut`, but that nobody writes them.
+    unsafe fn bytes(&mut self) -> &[u8] {
+        let (at, length) = (self.at(), self.bytes);
+        if length == 0 {
+            return &[];
+        }
+        // SAFETY: the caller's promise, or room of so many bytes.
+        unsafe { slice::from_raw_parts(at, length) }
+    }
+
+    /// The data of a place.
+    ///
+    /// # Safety
+    /// The place is memory of the program as its type says.
+    unsafe fn of(place: &Place) -> Flat {
+        Flat::direct(place, 1).unwrap_or_else(|| {
+            let bytes = place.bytes();
+            let mut room = Flat::room(bytes, bytes);
+            // SAFETY: the caller's promise; the room has as many bytes.
+            unsafe { copy(place, &bytes_at(room.at() as usize, bytes)) };
+            room
+        })
+    }
+
+    /// Room for the data of a place, which comes there by `give`.
+    fn for_data(place: &Place) -> Flat {
+        let bytes = place.bytes();
+        Flat::direct(place, 1).unwrap_or_else(|| Flat::room(bytes, bytes))
+    }
+
+    /// The data goes to the place, if it is not there yet.
+    ///
+    /// # Safety
+    /// As `of`, and the place may be written.
+    unsafe fn give(&mut self, place: &Place) {
+        if !self.is_direct() {
+            // SAFETY: the caller's promise.
+            unsafe { copy(&bytes_at(self.at() as usize, self.bytes), place) };
+        }
+    }
+}
+
+/// What a rank exchanges with itself alone.
+///
+/// # Safety
+/// As `copy`.
+unsafe fn alone(from: Option<&Place>, to: Option<&Place>) -> Outcome {
+    let (Some(from), Some(to)) = (from, to) else { return Ok(()) };
+    same_bytes(from.bytes(), to.bytes())?;
+    // SAFETY: the caller's promise.
+    unsafe { copy(from, to) };
+    Ok(())
+}
+
+fn same_bytes(given: usize, expected: usize) -> Outcome {
+    if given == expected {
+        return Ok(());
+    }
+    error(Class::Truncate, format!("{given} bytes are given, and {expected} are expected"))
+}
+
+/// A complex number.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Complex<T>(T, T);
+
+/// The sum and the product of complex numbers.
+#[derive(Clone, Copy, Debug)]
+struct ComplexSum;
+#[derive(Clone, Copy, Debug)]
+struct ComplexProduct;
+
+macro_rules! complex {
+    ($($type:ty),*) => {$(
+        impl LibraryOperator<Complex<$type>> for ComplexSum {
+            const NAME: &'static str = "sum";
+            const COMMUTATIVE: bool = true;
+
+            fn combine(&self, a: Complex<$type>, b: Complex<$type>) -> Complex<$type> {
+                Complex(a.0 + b.0, a.1 + b.1)
+            }
+        }
+
+        impl LibraryOperator<Complex<$type>> for ComplexProduct {
+            const NAME: &'static str = "prod";
+            const COMMUTATIVE: bool = true;
+
+            fn combine(&self, a: Complex<$type>, b: Complex<$type>) -> Complex<$type> {
+                Complex(a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
+            }
+        }
+    )*};
+}
+complex!(f32, f64);
+
+/// A reduction's result: to all, to one, or a part to each.
+#[derive(Clone, Copy)]
+enum To<'a> {
+    All,
+    Root(usize),
+    /// As many elements for each; this rank's go there.
+    Parts(&'a [usize], *mut u8),
+}
+
+/// # Safety
+/// `at` has `n` elements, aligned, that nobody else uses; the parts are as they say.
+unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+    comm: &mut Comm,
+    (at, n): (*mut u8, usize),
+    to: To<'_>,
+    op: O,
+    rounds: bool,
+) {
+    let me = comm.rank();
+    let by = |comm: &mut Comm| {
+        // SAFETY: the caller's promise.
+        let all = unsafe { slice::from_raw_parts_mut(at.cast::<T>(), n) };
+        match to {
+            To::All => comm.all_reduce(all, op),
+            To::Root(root) => comm.reduce(all, op, root),
+            To::Parts(counts, own) => {
+                // SAFETY: as above.
+                let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
+                comm.reduce_scatter_varied_into(all, own, counts, op);
+            }
+        }
+    };
+    if rounds && comm.size() > 2 { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
+}
+
+/// A reduction by the library's operators; says whether there is one.
+///
+/// # Safety
+/// As `typed`, of elements of this kind.
+unsafe fn built_in(
+    comm: &mut Comm,
+    (op, element): (Handle, Element),
+    memory: (*mut u8, usize),
+    to: To<'_>,
+) -> bool {
+    use Element::{C32, C64, F32, F64, I32, I64, U64};
+    const SUM: Handle = 0x21;
+    const MIN: Handle = 0x22;
+    const MAX: Handle = 0x23;
+    const PROD: Handle = 0x24;
+    // SAFETY: passed on.
+    unsafe {
+        match (element, op) {
+            (F64, SUM) => typed::<f64, _>(comm, memory, to, op::Sum, true),
+            (F64, PROD) => typed::<f64, _>(comm, memory, to, op::Prod, true),
+            (F64, MIN) => typed::<f64, _>(comm, memory, to, op::Min, false),
+            (F64, MAX) => typed::<f64, _>(comm, memory, to, op::Max, false),
+            (F32, SUM) => typed::<f32, _>(comm, memory, to, op::Sum, true),
+            (F32, PROD) => typed::<f32, _>(comm, memory, to, op::Prod, true),
+            (I32, SUM) => typed::<i32, _>(comm, memory, to, op::Sum, false),
+            (I32, MIN) => typed::<i32, _>(comm, memory, to, op::Min, false),
+            (I32, MAX) => typed::<i32, _>(comm, memory, to, op::Max, false),
+            (I64 | U64, SUM) => typed::<u64, _>(comm, memory, to, op::Sum, false),
+            (I64, MIN) => typed::<i64, _>(comm, memory, to, op::Min, false),
+            (I64, MAX) => typed::<i64, _>(comm, memory, to, op::Max, false),
+            (C64, SUM) => typed::<Complex<f64>, _>(comm, memory, to, ComplexSum, true),
+            (C64, PROD) => typed::<Complex<f64>, _>(comm, memory, to, ComplexProduct, true),
+            (C32, SUM) => typed::<Complex<f32>, _>(comm, memory, to, ComplexSum, true),
+            (C32, PROD) => typed::<Complex<f32>, _>(comm, memory, to, ComplexProduct, true),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// What an operator over memory is told: its own argument lives as long as the operator.
+enum Arithmetic {
+    Known(Handle, Element, usize),
+    User(UserFunction, Handle, usize),
+}
+
+/// `right = left (+) right`, or the like: see `raw::UserFunction`.
+unsafe extern "C-unwind" fn combine(
+    out: *mut c_void,
+    left: *const c_void,
+    right: *const c_void,
+    n: usize,
+    argument: *mut c_void,
+) {
+    // SAFETY: `Memory::new` has made the operator with such an argument.
+    let arithmetic = unsafe { &*argument.cast_const().cast::<Arithmetic>() };
+    let (Arithmetic::Known(.., size) | Arithmetic::User(.., size)) = arithmetic;
+    let bytes = n * size;
+    let mut kept: Vec<u128> = Vec::new();
+    // The standard's functions write where the right operand is.
+    let target = if std::ptr::addr_eq(out, left) && !std::ptr::addr_eq(out, right) {
+        kept.resize(bytes.div_ceil(16), 0);
+        kept.as_mut_ptr().cast::<u8>()
+    } else {
+        out.cast::<u8>()
+    };
+    // SAFETY: `n` elements each, `out` being one of the operands or overlapping neither.
+    unsafe {
+        if !std::ptr::addr_eq(target, right) {
+            std::ptr::copy_nonoverlapping(right.cast(), target, bytes);
+        }
+        match arithmetic {
+            Arithmetic::Known(op, element, _) => {
+                apply(*op, *element, left.cast(), target, n);
+            }
+            Arithmetic::User(function, ty, _) => {
+                let mut count = c_int::try_from(n).unwrap_or(c_int::MAX);
+                let mut ty = *ty;
+                let _barred = Barred::new();
+                function(left.cast_mut(), target.cast(), &raw mut count, &raw mut ty);
+            }
+        }
+        if !kept.is_empty() {
+            std::ptr::copy_nonoverlapping(target, out.cast(), bytes);
+        }
+    }
+}
+
+/// An operator over memory, for the library.
+pub struct Memory {
+    operator: UserOperator,
+    _arithmetic: Box<Arithmetic>,
+    element: UserElement,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// Elements of a datatype of MPI.
+struct Elements;
+
+impl Memory {
+    /// Of elements of `size` bytes that are aligned as they say.
+    fn new(op: Operator, commutes: bool, size: usize, align: usize) -> Memory {
+        let (name, arithmetic) = match op {
+            Operator::Known(op, element) => (ops::name(op), Arithmetic::Known(op, element, size)),
+            Operator::User(function, ty) => {
+                ("a user's operator", Arithmetic::User(function, ty, size))
+            }
+        };
+        let arithmetic = Box::new(arithmetic);
+        let argument = std::ptr::from_ref(&*arithmetic).cast_mut().cast();
+        // SAFETY: `combine` is such a function with this argument, which is kept beside it.
+        let operator = unsafe { UserOperator::new(combine, argument, commutes, name) };
+        let element = UserElement {
+            id: TypeId::of::<Elements>,
+            name: || "elements of a datatype of MPI",
+            size,
+            align,
+        };
+        Memory { operator, _arithmetic: arithmetic, element }
+    }
+}
+
+/// What a rank's operators over memory are known by: operator, datatype.
+pub type MemoryKey = (Handle, Handle);
+
+/// A reduction: its operands, and the operator in both forms.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    /// This rank's values.
+    pub own: Place,
+    /// The operator.
+    pub op: Operator,
+    memory: Rc<Memory>,
+    /// Bytes from one element to the next, and their alignment.
+    size: usize,
+    align: usize,
+}
+
+impl Reduction {
+    /// `None` if the library cannot take it: elements with gaps and a user's operator.
+    pub fn new(rank: &Rank, own: Place, op: Operator, key: MemoryKey) -> Option<Reduction> {
+        let ty = &own.ty;
+        let is_known = matches!(op, Operator::Known(..));
+        if !is_known && !ty.is_contiguous(2) {
+            return None;
+        }
+        let size = usize::try_from(ty.extent).ok().filter(|it| *it > 0)?;
+        let align = ty.align();
+        let commutes = is_known || rank.ops.borrow().get(key.0).is_some_and(|it| it.1);
+        let memory = Rc::clone(
+            rank.memory
+                .borrow_mut()
+                .entry(key)
+                .or_insert_with(|| Rc::new(Memory::new(op, commutes, size, align))),
+        );
+        Some(Reduction { own, op, memory, size, align })
+    }
+
+    /// The values, where they may be written: at the target if it is given and aligned.
+    ///
+    /// # Safety
+    /// Both places are memory of the program, of as many elements; the target may be written.
+    unsafe fn start(&self, target: Option<&Place>) -> Flat {
+        let bytes = self.own.count * self.size;
+        let target = target.filter(|it| it.address.is_multiple_of(self.align) && it.address != 0);
+        let mut flat = match target {
+            Some(it) => Flat { address: it.address, ..Flat::room(0, bytes) },
+            None => Flat::room(bytes, bytes),
+        };
+        let to = flat.at();
+        // SAFETY: the caller's promise; they may overlap.
+        unsafe { std::ptr::copy(self.own.address as *const u8, to, bytes) };
+        flat
+    }
+
+    fn terms(&self, root: Option<usize>) -> Terms {
+        Terms { root, op: self.op.mark(), bytes: Some(self.own.bytes()) }
+    }
+
+    /// # Safety
+    /// `at` has this reduction's elements, aligned, that nobody else uses.
+    unsafe fn run(&self, comm: &mut Comm, at: *mut u8, to: To<'_>) {
+        let n = self.own.count;
+        if let Operator::Known(op, element) = self.op
+            // SAFETY: passed on.
+            && unsafe { built_in(comm, (op, element), (at, n), to) }
+        {
+            return;
+        }
+        let (operation, cut, root, output) = match to {
+            To::All => (Operation::AllReduce, ReductionCut::Vector(n), 0, at),
+            To::Root(root) => (Operation::Reduce, ReductionCut::Vector(n), root, at),
+            To::Parts(counts, own) => {
+                (Operation::ReduceScatter, ReductionCut::Varied(counts), 0, own)
+            }
+        };
+        // SAFETY: passed on.
+        unsafe { self.by_memory(comm, operation, cut, root, (at, output)) };
+    }
+
+    /// # Safety
+    /// As `run`.
+    unsafe fn by_memory(
+        &self,
+        comm: &mut Comm,
+        operation: Operation,
+        cut: ReductionCut<'_>,
+        root: usize,
+        (input, output): (*mut u8, *mut u8),
+    ) {
+        let memory = ReductionMemory { input: input.cast_const(), output };
+        let Memory { operator, element, .. } = &*self.memory;
+        // SAFETY: passed on.
+        unsafe { operator.reduce(comm, operation, cut, root, memory, *element) };
+    }
+}
+
+impl Call<'_> {
+    /// Whether the library has a communicator for this one.
+    pub fn is_routed(&self) -> bool {
+        self.comm.size() > 1
+    }
+
+    /// Makes a call of the library as this one.
+    pub fn library<R>(&self, terms: Terms, run: impl FnOnce(&mut Comm) -> R) -> R {
+        self.comm.call_library(self.world, self.site, terms, run)
+    }
+
+    /// All have come.
+    pub fn barrier(&self) {
+        if self.is_routed() {
+            self.library(Terms::default(), Comm::barrier);
+        }
+    }
+
+    /// The root's data for all.
+    ///
+    /// # Safety
+    /// `place` is memory of the program as its type says; but at the root it may be written.
+    pub unsafe fn broadcast(&self, place: &Place, root: usize) {
+        if !self.is_routed() {
+            return;
+        }
+        let is_root = self.comm.rank == root;
+        let mut flat = match is_root {
+            // SAFETY: the caller's promise.
+            true => unsafe { Flat::of(place) },
+            false => Flat::for_data(place),
+        };
+        let terms = Terms { root: Some(root), bytes: Some(flat.bytes), op: 0 };
+        // SAFETY: as above.
+        unsafe {
+            let bytes = flat.bytes_mut();
+            self.library(terms, |comm| comm.broadcast(bytes, root));
+            if !is_root {
+                flat.give(place);
+            }
+        }
+    }
+
+    /// Every rank's data, in their order, at the root: `all` is given there.
+    ///
+    /// # Safety
+    /// The places are memory of the program as their types say; `all` may be written, and overlaps
+    /// `own` only if that is its part of this rank.
+    pub unsafe fn gather(&self, own: &Place, all: Option<&Place>, root: usize) -> Outcome {
+        if !self.is_routed() {
+            // SAFETY: the caller's promise.
+            return unsafe { alone(Some(own), all) };
+        }
+        let Some(place) = all else {
+            // SAFETY: the caller's promise.
+            let mut own = unsafe { Flat::of(own) };
+            let terms = Terms { root: Some(root), bytes: Some(own.bytes), op: 0 };
+            // SAFETY: as above.
+            let own = unsafe { own.bytes() };
+            self.library(terms, |comm| comm.gather_into(own, &mut [], root));
+            return Ok(());
+        };
+        same_bytes(own.bytes() * self.comm.size(), place.bytes())?;
+        let is_inside =
+            (place.address..place.address + place.bytes().max(1)).contains(&own.address);
+        let terms = Terms { root: Some(root), bytes: Some(own.bytes()), op: 0 };
+        // SAFETY: as above; what lies in place is copied first.
+        unsafe {
+            let kept;
+            let mut own = Flat::of(own);
+            let own = if is_inside && own.is_direct() {
+                kept = own.bytes().to_vec();
+                &kept[..]
+            } else {
+                own.bytes()
+            };
+            let mut all = Flat::for_data(place);
+            let bytes = all.bytes_mut();
+            self.library(terms, |comm| comm.gather_into(own, bytes, root));
+            all.give(place);
+        }
+        Ok(())
+    }
+
+    /// Every rank's data, in their order, for all; `own` is none if it lies in its place already.
+    ///
+    /// # Safety
+    /// The places are memory of the program as their types say; `all` may be written, and does not
+    /// overlap `own`.
+    pub unsafe fn all_gather(&self, own: Option<&Place>, place: &Place) -> Outcome {
+        if !self.is_routed() {
+            // SAFETY: the caller's promise.
+            return unsafe { alone(own, Some(place)) };
+        }
+        let block = place.bytes() / self.comm.size();
+        own.map_or(Ok(()), |own| same_bytes(own.bytes(), block))?;
+        let terms = Terms { bytes: Some(block), ..Terms::default() };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match own {
+                Some(own) => {
+                    let mut own = Flat::of(own);
+                    let mut all = Flat::for_data(place);
+                    let (own, bytes) = (own.bytes(), all.bytes_mut());
+                    self.library(terms, |comm| comm.all_gather_into(own, bytes));
+                    all.give(place);
+                }
+                None => {
+                    let mut all = Flat::of(place);
+                    let bytes = all.bytes_mut();
+                    self.library(terms, |comm| comm.all_gather_in_place(bytes));
+                    all.give(place);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A part of the root's data for each; `own` is none if the root's stays where it is.
+    ///
+    /// # Safety
+    /// The places are memory of the program as their types say; `own` may be written, and does not
+    /// overlap `all`.
+    pub unsafe fn scatter(&self, all: Option<&Place>, own: Option<&Place>, root: usize) -> Outcome {
+        if !self.is_routed() {
+            // SAFETY: the caller's promise.
+            return unsafe { alone(all, own) };
+        }
+        let block = all.map(|it| it.bytes() / self.comm.size());
+        let bytes = own.map(Place::bytes).or(block).unwrap_or(0);
+        block.map_or(Ok(()), |it| same_bytes(it, bytes))?;
+        let terms = Terms { root: Some(root), bytes: Some(bytes), op: 0 };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut all = all.map(|it| Flat::of(it));
+            let all = all.as_mut().map_or(&[][..], |it| it.bytes());
+            let mut mine = own.map_or_else(|| Flat::room(bytes, bytes), Flat::for_data);
+            let to = mine.bytes_mut();
+            self.library(terms, |comm| comm.scatter_into(all, to, root));
+            own.into_iter().for_each(|own| mine.give(own));
+        }
+        Ok(())
+    }
+
+    /// Each rank gives each a part; `from` is none if it lies where the others' will go.
+    ///
+    /// # Safety
+    /// The places are memory of the program as their types say; `to` may be written, and does not
+    /// overlap `from`.
+    pub unsafe fn all_to_all(&self, from: Option<&Place>, to: &Place) -> Outcome {
+        if !self.is_routed() {
+            // SAFETY: the caller's promise.
+            return unsafe { alone(from, Some(to)) };
+        }
+        from.map_or(Ok(()), |from| same_bytes(from.bytes(), to.bytes()))?;
+        let terms = Terms { bytes: Some(to.bytes() / self.comm.size()), ..Terms::default() };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match from {
+                Some(from) => {
+                    let (mut from, mut flat) = (Flat::of(from), Flat::for_data(to));
+                    let (send, recv) = (from.bytes(), flat.bytes_mut());
+                    self.library(terms, |comm| comm.all_to_all_into(send, recv));
+                    flat.give(to);
+                }
+                None => {
+                    let mut flat = Flat::of(to);
+                    let bytes = flat.bytes_mut();
+                    self.library(terms, |comm| comm.all_to_all_in_place(bytes));
+                    flat.give(to);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Combines all ranks' values; the result goes to `target` where it is given: at every rank, or
+    /// at the root.
+    ///
+    /// # Safety
+    /// The places are memory of the program as their types say, as many elements each; the target
+    /// may be written.
+    pub unsafe fn reduce(&self, it: &Reduction, target: Option<&Place>, root: Option<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut flat = it.start(target);
+            let at = flat.at();
+            let to = root.map_or(To::All, To::Root);
+            self.library(it.terms(root), |comm| it.run(comm, at, to));
+            if let Some(target) = target.filter(|_| !flat.is_direct()) {
+                std::ptr::copy_nonoverlapping(at, target.address as *mut u8, flat.bytes);
+            }
+        }
+    }
+
+    /// Combines all ranks' values, and gives each rank its part: so many elements.
+    ///
+    /// # Safety
+    /// As `reduce`; the target has this rank's part.
+    pub unsafe fn reduce_scatter(&self, it: &Reduction, counts: &[usize], target: &Place) {
+        let bytes = counts[self.comm.rank] * it.size;
+        // SAFETY: the caller's promise; the values are copied, so the target may lie among them.
+        unsafe {
+            let (mut all, mut part) = (it.start(None), Flat::room(bytes, bytes));
+            let (at, own) = (all.at(), part.at());
+            self.library(it.terms(None), |comm| it.run(comm, at, To::Parts(counts, own)));
+            std::ptr::copy_nonoverlapping(own, target.address as *mut u8, bytes);
+        }
+    }
+
+    /// Combines the values of the ranks up to this one, or before it; then rank 0 gets nothing.
+    ///
+    /// # Safety
+    /// As `reduce`.
+    pub unsafe fn scan(&self, it: &Reduction, target: &Place, is_exclusive: bool) {
+        let operation = if is_exclusive { Operation::ExclusiveScan } else { Operation::Scan };
+        let cut = ReductionCut::Vector(it.own.count);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut flat = it.start(None);
+            let at = flat.at();
+            self.library(it.terms(None), |comm| it.by_memory(comm, operation, cut, 0, (at, at)));
+            if !is_exclusive || self.comm.rank > 0 {
+                std::ptr::copy_nonoverlapping(at, target.address as *mut u8, flat.bytes);
+            }
+        }
+    }
+}

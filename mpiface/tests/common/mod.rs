@@ -1,0 +1,78 @@
+//! Compiles the small programs of tests/programs, and runs them on ranks.
+
+#![allow(dead_code, reason = "each file of tests uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub(crate) const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");
+pub(crate) const CC: &str = env!("CARGO_BIN_EXE_phalanx-mpicc");
+pub(crate) const CXX: &str = env!("CARGO_BIN_EXE_phalanx-mpicxx");
+pub(crate) const FORT: &str = env!("CARGO_BIN_EXE_phalanx-mpifort");
+
+pub(crate) fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("SKIPPED: {tool} is not installed");
+    }
+    found
+}
+
+pub(crate) fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A directory of this test's own.
+pub(crate) fn directory(name: &str) -> PathBuf {
+    let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&at).expect("the target directory can be written");
+    at
+}
+
+/// Compiles a program; gives its path.
+pub(crate) fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
+    let stem = file.split('.').next().expect("a name");
+    let program = directory(&format!("{stem}{}", options.join(""))).join(stem);
+    let output = Command::new(wrapper)
+        .args(["-g", "-O1"])
+        .arg(source(file))
+        .args(options)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("the wrapper runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    program
+}
+
+/// Runs a program on ranks, for a minute at most.
+pub(crate) fn run(ranks: usize, program: &Path, arguments: &[&str]) -> Output {
+    Command::new("timeout")
+        .args(["60", RUN, "-n", &ranks.to_string()])
+        .arg(program)
+        .args(arguments)
+        .output()
+        .expect("the launcher runs")
+}
+
+/// Runs a program that must end well; gives what it printed.
+pub(crate) fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> String {
+    let output = run(ranks, program, arguments);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{ranks} ranks: {:?}\n{out}{err}", output.status);
+    out
+}
+
+/// Runs a program that must fail with this code and these words.
+pub(crate) fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
+    let output = run(3, program, &[how]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{how}: {err}");
+    for word in words {
+        assert!(err.contains(word), "{how}: {word:?} is not in: {err}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Waits for words that are not the library's: a rank of an interface that moves data by itself
+//! waits as in a call of the library, on the same graph of waits, and is woken like it.
+
+use crate::Comm;
+use crate::fabric::{RankWait, TeamState};
+use crate::sync::Arc;
+use std::fmt;
+
+/// Waits until `ready`, which rank `peer` makes true, and wakes this one by [`wake`]; by none: any
+/// rank does. Spins, yields and sleeps as every wait, ends if the peer has left, and is on the
+/// graph of waits if there is a peer: then no other rank may make `ready` true.
+///
+/// Like any call that fails it throws; so it belongs into [`attempt`](super::attempt).
+pub fn wait(comm: &mut Comm, peer: Option<usize>, ready: &mut dyn FnMut() -> bool) {
+    comm.wait_foreign(peer, ready);
+}
+
+/// Wakes rank `peer` if it sleeps in [`wait`], after something has been made true for it.
+#[inline]
+pub fn wake(comm: &Comm, peer: usize) {
+    comm.wake_foreign(peer);
+}
+
+/// What the ranks of a team wait for, to be looked at by any of them.
+pub struct Waits(Arc<TeamState>);
+
+impl fmt::Debug for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waits").finish_non_exhaustive()
+    }
+}
+
+impl Waits {
+    /// Of the ranks of `comm`'s team.
+    pub fn of(comm: &Comm) -> Waits {
+        Waits(comm.fabric().world_arc().clone())
+    }
+
+    /// The wait that rank `rank` of the team is in, if it has waited for long.
+    pub fn of_rank(&self, rank: usize) -> Option<RankWait> {
+        self.0.long_wait_of(rank)
+    }
+}
+
+/// The calling thread uses the communicator from now on.
+///
+/// # Safety
+/// All threads that use it do so one after the other, each after the one before has told it so.
+#[inline]
+pub unsafe fn adopt(comm: &mut Comm) {
+    // SAFETY: passed on.
+    unsafe { comm.adopt() }
+}
+
+/// The rank, of a thread of the program's own, makes no more calls: who waits for it hears of it,
+/// on all communicators of the team.
+pub fn leave(comm: Comm) {
+    comm.leave_run();
+}
