@@ -10,15 +10,15 @@
 //!
 //! Everything else is done by the typed methods on slices that the interface has made.
 
+mod foreign_wait;
 mod user_operator;
-mod waiting;
 
 pub use crate::comm::{MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
 pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
+pub use foreign_wait::{Waits, adopt, leave, wait, wake};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
-pub use waiting::{Waits, adopt, leave, wait, wake};
 
 use crate::error::Error;
 use crate::op::Operator;

@@ -28,7 +28,8 @@ impl FromStr for ExpectedMachine {
             let wrong = || {
                 format!(
                     "'{word}' is no expectation; accepted are numa=4,4 (or another level: the PUs \
-                     of each group), allowed=0-3,8, memories=2 and cheaper=ring,mesh (than identity)"
+                     of each group), allowed=0-3,8, memories=2 and cheaper=ring,mesh (than \
+                     identity)"
                 )
             };
             let (name, value) = word.split_once('=').ok_or_else(wrong)?;
