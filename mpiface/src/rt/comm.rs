@@ -1,10 +1,10 @@
 //! Communicators and groups; cards at which all ranks of a communicator meet.
 //!
-//! A collective over cards is a meeting: each rank lays down a card (which call, which buffers), and when all
-//! have come, all read all cards. So each sees whether they agree, and can name both lines if not.
-//! A second meeting ends it: no buffer is in use any more. A rank's cards have two places in turn:
-//! it comes to meeting n + 2 only after all came to n + 1, and each read the cards of n before
-//! that.
+//! A collective over cards is a meeting: each rank lays down a card (which call, which buffers),
+//! and when all have come, all read all cards. So each sees whether they agree, and can name both
+//! lines if not. A second meeting ends it: no buffer is in use any more. A rank's cards have two
+//! places in turn: it comes to meeting n + 2 only after all came to n + 1, and each read the cards
+//! of n before that.
 
 use super::error::Site;
 use super::handle::Handle;
