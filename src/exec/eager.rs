@@ -79,7 +79,7 @@ fn broadcast<T: Element>(
 }
 
 /// The root of two ranks combines what the other one sends with its own (`RED-ANY`).
-#[inline(always)]
+#[inline]
 fn reduce_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -95,7 +95,7 @@ fn reduce_pair<T: Element, O: Operator<T>>(
 }
 
 /// Rank 1 of two combines what rank 0 sends with its own (`SCAN-HCUBE`).
-#[inline(always)]
+#[inline]
 fn scan_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -110,7 +110,7 @@ fn scan_pair<T: Element, O: Operator<T>>(
 }
 
 /// Rank 1 of two gets what rank 0 has, which gets the identity, if there is one (`SCAN-HCUBE`).
-#[inline(always)]
+#[inline]
 fn exclusive_scan_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -126,7 +126,7 @@ fn exclusive_scan_pair<T: Element>(
 }
 
 /// The root of two ranks gets the other one's block (`GA-ANY`).
-#[inline(always)]
+#[inline]
 fn gather_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -152,7 +152,7 @@ fn gather_pair<T: Element>(
 }
 
 /// The root of two ranks sends the other one's block (`SC-ANY`).
-#[inline(always)]
+#[inline]
 fn scatter_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -171,7 +171,7 @@ fn scatter_pair<T: Element>(
 }
 
 /// Two ranks send each other the other one's block, and combine their own (`RS-ANY`).
-#[inline(always)]
+#[inline]
 fn reduce_scatter_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     (all, mine): (&[T], &mut [T]),
@@ -187,7 +187,7 @@ fn reduce_scatter_pair<T: Element, O: Operator<T>>(
 }
 
 /// Combines what the other one of two ranks sends with `buf`, in rank order.
-#[inline(always)]
+#[inline]
 fn receive_onto<T: Element, O: Operator<T>>(
     port: &mut Port,
     buf: &mut [T],

@@ -133,7 +133,7 @@ fn wrong_arguments_get_one_line() {
         ("peers --sizes 4Q", "K, M, G"),
         ("peers --caches wram", "did you mean warm?"),
         ("peers --slice 0", "more than 0"),
-        ("peers --limit -1", "more than 0"),
+        ("peers --limit=-1", "more than 0"),
         ("peers --mpi no-such-directory", "has no bin/mpicc"),
     ] {
         let out = phalanx(args).output().unwrap();
