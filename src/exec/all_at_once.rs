@@ -16,7 +16,9 @@ use crate::order::by_tree;
 use crate::schedule::{Doubling, Operation};
 use std::ops::Range;
 
-#[inline(always)]
+// Unoptimised it would fill its callers' frames.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     port: &mut Port,
     work: &mut Workspace,

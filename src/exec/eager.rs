@@ -12,7 +12,9 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::{Doubling, Operation, TreeKind, disseminate, rounds};
 
-#[inline(always)]
+// Unoptimised it would fill its callers' frames.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     port: &mut Port,
     _: &mut Workspace,
