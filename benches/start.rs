@@ -9,33 +9,15 @@
 //! ends; a team is built and dropped. Memory is what the process has more in use (Linux's count of
 //! resident pages) and what the allocator was asked for.
 
+#[path = "raw/counting.rs"]
+mod counting;
+
+use counting::asked_for;
 use phalanx::machine::affinity::{current_mask, pin_current_thread};
 use phalanx::{Comm, Team, op};
 use phalanx_model::median;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
-
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: the system's allocator, and a counter.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Relaxed);
-        // SAFETY: by the contract of this function.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn milliseconds(f: impl FnOnce()) -> f64 {
     let start = Instant::now();
@@ -73,10 +55,10 @@ const CALLS: [(&str, Call); 3] = [
 ];
 
 fn memory(ranks: usize) {
-    let (start, used) = (BYTES.load(Relaxed), resident());
+    let (start, used) = (asked_for(), resident());
     let team = team(ranks);
     let line = |what: &str| {
-        let bytes = (BYTES.load(Relaxed) - start) as f64 / 1024.0;
+        let bytes = (asked_for() - start) as f64 / 1024.0;
         println!("  {what:<24} {bytes:>10.0} KiB asked for {:>10.0} KiB in use", resident() - used);
     };
     line("built");

@@ -2,38 +2,19 @@
 //! run a little for each pair of ranks. (Messages' own memory comes from the system, page by page
 //! as it is used: `docs/start.md`.)
 
+#[path = "../benches/raw/counting.rs"]
+mod counting;
+
+use counting::asked_for;
 use phalanx::{Team, placement::Placement};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: the system's allocator, and a counter.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Relaxed);
-        // SAFETY: by the contract of this function.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Bytes asked for while a team of `ranks` is built, and in its first run.
 fn bytes(ranks: usize) -> [usize; 2] {
-    let start = BYTES.load(Relaxed);
+    let start = asked_for();
     let team = Team::builder().ranks(ranks).placement(Placement::Unpinned).build().unwrap();
-    let built = BYTES.load(Relaxed);
+    let built = asked_for();
     team.run(|_| ()).unwrap();
-    [built - start, BYTES.load(Relaxed) - built]
+    [built - start, asked_for() - built]
 }
 
 /// Bytes that a rank keeps for each of its peers: addresses and counters.

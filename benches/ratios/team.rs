@@ -2,7 +2,7 @@
 //! than cores.
 
 use crate::raw::{Flags, Raw, Row, batch};
-use phalanx::{Comm, Error, Team, op};
+use phalanx::{Builder, Comm, Error, Team, op};
 use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -90,38 +90,51 @@ const SINGLES: &[Single] = &[
     ("shift", |comm, x| comm.shift(&mut x[..1], 1)),
 ];
 
-/// Every collective of a team of one rank.
+/// Every collective of a team of one rank, and a message.
 pub(crate) fn alone(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
-    singles(&Team::builder().ranks(1).build()?, calls)
+    singles(&Team::builder(), calls)
 }
 
-/// The same while its calls are recorded.
+/// The same while the calls are recorded.
 pub(crate) fn recorded(calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
     let name = format!("phalanx-ratios-{}.phx", std::process::id());
     let file = std::env::temp_dir().join(name);
-    let times = singles(&Team::builder().ranks(1).record(&file).build()?, calls);
+    let times = singles(&Team::builder().record(&file), calls);
     // A record that is left over in the temporary directory does no harm.
     let _: std::io::Result<()> = std::fs::remove_file(&file);
     times
 }
 
-fn singles(team: &Team, calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
+fn singles(builder: &Builder, calls: u64) -> Result<Vec<(&'static str, f64)>, Error> {
+    let team = builder.clone().ranks(1).build()?;
     let mut out = team.run(|comm| {
         let x = &mut [1.0; 512][..];
         let timed = |&(name, call): &Single| {
-            let ns: Vec<f64> = (0..15)
-                .map(|_| {
-                    batch(calls, || {
-                        call(comm, x);
-                        black_box(&mut *x);
-                    })
-                })
-                .collect();
-            (name, median(&ns))
+            let once = || {
+                call(comm, x);
+                black_box(&mut *x);
+            };
+            (name, typical(calls, once))
         };
         SINGLES.iter().map(timed).collect::<Vec<_>>()
     })?;
-    Ok(out.swap_remove(0))
+    let mut times = out.swap_remove(0);
+    // Both ends by one thread, which so waits for nothing.
+    let mut ends = builder.clone().ranks(2).external()?;
+    if let [a, b] = &mut ends[..] {
+        let mut y = [0.0];
+        let once = || {
+            a.send(black_box(&[1.0]), 1);
+            b.recv(&mut y, 0);
+        };
+        times.push(("send and recv", typical(calls, once)));
+    }
+    Ok(times)
+}
+
+/// ns of a call: the median of batches.
+fn typical(calls: u64, mut once: impl FnMut()) -> f64 {
+    median(&(0..15).map(|_| batch(calls, &mut once)).collect::<Vec<f64>>())
 }
 
 /// More ranks than cores: our barrier and all-reduce, and the standard
