@@ -220,6 +220,13 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     let sums = ["rank 0: MPI_Allreduce at leave.c:", "rank 1: MPI_Allreduce at leave.c:"];
     fail(&program, "count", 1, &sums);
     fail(&program, "count", 1, &["4 bytes", "8 bytes"]);
+    let types = [
+        "rank 0: MPI_Allreduce at leave.c:",
+        "operator MPI_SUM of I32",
+        "rank 1: MPI_Allreduce at leave.c:",
+        "operator MPI_SUM of F32",
+    ];
+    fail(&program, "type", 1, &types);
     fail(&program, "absent", 1, &["MPI_Info_create at leave.c:", "is not in the subset"]);
     for rank in 0..3 {
         let waits = format!("rank {rank} waits in MPI_Send at leave.c:");

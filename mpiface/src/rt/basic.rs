@@ -34,6 +34,18 @@ pub enum Element {
     PairF64,
 }
 
+impl Element {
+    /// All of them, each at its own number.
+    #[rustfmt::skip]
+    pub const ALL: [Element; 22] = {
+        use Element::*;
+        [
+            I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, Long, C32, C64, Bool, Byte,
+            PairF32I32, PairF64I32, PairI64I32, PairI32, PairI16I32, PairF32, PairF64,
+        ]
+    };
+}
+
 /// A predefined datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basic {

@@ -10,7 +10,7 @@ use super::basic::Element;
 use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Class, Error, Outcome, Site, error};
 use super::handle::Handle;
-use super::ops::apply;
+use super::ops::{Mark, apply};
 use super::rank::UserFunction;
 use super::types::{Place, Type, copy};
 use super::world::World;
@@ -34,11 +34,11 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// For the cards: users' operators are not compared.
-    pub fn mark(self) -> Handle {
+    /// For the cards and logs: users' operators are not compared.
+    pub fn mark(self) -> Mark {
         match self {
-            Operator::Known(handle, _) => handle,
-            Operator::User(..) => 1,
+            Operator::Known(handle, element) => Mark::Known(handle, element),
+            Operator::User(..) => Mark::User,
         }
     }
 

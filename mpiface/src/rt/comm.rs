@@ -9,6 +9,7 @@
 use super::error::Site;
 use super::handle::Handle;
 use super::log::Collective;
+use super::ops::Mark;
 use super::topo::Cart;
 use super::types::Place;
 use super::word::Word;
@@ -41,8 +42,8 @@ pub enum Offer {
 pub struct Terms {
     /// The root, if it has one.
     pub root: Option<usize>,
-    /// The operator's handle if predefined, else 1 for a user's, 0 for none.
-    pub op: Handle,
+    /// The operator.
+    pub op: Mark,
     /// What must be equal for all: bytes of data.
     pub bytes: Option<usize>,
 }

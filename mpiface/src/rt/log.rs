@@ -6,7 +6,7 @@
 //! overwritten meanwhile is not taken for a call.
 
 use super::error::Site;
-use super::handle::Handle;
+use super::ops::Mark;
 use phalanx::raw::ForeignCall;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -29,8 +29,8 @@ pub struct Collective {
     pub root: Option<usize>,
     /// Bytes of data (of a rank's part), if all ranks must have as many.
     pub bytes: Option<usize>,
-    /// The operator's handle if predefined, else 1 for a user's, 0 for none.
-    pub op: Handle,
+    /// The operator.
+    pub op: Mark,
 }
 
 impl Collective {
@@ -51,8 +51,8 @@ impl Collective {
         if let Some(bytes) = self.bytes {
             text.push_str(&format!(", {bytes} bytes"));
         }
-        if self.op > 1 {
-            text.push_str(&format!(", operator {}", super::ops::name(self.op)));
+        if let Mark::Known(op, element) = self.op {
+            text.push_str(&format!(", operator {} of {element:?}", super::ops::name(op)));
         }
         text
     }
@@ -90,7 +90,7 @@ impl Log {
         entry.address.store(it.site.address, Relaxed);
         entry.root.store(it.root.unwrap_or(NONE), Relaxed);
         entry.bytes.store(it.bytes.unwrap_or(NONE), Relaxed);
-        entry.op.store(it.op, Relaxed);
+        entry.op.store(it.op.number(), Relaxed);
         // Pairs with the loads of `begun` in `read`: publishes the entry.
         self.begun.store(number + 1, Release);
     }
@@ -114,7 +114,7 @@ impl Log {
             site: Site { call, address: entry.address.load(Relaxed) },
             root: given(entry.root.load(Relaxed)),
             bytes: given(entry.bytes.load(Relaxed)),
-            op: entry.op.load(Relaxed),
+            op: Mark::of(entry.op.load(Relaxed)),
         };
         // Pairs with the store in `begin`.
         let begun = self.begun.load(Acquire);
@@ -142,6 +142,7 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use super::super::basic::Element;
     use super::*;
 
     #[test]
@@ -154,7 +155,7 @@ mod tests {
             site: Site::default(),
             root: Some(1),
             bytes: None,
-            op: 0,
+            op: Mark::Known(0x21, Element::F64),
         };
         for number in 1..=20 {
             log.begin(&call(number));

@@ -3,6 +3,39 @@
 use super::basic::Element;
 use super::handle::Handle;
 
+/// What a call says of its operator, for the others to compare. Data that is only moved is not
+/// compared by its type: a program may send integers as bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// The call has none.
+    #[default]
+    None,
+    /// A program's own: not compared.
+    User,
+    /// A predefined one, and what it combines.
+    Known(Handle, Element),
+}
+
+impl Mark {
+    /// As a number.
+    pub fn number(self) -> usize {
+        match self {
+            Mark::None => 0,
+            Mark::User => 1,
+            Mark::Known(op, element) => op << 8 | element as usize,
+        }
+    }
+
+    /// The mark of a number; of one that is no mark's: none.
+    pub fn of(number: usize) -> Mark {
+        match (number, Element::ALL.get(number & 0xff)) {
+            (1, _) => Mark::User,
+            (2.., Some(&element)) => Mark::Known(number >> 8, element),
+            _ => Mark::None,
+        }
+    }
+}
+
 /// The standard's name of a predefined operator.
 pub fn name(op: Handle) -> &'static str {
     match op {
@@ -156,6 +189,18 @@ pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_numbers_and_back() {
+        for (number, &element) in Element::ALL.iter().enumerate() {
+            assert_eq!(element as usize, number);
+            let mark = Mark::Known(0x21, element);
+            assert_eq!(Mark::of(mark.number()), mark);
+        }
+        assert_eq!(Mark::of(Mark::User.number()), Mark::User);
+        assert_eq!(Mark::of(Mark::None.number()), Mark::None);
+        assert_eq!(Mark::of(0x2100 + Element::ALL.len()), Mark::None);
+    }
 
     #[test]
     fn sums_and_places_of_the_smallest() {

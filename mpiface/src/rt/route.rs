@@ -14,7 +14,7 @@ use super::coll::{Call, Operator};
 use super::comm::Terms;
 use super::error::{Class, Outcome, error};
 use super::handle::Handle;
-use super::ops::{self, apply};
+use super::ops::{self, Mark, apply};
 use super::rank::{Rank, UserFunction};
 use super::types::{Place, bytes_at, copy};
 use crate::load::frame::Barred;
@@ -464,7 +464,7 @@ impl Call<'_> {
             true => unsafe { Flat::of(place) },
             false => Flat::for_data(place),
         };
-        let terms = Terms { root: Some(root), bytes: Some(flat.bytes), op: 0 };
+        let terms = Terms { root: Some(root), bytes: Some(flat.bytes), op: Mark::None };
         // SAFETY: as above.
         unsafe {
             let bytes = flat.bytes_mut();
@@ -488,7 +488,7 @@ impl Call<'_> {
         let Some(place) = all else {
             // SAFETY: the caller's promise.
             let mut own = unsafe { Flat::of(own) };
-            let terms = Terms { root: Some(root), bytes: Some(own.bytes), op: 0 };
+            let terms = Terms { root: Some(root), bytes: Some(own.bytes), op: Mark::None };
             // SAFETY: as above.
             let own = unsafe { own.bytes() };
             self.library(terms, |comm| comm.gather_into(own, &mut [], root));
@@ -497,7 +497,7 @@ impl Call<'_> {
         same_bytes(own.bytes() * self.comm.size(), place.bytes())?;
         let is_inside =
             (place.address..place.address + place.bytes().max(1)).contains(&own.address);
-        let terms = Terms { root: Some(root), bytes: Some(own.bytes()), op: 0 };
+        let terms = Terms { root: Some(root), bytes: Some(own.bytes()), op: Mark::None };
         // SAFETY: as above; what lies in place is copied first.
         unsafe {
             let kept;
@@ -563,7 +563,7 @@ impl Call<'_> {
         let block = all.map(|it| it.bytes() / self.comm.size());
         let bytes = own.map(Place::bytes).or(block).unwrap_or(0);
         block.map_or(Ok(()), |it| same_bytes(it, bytes))?;
-        let terms = Terms { root: Some(root), bytes: Some(bytes), op: 0 };
+        let terms = Terms { root: Some(root), bytes: Some(bytes), op: Mark::None };
         // SAFETY: the caller's promise.
         unsafe {
             let mut all = all.map(|it| Flat::of(it));
