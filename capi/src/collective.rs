@@ -6,11 +6,11 @@ use crate::call::{
 };
 use crate::error::phx_err;
 use crate::types::{
-    PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type, with_type, with_usual_type,
+    PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, by_usual_type, phx_op, phx_type, with_type,
 };
-use phalanx::op;
+use phalanx::op::{self, Operator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
-use phalanx::{Comm, raw};
+use phalanx::{Comm, Element, raw};
 use std::ffi::{c_char, c_int, c_void};
 
 /// One count for each rank, in Rust elements.
@@ -139,16 +139,56 @@ pub unsafe extern "C" fn phx_broadcast_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    let from = From { function: "phx_broadcast", file, line };
+    let jump = by_usual_type!(ty, T => usual_broadcast::<T>, else any_broadcast);
+    // SAFETY: by the contract.
+    unsafe { jump(comm, buf, n, ty, root, file, line) }
+}
+
+/// A function of its own for each usual type, with all that a small call does in one body: its
+/// arguments are where its caller's are, so that it is jumped to.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(never)]
+unsafe extern "C" fn usual_broadcast<T: Element>(
+    comm: *mut phx_comm,
+    buf: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
     // SAFETY: by the contract.
     unsafe {
-        call(comm, from, |comm| {
+        call(comm, From { function: "phx_broadcast", file, line }, |comm| {
             let root = rank_number("root", root)?;
-            with_usual_type!(ty, T => if let Some(buf) = usual_output::<T>(buf, n) {
-                comm.broadcast(buf, root);
-                return Ok(());
-            });
-            broadcast(comm, (buf, n), ty, root)
+            match usual_output::<T>(buf, n) {
+                Some(buf) => raw::broadcast(comm, buf, root),
+                None => return broadcast(comm, (buf, n), ty, root),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The same for all types.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+unsafe extern "C" fn any_broadcast(
+    comm: *mut phx_comm,
+    buf: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, From { function: "phx_broadcast", file, line }, |comm| {
+            broadcast(comm, (buf, n), ty, rank_number("root", root)?)
         })
     }
 }
@@ -222,20 +262,63 @@ pub unsafe extern "C" fn phx_all_reduce_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    let from = From { function: "phx_all_reduce", file, line };
+    // What solvers call all the time goes the short ways of few bytes.
+    let jump = by_usual_type!(
+        ty,
+        T => match op {
+            PHX_SUM => usual_all_reduce::<T, op::Sum>,
+            PHX_MIN => usual_all_reduce::<T, op::Min>,
+            PHX_MAX => usual_all_reduce::<T, op::Max>,
+            _ => any_all_reduce,
+        },
+        else any_all_reduce
+    );
+    // SAFETY: by the contract.
+    unsafe { jump(comm, inout, n, ty, op, file, line) }
+}
+
+/// As [`usual_broadcast`], for each usual type and operator.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(never)]
+unsafe extern "C" fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
     // SAFETY: by the contract.
     unsafe {
-        call(comm, from, |comm| {
-            // What solvers call all the time goes the short ways of few bytes.
-            with_usual_type!(ty, T => if let Some(it) = usual_output::<T>(inout, n) {
-                match op {
-                    PHX_SUM => comm.all_reduce(it, op::Sum),
-                    PHX_MIN => comm.all_reduce(it, op::Min),
-                    PHX_MAX => comm.all_reduce(it, op::Max),
-                    _ => return all_reduce(comm, (inout, n), ty, op),
-                }
-                return Ok(());
-            });
+        call(comm, From { function: "phx_all_reduce", file, line }, |comm| {
+            match usual_output::<T>(inout, n) {
+                Some(it) => raw::all_reduce(comm, it, O::default()),
+                None => return all_reduce(comm, (inout, n), ty, op),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The same for all types and operators.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+unsafe extern "C" fn any_all_reduce(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, From { function: "phx_all_reduce", file, line }, |comm| {
             all_reduce(comm, (inout, n), ty, op)
         })
     }
@@ -575,18 +658,54 @@ pub unsafe extern "C" fn phx_all_gather_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    let from = From { function: "phx_all_gather", file, line };
+    let jump = by_usual_type!(ty, T => usual_all_gather::<T>, else any_all_gather);
+    // SAFETY: by the contract.
+    unsafe { jump(comm, mine, n, all, ty, file, line) }
+}
+
+/// As [`usual_broadcast`].
+///
+/// # Safety
+/// As [`phx_all_gather_at`].
+#[inline(never)]
+unsafe extern "C" fn usual_all_gather<T: Element>(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    n: usize,
+    all: *mut c_void,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
     // SAFETY: by the contract.
     unsafe {
-        call(comm, from, |comm| {
-            if let Some(room) = n.checked_mul(comm.size()) {
-                with_usual_type!(ty, T => {
-                    if let Some((mine, all)) = usual_pair::<T>((mine, n), (all, room)) {
-                        comm.all_gather_into(mine, all);
-                        return Ok(());
-                    }
-                });
+        call(comm, From { function: "phx_all_gather", file, line }, |comm| {
+            let room = n.checked_mul(comm.size());
+            match room.and_then(|room| usual_pair::<T>((mine, n), (all, room))) {
+                Some((mine, all)) => raw::all_gather_into(comm, mine, all),
+                None => return all_gather(comm, (mine, n), all, ty),
             }
+            Ok(())
+        })
+    }
+}
+
+/// The same for all types.
+///
+/// # Safety
+/// As [`phx_all_gather_at`].
+unsafe extern "C" fn any_all_gather(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    n: usize,
+    all: *mut c_void,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, From { function: "phx_all_gather", file, line }, |comm| {
             all_gather(comm, (mine, n), all, ty)
         })
     }

@@ -31,6 +31,8 @@ struct Free {
     made: u32,
 }
 
+/// Of a size that is a power of two: its address is found by a shift.
+#[repr(align(1024))]
 struct Place<T> {
     /// The handle; [`FREE`] while the place is free.
     handle: AtomicU64,

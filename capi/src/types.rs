@@ -272,28 +272,24 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// Runs `$body` with `$T` as the Rust type of `$ty`, a type of C's, if that is one of those that
-/// solvers use all the time: so that what is compiled for them stands in the function itself.
-macro_rules! with_usual_type {
-    ($ty:expr, $T:ident => $body:expr) => {
-        match $ty {
-            $crate::types::PHX_F64 => {
-                type $T = f64;
-                $body
-            }
-            $crate::types::PHX_I32 => {
-                type $T = i32;
-                $body
-            }
-            $crate::types::PHX_I64 => {
-                type $T = i64;
-                $body
-            }
-            _ => {}
+/// What `$body` is for the types that solvers use, of the type `$T`; for others `$other`.
+macro_rules! by_usual_type {
+    ($ty:expr, $T:ident => $body:expr, else $other:expr) => {
+        if $ty == $crate::types::PHX_F64 {
+            type $T = f64;
+            $body
+        } else if $ty == $crate::types::PHX_I32 {
+            type $T = i32;
+            $body
+        } else if $ty == $crate::types::PHX_I64 {
+            type $T = i64;
+            $body
+        } else {
+            $other
         }
     };
 }
-pub(crate) use with_usual_type;
+pub(crate) use by_usual_type;
 
 /// A reduction that is still to be done, without its type.
 pub(crate) struct Reduction<'a> {

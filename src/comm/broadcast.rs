@@ -32,8 +32,18 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
+        self.broadcast_at(buf, root, Location::caller());
+    }
+
+    /// The same, called at `at`, inlined: for interfaces of other languages.
+    #[inline(always)]
+    pub(crate) fn broadcast_at<T: Element>(
+        &mut self,
+        buf: &mut [T],
+        root: usize,
+        at: &'static Location<'static>,
+    ) {
         let sig = const { &Signature::of::<T>("broadcast", "from root") };
-        let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
         }

@@ -80,16 +80,20 @@ impl Comm {
         let (notes, from) = (records.foreign(), records.next());
         notes.begin(from, call);
         let mut place = MaybeUninit::uninit();
-        let entered = match self.roster {
-            // The end of the rank's closure catches, too: what is thrown says nothing.
-            Some(_) => None,
+        // The end of a team's rank's closure catches, too: what is thrown says nothing there.
+        let is_own_thread = self.roster.is_none();
+        let mut entered = MaybeUninit::uninit();
+        if is_own_thread {
             // SAFETY: the place stays, here, and the world is the fabric's, which the communicator
             // keeps.
-            None => Some(unsafe { self.enter_own_thread(&mut place) }),
-        };
+            entered.write(unsafe { self.enter_own_thread(&mut place) });
+        }
         // (In one place, so that it is inlined there.)
         let result = catch_unwind(AssertUnwindSafe(|| f(self)));
-        drop(entered);
+        if is_own_thread {
+            // SAFETY: written above, and dropped once: nothing unwinds in between.
+            unsafe { entered.assume_init_drop() };
+        }
         notes.end(from, records.next());
         result
     }

@@ -43,8 +43,18 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
+        self.all_gather_into_at(mine, all, Location::caller());
+    }
+
+    /// The same, called at `at`, inlined: for interfaces of other languages.
+    #[inline(always)]
+    pub(crate) fn all_gather_into_at<T: Element>(
+        &mut self,
+        mine: &[T],
+        all: &mut [T],
+        at: &'static Location<'static>,
+    ) {
         let sig = const { &Signature::of::<T>("all_gather_into", "") };
-        let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
         if !self.check_len("the output", all.len(), wanted, sig, at, len) {

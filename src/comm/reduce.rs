@@ -91,8 +91,18 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        self.all_reduce_at(buf, op, Location::caller());
+    }
+
+    /// The same, called at `at`, inlined: for interfaces of other languages.
+    #[inline(always)]
+    pub(crate) fn all_reduce_at<T: Element, O: Operator<T>>(
+        &mut self,
+        buf: &mut [T],
+        op: O,
+        at: &'static Location<'static>,
+    ) {
         let sig = const { &Signature::combining::<T, O>("all_reduce", O::NAME, "") };
-        let at = Location::caller();
         let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(buf.len()));
         self.carry_out(call.combining(Buffers::InPlace(buf), &op));
     }

@@ -8,6 +8,8 @@
 //! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
 //!
+//! - [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined.
+//!
 //! Everything else is done by the typed methods on slices that the interface has made.
 
 mod foreign_wait;
@@ -25,6 +27,7 @@ use crate::op::Operator;
 use crate::{Choice, Comm, OpenRequest, Order, Persistent, Requests};
 use std::any::Any;
 use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::{LazyLock, Mutex};
 
 /// The call of `function` in `line` of `file`, which is kept for ever: error messages name it.
@@ -101,6 +104,27 @@ pub fn choose(comm: &mut Comm, choice: Option<Choice>) {
 /// Chooses the order of `comm`'s later reductions.
 pub fn set_order(comm: &mut Comm, order: Order) {
     comm.set_order(order);
+}
+
+/// [`Comm::broadcast`], as a part of the caller's code.
+#[inline(always)]
+#[track_caller]
+pub fn broadcast<T: crate::Element>(comm: &mut Comm, buf: &mut [T], root: usize) {
+    comm.broadcast_at(buf, root, Location::caller());
+}
+
+/// [`Comm::all_gather_into`], as a part of the caller's code.
+#[inline(always)]
+#[track_caller]
+pub fn all_gather_into<T: crate::Element>(comm: &mut Comm, mine: &[T], all: &mut [T]) {
+    comm.all_gather_into_at(mine, all, Location::caller());
+}
+
+/// [`Comm::all_reduce`], as a part of the caller's code.
+#[inline(always)]
+#[track_caller]
+pub fn all_reduce<T: crate::Element, O: Operator<T>>(comm: &mut Comm, buf: &mut [T], op: O) {
+    comm.all_reduce_at(buf, op, Location::caller());
 }
 
 /// A reduction on memory. `root` is looked at by [`Operation::Reduce`] only.
