@@ -456,3 +456,17 @@ fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Valu
         })).collect::<Vec<_>>(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn a_part_of_a_run_is_two_numbers_in_order() {
+        assert_eq!(milliseconds("12.5..13"), Ok((12_500_000, 13_000_000)));
+        assert_eq!(milliseconds("0..0.001"), Ok((0, 1_000)));
+        for wrong in ["12", "..", "1..", "a..2", "-1..2", "1..nan", "2..1", "1..1", "0..1e99"] {
+            assert!(milliseconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}
