@@ -1,5 +1,5 @@
-//! The timeline as a picture for a page of text: `-o timeline.svg`. A lane for each rank, in columns
-//! as high as the lane, each with the shares of what the rank did in that time.
+//! The timeline as a picture for a page of text: `-o timeline.svg`. A lane for each rank, in
+//! columns as high as the lane, each with the shares of what the rank did in that time.
 
 use crate::page;
 use crate::perfetto::colour;
