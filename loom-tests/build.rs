@@ -246,6 +246,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "tagged_queue_not_draining",
+        "../src/fabric/tagged_queue.rs",
+        &[("Some(ring) => self.drain(lists, source, ring),", "Some(_) => {}")],
+    ),
+    ("tagged_ring_overrunning", "../src/fabric/tagged_ring.rs", &[("> RING;", "> RING + 1;")]),
+    (
         "port_claiming_early",
         "../src/fabric/port",
         &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],

@@ -621,6 +621,101 @@ fn messages_that_nobody_receives_are_told() {
     });
 }
 
+/// From here on short messages between two ranks take the ring, which the first one asks for.
+fn warm_up(comm: &mut Comm) {
+    let peer = 1 - comm.rank();
+    for _ in 0..2 {
+        comm.send_tagged(&[1u8], peer, 0);
+        comm.recv_tagged(&mut [0u8], peer, 0);
+    }
+    comm.barrier();
+}
+
+#[test]
+fn short_messages_that_nobody_receives_are_told_and_gone() {
+    watched(|| {
+        let team = team(2);
+        for unreceived in [1, 5, 20] {
+            let words = format!("rank 0 sent {unreceived} message(s) to rank 1");
+            told(&team, &[&words, "tag 6"], |comm| {
+                warm_up(comm);
+                if comm.rank() == 0 {
+                    (0..=unreceived).for_each(|it| comm.send_tagged(&[it], 1, 6));
+                } else {
+                    let mut first = [9];
+                    comm.recv_tagged(&mut first, 0, 6);
+                    assert_eq!(first, [0]);
+                }
+            });
+            // Nothing of it is left.
+            let found = team.run(|comm| comm.try_probe(Source::Any, Tag::Any).is_some()).unwrap();
+            assert_eq!(found, [false; 2]);
+        }
+    });
+}
+
+#[test]
+fn messages_of_all_lengths_keep_their_order() {
+    watched(|| {
+        // In the slot, in its second line, in its body, kept, lent.
+        let lengths = [1, 8, 9, 64, 65, 1024, 1025, 16 << 10, (16 << 10) + 1, 0];
+        let length = |it: usize| lengths[(it * 7 + it / 10) % 10];
+        team(2)
+            .run(|comm| {
+                warm_up(comm);
+                for it in 0..400 {
+                    if comm.rank() == 0 {
+                        comm.send_tagged(&vec![it as u8; length(it)], 1, it as u32 % 3);
+                        continue;
+                    }
+                    // Now and then the sender is ahead, now and then it is awaited.
+                    if it % 50 == 0 {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    let mut data = vec![0; 1 << 15];
+                    let status = comm.recv_tagged(&mut data, 0, Tag::Any);
+                    assert_eq!((status.len, status.tag), (length(it), it as u32 % 3));
+                    assert!(data[..status.len].iter().all(|&x| x == it as u8));
+                }
+            })
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_short_message_that_does_not_fit_a_started_receive_is_told_by_its_rank() {
+    watched(|| {
+        let team = team(2);
+        let wanted = ["truncation", "started recv_tagged of 1 u8, from rank 0, tag 4"];
+        for started_first in [true, false] {
+            let error = told(&team, &wanted, |comm| {
+                warm_up(comm);
+                if comm.rank() == 0 {
+                    if started_first {
+                        comm.barrier();
+                    }
+                    comm.send_tagged(&[1u8, 2], 1, 4);
+                    comm.send_tagged(&[1u8], 1, 5);
+                } else {
+                    let mut x = [[0u8]; 2];
+                    let [a, b] = &mut x;
+                    comm.requests(|scope| {
+                        let first = scope.recv_tagged(a, 0, 4);
+                        if started_first {
+                            scope.comm().barrier();
+                        }
+                        let second = scope.recv_tagged(b, 0, 5);
+                        scope.wait(second);
+                        scope.wait(first);
+                    });
+                }
+            });
+            let Error::Mismatch { there: Some(there), .. } = &error else { panic!("{error}") };
+            assert_eq!(there.call, "send_tagged of 2 u8, to rank 1, tag 4");
+        }
+    });
+}
+
 // ---- Waits that end otherwise ----
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 type Form = fn(&mut Comm, &mut [f64], u64) -> f64;
 
 /// Ours, and the form beside it; none for the raw exchange of the batch.
-const CASES: [(&str, Form, Option<Form>); 12] = [
+const CASES: [(&str, Form, Option<Form>); 13] = [
     ("started all-reduce of 8 B / waiting", started::<1>, Some(waiting::<1>)),
     ("started all-reduce of 4 KiB / waiting", started::<512>, Some(waiting::<512>)),
     ("started all-reduce of 256 KiB / waiting", started::<32_768>, Some(waiting::<32_768>)),
@@ -20,6 +20,7 @@ const CASES: [(&str, Form, Option<Form>); 12] = [
     ("tagged send and reply of 8 B / send and reply", tagged::<1>, Some(reply::<1>)),
     ("tagged send and reply of 1 KiB / send and reply", tagged::<128>, Some(reply::<128>)),
     ("tagged, any source, 8 B / tagged", any_source, Some(tagged::<1>)),
+    ("tagged both ways at once, 8 B / exchange", both_ways::<1>, Some(exchange::<1>)),
     ("tagged both ways at once, 64 KiB / exchange", both_ways::<8192>, Some(exchange::<8192>)),
     ("owned Vec of 1 MiB and back / send and reply", owned, Some(reply::<131_072>)),
     ("fetch_add by both ranks on one element / exchange", fetch_add, None),

@@ -154,9 +154,18 @@ mod mutants {
     }
     mod tagged_queue {
         pub(super) use crate::fabric::{
-            Copier, Data, Label, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage,
-            TaggedQueue, UnfitReceive,
+            Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage,
+            TaggedQueue,
         };
+    }
+    mod message_label {
+        pub(super) use crate::fabric::MessageLabel;
+    }
+    mod unfit_receive {
+        pub(super) use crate::fabric::UnfitReceive;
+    }
+    mod tagged_ring {
+        pub(super) use crate::fabric::{SHORT, TaggedRing, copy_bytes};
     }
     mod ticket {
         pub(super) use crate::fabric::{Envelope, Ticket};
@@ -265,6 +274,12 @@ mod mutants {
     #[allow(unused_variables)]
     pub(crate) mod tagged_queue_taking_by_sight {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_by_sight/mod.rs"));
+    }
+    pub(crate) mod tagged_queue_not_draining {
+        include!(concat!(env!("OUT_DIR"), "/tagged_queue_not_draining/mod.rs"));
+    }
+    pub(crate) mod tagged_ring_overrunning {
+        include!(concat!(env!("OUT_DIR"), "/tagged_ring_overrunning/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

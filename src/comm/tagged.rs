@@ -4,7 +4,8 @@ use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
 use crate::exec::copy;
 use crate::fabric::{
-    CallParams, Digest, Fingerprint, KEPT_UP_TO, Label, MatchPattern, Port, ReceiveRoom, Signature,
+    CallParams, Digest, Fingerprint, KEPT_UP_TO, MatchPattern, MessageLabel, Port, ReceiveRoom,
+    Signature,
 };
 use std::any::TypeId;
 use std::panic::Location;
@@ -21,9 +22,9 @@ pub(super) struct TaggedCall {
 }
 
 impl TaggedCall {
-    pub(super) fn label<T: 'static>(&self, owned: bool) -> Label {
+    pub(super) fn label<T: 'static>(&self, owned: bool) -> MessageLabel {
         let &TaggedCall { sig, at, len, .. } = self;
-        Label { sig, at, len, element: TypeId::of::<T>(), owned }
+        MessageLabel { sig, at, len, element: TypeId::of::<T>(), owned }
     }
 
     pub(super) fn pattern(&self) -> MatchPattern {
@@ -225,7 +226,7 @@ impl Comm {
         if !self.enter_tagged(&call) {
             self.nothing_to_return();
         }
-        let room = Label { len: usize::MAX, ..call.label::<T>(false) };
+        let room = MessageLabel { len: usize::MAX, ..call.label::<T>(false) };
         let status = self.await_message(&call, Some(&room));
         let mut data = Vec::with_capacity(status.len);
         // The same message, which is still the first of its source with its tag.
@@ -422,7 +423,7 @@ impl Comm {
     }
 
     /// Waits for a message that `call`, which is on record, asks for.
-    fn await_message(&mut self, call: &TaggedCall, room: Option<&Label>) -> Status {
+    fn await_message(&mut self, call: &TaggedCall, room: Option<&MessageLabel>) -> Status {
         match self.port.probe(call.pattern(), room) {
             Ok(Some(envelope)) => return envelope.into(),
             Ok(None) if self.is_own_matter(call) => {

@@ -81,7 +81,7 @@ fn broadcast<T: Element>(
 }
 
 /// The root of two ranks combines what the other one sends with its own (`RED-ANY`).
-#[inline]
+#[inline(always)]
 fn reduce_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -97,7 +97,7 @@ fn reduce_pair<T: Element, O: Operator<T>>(
 }
 
 /// Rank 1 of two combines what rank 0 sends with its own (`SCAN-HCUBE`).
-#[inline]
+#[inline(always)]
 fn scan_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -112,7 +112,7 @@ fn scan_pair<T: Element, O: Operator<T>>(
 }
 
 /// Rank 1 of two gets what rank 0 has, which gets the identity, if there is one (`SCAN-HCUBE`).
-#[inline]
+#[inline(always)]
 fn exclusive_scan_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -128,7 +128,7 @@ fn exclusive_scan_pair<T: Element>(
 }
 
 /// The root of two ranks gets the other one's block (`GA-ANY`).
-#[inline]
+#[inline(always)]
 fn gather_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -154,7 +154,7 @@ fn gather_pair<T: Element>(
 }
 
 /// The root of two ranks sends the other one's block (`SC-ANY`).
-#[inline]
+#[inline(always)]
 fn scatter_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -173,7 +173,7 @@ fn scatter_pair<T: Element>(
 }
 
 /// Two ranks send each other the other one's block, and combine their own (`RS-ANY`).
-#[inline]
+#[inline(always)]
 fn reduce_scatter_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     (all, mine): (&[T], &mut [T]),
@@ -189,7 +189,7 @@ fn reduce_scatter_pair<T: Element, O: Operator<T>>(
 }
 
 /// Combines what the other one of two ranks sends with `buf`, in rank order.
-#[inline]
+#[inline(always)]
 fn receive_onto<T: Element, O: Operator<T>>(
     port: &mut Port,
     buf: &mut [T],

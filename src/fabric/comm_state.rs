@@ -123,7 +123,7 @@ impl CommState {
             boards: (0..p).map(|_| Board::new()).collect(),
             lanes: Lanes::new(p),
             seats: (0..p).map(seat).collect(),
-            tagged: (0..p).map(|rank| CachePadded::new(TaggedQueue::new(rank))).collect(),
+            tagged: (0..p).map(|rank| CachePadded::new(TaggedQueue::new(rank, p))).collect(),
             events,
             groups,
             eager_buffers: Mutex::new(Vec::new()),

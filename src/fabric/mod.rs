@@ -25,13 +25,16 @@ mod disagreement;
 mod fingerprint;
 mod foreign_calls;
 mod match_list;
+mod message_label;
 mod port;
 mod record_file;
 mod recorder;
 mod tagged_queue;
+mod tagged_ring;
 mod team_state;
 mod thread;
 mod ticket;
+mod unfit_receive;
 
 pub(crate) use call_log::CallRecord;
 pub(crate) use comm_state::CommState;
@@ -42,6 +45,7 @@ pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };
 pub(crate) use match_list::MatchPattern;
+pub(crate) use message_label::MessageLabel;
 pub(crate) use port::{
     Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
     ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
@@ -49,12 +53,13 @@ pub(crate) use port::{
 pub(crate) use recorder::Recorder;
 #[cfg(loom)] // For mutants of the files that use them.
 pub(crate) use recorder::{CallFacts, EventLine, EventRing};
-pub(crate) use tagged_queue::{KEPT_UP_TO, Label, ReceiveRoom, UnfitReceive};
+pub(crate) use tagged_queue::{KEPT_UP_TO, ReceiveRoom};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]
 pub use thread::RankWait;
 pub(crate) use thread::{Background, CatchScope, Entered, Seen, Thread};
 pub(crate) use ticket::{Envelope, Ticket};
+pub(crate) use unfit_receive::UnfitReceive;
 #[cfg(loom)]
 pub(crate) use {
     call_counts::CallCount,
@@ -66,5 +71,6 @@ pub(crate) use {
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },
+    tagged_ring::{RING, SHORT, TaggedRing, copy_bytes},
     thread::ANYBODY,
 };

@@ -7,17 +7,18 @@
 //! under the lock, all copying outside it. Every function but [`TaggedQueue::withdraw`] returns at
 //! once.
 
-use super::digest::Digest;
-use super::fingerprint::Signature;
 use super::match_list::{MatchList, MatchPattern};
+use super::message_label::MessageLabel;
+use super::tagged_ring::{SHORT, TaggedRing, copy_bytes};
 use super::team_state::discard;
 use super::ticket::{Envelope, Ticket};
-use crate::error::CallSite;
-use crate::sync::{Arc, AtomicU64, Ordering};
+use super::unfit_receive::UnfitReceive;
+use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 use crate::wait::{Backoff, Lock, Wait};
-use std::any::{Any, TypeId};
+use crossbeam_utils::CachePadded;
+use std::any::Any;
 use std::mem::MaybeUninit;
-use std::panic::Location;
+use std::sync::OnceLock;
 
 /// Bytes up to which a message is kept in its entry.
 const BRIEF: usize = 64;
@@ -30,54 +31,11 @@ pub(crate) const KEPT_IN_ALL: usize = 64 << 20;
 /// Copies a message from the sender's memory to the receiver's, that many bytes.
 pub(crate) type Copier = unsafe fn(*mut u8, *const u8, usize);
 
-/// What a rank says of a message, or of the room for one.
-#[derive(Clone, Copy)]
-pub(crate) struct Label {
-    pub(crate) sig: &'static Signature,
-    pub(crate) at: &'static Location<'static>,
-    /// Elements.
-    pub(crate) len: usize,
-    pub(crate) element: TypeId,
-    /// One value that is moved; else elements that are copied.
-    pub(crate) owned: bool,
-}
-
-impl Label {
-    /// What keeps this message, or this room (`is_message`), from the other one.
-    #[inline(always)]
-    fn check(&self, is_message: bool, other: &Label) -> Result<(), String> {
-        let (message, room) = if is_message { (self, other) } else { (other, self) };
-        if self.element == other.element && self.owned == other.owned && message.len <= room.len {
-            return Ok(());
-        }
-        Err(self.differs(message, room, other))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn differs(&self, message: &Label, room: &Label, other: &Label) -> String {
-        let words = |it: &Label| {
-            let what = if it.owned { "an owned" } else { "elements of type" };
-            format!("{what} {}", (it.sig.element_name)())
-        };
-        if self.element == other.element && self.owned == other.owned {
-            let (message, room) = (message.len, room.len);
-            return format!(
-                "truncation: the message has {message} elements, the buffer has room for {room}"
-            );
-        }
-        match (words(self), words(other)) {
-            (a, b) if a == b => "two types of one name".to_string(),
-            (a, b) => format!("expected {a}, got {b}"),
-        }
-    }
-}
-
 /// A message as its sender has it.
 pub(crate) struct OutgoingMessage {
     pub(crate) source: u32,
     pub(crate) tag: u32,
-    pub(crate) label: Label,
+    pub(crate) label: MessageLabel,
     pub(crate) data: Data,
 }
 
@@ -108,28 +66,6 @@ pub(crate) enum Received {
     Posted(Arc<Ticket>),
 }
 
-/// A message and a receive match, and do not fit.
-#[derive(Debug)]
-#[cfg_attr(loom, allow(dead_code))] // Read by communicators only.
-pub(crate) struct UnfitReceive {
-    /// The rank that came first.
-    pub(crate) peer: usize,
-    pub(crate) there: CallSite,
-    pub(crate) what: String,
-}
-
-impl UnfitReceive {
-    /// `label` is that of `peer`'s call, which named a rank, or any, and a tag, or any.
-    #[cold]
-    fn new(peer: u32, label: &Label, named: MatchPattern, what: String) -> Box<Self> {
-        let rank = named.source.map(|rank| rank as usize);
-        let call = label.sig.words(label.len, rank);
-        let call = call + &Digest::of_tag(named.tag).tag_in_words(rank.is_some());
-        let there = CallSite { call, at: label.at.into() };
-        Box::new(UnfitReceive { peer: peer as usize, there, what })
-    }
-}
-
 /// Words of any content, aligned to 8.
 type QueueWords = Box<[MaybeUninit<u64>]>;
 type Fit<T> = Result<T, Box<UnfitReceive>>;
@@ -142,7 +78,7 @@ enum MessageBody {
 }
 
 struct TaggedMessage {
-    label: Label,
+    label: MessageLabel,
     /// What the queue's account has for it.
     cost: usize,
     body: MessageBody,
@@ -154,7 +90,7 @@ unsafe impl Send for TaggedMessage {}
 
 /// Room for one message.
 pub(crate) struct ReceiveRoom {
-    pub(crate) label: Label,
+    pub(crate) label: MessageLabel,
     pub(crate) at: *mut u8,
 }
 
@@ -172,6 +108,10 @@ struct Lists {
     list: MatchList<TaggedMessage, PostedReceive>,
     /// Bytes that are kept.
     kept: usize,
+    /// A sender of short messages that has no ring yet.
+    wanting: Option<u32>,
+    /// Whose ring is looked at first by a receive from any.
+    turn: usize,
 }
 
 impl Lists {
@@ -187,8 +127,28 @@ pub(crate) struct TaggedQueue {
     lists: Lock<Lists>,
     /// Messages that were left in the queue so far. Written under the lock.
     arrivals: AtomicU64,
-    /// The receiver's number, for errors.
+    /// Messages that were taken from rings for receives that were posted. Written under the lock.
+    settled: AtomicU32,
+    /// By sender; made by the receiver, in its memory, once there are messages for it.
+    /// Senders look here: not on the line of the lock.
+    rings: CachePadded<OnceLock<Box<[OnceLock<Box<TaggedRing>>]>>>,
+    /// The receiver's number.
     owner: u32,
+    ranks: u32,
+}
+
+/// What the queue's account has for a message of so many bytes.
+const fn cost(bytes: usize) -> usize {
+    size_of::<TaggedMessage>() + bytes
+}
+
+/// What a receive has found.
+enum FoundMessage {
+    /// In the list; it was taken off.
+    Listed(Envelope, TaggedMessage),
+    /// In a ring; it has been copied.
+    Short(Envelope),
+    Nothing(Arc<Ticket>),
 }
 
 /// What to do once the lock is free.
@@ -199,9 +159,143 @@ enum Next {
 }
 
 impl TaggedQueue {
-    pub(crate) fn new(owner: usize) -> Self {
-        let lists = Lock::new(Lists::default());
-        TaggedQueue { lists, arrivals: AtomicU64::new(0), owner: owner as u32 }
+    /// That of rank `owner` of so many.
+    pub(crate) fn new(owner: usize, ranks: usize) -> Self {
+        TaggedQueue {
+            lists: Lock::new(Lists::default()),
+            arrivals: AtomicU64::new(0),
+            settled: AtomicU32::new(0),
+            rings: CachePadded::new(OnceLock::new()),
+            owner: owner as u32,
+            ranks: ranks as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn ring(&self, source: u32) -> Option<&TaggedRing> {
+        self.rings.get()?[source as usize].get().map(|ring| &**ring)
+    }
+
+    /// Makes the ring of a sender. For the queue's owner, whose memory it is to be.
+    #[cold]
+    pub(crate) fn make_ring(&self, source: u32) {
+        let none = || (0..self.ranks).map(|_| OnceLock::new()).collect();
+        self.rings.get_or_init(none)[source as usize].get_or_init(|| Box::new(TaggedRing::new()));
+    }
+
+    /// The rings of the senders that are asked for.
+    #[inline]
+    fn rings(&self, source: Option<u32>, turn: usize) -> impl Iterator<Item = (u32, &TaggedRing)> {
+        let all = self.rings.get().map_or(&[][..], |all| all);
+        let (start, count) = match source {
+            Some(source) => (source as usize, all.len().min(1)),
+            None => (turn, all.len()),
+        };
+        let at = move |it: usize| {
+            let at = start + it;
+            if at < all.len() { at } else { at - all.len() }
+        };
+        (0..count).filter_map(move |it| Some((at(it) as u32, &**all[at(it)].get()?)))
+    }
+
+    /// Messages that were taken from rings for receives that were posted, so far.
+    pub(crate) fn settled(&self) -> u32 {
+        // Relaxed: written by this thread, or before it saw a ticket.
+        self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Gives the messages of a ring to the receives that are posted for them, and the others to
+    /// the list. Under the lock.
+    fn drain(&self, lists: &mut Lists, source: u32, ring: &TaggedRing) {
+        // SAFETY: the lock is held.
+        while let Some((tag, label)) = unsafe { ring.first() } {
+            self.accept(lists, source, ring, tag, label);
+        }
+    }
+
+    /// The same with the first message of a ring, which has this tag and label.
+    #[inline]
+    fn accept(
+        &self,
+        lists: &mut Lists,
+        source: u32,
+        ring: &TaggedRing,
+        tag: u32,
+        label: MessageLabel,
+    ) {
+        let bytes = label.len * label.sig.element_size;
+        let found = lists.list.find_posted(source, tag);
+        let found = found.map(|(at, (_, it))| (at, it.room.label.check(false, &label)));
+        if let Some((at, fits)) = found
+            && let Some(PostedReceive { room, ticket }) = lists.list.take_posted(at)
+        {
+            match fits {
+                Ok(()) => {
+                    // SAFETY: the lock is held. Of the same type, no longer than the room
+                    // (checked), which its owner leaves alone until the ticket is done.
+                    unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                    ticket.complete(Envelope { source, tag, len: label.len });
+                }
+                Err(what) => {
+                    // SAFETY: the lock is held.
+                    unsafe { ring.take(bytes, |_| ()) };
+                    ticket.fail(self.unfit(source, tag, &label, what));
+                }
+            }
+            // Relaxed: see `settled`. Under the lock, so no update is lost.
+            self.settled.store(self.settled().wrapping_add(1), Ordering::Relaxed);
+            return;
+        }
+        let keep = |from: *const u8| {
+            if bytes <= BRIEF {
+                let mut brief = [MaybeUninit::uninit(); BRIEF / 8];
+                // SAFETY: there is room; `from` has so many bytes.
+                unsafe { copy_bytes(brief.as_mut_ptr().cast(), from, bytes) };
+                return MessageBody::Brief(brief);
+            }
+            let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
+            // SAFETY: as above.
+            unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
+            MessageBody::Copied(words)
+        };
+        // SAFETY: the lock is held.
+        let body = unsafe { ring.take(bytes, keep) };
+        self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
+    }
+
+    fn push(&self, lists: &mut Lists, source: u32, tag: u32, message: TaggedMessage) {
+        lists.kept += message.cost;
+        lists.list.push(source, tag, message);
+        // Relaxed: see `arrivals`. Under the lock, so no update is lost.
+        self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
+    }
+
+    /// Sends a message of up to [`SHORT`] bytes without the lock, if there is a ring for its
+    /// sender, which has room.
+    ///
+    /// # Safety
+    /// Of rank `source`. The elements are valid for reads, and of the label's type; `copy` (of
+    /// [`send`](TaggedQueue::send)) would copy them as bytes.
+    #[inline]
+    pub(crate) unsafe fn send_short(
+        &self,
+        source: u32,
+        tag: u32,
+        label: &MessageLabel,
+        (from, bytes): (*const u8, usize),
+    ) -> bool {
+        // SAFETY: by the contract.
+        self.ring(source).is_some_and(|ring| unsafe { ring.send(tag, label, from, bytes) })
+    }
+
+    /// Looks for messages in the rings of the senders that are asked for. For the queue's owner.
+    #[inline(always)]
+    pub(crate) fn poll(&self, source: Option<u32>) {
+        for (source, ring) in self.rings(source, 0) {
+            if ring.has_news() {
+                self.lists.with(|lists| self.drain(lists, source, ring));
+            }
+        }
     }
 
     /// Messages that were left in the queue so far.
@@ -227,6 +321,12 @@ impl TaggedQueue {
         };
         loop {
             let next = self.lists.with(|lists| -> Fit<Next> {
+                // What it has sent before comes first.
+                match self.ring(source) {
+                    Some(ring) => self.drain(lists, source, ring),
+                    None if bytes <= SHORT && source != self.owner => lists.wanting = Some(source),
+                    None => {}
+                }
                 if let Some((at, (wanted, receive))) = lists.list.find_posted(source, tag) {
                     if let Err(what) = label.check(true, &receive.room.label) {
                         let theirs = &receive.room.label;
@@ -236,7 +336,7 @@ impl TaggedQueue {
                         return Ok(Next::Deliver(receive));
                     }
                 }
-                let cost = size_of::<TaggedMessage>() + bytes;
+                let cost = cost(bytes);
                 let has_room = bytes <= KEPT_UP_TO && lists.kept + cost <= KEPT_IN_ALL;
                 let (body, sent) = match data.take() {
                     Some(Data::Owned(value)) => (MessageBody::Owned(value), SentMessage::Kept),
@@ -256,10 +356,7 @@ impl TaggedQueue {
                     },
                 };
                 let cost = if matches!(sent, SentMessage::Lent(_)) { 0 } else { cost };
-                lists.kept += cost;
-                lists.list.push(source, tag, TaggedMessage { label, cost, body });
-                // Relaxed: see `arrivals`. Under the lock, so no update is lost.
-                self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
+                self.push(lists, source, tag, TaggedMessage { label, cost, body });
                 Ok(Next::Return(sent))
             })?;
             match next {
@@ -296,17 +393,33 @@ impl TaggedQueue {
         copy: Copier,
     ) -> Fit<Received> {
         let (to, size) = (room.at, room.label.sig.element_size);
-        let found = self.lists.with(|lists| -> Fit<Result<_, Arc<Ticket>>> {
-            let Some(at) = self.find(lists, pattern, Some(&room.label))? else {
-                let ticket = Arc::new(Ticket::new());
-                lists.list.post(pattern, PostedReceive { room, ticket: ticket.clone() });
-                return Ok(Err(ticket));
-            };
-            Ok(Ok(Self::envelope(lists, at).zip(lists.take(at))))
-        })?;
-        let (envelope, message) = match found {
-            Err(ticket) => return Ok(Received::Posted(ticket)),
-            Ok(found) => found.expect("a message that was found is there"),
+        let mut wanting = None;
+        let found = self.lists.with(|lists| -> Fit<FoundMessage> {
+            wanting = lists.wanting.take();
+            if let Some(at) = self.find(lists, pattern, Some(&room.label))? {
+                let found = Self::envelope(lists, at).zip(lists.take(at));
+                let (envelope, message) = found.expect("a message that was found is there");
+                return Ok(FoundMessage::Listed(envelope, message));
+            }
+            // SAFETY: by the contract.
+            if let Some(envelope) = unsafe { self.take_short(lists, pattern, &room)? } {
+                return Ok(FoundMessage::Short(envelope));
+            }
+            let ticket = Arc::new(Ticket::new());
+            lists.list.post(pattern, PostedReceive { room, ticket: ticket.clone() });
+            Ok(FoundMessage::Nothing(ticket))
+        });
+        if let Some(source) = wanting
+            && cfg!(not(loom))
+        {
+            self.make_ring(source);
+        }
+        let (envelope, message) = match found? {
+            FoundMessage::Nothing(ticket) => return Ok(Received::Posted(ticket)),
+            FoundMessage::Short(envelope) => {
+                return Ok(Received::Message { envelope, was_lent: false });
+            }
+            FoundMessage::Listed(envelope, message) => (envelope, message),
         };
         let bytes = envelope.len * size;
         let was_lent = match message.body {
@@ -334,21 +447,67 @@ impl TaggedQueue {
         Ok(Received::Message { envelope, was_lent })
     }
 
-    /// The first message that `pattern` asks for, and that has to fit `room`.
+    /// Receives the first message of a ring that `pattern` asks for, and no receive that is posted.
+    ///
+    /// # Safety
+    /// The room is valid for writes of the elements that its label names.
+    #[inline]
+    unsafe fn take_short(
+        &self,
+        lists: &mut Lists,
+        pattern: MatchPattern,
+        room: &ReceiveRoom,
+    ) -> Fit<Option<Envelope>> {
+        for (source, ring) in self.rings(pattern.source, lists.turn) {
+            // SAFETY: the lock is held.
+            while let Some((tag, label)) = unsafe { ring.first() } {
+                let is_asked = pattern.tag.is_none_or(|it| it == tag);
+                if !is_asked || lists.list.find_posted(source, tag).is_some() {
+                    self.accept(lists, source, ring, tag, label);
+                    continue;
+                }
+                if let Err(what) = room.label.check(false, &label) {
+                    return Err(self.unfit(source, tag, &label, what));
+                }
+                let bytes = label.len * label.sig.element_size;
+                // SAFETY: the lock is held; of the same type, and no longer than the room.
+                unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                if pattern.source.is_none() {
+                    lists.turn = (source as usize + 1) % self.ranks as usize;
+                }
+                return Ok(Some(Envelope { source, tag, len: label.len }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A message of `source` that does not fit a receive.
+    #[cold]
+    fn unfit(
+        &self,
+        source: u32,
+        tag: u32,
+        label: &MessageLabel,
+        what: String,
+    ) -> Box<UnfitReceive> {
+        let sent = MatchPattern { source: Some(self.owner), tag: Some(tag) };
+        UnfitReceive::new(source, label, sent, what)
+    }
+
+    /// The first message that `pattern` asks for, and that has to fit `room`, of those in the list.
     #[inline]
     fn find(
         &self,
         lists: &Lists,
         pattern: MatchPattern,
-        room: Option<&Label>,
+        room: Option<&MessageLabel>,
     ) -> Fit<Option<usize>> {
         let Some(at) = lists.list.find(pattern) else { return Ok(None) };
         if let Some((source, tag, message)) = lists.list.message(at)
             && let Some(room) = room
             && let Err(what) = room.check(false, &message.label)
         {
-            let sent = MatchPattern { source: Some(self.owner), tag: Some(tag) };
-            return Err(UnfitReceive::new(source, &message.label, sent, what));
+            return Err(self.unfit(source, tag, &message.label, what));
         }
         Ok(Some(at))
     }
@@ -363,8 +522,9 @@ impl TaggedQueue {
     pub(crate) fn probe(
         &self,
         pattern: MatchPattern,
-        room: Option<&Label>,
+        room: Option<&MessageLabel>,
     ) -> Fit<Option<Envelope>> {
+        self.poll(pattern.source);
         self.lists.with(|lists| {
             let at = self.find(lists, pattern, room)?;
             Ok(at.and_then(|at| Self::envelope(lists, at)))
@@ -376,8 +536,9 @@ impl TaggedQueue {
     pub(crate) fn take_owned(
         &self,
         pattern: MatchPattern,
-        room: &Label,
+        room: &MessageLabel,
     ) -> Fit<Option<OwnedMessage>> {
+        self.poll(pattern.source);
         let taken = self.lists.with(|lists| -> Fit<_> {
             let at = self.find(lists, pattern, Some(room))?;
             Ok(at.and_then(|at| Self::envelope(lists, at).zip(lists.take(at))))
@@ -421,6 +582,7 @@ impl TaggedQueue {
     /// A source, and how many of its messages nobody has received.
     #[cfg_attr(loom, allow(dead_code))] // Of the audit.
     pub(crate) fn unreceived(&self) -> Option<(usize, u32)> {
+        self.poll(None);
         self.lists.with(|lists| {
             let (_, first, _) = lists.list.messages().next()?;
             let of_first = lists.list.messages().filter(|&(_, source, _)| source == first);
@@ -431,6 +593,7 @@ impl TaggedQueue {
     /// Drops all messages that nobody has received. Only while no rank uses the queue: owned
     /// values' destructors are code of the user's.
     pub(crate) fn clear(&self) {
+        self.poll(None);
         drop(self.lists.with(std::mem::take));
     }
 }
@@ -442,19 +605,5 @@ impl Drop for Lists {
         while let Some(at) = first(self) {
             discard(self.take(at));
         }
-    }
-}
-
-/// # Safety
-/// As for `copy_nonoverlapping` of bytes; `from` may be dangling if there are none.
-#[inline(always)]
-unsafe fn copy_bytes(to: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: by the contract. (MaybeUninit: elements may have padding.)
-    unsafe {
-        std::ptr::copy_nonoverlapping(
-            from.cast::<MaybeUninit<u8>>(),
-            to.cast::<MaybeUninit<u8>>(),
-            bytes,
-        );
     }
 }

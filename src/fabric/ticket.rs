@@ -4,7 +4,10 @@
 //! other rank, which comes second, copies, and marks the ticket as done. Only then may the first
 //! one's memory go. Both ranks own the ticket itself.
 
+use super::unfit_receive::UnfitReceive;
+use crate::sync::diagnostic::Mutex;
 use crate::sync::{AtomicU64, Ordering, Site, consume, publish};
+use std::sync::PoisonError;
 
 /// Source, tag and elements of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,11 +23,18 @@ pub(crate) struct Ticket {
     /// What came, written before the word above.
     from: AtomicU64,
     len: AtomicU64,
+    /// Why nothing came, written before the word `done`.
+    unfit: Mutex<Option<Box<UnfitReceive>>>,
 }
+
+/// `done`: the message has been copied; it did not fit.
+const COPIED: u64 = 1;
+const UNFIT: u64 = 2;
 
 impl Ticket {
     pub(crate) fn new() -> Self {
-        Ticket { done: AtomicU64::new(0), from: AtomicU64::new(0), len: AtomicU64::new(0) }
+        let word = || AtomicU64::new(0);
+        Ticket { done: word(), from: word(), len: word(), unfit: Mutex::new(None) }
     }
 
     /// The message has been copied: its other end's memory is not touched any more.
@@ -36,7 +46,25 @@ impl Ticket {
         self.len.store(envelope.len as u64, Ordering::Relaxed);
         // Ordering: all accesses to the owner's memory come before. Pairs with the load in
         // `is_done`.
-        self.done.store(1, publish(Site::Ticket));
+        self.done.store(COPIED, publish(Site::Ticket));
+    }
+
+    /// The message that came for a receive does not fit it.
+    #[cold]
+    pub(crate) fn fail(&self, why: Box<UnfitReceive>) {
+        *self.unfit.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        // Ordering: as in `complete`.
+        self.done.store(UNFIT, publish(Site::Ticket));
+    }
+
+    /// Why the message that came does not fit, if so.
+    #[inline]
+    pub(crate) fn failure(&self) -> Option<Box<UnfitReceive>> {
+        // Ordering: pairs with the store in `fail`.
+        if self.done.load(consume(Site::Ticket)) != UNFIT {
+            return None;
+        }
+        self.unfit.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     #[inline(always)]
@@ -48,7 +76,8 @@ impl Ticket {
     /// What came, if the message has been copied.
     #[inline]
     pub(crate) fn envelope(&self) -> Option<Envelope> {
-        if !self.is_done() {
+        // Ordering: as in `is_done`.
+        if self.done.load(consume(Site::Ticket)) != COPIED {
             return None;
         }
         let from = self.from.load(Ordering::Relaxed);

@@ -15,8 +15,8 @@ macro_rules! bodies {
     ($name:ident, $($queue:ident)::+) => {
         mod $name {
             use super::*;
-            use crate::fabric::Ticket;
-            use $($queue)::+::{Data, Label, OutgoingMessage, Received};
+            use crate::fabric::{MessageLabel, Ticket};
+            use $($queue)::+::{Data, OutgoingMessage, Received};
             use $($queue)::+::{ReceiveRoom, SentMessage, TaggedQueue};
 
             include!("tagged/bodies.rs");
@@ -28,6 +28,23 @@ bodies!(real, crate::fabric);
 bodies!(withdrawing_blindly, crate::mutants::tagged_queue_withdrawing_blindly);
 bodies!(completing_early, crate::mutants::tagged_queue_completing_early);
 bodies!(taking_by_sight, crate::mutants::tagged_queue_taking_by_sight);
+bodies!(not_draining, crate::mutants::tagged_queue_not_draining);
+
+/// The same for the ring of short messages.
+macro_rules! ring_bodies {
+    ($name:ident, $($ring:ident)::+) => {
+        mod $name {
+            use super::*;
+            use crate::fabric::MessageLabel;
+            use $($ring)::+::{RING, TaggedRing};
+
+            include!("tagged/ring.rs");
+        }
+    };
+}
+
+ring_bodies!(real_ring, crate::fabric);
+ring_bodies!(overrunning, crate::mutants::tagged_ring_overrunning);
 
 #[test]
 fn second_comer_copies() {
@@ -80,5 +97,41 @@ fn any_source() {
     .check();
     must_fail("tagged: two senders take one receive", Some(1), "violation", || {
         taking_by_sight::any_source();
+    });
+}
+
+#[test]
+fn slots_are_used_again() {
+    Model {
+        name: "tagged: a ring of short messages, slots used again",
+        ranks: 2,
+        bound: Some(3),
+        floor: 250,
+        reaches: &["full"],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: real_ring::slots_are_used_again,
+    }
+    .check();
+    must_fail("tagged: a slot is used again before its time", Some(3), "violation", || {
+        overrunning::slots_are_used_again();
+    });
+}
+
+#[test]
+fn short_and_long_messages() {
+    Model {
+        name: "tagged: short messages in a ring, the last through the lock",
+        ranks: 2,
+        bound: Some(3),
+        floor: 150,
+        reaches: &["by the ring", "by the lock", "posted", "found"],
+        catches: &[Word, Lock],
+        silent: &[Ack, Ticket],
+        body: real::short_and_long_messages,
+    }
+    .check();
+    must_fail("tagged: a message of the lock overtakes the ring's", Some(2), "overtaken", || {
+        not_draining::short_and_long_messages();
     });
 }

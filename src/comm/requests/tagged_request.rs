@@ -5,9 +5,13 @@ use super::open::{Failure, Running, Underway, Whose};
 use super::persistent::{Repeated, Restart};
 use super::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
+use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
-use crate::fabric::{Envelope, Place, Port, ReceiveRoom, Signature, TaggedRequest, Ticket};
+use crate::fabric::{
+    Digest, Disagreement, Envelope, Place, Port, ReceiveRoom, Signature, TaggedRequest, Ticket,
+    UnfitReceive,
+};
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
 use std::panic::Location;
@@ -23,11 +27,23 @@ impl<A> StartedMessage<A> {
     fn envelope(&self) -> Envelope {
         self.request.envelope().expect("a request that is complete")
     }
+
+    /// The message that came does not fit.
+    #[cold]
+    fn unfit(&self, UnfitReceive { peer, there, what }: UnfitReceive) -> Failure {
+        let &TaggedCall { sig, at, len, peer: from, tag } = &self.call;
+        let words = sig.words(len, from) + &Digest::of_tag(tag).tag_in_words(from.is_some());
+        let here = CallSite { call: words, at: at.into() };
+        Failure::Disagrees(Box::new(Disagreement { peer, here, there, what }))
+    }
 }
 
 impl<A> Running for StartedMessage<A> {
     fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
-        Ok(self.request.envelope().is_some())
+        match self.request.poll() {
+            Some(unfit) => Err(self.unfit(*unfit)),
+            None => Ok(self.request.envelope().is_some()),
+        }
     }
 
     /// Whoever comes second does all that is left to do.

@@ -4,17 +4,19 @@
 use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::match_list::MatchPattern;
+use super::super::message_label::MessageLabel;
 use super::super::tagged_queue::{
-    Copier, Data, Label, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage,
-    TaggedQueue,
+    Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage, TaggedQueue,
 };
 use super::super::ticket::{Envelope, Ticket};
+use super::super::unfit_receive::UnfitReceive;
 use super::lane::{Place, give_up};
 use super::waiting::For;
 use super::{Peer, Port, Stop};
 use crate::sync::Arc;
 use crate::wait::Wait;
 use std::any::Any;
+use std::ptr::NonNull;
 
 /// What this rank has left in a queue.
 pub(super) struct OpenTicket {
@@ -35,7 +37,7 @@ impl Port {
         &mut self,
         to: usize,
         tag: u32,
-        label: Label,
+        label: MessageLabel,
         (data, bytes): (*const u8, usize),
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
@@ -49,7 +51,7 @@ impl Port {
         &mut self,
         to: usize,
         tag: u32,
-        label: Label,
+        label: MessageLabel,
         value: Box<dyn Any + Send>,
     ) -> Result<(), Stop> {
         unsafe fn nothing(_: *mut u8, _: *const u8, _: usize) {}
@@ -64,13 +66,22 @@ impl Port {
         &mut self,
         to: usize,
         tag: u32,
-        label: Label,
+        label: MessageLabel,
         data: Data,
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
-        let out = OutgoingMessage { source: self.rank as u32, tag, label, data };
+        let (queue, source) = (self.fabric.tagged(to), self.rank as u32);
+        if let Data::Elements(from, bytes) = data
+            // SAFETY: by the contract; this is the source's only port.
+            && unsafe { queue.send_short(source, tag, &label, (from, bytes)) }
+        {
+            self.count_tagged(1, 0);
+            self.peers[to].wake_for_any();
+            return Ok(None);
+        }
+        let out = OutgoingMessage { source, tag, label, data };
         // SAFETY: by the contract.
-        let sent = unsafe { self.fabric.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
+        let sent = unsafe { queue.send(out, copy) }.map_err(Stop::Unfit)?;
         let ticket = match sent {
             SentMessage::Delivered => None,
             SentMessage::Kept => {
@@ -135,9 +146,18 @@ impl Port {
         ticket: &Arc<Ticket>,
     ) -> Result<Envelope, Stop> {
         self.open_ticket(owner, ticket);
-        self.wait_for(peer, |_| ticket.is_done())?;
+        let source = peer.map(|it| it as u32);
+        let queue = NonNull::from(self.fabric.tagged(self.rank));
+        self.wait_for(peer, |_| {
+            // SAFETY: the fabric's, which the port keeps.
+            unsafe { queue.as_ref() }.poll(source);
+            ticket.is_done()
+        })?;
         // No call of this rank began meanwhile that left a ticket and has not taken it back.
         self.open_tickets.pop();
+        if let Some(unfit) = ticket.failure() {
+            return Err(Stop::Unfit(unfit));
+        }
         let envelope = ticket.envelope().ok_or(Stop::Poisoned)?;
         if peer.is_none() {
             self.record_source(envelope.source as usize);
@@ -190,7 +210,7 @@ impl Port {
     pub(crate) fn probe(
         &self,
         pattern: MatchPattern,
-        room: Option<&Label>,
+        room: Option<&MessageLabel>,
     ) -> Result<Option<Envelope>, Stop> {
         self.fabric.tagged(self.rank).probe(pattern, room).map_err(Stop::Unfit)
     }
@@ -200,7 +220,7 @@ impl Port {
     pub(crate) fn await_tagged(
         &mut self,
         pattern: MatchPattern,
-        room: Option<&Label>,
+        room: Option<&MessageLabel>,
     ) -> Result<Envelope, Stop> {
         let fabric = self.hold.clone();
         let queue: &TaggedQueue = fabric.tagged(self.rank);
@@ -210,6 +230,7 @@ impl Port {
             return found.map_err(Stop::Unfit)?.ok_or(Stop::Poisoned);
         }
         self.wait_for(pattern.source.map(|it| it as usize), |_| {
+            queue.poll(pattern.source);
             let arrivals = queue.arrivals();
             if std::mem::replace(&mut seen, arrivals) != arrivals {
                 found = queue.probe(pattern, room);
@@ -229,7 +250,7 @@ impl Port {
     pub(crate) fn take_owned(
         &mut self,
         pattern: MatchPattern,
-        room: &Label,
+        room: &MessageLabel,
     ) -> Result<Option<OwnedMessage>, Stop> {
         let own = self.fabric.tagged(self.rank);
         let taken = own.take_owned(pattern, room).map_err(Stop::Unfit)?;
@@ -286,6 +307,16 @@ impl TaggedRequest {
     /// The same message, sent or received once more, after the one before.
     pub(crate) fn start_again(&mut self, state: Result<Envelope, Arc<Ticket>>) {
         self.state = state;
+    }
+
+    /// Looks for the message, if it may have come by itself: why it does not fit, if so.
+    #[inline]
+    pub(crate) fn poll(&self) -> Option<Box<UnfitReceive>> {
+        let Err(ticket) = &self.state else { return None };
+        if self.owner == self.rank {
+            self.fabric.tagged(self.rank).poll(self.peer.map(|it| it as u32));
+        }
+        ticket.failure()
     }
 
     /// What has been copied, if it has.

@@ -358,7 +358,10 @@ impl Port {
     /// Messages posted less messages taken, summed over the peers, modulo
     /// 2^32: the sum over all ranks is 0 exactly if every message was received.
     pub(crate) fn balance(&self) -> u32 {
-        self.peers.iter().fold(0, |sum, p| sum.wrapping_add(p.cursor.tx).wrapping_sub(p.cursor.rx))
+        let settled = self.fabric.tagged(self.rank).settled();
+        let balance =
+            |sum: u32, it: &Peer| sum.wrapping_add(it.cursor.tx).wrapping_sub(it.cursor.rx);
+        self.peers.iter().fold(0, balance).wrapping_sub(settled)
     }
 
     /// Collective calls so far, modulo 2^32: equal on all ranks after a run that

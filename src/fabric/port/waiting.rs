@@ -1,8 +1,8 @@
 //! Waits for a peer, and the ways in which a wait fails.
 
 use super::super::comm_state::CommState;
-use super::super::tagged_queue::UnfitReceive;
 use super::super::thread::{ANYBODY, Seen};
+use super::super::unfit_receive::UnfitReceive;
 use super::recording::Looked;
 use super::{CLOSED, Peer, Phase, Port, PortState};
 use crate::mailbox::Header;

@@ -7,9 +7,9 @@ unsafe fn copy(to: *mut u8, from: *const u8, _: usize) {
 }
 
 #[track_caller]
-fn label() -> Label {
+fn label() -> MessageLabel {
     let (at, element) = (Location::caller(), TypeId::of::<u64>());
-    Label { sig: &SIG, at, len: 1, element, owned: false }
+    MessageLabel { sig: &SIG, at, len: 1, element, owned: false }
 }
 
 fn send(queue: &TaggedQueue, source: u32, cell: &Cell) -> Option<Arc<Ticket>> {
@@ -50,7 +50,7 @@ fn await_done(ticket: &Ticket) -> u32 {
 }
 
 pub(super) fn second_comer_copies() {
-    let queue = Arc::new(TaggedQueue::new(0));
+    let queue = Arc::new(TaggedQueue::new(0, 3));
     let (own, there) = (Cell::new(0), queue.clone());
     let sender = thread::spawn(move || {
         let cell = Cell::new(40);
@@ -67,7 +67,7 @@ pub(super) fn second_comer_copies() {
 }
 
 pub(super) fn withdrawn_meanwhile() {
-    let queue = Arc::new(TaggedQueue::new(0));
+    let queue = Arc::new(TaggedQueue::new(0, 3));
     let (own, there) = (Cell::new(0), queue.clone());
     let sender = thread::spawn(move || {
         let cell = Cell::new(40);
@@ -90,7 +90,7 @@ pub(super) fn withdrawn_meanwhile() {
 }
 
 pub(super) fn any_source() {
-    let queue = Arc::new(TaggedQueue::new(0));
+    let queue = Arc::new(TaggedQueue::new(0, 3));
     let cells = [Cell::new(0), Cell::new(0)];
     let senders = [1, 2].map(|source| {
         let there = queue.clone();
@@ -110,4 +110,51 @@ pub(super) fn any_source() {
     reached(if sources[0] == 1 { "1 first" } else { "2 first" });
     assert_eq!(sources[0] + sources[1], 3);
     senders.into_iter().for_each(|it| it.join().unwrap());
+}
+
+/// Messages that are bytes, which loom does not see: the ring's slots are what is watched.
+pub(super) fn short_and_long_messages() {
+    unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
+        // SAFETY: the queue's contract.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+    }
+    let queue = Arc::new(TaggedQueue::new(0, 2));
+    queue.make_ring(1);
+    let there = queue.clone();
+    let sender = thread::spawn(move || {
+        for value in [1_u64, 2] {
+            let memory = ((&raw const value).cast(), 8);
+            // The second one goes through the lock.
+            // SAFETY: eight bytes are there.
+            if value == 1 && unsafe { there.send_short(1, 7, &label(), memory) } {
+                reached("by the ring");
+                continue;
+            }
+            reached("by the lock");
+            let data = Data::Elements(memory.0, memory.1);
+            let out = OutgoingMessage { source: 1, tag: 7, label: label(), data };
+            // SAFETY: as above; it waits for the ticket.
+            if let SentMessage::Lent(ticket) = unsafe { there.send(out, copy) }.expect("it fits") {
+                await_done(&ticket);
+            }
+        }
+    });
+    for wanted in [1_u64, 2] {
+        let mut value = 0_u64;
+        let room = ReceiveRoom { label: label(), at: (&raw mut value).cast() };
+        let pattern = MatchPattern { source: Some(1), tag: None };
+        // SAFETY: it waits for the ticket.
+        match unsafe { queue.receive(pattern, room, copy) }.expect("it fits") {
+            Received::Message { .. } => reached("found"),
+            Received::Posted(ticket) => {
+                reached("posted");
+                while !ticket.is_done() {
+                    queue.poll(Some(1));
+                    yield_now();
+                }
+            }
+        }
+        assert_eq!(value, wanted, "overtaken");
+    }
+    sender.join().unwrap();
 }
