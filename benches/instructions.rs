@@ -385,6 +385,7 @@ fn gathers(calls: u64) -> Result<(), phalanx::Error> {
 /// What two ranks on one thread do.
 const PAIRS: &[(&str, Both)] = &[
     ("send-recv-8", counted_send_recv::<1>),
+    ("send-recv-8-recorded", counted_send_recv::<1>),
     ("send-recv-64", counted_send_recv::<8>),
     ("send-recv-tagged-8", counted_send_recv_tagged),
     ("broadcast-8-both", counted_broadcasts),
@@ -405,7 +406,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let calls: u64 = calls.parse()?;
     if let Some((_, pair)) = PAIRS.iter().find(|p| p.0 == name) {
-        let mut comms = Team::external(2)?;
+        let mut comms = match name.ends_with("-recorded") {
+            true => Team::builder().ranks(2).record("/dev/null").external()?,
+            false => Team::external(2)?,
+        };
         let x = &mut [1.0; 64][..];
         for _ in 0..calls {
             pair(&mut comms, black_box(x));

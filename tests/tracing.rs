@@ -79,7 +79,7 @@ fn phases_are_spans_and_calls_and_waits_are_events() {
         let order = [": new", ": all_reduce rank", ": barrier rank", ": close"].map(at);
         assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{said:#?}");
         let sum = &said[order[1].unwrap()];
-        assert!(sum.contains("of=f64 with sum"), "{sum}");
+        assert!(sum.contains(" bytes=32 of=f64 with sum"), "{sum}");
         assert!(sum.contains(&format!("at=tests/tracing.rs:{line}:")), "{sum}");
     }
     // Rank 0 was in the barrier 5 ms before rank 1, unless the system has kept it from there.

@@ -3,7 +3,7 @@
 use super::Comm;
 use crate::error::{CallSite, Error, Quit, Waiting};
 use crate::fabric::{
-    CallParams, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
+    BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, disagreement_with_waiting, in_words,
 };
 use crate::schedule::Algorithm;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 impl Comm {
     /// Why the communicator cannot be used, or that it can. A call that would have been
-    /// the first to hear that the run has failed goes on record all the same (`params`):
+    /// the first to hear that the run has failed goes on record all the same, if it is collective:
     /// the ranks' votes are counted when all have ended.
     #[cold]
     #[inline(never)]
@@ -22,14 +22,14 @@ impl Comm {
         &mut self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Option<CallParams>,
+        call: BeginningCall,
     ) -> bool {
         // In a frame of its own: a call that is recorded comes here each time.
         if self.port.is_recorded() && self.is_admitted() {
-            self.record_call(sig, at, &params);
+            self.record_call(sig, at, &call);
             return true;
         }
-        self.refuse_or_not(sig, at, params)
+        self.refuse_or_not(sig, at, call)
     }
 
     #[cold]
@@ -38,7 +38,7 @@ impl Comm {
         &mut self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: Option<CallParams>,
+        call: BeginningCall,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
@@ -68,7 +68,7 @@ impl Comm {
             if world.is_poisoned(run) || world.hear_cancel(member, run) {
                 // For the rank's other communicators, if this has opened them.
                 world.shut(member, run);
-                if let Some(params) = params {
+                if let BeginningCall::Collective(params) = call {
                     self.port.enter(sig, at, params);
                 }
                 self.stop(Stop::Poisoned);
@@ -80,7 +80,7 @@ impl Comm {
             }
             if self.is_admitted() {
                 if self.port.is_recorded() {
-                    self.record_call(sig, at, &params);
+                    self.record_call(sig, at, &call);
                 }
                 return true;
             }
@@ -94,11 +94,11 @@ impl Comm {
         &self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: &Option<CallParams>,
+        call: &BeginningCall,
     ) {
         #[cfg(feature = "tracing")]
-        super::spans::call(self.port.member(), self.port.id(), sig, at);
-        self.port.record_call(sig, at, params);
+        super::spans::call(self.port.member(), self.port.id(), sig, at, call);
+        self.port.record_call(sig, at, call);
     }
 
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are

@@ -51,10 +51,13 @@ impl Comm {
         let sig = const { &Signature::of::<T>("send", "to rank") };
         let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
-        if !self.check_peer(to, sig, at, data.len()) || !self.check_usable(sig, at) {
+        if !self.check_peer(to, sig, at, data.len()) {
             return;
         }
         let params = CallParams { parameter: to, ..CallParams::of(data.len()) };
+        if !self.check_message(sig, at, params) {
+            return;
+        }
         let begun = self.port.begin_p2p(sig, wire, at, params);
         if self.spans_nodes() {
             self.port.log_call(begun);
@@ -181,9 +184,9 @@ impl Comm {
         len: usize,
         peer: usize,
     ) -> bool {
-        let admitted = self.check_usable(sig, at);
+        let params = CallParams { parameter: peer, ..CallParams::of(len) };
+        let admitted = self.check_message(sig, at, params);
         if admitted {
-            let params = CallParams { parameter: peer, ..CallParams::of(len) };
             let begun = self.port.begin_p2p(sig, wire, at, params);
             self.port.log_call(begun);
         }

@@ -19,7 +19,9 @@ use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
 use crate::exec::{Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan};
-use crate::fabric::{CallParams, CallTransport, Digest, Signature, StartedCall, Stop};
+use crate::fabric::{
+    BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
+};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
@@ -163,7 +165,9 @@ impl Comm {
         at: &'static Location<'static>,
         params: CallParams,
     ) -> bool {
-        if !self.belongs_to_thread_and_run() && !self.refuse(sig, at, Some(params)) {
+        if !self.belongs_to_thread_and_run()
+            && !self.refuse(sig, at, BeginningCall::Collective(params))
+        {
             return false;
         }
         self.port.enter(sig, at, params);
@@ -180,7 +184,9 @@ impl Comm {
         at: &'static Location<'static>,
         params: CallParams,
     ) -> Option<StartedCall> {
-        if !self.belongs_to_thread_and_run() && !self.refuse(sig, at, Some(params)) {
+        if !self.belongs_to_thread_and_run()
+            && !self.refuse(sig, at, BeginningCall::Collective(params))
+        {
             return None;
         }
         Some(self.port.begin(sig, at, params))
@@ -195,7 +201,19 @@ impl Comm {
         sig: &'static Signature,
         at: &'static Location<'static>,
     ) -> bool {
-        self.belongs_to_thread_and_run() || self.refuse(sig, at, None)
+        self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Unknown)
+    }
+
+    /// The same for a message of `params`, which are for the record.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn check_message(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: CallParams,
+    ) -> bool {
+        self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Message(params))
     }
 
     #[inline(always)]

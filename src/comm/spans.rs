@@ -2,7 +2,7 @@
 //! each wait. A call is an event, no span: no line of the library is its end (DESIGN.md, "A record
 //! costs others nothing").
 
-use crate::fabric::Signature;
+use crate::fabric::{BeginningCall, Signature};
 use std::panic::Location;
 use std::time::Duration;
 use tracing::span::EnteredSpan;
@@ -19,8 +19,15 @@ pub(super) fn phase(rank: usize, name: &str) -> EnteredSpan {
 }
 
 /// The team's `rank` begins a call on communicator `comm`.
-pub(super) fn call(rank: usize, comm: u64, sig: &Signature, at: &Location<'static>) {
-    trace!(target: "phalanx", rank, comm, of = %sig.detail(), %at, "{}", sig.call);
+pub(super) fn call(
+    rank: usize,
+    comm: u64,
+    sig: &Signature,
+    at: &Location<'static>,
+    call: &BeginningCall,
+) {
+    let bytes = call.bytes(sig);
+    trace!(target: "phalanx", rank, comm, bytes, of = %sig.detail(), %at, "{}", sig.call);
 }
 
 /// The team's `rank` has waited for `peer`.

@@ -31,12 +31,17 @@ impl TaggedCall {
         MatchPattern { source: self.peer.map(|rank| rank as u32), tag: self.tag }
     }
 
+    #[inline(always)]
+    fn params(&self) -> CallParams {
+        let parameter = self.peer.unwrap_or(Fingerprint::NO_PARAMETER);
+        let digest = Digest::of_tag(self.tag);
+        CallParams { parameter, digest, ..CallParams::of(self.len) }
+    }
+
     /// Makes it the call in progress of `port`, on record.
     pub(super) fn begin(&self, port: &mut Port) {
-        let &TaggedCall { sig, at, len, peer, tag } = self;
-        let parameter = peer.unwrap_or(Fingerprint::NO_PARAMETER);
-        let params = CallParams { parameter, digest: Digest::of_tag(tag), ..CallParams::of(len) };
-        let begun = port.begin_p2p(sig, sig, at, params);
+        let &TaggedCall { sig, at, .. } = self;
+        let begun = port.begin_p2p(sig, sig, at, self.params());
         port.log_call(begun);
     }
 }
@@ -462,7 +467,7 @@ impl Comm {
     fn check_tagged(&mut self, call: &TaggedCall) -> bool {
         let &TaggedCall { sig, at, len, peer, .. } = call;
         peer.is_none_or(|peer| self.check_rank("rank", peer, sig, at, len))
-            && self.check_usable(sig, at)
+            && self.check_message(sig, at, call.params())
             && (!self.spans_nodes() || self.refuse_nodes(call))
     }
 

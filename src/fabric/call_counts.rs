@@ -112,7 +112,7 @@ impl CallCounts {
         &self.slots[self.latest.load(Relaxed) as usize % SLOTS]
     }
 
-    /// The latest call is of so many bytes.
+    /// The latest call is of so many bytes more.
     #[inline(always)]
     pub(super) fn bytes(&self, bytes: u64) {
         add(&self.latest().bytes, bytes);

@@ -232,6 +232,34 @@ impl CallParams {
         let (algorithm, transport, digest) = (0, CallTransport::Messages, Digest::NONE);
         CallParams { len, own_len: None, parameter, algorithm, transport, digest }
     }
+
+    /// Of this rank, in a call of `sig`.
+    #[inline(always)]
+    pub(super) fn bytes(&self, sig: &Signature) -> u64 {
+        self.own_len.unwrap_or(self.len).wrapping_mul(sig.element_size) as u64
+    }
+}
+
+/// What is known of a call when it asks whether it may begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BeginningCall {
+    Unknown,
+    /// A message's.
+    Message(CallParams),
+    Collective(CallParams),
+}
+
+#[cfg_attr(not(feature = "tracing"), allow(dead_code))]
+impl BeginningCall {
+    /// This rank's bytes in a call of `sig`, if they are known.
+    pub(crate) fn bytes(&self, sig: &Signature) -> Option<u64> {
+        match self {
+            BeginningCall::Unknown => None,
+            BeginningCall::Message(params) | BeginningCall::Collective(params) => {
+                Some(params.bytes(sig))
+            }
+        }
+    }
 }
 
 /// The part of a call's fingerprint that is known at run time, packed into a

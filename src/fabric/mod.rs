@@ -41,7 +41,9 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
-pub(crate) use fingerprint::{CallParams, CallTransport, Fingerprint, PayloadKind, Signature};
+pub(crate) use fingerprint::{
+    BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
+};
 pub(crate) use match_list::MatchPattern;
 pub(crate) use message_label::MessageLabel;
 pub(crate) use port::{

@@ -85,6 +85,7 @@ impl EventLine {
 }
 
 /// What a call's event has of the call, beside its method and line.
+#[derive(Clone, Copy)]
 pub(crate) struct CallFacts {
     bytes: u64,
     /// Number of the collective call in its communicator; 0 for a message.
@@ -108,8 +109,7 @@ impl CallFacts {
             | (params.transport as u64) << 8
             | u64::from(params.algorithm) << 16
             | u64::from(its.map_or(NOBODY, |rank| rank as u32)) << 32;
-        let len = params.own_len.unwrap_or(params.len);
-        CallFacts { bytes: len.wrapping_mul(sig.element_size) as u64, call, kind }
+        CallFacts { bytes: params.bytes(sig), call, kind }
     }
 
     /// Of a call of which no more is known yet.
@@ -241,7 +241,7 @@ impl EventRing {
         }
     }
 
-    /// A collective call begins, which goes on record under `record`, as nearly all do. Whether it
+    /// A call begins, which goes on record under `record`, as nearly all do. Whether it
     /// is recorded now. If not, nothing is done, and [`Recorder::begin_call`] is to be called.
     #[inline(always)]
     pub(crate) fn begin_at_once(
@@ -443,7 +443,8 @@ impl Recorder {
         let Some(slot) = ring.open.load(Relaxed).checked_sub(1).and_then(|n| ring.slot(n)) else {
             return;
         };
-        memory.counts.bytes(facts.bytes);
+        // More, if it had facts before.
+        memory.counts.bytes(facts.bytes.wrapping_sub(slot.bytes.load(Relaxed)));
         slot.bytes.store(facts.bytes, Relaxed);
         slot.call.store(facts.call, Relaxed);
         slot.kind.store(facts.kind | slot.kind.load(Relaxed) & FOREIGN, Relaxed);

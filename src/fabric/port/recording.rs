@@ -9,7 +9,7 @@
 
 use super::super::call_counts::CallCount;
 use super::super::call_log::run_pass;
-use super::super::fingerprint::{CallParams, Signature};
+use super::super::fingerprint::{BeginningCall, Signature};
 use super::super::recorder::{CallFacts, EventLine, Recorder};
 use super::{Peer, Port, PortState, RECORDED};
 use crate::wait::Wait;
@@ -82,24 +82,24 @@ impl Port {
         }
     }
 
-    /// A call begins; a collective one, if it has `params`.
+    /// A call begins.
     #[inline(always)]
     pub(crate) fn record_call(
         &self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: &Option<CallParams>,
+        call: &BeginningCall,
     ) {
-        if let (Some(params), Some(ring)) = (params, self.ring) {
+        let facts = self.facts(sig, call);
+        if let (Some(facts), Some(ring)) = (facts, self.ring) {
             // SAFETY: the world's, which the fabric keeps: the recorder's, and the rank's records.
             let (ring, records) = unsafe { (ring.as_ref(), self.records.as_ref()) };
-            if !records.has_foreign()
-                && ring.begin_at_once(self.id, sig, at, records.next(), self.facts(sig, params))
+            if !records.has_foreign() && ring.begin_at_once(self.id, sig, at, records.next(), facts)
             {
                 return;
             }
         }
-        self.record_call_slowly(sig, at, params);
+        self.record_call_slowly(sig, at, facts);
     }
 
     /// The same for a call that is not known yet, or was asked about before, or that comes after
@@ -110,20 +110,24 @@ impl Port {
         &self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        params: &Option<CallParams>,
+        facts: Option<CallFacts>,
     ) {
         if let Some((recorder, me)) = self.recorder() {
             self.complete_record(recorder, me);
-            let facts = params.as_ref().map(|params| self.facts(sig, params));
             let at = self.event_line(at);
             recorder.begin_call(me, self.id, sig, at, self.next_record(), facts);
         }
     }
 
-    /// Of the collective call that comes next.
+    /// Of the call that comes next.
     #[inline(always)]
-    fn facts(&self, sig: &'static Signature, params: &CallParams) -> CallFacts {
-        CallFacts::new(self.calls + 1, sig, params, |rank| self.team_rank(rank))
+    fn facts(&self, sig: &'static Signature, call: &BeginningCall) -> Option<CallFacts> {
+        let (number, params) = match call {
+            BeginningCall::Unknown => return None,
+            BeginningCall::Message(params) => (0, params),
+            BeginningCall::Collective(params) => (self.calls + 1, params),
+        };
+        Some(CallFacts::new(number, sig, params, |rank| self.team_rank(rank)))
     }
 
     /// Where the program calls.
@@ -190,6 +194,10 @@ impl Port {
     ) -> Looked {
         if !self.is_recorded() {
             return Looked::Unrecorded;
+        }
+        // No wait, and so no time is taken.
+        if ready(&mut self.peers[peer]) {
+            return Looked::Ready;
         }
         let Some((recorder, me)) = self.recorder() else { return Looked::Unrecorded };
         self.complete_record(recorder, me);

@@ -4,7 +4,8 @@
 //! - [`record`]: the file, which is not trusted; [`timeline`]: its events, as calls with their
 //!   waits.
 //! - [`wait_state`]: what a rank waited for, by the names that Scalasca gives; [`critical_path`].
-//! - [`summary`]: the tables; [`page`] and [`perfetto`]: the timeline, for a browser.
+//! - [`summary`]: the tables; [`page`] and [`perfetto`]: the timeline, for a browser; [`svg`]: as a
+//!   picture.
 
 mod command;
 pub mod critical_path;
@@ -12,6 +13,7 @@ pub mod page;
 pub mod perfetto;
 pub mod record;
 pub mod summary;
+pub mod svg;
 pub mod timeline;
 pub mod wait_state;
 

@@ -9,8 +9,15 @@ use serde_json::{Value, json};
 const STYLE: &str = include_str!("../assets/timeline.css");
 const SCRIPT: &str = include_str!("../assets/timeline.js");
 
+/// The page's colour of that number on a light ground: 0 is work, 1 transfer, then the states of
+/// waiting.
+pub(crate) fn light_colour(number: usize) -> &'static str {
+    let named = STYLE.split_once(&format!("--c{number}: ")).map_or("", |(_, rest)| rest);
+    named.split(';').next().unwrap_or("")
+}
+
 /// `text` between tags.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -6,9 +6,15 @@ use crate::summary::Summary;
 use crate::wait_state::Doing;
 use serde_json::{Value, json};
 
-/// Microseconds, in which the format counts.
+/// Microseconds, in which the format counts. Perfetto cuts off what is less than a nanosecond: a
+/// quarter more, so that rounding never takes one away, and slices stay within others.
 fn us(ns: u64) -> f64 {
-    ns as f64 / 1000.0
+    (ns as f64 + 0.25) / 1000.0
+}
+
+/// The number of a rank's track. To Perfetto, thread 0 is the idle one, which has no name.
+fn track(rank: usize) -> usize {
+    rank + 1
 }
 
 /// The trace, one object.
@@ -19,14 +25,14 @@ pub fn trace(run: &Run, summary: &Summary) -> Value {
     })];
     let slice = |rank: usize, name: &str, cat: &str, (begin, end): (u64, u64), args: Value| {
         json!({
-            "name": name, "cat": cat, "ph": "X", "pid": 1, "tid": rank,
+            "name": name, "cat": cat, "ph": "X", "pid": 1, "tid": track(rank),
             "ts": us(begin), "dur": us(end.saturating_sub(begin)), "args": args,
         })
     };
     let mut arrow = 0;
     for (rank, line) in summary.lines.iter().enumerate() {
         events.push(json!({
-            "name": "thread_name", "ph": "M", "pid": 1, "tid": rank,
+            "name": "thread_name", "ph": "M", "pid": 1, "tid": track(rank),
             "args": { "name": format!("rank {rank}") },
         }));
         for phase in &line.phases {
@@ -48,10 +54,10 @@ pub fn trace(run: &Run, summary: &Summary) -> Value {
             let args = json!({ "for rank": late.culprit });
             events.push(slice(rank, late.state.name(), "wait", (late.begin, late.end), args));
             arrow += 1;
-            let end = |ph: &str, tid: usize, ts: u64| {
+            let end = |ph: &str, rank: usize, ts: u64| {
                 json!({
                     "name": late.state.name(), "cat": "release", "ph": ph, "id": arrow, "pid": 1,
-                    "tid": tid, "ts": us(ts), "bp": "e",
+                    "tid": track(rank), "ts": us(ts), "bp": "e",
                 })
             };
             let done = line.waits[late.wait].end;

@@ -122,3 +122,13 @@ fn line(rank: &crate::record::RankEvents) -> RankLine {
     phases.sort_by_key(|phase| (phase.begin, std::cmp::Reverse(phase.end)));
     RankLine { began: rank.began, ended: rank.ended, calls, waits, phases }
 }
+
+/// A time for eyes.
+pub(crate) fn time(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        _ => format!("{:.3} s", ns as f64 / 1e9),
+    }
+}

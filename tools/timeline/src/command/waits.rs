@@ -2,7 +2,8 @@
 
 use crate::record::{self, Run};
 use crate::summary::{self, Spent, Summary};
-use crate::{page, perfetto};
+use crate::timeline::time;
+use crate::{page, perfetto, svg};
 use phalanx_tool::failure::Failure;
 use phalanx_tool::output::{Format, OutputArgs, unwritable};
 use phalanx_tool::{MOST_BYTES, file, prose};
@@ -28,7 +29,8 @@ COLUMNS (tsv): table rank state call at phase calls bytes work_ns transfer_ns wa
 Example:
   PHALANX_RECORD=run.phx ./program
   phalanx waits run.phx
-  phalanx waits run.phx -o timeline.html";
+  phalanx waits run.phx -o timeline.html
+  phalanx waits run.phx --between 12.5..13 -o timeline.svg";
 
 /// Where the ranks of a recorded run waited, and for whom
 #[derive(Debug, clap::Args)]
@@ -46,6 +48,9 @@ pub struct Waits {
     /// Also write the timeline for Perfetto (ui.perfetto.dev) to this file
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
+    /// The milliseconds of the run that a picture shows (default: all)
+    #[arg(long, value_name = "BEGIN..END", value_parser = milliseconds)]
+    between: Option<(u64, u64)>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -59,20 +64,48 @@ impl Waits {
             let trace = format!("{}\n", perfetto::trace(&run, &summary));
             std::fs::write(path, trace).map_err(|e| unwritable("trace", path, &e))?;
         }
-        let is_page = self
-            .output
-            .path()
-            .is_some_and(|path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html")));
+        let ends_in = |end: &str| {
+            let extension = self.output.path().and_then(Path::extension);
+            extension.is_some_and(|it| it.eq_ignore_ascii_case(end))
+        };
+        if self.between.is_some() && !ends_in("svg") {
+            let what = "--between is for a picture: -o FILE.svg";
+            return Err(Failure::Usage(what.to_string()));
+        }
         let text = match self.output.format {
-            Format::Text if is_page => {
+            Format::Text if ends_in("html") => {
                 page::html(&run, &summary, &text(&run, &summary, which, self.rows))
             }
+            Format::Text if ends_in("svg") => svg::svg(&run, &summary, self.shown(summary.length)?),
             Format::Text => text(&run, &summary, which, self.rows),
             Format::Tsv => tsv(&summary),
             Format::Json => format!("{:#}\n", object(&run, &summary, which)),
         };
         self.output.open()?.write(&text)
     }
+
+    /// The nanoseconds of a run of that length that a picture shows.
+    fn shown(&self, length: u64) -> Result<(u64, u64), Failure> {
+        let length = length.max(1);
+        let (begin, end) = self.between.unwrap_or((0, length));
+        if begin >= length {
+            let what = format!("--between: the run has {}", time(length));
+            return Err(Failure::Usage(what));
+        }
+        Ok((begin, end.min(length)))
+    }
+}
+
+/// Two numbers of milliseconds, in nanoseconds.
+fn milliseconds(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || "two numbers of milliseconds, as 12.5..13".to_string();
+    let (begin, end) = text.split_once("..").ok_or_else(wrong)?;
+    let ns = |text: &str| {
+        let ms: f64 = text.parse().ok()?;
+        (0.0..1e12).contains(&ms).then_some((ms * 1e6) as u64)
+    };
+    let (Some(begin), Some(end)) = (ns(begin), ns(end)) else { return Err(wrong()) };
+    if begin < end { Ok((begin, end)) } else { Err("the end comes after the beginning".into()) }
 }
 
 /// The run that is asked for, its number in the file, and how many there are.
@@ -104,16 +137,6 @@ fn read(path: &Path, wanted: Option<usize>) -> Result<(Run, (usize, usize)), Fai
     }
     let (run, number) = longest.ok_or_else(|| wrong("it has no run".to_string()))?;
     Ok((run, (number, count)))
-}
-
-/// A time for eyes.
-fn time(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        _ => format!("{:.3} s", ns as f64 / 1e9),
-    }
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -432,4 +455,18 @@ fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Valu
             "path_ns": it.time,
         })).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn a_part_of_a_run_is_two_numbers_in_order() {
+        assert_eq!(milliseconds("12.5..13"), Ok((12_500_000, 13_000_000)));
+        assert_eq!(milliseconds("0..0.001"), Ok((0, 1_000)));
+        for wrong in ["12", "..", "1..", "a..2", "-1..2", "1..nan", "2..1", "1..1", "0..1e99"] {
+            assert!(milliseconds(wrong).is_err(), "{wrong}");
+        }
+    }
 }
