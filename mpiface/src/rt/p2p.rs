@@ -294,21 +294,31 @@ impl Default for Short {
 pub struct Queue {
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
+    /// Messages that others have left here.
+    left: u64,
 }
 
 impl Queue {
+    /// A message waits for its receive, of rank `to`, which may look for it without a request.
+    fn leave(&mut self, world: &World, to: usize, message: Message) {
+        self.unexpected.push_back(message);
+        self.left += 1;
+        world.slots[to].left.tell(self.left);
+    }
+
     /// A short message of rank `sender` comes to its receive, or waits for one. The calling rank is
     /// `by`.
-    fn arrive(&mut self, world: &World, by: usize, sender: usize, short: &Short) {
+    fn arrive(&mut self, world: &World, by: usize, to: usize, sender: usize, short: &Short) {
         let Short { envelope, length, site, .. } = *short;
         let bytes = length as usize;
         let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
             let body = Body::Cell(Cell::Short(bytes, short.bytes));
-            self.unexpected.push_back(Message { envelope, bytes, site, sender, body });
+            self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
         let posted = self.posted.remove(index).expect("it was found there");
-        check(&posted.place, envelope, bytes, sender, site, &posted.req);
+        let failed = too_long(&posted.place, envelope, bytes, sender, site);
+        failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
         // yet, and only this rank took it from the queue.
         let copied = unsafe { unpack(&short.bytes[..bytes], &posted.place) };
@@ -321,7 +331,7 @@ impl Queue {
         let mut from_one = |from| {
             let Some(lane) = world.lane(to, from) else { return };
             // SAFETY: the queue is locked, and who holds the lock is alone here.
-            while unsafe { lane.take(|it| self.arrive(world, by, from, it)) }.is_some() {}
+            while unsafe { lane.take(|it| self.arrive(world, by, to, from, it)) }.is_some() {}
         };
         match from {
             Some(from) => from_one(from),
@@ -342,31 +352,28 @@ impl Queue {
     }
 }
 
-/// Notes an error if a message is longer than the buffer.
+/// The error of a message that is longer than the buffer.
 #[inline]
-fn check(place: &Place, envelope: Envelope, bytes: usize, sender: usize, from: Site, req: &Req) {
-    let room = place.bytes();
-    if bytes > room {
-        note_longer(room, envelope, bytes, sender, from, req);
-    }
-}
-
-#[cold]
-fn note_longer(
-    room: usize,
+fn too_long(
+    place: &Place,
     envelope: Envelope,
     bytes: usize,
     sender: usize,
     from: Site,
-    req: &Req,
-) {
+) -> Option<Error> {
+    let room = place.bytes();
+    (bytes > room).then(|| longer(room, envelope, bytes, sender, from))
+}
+
+#[cold]
+fn longer(room: usize, envelope: Envelope, bytes: usize, sender: usize, from: Site) -> Error {
     let text = format!(
         "a message of {bytes} bytes (tag {}) from rank {sender}, sent in {}, does not fit the \
          {room} bytes of the buffer",
         envelope.tag,
         from.describe(),
     );
-    req.fail(Error { class: Class::Truncate, text });
+    Error { class: Class::Truncate, text }
 }
 
 /// When a send is complete.
@@ -427,7 +434,8 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
     if let Some(index) = queue.posted.iter().position(|it| it.pattern.takes(&envelope)) {
         let posted = queue.posted.remove(index).expect("it was found there");
         drop(queue);
-        check(&posted.place, envelope, bytes, me, site, &posted.req);
+        let failed = too_long(&posted.place, envelope, bytes, me, site);
+        failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the source is the caller's promise; the target that of `receive`'s caller, whose
         // request is not complete yet, and only this rank took it from the queue.
         let copied = unsafe { copy(&place, &posted.place) };
@@ -443,7 +451,7 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
         let req = make();
         (Body::Buffer(place, Arc::clone(&req)), Some(req))
     };
-    queue.unexpected.push_back(Message { envelope, bytes, site, sender: me, body });
+    queue.leave(world, to, Message { envelope, bytes, site, sender: me, body });
     drop(queue);
     world.wake(me, to);
     req
@@ -475,13 +483,97 @@ pub fn look(world: &World, me: usize, from: Option<usize>) {
     }
 }
 
+/// What a receive gives: the message, and the error if it did not fit.
+pub type Received = (Arrived, Option<Error>);
+
+/// Receives a message of rank `by` without a request, if it comes soon: a message that the rank
+/// waits for needs no more than its lane.
+///
+/// # Safety
+/// As `receive`.
+#[inline]
+pub unsafe fn receive_soon(
+    world: &World,
+    (me, by): (usize, usize),
+    pattern: Envelope,
+    place: &Place,
+) -> Option<Received> {
+    let slot = &world.slots[me];
+    let mut seen = None;
+    world.look_for(|| {
+        let left = slot.left.told();
+        if seen == Some(left) && !world.has_arrivals(me, Some(by)) {
+            return None;
+        }
+        seen = Some(left);
+        // SAFETY: passed on.
+        unsafe { receive_now(world, (me, by), pattern, place) }
+    })
+}
+
+/// Receives a message of rank `by`, if it is there.
+///
+/// # Safety
+/// As `receive`.
+unsafe fn receive_now(
+    world: &World,
+    (me, by): (usize, usize),
+    pattern: Envelope,
+    place: &Place,
+) -> Option<Received> {
+    let mut queue = lock(&world.slots[me].queue);
+    // Receives that were posted before come first.
+    let is_first = queue.posted.is_empty();
+    if !is_first {
+        queue.take_in(world, me, me, Some(by));
+    }
+    if let Some(message) = queue.take(pattern) {
+        drop(queue);
+        // SAFETY: the caller's promise.
+        return Some(unsafe { deliver(world, me, message, place) });
+    }
+    if !is_first {
+        return None;
+    }
+    let lane = world.lane(me, by)?;
+    loop {
+        let queue = &mut *queue;
+        let one = |short: &Short| {
+            let Short { envelope, length, site, .. } = *short;
+            if !pattern.takes(&envelope) {
+                queue.arrive(world, me, me, by, short);
+                return None;
+            }
+            let bytes = length as usize;
+            // SAFETY: the caller's promise.
+            let copied = unsafe { unpack(&short.bytes[..bytes], place) };
+            let Envelope { source, tag, .. } = envelope;
+            let failed = too_long(place, envelope, bytes, by, site);
+            Some((Arrived { source, tag, bytes: copied }, failed))
+        };
+        // SAFETY: the queue is locked.
+        if let Some(received) = unsafe { lane.take(one) }? {
+            return Some(received);
+        }
+    }
+}
+
 /// Receives a message that was taken from the queue.
 ///
 /// # Safety
 /// As `receive`.
 pub unsafe fn take(world: &World, me: usize, message: Message, place: &Place, req: &Req) {
+    // SAFETY: passed on.
+    let (arrived, failed) = unsafe { deliver(world, me, message, place) };
+    failed.into_iter().for_each(|it| req.fail(it));
+    req.complete(world, me, arrived);
+}
+
+/// # Safety
+/// As `receive`.
+unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> Received {
     let Message { envelope, bytes, site, sender, body } = message;
-    check(place, envelope, bytes, sender, site, req);
+    let failed = too_long(place, envelope, bytes, sender, site);
     let copied = match body {
         // SAFETY: the caller's promise.
         Body::Cell(cell) => unsafe { unpack(cell.bytes(), place) },
@@ -494,7 +586,7 @@ pub unsafe fn take(world: &World, me: usize, message: Message, place: &Place, re
         }
     };
     let Envelope { source, tag, .. } = envelope;
-    req.complete(world, me, Arrived { source, tag, bytes: copied });
+    (Arrived { source, tag, bytes: copied }, failed)
 }
 
 /// Takes a request back, if nobody has met it: it is complete then, and cancelled.

@@ -22,6 +22,7 @@ use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
 use super::p2p::{Queue, Short};
+use super::word::Word;
 use phalanx::raw::{self, Waits};
 use std::any::Any;
 use std::cell::RefCell;
@@ -38,8 +39,10 @@ pub const JUDGED: Duration = Duration::from_millis(50);
 /// So often a rank looks before it says to all that it waits: for longer than most answers take, as
 /// to say so takes as long as several messages, which the others then wait for.
 const LOOKS: u32 = 2000;
-/// The same where ranks share cores; after so many it looks at a slower pace.
+/// The same where ranks share cores.
 const LOOKS_CROWDED: u32 = 64;
+/// After so many looks, about a microsecond, it looks at a slower pace.
+const LOOKS_EAGER: u32 = 400;
 
 /// What a blocked rank waits for.
 pub trait Condition: Send + Sync {
@@ -116,6 +119,8 @@ impl Own {
 pub struct Slot {
     /// The messages and receives that wait for this rank.
     pub queue: Mutex<Queue>,
+    /// How many messages others have left in the queue.
+    pub left: Word,
     /// Its latest collectives.
     pub log: Log,
     /// The library's communicator of all ranks, for this one.
@@ -162,6 +167,7 @@ impl World {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slot = |comm| Slot {
             queue: Mutex::default(),
+            left: Word::default(),
             log: Log::default(),
             library: Own::new(comm),
             standing: Mutex::new(Standing { state: State::Running, changes: 0 }),
@@ -266,6 +272,21 @@ impl World {
         standing.changes += 1;
     }
 
+    /// Looks for something that comes soon.
+    #[inline]
+    pub fn look_for<R>(&self, mut found: impl FnMut() -> Option<R>) -> Option<R> {
+        let looks = if self.is_crowded { LOOKS_CROWDED } else { LOOKS };
+        for look in 0..looks {
+            if let Some(found) = found() {
+                return Some(found);
+            }
+            if look > LOOKS_EAGER {
+                std::hint::spin_loop();
+            }
+        }
+        None
+    }
+
     /// Waits until `holds`, which the rank `peer` makes true, or any; `condition` is the same for
     /// others to look at, made only for a long wait.
     #[inline]
@@ -277,14 +298,8 @@ impl World {
         holds: impl Fn() -> bool,
         condition: impl FnOnce() -> Arc<dyn Condition>,
     ) {
-        let looks = if self.is_crowded { LOOKS_CROWDED } else { LOOKS };
-        for look in 0..looks {
-            if holds() {
-                return;
-            }
-            if look > LOOKS_CROWDED {
-                std::hint::spin_loop();
-            }
+        if self.look_for(|| holds().then_some(())).is_some() {
+            return;
         }
         self.wait_long(rank, site, peer.filter(|it| *it != rank), &holds, condition());
     }

@@ -133,7 +133,18 @@ pub(super) fn recv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    let req = start_receive(caller, data.place(caller)?, peer, comm)?;
+    let place = data.place(caller)?;
+    if let (Some(pattern), Some(by)) = (pattern(comm, peer)?, source(comm, peer))
+        && by != caller.me
+    {
+        // SAFETY: as in `start_send`.
+        let soon = unsafe { p2p::receive_soon(&caller.world, (caller.me, by), pattern, &place) };
+        if let Some((arrived, failed)) = soon {
+            status.set(arrived, false);
+            return failed.map_or(Ok(()), Err);
+        }
+    }
+    let req = start_receive(caller, place, peer, comm)?;
     wait_one(caller, &req);
     finish(caller, req, status)
 }
