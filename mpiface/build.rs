@@ -13,6 +13,16 @@ mod calls;
 const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
+/// What has no Fortran binding here.
+const NOT_IN_FORTRAN: [&str; 6] = [
+    "Pcontrol",
+    "Alltoallw",
+    "Ialltoallw",
+    "Comm_create_keyval",
+    "Keyval_create",
+    "Comm_create_errhandler",
+];
+
 struct Function<'a> {
     is_there: bool,
     returns: &'a str,
@@ -76,8 +86,9 @@ fn shim(functions: &[Function<'_>]) -> String {
     text.push_str(FORTRAN);
     text.push_str("#define MPI_PHX(x) ((void *)(intptr_t)(x))\n");
     for (index, f) in functions.iter().enumerate() {
-        // The one is variadic, the other has lists of handles without a length.
-        if !["Pcontrol", "Alltoallw"].contains(&f.name) {
+        // One is variadic, one has lists of handles without a length, others are told functions
+        // that are called as C's.
+        if !NOT_IN_FORTRAN.contains(&f.name) {
             text.push_str(&fortran(index, f));
         }
     }
@@ -140,18 +151,34 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
             let ty = parameter.trim_start_matches("const ");
             let is_list = parameter.contains('[');
             let is_pointer = parameter.contains('*');
-            let handle = ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info"]
-                .into_iter()
-                .find(|it| ty.starts_with(&format!("MPI_{it} ")));
+            let handle =
+                ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info", "Message"]
+                    .into_iter()
+                    .find(|it| ty.starts_with(&format!("MPI_{it} ")));
             let taken = |ty: &str| format!("{ty} *f_{name}");
             match handle {
                 _ if ty.starts_with("char ***") || *name == "argc" => gives.push("0".to_owned()),
+                // Without the blanks at its end, and with C's zero.
+                _ if parameter.starts_with("const char *") => {
+                    takes.push(format!("const char *f_{name}"));
+                    lengths.push(format!("size_t l_{name}"));
+                    before.push_str(&format!(
+                        "while (l_{name} && f_{name}[l_{name} - 1] == ' ') l_{name}--; \
+                         char c_{name}[l_{name} + 1]; memcpy(c_{name}, f_{name}, l_{name}); \
+                         c_{name}[l_{name}] = 0; "
+                    ));
+                    gives.push(format!("c_{name}"));
+                }
                 _ if ty.starts_with("char *") => {
                     takes.push(format!("char *f_{name}"));
-                    lengths.push("size_t room".to_owned());
-                    before.push_str("char text[MPI_MAX_LIBRARY_VERSION_STRING]; int length = 0; ");
+                    lengths.push(format!("size_t l_{name}"));
+                    before.push_str(
+                        "char text[MPI_MAX_LIBRARY_VERSION_STRING] = \"\"; int length = 0; ",
+                    );
                     gives.push("text".to_owned());
-                    after.push_str(&format!("phx_blanks(f_{name}, room, text, length); "));
+                    after.push_str(&format!(
+                        "phx_blanks(f_{name}, l_{name}, text, (int)strlen(text)); "
+                    ));
                 }
                 _ if *name == "resultlen" => {
                     takes.push(taken("int"));
@@ -185,6 +212,22 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
                 None if ty.starts_with("MPI_Status") => {
                     takes.push(taken("void"));
                     gives.push(format!("phx_status(f_{name})"));
+                }
+                // An attribute's value is an integer in Fortran, and so are the predefined numbers.
+                None if *name == "attribute_val" => {
+                    let whole = if f.name.starts_with("Comm") { "MPI_Aint" } else { "MPI_Fint" };
+                    takes.push(taken(whole));
+                    if f.name.ends_with("get_attr") || f.name == "Attr_get" {
+                        before.push_str("void *got = 0; ");
+                        gives.push("&got".to_owned());
+                        let key = if whole == "MPI_Aint" { "comm_keyval" } else { "keyval" };
+                        after.push_str(&format!(
+                            "if (*f_flag) *f_{name} = *f_{key} < 0x400 ? ({whole})*(int *)got \
+                             : ({whole})(intptr_t)got; "
+                        ));
+                    } else {
+                        gives.push(format!("(void *)(intptr_t)*f_{name}"));
+                    }
                 }
                 None if ty.starts_with("void *") => {
                     takes.push(taken("void"));

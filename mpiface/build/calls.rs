@@ -60,6 +60,9 @@ impl Parameter<'_> {
             "const char *" => "*const c_char",
             "char ***" => "*mut *mut *mut c_char",
             "MPI_User_function *" => "UserFunction",
+            // Some of these are numbers, not functions.
+            "MPI_Comm_copy_attr_function *" | "MPI_Comm_delete_attr_function *" => "*const c_void",
+            "MPI_Comm_errhandler_function *" => "ErrorFunction",
             other if other.ends_with(['*', ']']) => "*mut Handle",
             _ => "Handle",
         }
@@ -69,10 +72,12 @@ impl Parameter<'_> {
     fn argument(&self, is_raw: bool) -> String {
         let name = self.name;
         match self.rust() {
-            "c_int" | "isize" | "UserFunction" | "*mut c_void" | "*const c_void" => name.to_owned(),
+            "c_int" | "isize" | "UserFunction" | "ErrorFunction" | "*mut c_void"
+            | "*const c_void" => name.to_owned(),
             "*const Status" => format!("&*{name}"),
             "*mut Status" => format!("StatusOut::new({name})"),
             "*const c_char" => format!("&text({name})"),
+            "*mut c_char" => format!("RawText::new({name})"),
             rust if rust.starts_with("*mut") => format!("Out::new({name})"),
             rust if rust.starts_with("*const") => format!("List::new({name})"),
             _ => match self.c.as_str() {
@@ -131,7 +136,9 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool) -> String {
             (["int", "int", ..], [peer @ ("dest" | "source"), tag, ..]) if tag.ends_with("tag") => {
                 (format!("Peer::new({peer}, {tag})"), 2)
             }
-            (["char *", "int *"], [at, length]) => (format!("TextOut::new({at}, {length})"), 2),
+            (["char *", "int *"], [at, length @ "resultlen"]) => {
+                (format!("TextOut::new({at}, {length})"), 2)
+            }
             _ => (first.argument(is_raw), 1),
         };
         write!(text, ", {argument}").expect("a String grows");

@@ -4,7 +4,13 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
+/// A file that is included has no comments of its own module.
+fn items(source: &str) -> String {
+    source.lines().filter(|line| !line.starts_with("//!")).collect::<Vec<&str>>().join("\n")
+}
+
 fn main() {
+    const LANE: &str = "../src/rt/lane.rs";
     const SOURCE: &str = "../src/rt/word.rs";
     println!("cargo:rerun-if-changed={SOURCE}");
     println!("cargo:rustc-cfg=loom");
@@ -14,8 +20,20 @@ fn main() {
         let whole = format!("Ordering::{ordering}");
         assert_eq!(source.matches(&whole).count(), 1, "{SOURCE}: {whole} occurs once");
         let weak = source.replace(&whole, "Ordering::Relaxed");
-        // A file that is included has no comments of its own module.
-        let items: Vec<&str> = weak.lines().filter(|line| !line.starts_with("//!")).collect();
-        fs::write(out.join(name), items.join("\n")).expect("OUT_DIR can be written");
+        fs::write(out.join(name), items(&weak)).expect("OUT_DIR can be written");
+    }
+    // Lanes of weakened words, and one whose slots are free before they are.
+    println!("cargo:rerun-if-changed={LANE}");
+    let lane = fs::read_to_string(LANE).expect("the package's source");
+    let replaced = |from: &str, to: &str| {
+        assert_eq!(lane.matches(from).count(), 1, "{LANE}: {from} occurs once");
+        items(&lane.replace(from, to))
+    };
+    for (name, from, to) in [
+        ("lane_weak_store.rs", "super::word::Word", "super::weak_store::Word"),
+        ("lane_weak_load.rs", "super::word::Word", "super::weak_load::Word"),
+        ("lane_never_full.rs", "return false;", "sender.taken += 1;"),
+    ] {
+        fs::write(out.join(name), replaced(from, to)).expect("OUT_DIR can be written");
     }
 }

@@ -167,6 +167,28 @@ fn further_functions() {
 }
 
 #[test]
+fn attributes_persistent_requests_infos_and_error_handlers() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "objects.c", &[]);
+    for ranks in [1, 2, 5] {
+        assert_eq!(succeed(ranks, &program, &[]), "objects fine\n");
+    }
+}
+
+#[test]
+fn collectives_that_complete_later_matched_probes_and_order() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "later.c", &[]);
+    for ranks in [1, 2, 3, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "later fine\n");
+    }
+}
+
+#[test]
 fn fortran_with_the_module() {
     if !has("gfortran") {
         return;
@@ -227,7 +249,13 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
         "operator MPI_SUM of F32",
     ];
     fail(&program, "type", 1, &types);
-    fail(&program, "absent", 1, &["MPI_Info_create at leave.c:", "is not in the subset"]);
+    let later = ["rank 0: MPI_Ibarrier at leave.c:", "rank 1: MPI_Ibcast at leave.c:"];
+    fail(&program, "later", 1, &later);
+    let never =
+        ["rank 0 waits in MPI_Wait at leave.c:", "all ranks to start MPI_Ibarrier at leave.c:"];
+    fail(&program, "never", 1, &never);
+    fail(&program, "never", 1, &["rank 1 has left: exit with code 0 without MPI_Finalize"]);
+    fail(&program, "absent", 1, &["MPI_Comm_remote_size at leave.c:", "is not in the subset"]);
     for rank in 0..3 {
         let waits = format!("rank {rank} waits in MPI_Send at leave.c:");
         fail(&program, "circle", 1, &[&waits, &format!("rank {} of the", (rank + 1) % 3)]);

@@ -1,4 +1,5 @@
-//! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting.
+//! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting,
+//! and the lanes of short messages.
 //! (Waiting, sleeping and waking are the library's: `loom-tests/`. Queues are mutexes.)
 #![cfg(test)]
 #![allow(dead_code)]
@@ -16,6 +17,21 @@ mod weak_store {
 
 mod weak_load {
     include!(concat!(env!("OUT_DIR"), "/weak_load.rs"));
+}
+
+#[path = "../../src/rt/lane.rs"]
+mod lane;
+
+mod lane_weak_store {
+    include!(concat!(env!("OUT_DIR"), "/lane_weak_store.rs"));
+}
+
+mod lane_weak_load {
+    include!(concat!(env!("OUT_DIR"), "/lane_weak_load.rs"));
+}
+
+mod lane_never_full {
+    include!(concat!(env!("OUT_DIR"), "/lane_never_full.rs"));
 }
 
 /// A word, weakened or not.
@@ -124,4 +140,70 @@ fn a_meeting_with_a_relaxed_store_is_detected() {
 #[should_panic(expected = "Causality violation")]
 fn a_meeting_with_a_relaxed_load_is_detected() {
     a_meeting::<weak_load::Word>();
+}
+
+/// Three messages by a lane of two slots: in their order, and each whole, whoever takes them. The
+/// sender takes, too, when the lane is full; a lock says who may.
+macro_rules! a_lane {
+    ($room:ident) => {
+        loom::model(|| {
+            type Queue = loom::sync::Mutex<Vec<u64>>;
+            let shared = Arc::new(($room::Lane::new(0_u64), Queue::default()));
+            let other = Arc::clone(&shared);
+            let sender = thread::spawn(move || {
+                let (lane, queue) = &*other;
+                for number in 1..=3 {
+                    // SAFETY: this thread alone sends.
+                    if !unsafe { lane.push(|it| *it = number) } {
+                        let mut queue = queue.lock().expect("nobody panics");
+                        // SAFETY: the lock.
+                        while let Some(it) = unsafe { lane.take(|it| *it) } {
+                            queue.push(it);
+                        }
+                        queue.push(number);
+                    }
+                }
+            });
+            let (lane, queue) = &*shared;
+            for _ in 0..2 {
+                if !lane.is_empty() {
+                    let mut queue = queue.lock().expect("nobody panics");
+                    // SAFETY: the lock.
+                    if let Some(it) = unsafe { lane.take(|it| *it) } {
+                        queue.push(it);
+                    }
+                }
+            }
+            sender.join().expect("it ends");
+            let mut queue = queue.lock().expect("nobody panics");
+            // SAFETY: the lock.
+            while let Some(it) = unsafe { lane.take(|it| *it) } {
+                queue.push(it);
+            }
+            assert_eq!(*queue, [1, 2, 3]);
+        });
+    };
+}
+
+#[test]
+fn a_lane_keeps_messages_whole_and_in_order() {
+    a_lane!(lane);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lane_with_relaxed_stores_is_detected() {
+    a_lane!(lane_weak_store);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lane_with_relaxed_loads_is_detected() {
+    a_lane!(lane_weak_load);
+}
+
+#[test]
+#[should_panic]
+fn a_lane_that_is_never_full_is_detected() {
+    a_lane!(lane_never_full);
 }

@@ -12,7 +12,7 @@ use super::error::{Class, Error, Outcome, Site, error};
 use super::handle::Handle;
 use super::ops::{Mark, apply};
 use super::rank::UserFunction;
-use super::types::{Place, Type, copy};
+use super::types::{AnyType, Place, copy};
 use super::world::World;
 use crate::load::frame::Barred;
 use std::ffi::{c_int, c_void};
@@ -66,20 +66,23 @@ impl Operator {
 }
 
 /// Room for elements, laid out as their type says.
-struct Temporary {
+#[derive(Debug)]
+pub struct Temporary {
     _room: Vec<u128>,
-    place: Place,
+    /// The elements.
+    pub place: Place,
 }
 
 impl Temporary {
-    fn new(ty: &Arc<Type>, count: usize) -> Temporary {
+    /// Of so many.
+    pub fn new(ty: &AnyType, count: usize) -> Temporary {
         let (low, high) = ty.true_bounds();
         let steps = ty.extent * (count.max(1) as isize - 1);
         let (low, high) = (low + steps.min(0), high + steps.max(0));
         let length = usize::try_from(high - low).unwrap_or(0);
         let mut room = vec![0_u128; length.div_ceil(16)];
         let address = (room.as_mut_ptr() as usize).wrapping_add_signed(-low);
-        Temporary { _room: room, place: Place { address, count, ty: Arc::clone(ty) } }
+        Temporary { _room: room, place: Place { address, count, ty: ty.clone() } }
     }
 }
 
@@ -88,7 +91,7 @@ impl Temporary {
 /// # Safety
 /// All are memory as their types say, as many elements each; nobody writes the places or uses
 /// `out`.
-unsafe fn fold(places: &[Place], out: &Place, op: Operator) {
+pub unsafe fn fold(places: &[Place], out: &Place, op: Operator) {
     let depth = places.len().next_power_of_two().trailing_zeros();
     let length = out.count.min(BLOCK);
     let rooms: Vec<Temporary> = (0..depth).map(|_| Temporary::new(&out.ty, length)).collect();

@@ -10,11 +10,14 @@ use super::error::Site;
 use super::handle::Handle;
 use super::log::Collective;
 use super::ops::Mark;
+use super::rank::fixed;
+use super::started::Gatherings;
 use super::topo::Cart;
 use super::types::Place;
 use super::word::Word;
 use super::world::{Condition, Own, World, keep_errno, lock};
 use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -71,6 +74,8 @@ pub struct Shared {
     pub context: u32,
     /// Its ranks in the world.
     pub members: Vec<usize>,
+    /// Collectives that were started.
+    pub started: Gatherings,
     seats: Vec<Seat>,
 }
 
@@ -78,7 +83,7 @@ impl Shared {
     /// A communicator of these ranks of the world.
     pub fn new(context: u32, members: Vec<usize>) -> Shared {
         let seats = members.iter().map(|_| Seat::default()).collect();
-        Shared { context, members, seats }
+        Shared { context, members, started: Gatherings::default(), seats }
     }
 
     /// Whether a rank of the world, if it is a member, has come to a meeting.
@@ -110,11 +115,16 @@ pub struct Comm {
     pub cart: Option<Cart>,
     /// What is done with errors: the standard's handle.
     pub errhandler: Cell<Handle>,
+    /// The program's handle of it.
+    pub handle: Cell<Handle>,
+    /// The program's attributes: keys and values.
+    pub attributes: RefCell<Vec<(c_int, usize)>>,
     /// The name that the program gave it.
     pub name: RefCell<Option<String>>,
     /// The library's, where there are several ranks; none if it is the world's.
     library: Option<Own>,
     meetings: Cell<u64>,
+    started: Cell<u64>,
 }
 
 /// A meeting to which ranks have yet to come.
@@ -154,9 +164,12 @@ impl Comm {
             rank,
             cart,
             errhandler: Cell::new(errhandler),
+            handle: Cell::new(fixed::COMM_NULL),
+            attributes: RefCell::default(),
             name: RefCell::default(),
             library: library.map(Own::new),
             meetings,
+            started: Cell::new(0),
         })
     }
 
@@ -168,6 +181,12 @@ impl Comm {
     /// The number of the latest meeting.
     pub fn met(&self) -> u64 {
         self.meetings.get()
+    }
+
+    /// The number of the next collective that is started.
+    pub fn next_started(&self) -> u64 {
+        self.started.set(self.started.get() + 1);
+        self.started.get()
     }
 
     /// The number of the next meeting.

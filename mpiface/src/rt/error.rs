@@ -27,6 +27,18 @@ pub enum Class {
     InStatus = 19,
 }
 
+impl Class {
+    /// The class of a code that a program gives; the codes are the classes.
+    pub fn of(code: i32) -> Class {
+        use Class::*;
+        const ALL: [Class; 16] = [
+            Buffer, Count, Type, Tag, Comm, Rank, Request, Root, Group, Op, Topology, Dims, Arg,
+            Truncate, Other, InStatus,
+        ];
+        ALL.into_iter().find(|it| *it as i32 == code).unwrap_or(Other)
+    }
+}
+
 /// What went wrong in a call: its class, and words for a person.
 #[derive(Clone, Debug)]
 pub struct Error {

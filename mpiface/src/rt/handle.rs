@@ -21,6 +21,12 @@ pub enum Kind {
     Op = 3,
     /// A request.
     Request = 4,
+    /// A message that a probe has taken.
+    Message = 5,
+    /// Keys and values.
+    Info = 6,
+    /// An error handler.
+    ErrorHandler = 7,
 }
 
 const OURS: usize = 1 << 30;
@@ -64,6 +70,12 @@ impl<T> Table<T> {
     /// The object of a handle.
     pub fn get(&self, handle: Handle) -> Option<&T> {
         self.places[self.place(handle)?].1.as_ref()
+    }
+
+    /// The object of a handle, to be changed.
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+        let place = self.place(handle)?;
+        self.places[place].1.as_mut()
     }
 
     /// Takes the object of a handle out.

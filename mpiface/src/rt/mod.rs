@@ -8,6 +8,7 @@
 //! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run; a call's place in the source |
+//! | `lane.rs` | short messages of one rank to another, a line each |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `types.rs`, `basic.rs` | datatypes as lists of blocks; the predefined ones |
 //! | `ops.rs` | operators over memory |
@@ -15,19 +16,24 @@
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
 //! | `route.rs` | collectives by the library |
 //! | `coll.rs` | those that the library cannot take, over the cards |
+//! | `started.rs` | collectives that complete later |
 //! | `topo.rs` | Cartesian grids |
+//! | `attributes.rs` | what programs hang on communicators |
 
 pub mod api;
+pub mod attributes;
 pub mod basic;
 pub mod coll;
 pub mod comm;
 pub mod error;
 pub mod handle;
+pub mod lane;
 pub mod log;
 pub mod ops;
 pub mod p2p;
 pub mod rank;
 pub mod route;
+pub mod started;
 pub mod topo;
 pub mod types;
 pub mod word;

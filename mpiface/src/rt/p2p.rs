@@ -3,15 +3,19 @@
 //!
 //! | first | second | copies |
 //! |---|---|---|
+//! | send, up to `ROOM` bytes | receive, or a look of a waiting rank | both, by a lane |
 //! | receive | send | the sender, from buffer to buffer |
 //! | send, up to `EAGER` bytes | receive | the sender into a cell, the receiver from it |
 //! | longer send, or a synchronous one | receive | the receiver, from the sender's buffer |
 //!
-//! So progress is strong: no call of the passive side is ever needed. Order is the order of
-//! locking, as MPI demands it. A request's `done` is the one word that is read without the lock.
+//! Short messages lie in lanes (`lane.rs`), which the receiver looks at when it posts a receive,
+//! probes, tests or waits. So no send ever needs a call of the receiver, but the synchronous and
+//! the long ones, whose receive is such a call. Order is the order of locking, as MPI demands it: a
+//! rank that goes to a queue takes its own lane's messages there first, and only who holds the lock
+//! takes from lanes. A request's `done`, and a lane's words, are read without the lock.
 
 use super::error::{Class, Error, Site};
-use super::types::{Place, copy, pack, unpack};
+use super::types::{Place, bytes_at, copy, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
@@ -20,6 +24,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Longer messages are not stored: the receiver copies them from the sender's buffer.
 pub const EAGER: usize = 16 << 10;
+/// Up to so many bytes go by a lane, or are stored in the queue itself: a slot is two lines.
+pub const ROOM: usize = 88;
 /// The standard's wildcards.
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag.
@@ -47,18 +53,40 @@ impl Envelope {
     }
 }
 
-/// A started send or receive.
-#[derive(Debug)]
-pub struct Req {
+/// What a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// A send.
+    #[default]
+    Send,
+    /// A receive.
+    Receive,
+    /// A collective.
+    Collective,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ask {
     /// The rank (of the world) that awaits it.
-    owner: usize,
-    /// The call that started it, and what it awaits in words' parts.
+    pub owner: usize,
+    /// The call that started it.
     pub site: Site,
-    is_send: bool,
-    peer: i32,
+    /// What it is.
+    pub kind: Kind,
+    /// The other rank of the communicator, or a wildcard.
+    pub peer: i32,
     /// The rank of the world that completes it, if only one can.
     pub by: Option<usize>,
-    tag_asked: i32,
+    /// The tag, or `ANY_TAG`.
+    pub tag: i32,
+}
+
+/// A started send or receive.
+#[derive(Debug, Default)]
+pub struct Req {
+    /// What it asks for.
+    pub ask: Ask,
     done: Word,
     cancelled: AtomicBool,
     source: AtomicI32,
@@ -80,27 +108,18 @@ pub struct Arrived {
 
 impl Req {
     /// A request that nobody has completed.
-    pub fn new(
-        owner: usize,
-        site: Site,
-        is_send: bool,
-        (peer, by): (i32, Option<usize>),
-        tag: i32,
-    ) -> Arc<Req> {
-        Arc::new(Req {
-            owner,
-            site,
-            is_send,
-            peer,
-            by,
-            tag_asked: tag,
-            done: Word::default(),
-            cancelled: AtomicBool::new(false),
-            source: AtomicI32::new(ANY_SOURCE),
-            tag: AtomicI32::new(ANY_TAG),
-            bytes: AtomicUsize::new(0),
-            failed: OnceLock::new(),
-        })
+    pub fn new(ask: Ask) -> Arc<Req> {
+        Arc::new(Req { ask, ..Req::default() })
+    }
+
+    /// The same as new, of one that has ended.
+    pub fn renew(&mut self, ask: Ask) {
+        self.ask = ask;
+        self.done = Word::default();
+        *self.cancelled.get_mut() = false;
+        if self.failed.get().is_some() {
+            self.failed = OnceLock::new();
+        }
     }
 
     /// Whether it is complete: what it says, and the receive buffer, can then be read.
@@ -119,6 +138,11 @@ impl Req {
         (arrived, self.failed.get())
     }
 
+    /// Notes an error, before it is complete.
+    pub fn fail(&self, error: Error) {
+        let _ = self.failed.set(error);
+    }
+
     /// Whether it was cancelled; read after `is_done`.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
@@ -131,37 +155,53 @@ impl Req {
         self.bytes.store(arrived.bytes, Ordering::Relaxed);
         // Publishes the above and the copied data.
         self.done.tell(1);
-        world.wake(by, self.owner);
+        if by != self.ask.owner {
+            world.wake(by, self.ask.owner);
+        }
     }
 
     /// What it awaits, in words.
     pub fn describe(&self) -> String {
-        let tag = match self.tag_asked {
+        let Ask { kind, peer, tag, site, .. } = self.ask;
+        let tag = match tag {
             ANY_TAG => "any tag".to_owned(),
             tag => format!("tag {tag}"),
         };
-        match (self.is_send, self.peer) {
-            (true, peer) => format!("rank {peer} of the communicator to receive, {tag}"),
-            (false, ANY_SOURCE) => format!("a message from any source, {tag}"),
-            (false, peer) => format!("a message from rank {peer} of the communicator, {tag}"),
+        match (kind, peer) {
+            (Kind::Collective, _) => format!("all ranks to start {}", site.describe()),
+            (Kind::Send, peer) => format!("rank {peer} of the communicator to receive, {tag}"),
+            (Kind::Receive, ANY_SOURCE) => format!("a message from any source, {tag}"),
+            (Kind::Receive, peer) => {
+                format!("a message from rank {peer} of the communicator, {tag}")
+            }
         }
     }
 }
 
 /// Some of a rank's requests: one of them is awaited.
 #[derive(Debug)]
-pub struct OneOf(pub Vec<Arc<Req>>);
+pub struct OneOf {
+    /// The world.
+    pub world: Arc<World>,
+    /// The rank that waits.
+    pub me: usize,
+    /// Its requests.
+    pub all: Vec<Arc<Req>>,
+}
 
 impl Condition for OneOf {
     fn holds(&self) -> bool {
-        self.0.iter().any(|it| it.is_done())
+        // What lies in a lane may be for one of them: the rank will see.
+        let may_come =
+            |it: &Req| it.ask.kind == Kind::Receive && self.world.has_arrivals(self.me, it.ask.by);
+        self.all.iter().any(|it| it.is_done() || may_come(it))
     }
 
     fn describe(&self) -> String {
-        match self.0.as_slice() {
+        match self.all.as_slice() {
             [one] => one.describe(),
             [first, ..] => {
-                format!("one of {} requests, such as {}", self.0.len(), first.describe())
+                format!("one of {} requests, such as {}", self.all.len(), first.describe())
             }
             [] => "nothing".to_owned(),
         }
@@ -175,14 +215,48 @@ struct Posted {
     req: Arc<Req>,
 }
 
+/// A stored message.
 #[derive(Debug)]
-enum Body {
-    Cell(Vec<u8>),
-    Buffer(Place, Arc<Req>),
+enum Cell {
+    Short(usize, [u8; ROOM]),
+    Long(Vec<u8>),
+}
+
+impl Cell {
+    /// The data of a place.
+    ///
+    /// # Safety
+    /// As `pack`.
+    #[inline]
+    unsafe fn of(place: &Place) -> Cell {
+        let length = place.bytes();
+        if length > ROOM {
+            // SAFETY: the caller's promise.
+            return Cell::Long(unsafe { pack(place) });
+        }
+        let mut bytes = [0; ROOM];
+        // SAFETY: the caller's promise; the array has room for so many bytes.
+        let length = unsafe { copy(place, &bytes_at(bytes.as_mut_ptr() as usize, length)) };
+        Cell::Short(length, bytes)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Cell::Short(length, bytes) => &bytes[..*length],
+            Cell::Long(bytes) => bytes,
+        }
+    }
 }
 
 #[derive(Debug)]
-struct Message {
+enum Body {
+    Cell(Cell),
+    Buffer(Place, Arc<Req>),
+}
+
+/// A message that waits for its receive.
+#[derive(Debug)]
+pub struct Message {
     envelope: Envelope,
     bytes: usize,
     site: Site,
@@ -190,34 +264,116 @@ struct Message {
     body: Body,
 }
 
+impl Message {
+    /// What it will have been.
+    pub fn arrived(&self) -> Arrived {
+        let Envelope { source, tag, .. } = self.envelope;
+        Arrived { source, tag, bytes: self.bytes }
+    }
+}
+
+/// A short message in a lane.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Short {
+    envelope: Envelope,
+    length: u32,
+    site: Site,
+    bytes: [u8; ROOM],
+}
+
+impl Default for Short {
+    fn default() -> Short {
+        let envelope = Envelope { context: 0, source: 0, tag: 0 };
+        Short { envelope, length: 0, site: Site::default(), bytes: [0; ROOM] }
+    }
+}
+
 /// A rank's posted receives and unexpected messages, each in the order of their coming.
 #[derive(Debug, Default)]
 pub struct Queue {
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
+    /// Messages that others have left here.
+    left: u64,
 }
 
 impl Queue {
+    /// A message waits for its receive, of rank `to`, which may look for it without a request.
+    fn leave(&mut self, world: &World, to: usize, message: Message) {
+        self.unexpected.push_back(message);
+        self.left += 1;
+        world.slots[to].left.tell(self.left);
+    }
+
+    /// A short message of rank `sender` comes to its receive, or waits for one. The calling rank is
+    /// `by`.
+    fn arrive(&mut self, world: &World, by: usize, to: usize, sender: usize, short: &Short) {
+        let Short { envelope, length, site, .. } = *short;
+        let bytes = length as usize;
+        let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
+            let body = Body::Cell(Cell::Short(bytes, short.bytes));
+            self.leave(world, to, Message { envelope, bytes, site, sender, body });
+            return;
+        };
+        let posted = self.posted.remove(index).expect("it was found there");
+        let failed = too_long(&posted.place, envelope, bytes, sender, site);
+        failed.into_iter().for_each(|it| posted.req.fail(it));
+        // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
+        // yet, and only this rank took it from the queue.
+        let copied = unsafe { unpack(&short.bytes[..bytes], &posted.place) };
+        let Envelope { source, tag, .. } = envelope;
+        posted.req.complete(world, by, Arrived { source, tag, bytes: copied });
+    }
+
+    /// The messages in the lane from this rank, or in all, come to this queue, of rank `to`.
+    fn take_in(&mut self, world: &World, by: usize, to: usize, from: Option<usize>) {
+        let mut from_one = |from| {
+            let Some(lane) = world.lane(to, from) else { return };
+            // SAFETY: the queue is locked, and who holds the lock is alone here.
+            while unsafe { lane.take(|it| self.arrive(world, by, to, from, it)) }.is_some() {}
+        };
+        match from {
+            Some(from) => from_one(from),
+            None => (0..world.slots.len()).for_each(from_one),
+        }
+    }
+
+    /// Takes the first message for this pattern out.
+    pub fn take(&mut self, pattern: Envelope) -> Option<Message> {
+        let index = self.unexpected.iter().position(|it| pattern.takes(&it.envelope))?;
+        self.unexpected.remove(index)
+    }
+
     /// The first message that this pattern takes.
     pub fn probe(&self, pattern: Envelope) -> Option<Arrived> {
         let message = self.unexpected.iter().find(|it| pattern.takes(&it.envelope))?;
-        let Envelope { source, tag, .. } = message.envelope;
-        Some(Arrived { source, tag, bytes: message.bytes })
+        Some(message.arrived())
     }
 }
 
-/// Notes an error if a message is longer than the buffer.
-fn check(place: &Place, envelope: Envelope, bytes: usize, sender: usize, from: Site, req: &Req) {
-    if bytes > place.bytes() {
-        let text = format!(
-            "a message of {bytes} bytes (tag {}) from rank {sender}, sent in {}, does not fit the \
-             {} bytes of the buffer",
-            envelope.tag,
-            from.describe(),
-            place.bytes(),
-        );
-        let _ = req.failed.set(Error { class: Class::Truncate, text });
-    }
+/// The error of a message that is longer than the buffer.
+#[inline]
+fn too_long(
+    place: &Place,
+    envelope: Envelope,
+    bytes: usize,
+    sender: usize,
+    from: Site,
+) -> Option<Error> {
+    let room = place.bytes();
+    (bytes > room).then(|| longer(room, envelope, bytes, sender, from))
+}
+
+#[cold]
+fn longer(room: usize, envelope: Envelope, bytes: usize, sender: usize, from: Site) -> Error {
+    let text = format!(
+        "a message of {bytes} bytes (tag {}) from rank {sender}, sent in {}, does not fit the \
+         {room} bytes of the buffer",
+        envelope.tag,
+        from.describe(),
+    );
+    Error { class: Class::Truncate, text }
 }
 
 /// When a send is complete.
@@ -244,43 +400,61 @@ pub struct Send {
     pub place: Place,
     /// When it is complete.
     pub mode: Mode,
+    /// The call.
+    pub site: Site,
 }
 
-/// Starts a send; `req` may be complete at once.
+/// What a complete send says.
+pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
+
+/// Starts a send: it is complete, or the request will be that `make` makes.
 ///
 /// # Safety
-/// The place is memory of the program as its type says, which stays valid and unchanged until `req`
-/// is complete.
-pub unsafe fn send(world: &World, send: Send, req: &Arc<Req>) {
-    let Send { me, to, envelope, place, mode } = send;
+/// The place is memory of the program as its type says, which stays valid and unchanged until the
+/// send is complete.
+pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -> Option<Arc<Req>> {
+    let Send { me, to, envelope, place, mode, site } = send;
     let bytes = place.bytes();
-    let sent = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
+    let is_buffered = matches!(mode, Mode::Standard | Mode::Buffered);
+    if bytes <= ROOM && is_buffered && to != me {
+        let fill = |it: &mut Short| {
+            (it.envelope, it.length, it.site) = (envelope, bytes as u32, site);
+            // SAFETY: the source is the caller's promise; the array has room for so many bytes.
+            unsafe { copy(&place, &bytes_at(it.bytes.as_mut_ptr() as usize, bytes)) };
+        };
+        // SAFETY: a rank's calls come one at a time.
+        if unsafe { world.new_lane(to, me).push(fill) } {
+            world.wake(me, to);
+            return None;
+        }
+    }
     let mut queue = lock(&world.slots[to].queue);
+    // What it sent before comes before.
+    queue.take_in(world, me, to, Some(me));
     if let Some(index) = queue.posted.iter().position(|it| it.pattern.takes(&envelope)) {
         let posted = queue.posted.remove(index).expect("it was found there");
         drop(queue);
-        check(&posted.place, envelope, bytes, me, req.site, &posted.req);
+        let failed = too_long(&posted.place, envelope, bytes, me, site);
+        failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the source is the caller's promise; the target that of `receive`'s caller, whose
         // request is not complete yet, and only this rank took it from the queue.
         let copied = unsafe { copy(&place, &posted.place) };
         let Envelope { source, tag, .. } = envelope;
         posted.req.complete(world, me, Arrived { source, tag, bytes: copied });
-        req.complete(world, me, sent);
-        return;
+        return None;
     }
     let is_stored = mode == Mode::Buffered || (bytes <= EAGER && mode == Mode::Standard);
-    let body = if is_stored {
+    let (body, req) = if is_stored {
         // SAFETY: the caller's promise.
-        Body::Cell(unsafe { pack(&place) })
+        (Body::Cell(unsafe { Cell::of(&place) }), None)
     } else {
-        Body::Buffer(place, Arc::clone(req))
+        let req = make();
+        (Body::Buffer(place, Arc::clone(&req)), Some(req))
     };
-    queue.unexpected.push_back(Message { envelope, bytes, site: req.site, sender: me, body });
+    queue.leave(world, to, Message { envelope, bytes, site, sender: me, body });
     drop(queue);
     world.wake(me, to);
-    if is_stored {
-        req.complete(world, me, sent);
-    }
+    req
 }
 
 /// Starts a receive; `req` may be complete at once.
@@ -290,27 +464,129 @@ pub unsafe fn send(world: &World, send: Send, req: &Arc<Req>) {
 /// `req` is complete.
 pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place, req: &Arc<Req>) {
     let mut queue = lock(&world.slots[me].queue);
-    let Some(index) = queue.unexpected.iter().position(|it| pattern.takes(&it.envelope)) else {
+    // What came before is for the receives before.
+    queue.take_in(world, me, me, req.ask.by);
+    let Some(message) = queue.take(pattern) else {
         queue.posted.push_back(Posted { pattern, place, req: Arc::clone(req) });
         return;
     };
-    let message = queue.unexpected.remove(index).expect("it was found there");
     drop(queue);
+    // SAFETY: the caller's promise.
+    unsafe { take(world, me, message, &place, req) };
+}
+
+/// Takes in what lies in this rank's lanes, of one rank or of all.
+#[inline]
+pub fn look(world: &World, me: usize, from: Option<usize>) {
+    if world.has_arrivals(me, from) {
+        lock(&world.slots[me].queue).take_in(world, me, me, from);
+    }
+}
+
+/// What a receive gives: the message, and the error if it did not fit.
+pub type Received = (Arrived, Option<Error>);
+
+/// Receives a message of rank `by` without a request, if it comes soon: a message that the rank
+/// waits for needs no more than its lane.
+///
+/// # Safety
+/// As `receive`.
+#[inline]
+pub unsafe fn receive_soon(
+    world: &World,
+    (me, by): (usize, usize),
+    pattern: Envelope,
+    place: &Place,
+) -> Option<Received> {
+    let slot = &world.slots[me];
+    let mut seen = None;
+    world.look_for(|| {
+        let left = slot.left.told();
+        if seen == Some(left) && !world.has_arrivals(me, Some(by)) {
+            return None;
+        }
+        seen = Some(left);
+        // SAFETY: passed on.
+        unsafe { receive_now(world, (me, by), pattern, place) }
+    })
+}
+
+/// Receives a message of rank `by`, if it is there.
+///
+/// # Safety
+/// As `receive`.
+unsafe fn receive_now(
+    world: &World,
+    (me, by): (usize, usize),
+    pattern: Envelope,
+    place: &Place,
+) -> Option<Received> {
+    let mut queue = lock(&world.slots[me].queue);
+    // Receives that were posted before come first.
+    let is_first = queue.posted.is_empty();
+    if !is_first {
+        queue.take_in(world, me, me, Some(by));
+    }
+    if let Some(message) = queue.take(pattern) {
+        drop(queue);
+        // SAFETY: the caller's promise.
+        return Some(unsafe { deliver(world, me, message, place) });
+    }
+    if !is_first {
+        return None;
+    }
+    let lane = world.lane(me, by)?;
+    loop {
+        let queue = &mut *queue;
+        let one = |short: &Short| {
+            let Short { envelope, length, site, .. } = *short;
+            if !pattern.takes(&envelope) {
+                queue.arrive(world, me, me, by, short);
+                return None;
+            }
+            let bytes = length as usize;
+            // SAFETY: the caller's promise.
+            let copied = unsafe { unpack(&short.bytes[..bytes], place) };
+            let Envelope { source, tag, .. } = envelope;
+            let failed = too_long(place, envelope, bytes, by, site);
+            Some((Arrived { source, tag, bytes: copied }, failed))
+        };
+        // SAFETY: the queue is locked.
+        if let Some(received) = unsafe { lane.take(one) }? {
+            return Some(received);
+        }
+    }
+}
+
+/// Receives a message that was taken from the queue.
+///
+/// # Safety
+/// As `receive`.
+pub unsafe fn take(world: &World, me: usize, message: Message, place: &Place, req: &Req) {
+    // SAFETY: passed on.
+    let (arrived, failed) = unsafe { deliver(world, me, message, place) };
+    failed.into_iter().for_each(|it| req.fail(it));
+    req.complete(world, me, arrived);
+}
+
+/// # Safety
+/// As `receive`.
+unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> Received {
     let Message { envelope, bytes, site, sender, body } = message;
-    check(&place, envelope, bytes, sender, site, req);
+    let failed = too_long(place, envelope, bytes, sender, site);
     let copied = match body {
         // SAFETY: the caller's promise.
-        Body::Cell(cell) => unsafe { unpack(&cell, &place) },
+        Body::Cell(cell) => unsafe { unpack(cell.bytes(), place) },
         Body::Buffer(from, theirs) => {
             // SAFETY: the target is the caller's promise; the source that of `send`'s caller, whose
             // request is not complete yet.
-            let copied = unsafe { copy(&from, &place) };
-            theirs.complete(world, me, Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 });
+            let copied = unsafe { copy(&from, place) };
+            theirs.complete(world, me, SENT);
             copied
         }
     };
     let Envelope { source, tag, .. } = envelope;
-    req.complete(world, me, Arrived { source, tag, bytes: copied });
+    (Arrived { source, tag, bytes: copied }, failed)
 }
 
 /// Takes a request back, if nobody has met it: it is complete then, and cancelled.
@@ -318,7 +594,10 @@ pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
     let is_ours =
         |it: &Message| matches!(&it.body, Body::Buffer(_, other) if Arc::ptr_eq(other, req));
-    let is_found = if req.is_send {
+    if req.ask.kind == Kind::Collective {
+        return;
+    }
+    let is_found = if req.ask.kind == Kind::Send {
         world.slots.iter().any(|slot| {
             let mut queue = lock(&slot.queue);
             let found = queue.unexpected.iter().position(is_ours);
@@ -345,11 +624,14 @@ pub struct Probed {
     pub me: usize,
     /// What it asks for.
     pub pattern: Envelope,
+    /// The rank of the world that sends it, if only one can.
+    pub by: Option<usize>,
 }
 
 impl Condition for Probed {
     fn holds(&self) -> bool {
-        lock(&self.world.slots[self.me].queue).probe(self.pattern).is_some()
+        self.world.has_arrivals(self.me, self.by)
+            || lock(&self.world.slots[self.me].queue).probe(self.pattern).is_some()
     }
 
     fn describe(&self) -> String {

@@ -1,15 +1,16 @@
 //! A rank's own state: its objects by their handles. Only this rank's threads use it, one at a time
 //! (MPI_THREAD_SERIALIZED at most); no borrow of a table lasts while the program's code runs.
 
-use super::basic::{self, basic};
+use super::attributes::Keys;
 use super::comm::Comm;
 use super::error::{Class, Error, Outcome, Site, class_text, end, error};
 use super::handle::{Handle, Kind, Table};
-use super::p2p::Req;
+use super::p2p::{Ask, Message, Mode, Req, SENT};
 use super::route::{Memory, MemoryKey};
-use super::types::{Place, Type};
+use super::types::{AnyType, Place, Type, is_predefined, predefined};
 use super::world::World;
-use std::cell::{Cell, OnceCell, RefCell};
+use crate::load::frame::Barred;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
@@ -17,6 +18,34 @@ use std::sync::Arc;
 
 /// A user's operator.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
+
+/// So many ended requests are kept at most.
+const SPARE: usize = 64;
+
+/// A user's error handler: of the communicator and the code. (Variadic in C: the rest is free.)
+pub type ErrorFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
+
+/// A request of the program: what is under way, and what starts again.
+#[derive(Debug)]
+pub struct Started {
+    /// What is under way; none of a persistent request that rests.
+    pub active: Option<Arc<Req>>,
+    /// What a persistent request starts.
+    pub again: Option<Rc<Persistent>>,
+}
+
+/// A send or receive that can be started many times.
+#[derive(Debug)]
+pub struct Persistent {
+    /// When the send is complete; none: it is a receive.
+    pub send: Option<Mode>,
+    /// The data.
+    pub place: Place,
+    /// The other rank, and the tag.
+    pub peer: (c_int, c_int),
+    /// The communicator.
+    pub comm: Rc<Comm>,
+}
 
 /// How far a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +68,14 @@ pub mod fixed {
     pub const COMM_SELF: Handle = 0x102;
     pub const GROUP_NULL: Handle = 0x108;
     pub const GROUP_EMPTY: Handle = 0x109;
+    pub const INFO_NULL: Handle = 0x130;
+    pub const INFO_ENV: Handle = 0x131;
+    pub const ERRHANDLER_NULL: Handle = 0x140;
     pub const ERRORS_ARE_FATAL: Handle = 0x141;
     pub const ERRORS_RETURN: Handle = 0x142;
     pub const ERRORS_ABORT: Handle = 0x143;
+    pub const MESSAGE_NULL: Handle = 0x128;
+    pub const MESSAGE_NO_PROC: Handle = 0x129;
     pub const REQUEST_NULL: Handle = 0x180;
     pub const DATATYPE_NULL: Handle = 0x200;
 }
@@ -82,18 +116,35 @@ pub struct Rank {
     /// Operators over memory, by operator and datatype.
     pub memory: RefCell<HashMap<MemoryKey, Rc<Memory>>>,
     /// Started requests.
-    pub requests: RefCell<Table<Arc<Req>>>,
-    basics: Vec<OnceCell<Arc<Type>>>,
+    pub requests: RefCell<Table<Started>>,
+    /// Messages that probes have taken.
+    pub messages: RefCell<Table<Message>>,
+    /// Lists of keys and values.
+    pub infos: RefCell<Table<Vec<(String, String)>>>,
+    /// Users' error handlers.
+    pub error_handlers: RefCell<Table<ErrorFunction>>,
+    /// The kinds of attributes.
+    pub keys: RefCell<Keys>,
+    /// The request of every send that was complete at once.
+    pub sent: Arc<Req>,
+    /// Requests that have ended, to be used again.
+    spare: RefCell<Vec<Arc<Req>>>,
 }
 
 impl Rank {
     /// The state of a rank before its main begins.
     pub fn new(world: Arc<World>, me: usize) -> Rank {
         let own = world.new_shared(vec![me]);
-        let fatal = fixed::ERRORS_ARE_FATAL;
+        let predefined = |handle, shared, rank| {
+            let comm = Comm::new(shared, rank, fixed::ERRORS_ARE_FATAL, None, None);
+            comm.handle.set(handle);
+            comm
+        };
+        let sent = Req::new(Ask { owner: me, ..Ask::default() });
+        sent.complete(&world, me, SENT);
         Rank {
-            whole: Comm::new(Arc::clone(&world.whole), me, fatal, None, None),
-            alone: Comm::new(own, 0, fatal, None, None),
+            whole: predefined(fixed::COMM_WORLD, Arc::clone(&world.whole), me),
+            alone: predefined(fixed::COMM_SELF, own, 0),
             world,
             me,
             stage: Cell::new(Stage::Before),
@@ -108,7 +159,12 @@ impl Rank {
             ops: RefCell::new(Table::new(Kind::Op)),
             memory: RefCell::default(),
             requests: RefCell::new(Table::new(Kind::Request)),
-            basics: (0..0x100).map(|_| OnceCell::new()).collect(),
+            messages: RefCell::new(Table::new(Kind::Message)),
+            infos: RefCell::new(Table::new(Kind::Info)),
+            error_handlers: RefCell::new(Table::new(Kind::ErrorHandler)),
+            keys: RefCell::default(),
+            spare: RefCell::default(),
+            sent,
         }
     }
 
@@ -160,6 +216,14 @@ impl Rank {
         if comm.errhandler.get() == fixed::ERRORS_RETURN {
             return class;
         }
+        let own = self.error_handlers.borrow().get(comm.errhandler.get()).copied();
+        if let Some(function) = own {
+            let (mut handle, mut code) = (comm.handle.get(), class);
+            let _barred = Barred::new();
+            // SAFETY: the program's own error handler, called as the standard says.
+            unsafe { function(&raw mut handle, &raw mut code) };
+            return class;
+        }
         let place = site.describe();
         let Error { text, .. } = error;
         end(class, &format!("phalanx: rank {}: {place}: {}: {text}", self.me, class_text(class)))
@@ -206,18 +270,15 @@ impl Rank {
     ///
     /// # Errors
     /// If it names none.
-    pub fn ty(&self, handle: Handle) -> Outcome<Arc<Type>> {
-        if let Some(index) = handle.checked_sub(0x200).filter(|it| *it < self.basics.len()) {
-            return match basic(handle) {
-                Some(known) => {
-                    let make = || Arc::new(Type::basic(known, basic::name(handle)));
-                    Ok(Arc::clone(self.basics[index].get_or_init(make)))
-                }
-                None => error(Class::Type, format!("{handle:#x} is no datatype")),
-            };
-        }
-        match self.types.borrow().get(handle) {
-            Some(ty) => Ok(Arc::clone(ty)),
+    #[inline]
+    pub fn ty(&self, handle: Handle) -> Outcome<AnyType> {
+        let ty = if is_predefined(handle) {
+            predefined(handle).map(AnyType::Basic)
+        } else {
+            self.types.borrow().get(handle).map(|it| AnyType::Derived(Arc::clone(it)))
+        };
+        match ty {
+            Some(ty) => Ok(ty),
             None => error(Class::Type, format!("{handle:#x} is no datatype")),
         }
     }
@@ -236,6 +297,26 @@ impl Rank {
             return error(Class::Buffer, "the buffer is a null pointer");
         }
         Ok(Place { address: buffer as usize, count, ty })
+    }
+
+    /// A request: one that has ended, if there is one that nobody else still holds.
+    pub fn request(&self, ask: Ask) -> Arc<Req> {
+        let spare = self.spare.borrow_mut().pop();
+        if let Some(mut spare) = spare
+            && let Some(req) = Arc::get_mut(&mut spare)
+        {
+            req.renew(ask);
+            return spare;
+        }
+        Req::new(ask)
+    }
+
+    /// Takes a request that has ended back.
+    pub fn give_back(&self, req: Arc<Req>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE && !Arc::ptr_eq(&req, &self.sent) {
+            spare.push(req);
+        }
     }
 
     /// Notes whether a test found something: after tests in vain another thread gets the core,

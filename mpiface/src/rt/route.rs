@@ -340,37 +340,52 @@ impl Memory {
 /// What a rank's operators over memory are known by: operator, datatype.
 pub type MemoryKey = (Handle, Handle);
 
-/// A reduction: its operands, and the operator in both forms.
-#[derive(Clone, Debug)]
-pub struct Reduction {
+/// A reduction: its operands, and the operator.
+#[derive(Debug)]
+pub struct Reduction<'a> {
     /// This rank's values.
     pub own: Place,
     /// The operator.
     pub op: Operator,
-    memory: Rc<Memory>,
+    rank: &'a Rank,
+    key: MemoryKey,
     /// Bytes from one element to the next, and their alignment.
     size: usize,
     align: usize,
 }
 
-impl Reduction {
-    /// `None` if the library cannot take it: elements with gaps and a user's operator.
-    pub fn new(rank: &Rank, own: Place, op: Operator, key: MemoryKey) -> Option<Reduction> {
+impl<'a> Reduction<'a> {
+    /// The library cannot take elements with gaps and a user's operator: then the values are given
+    /// back.
+    ///
+    /// # Errors
+    /// The values.
+    #[inline]
+    pub fn new(
+        rank: &'a Rank,
+        own: Place,
+        op: Operator,
+        key: MemoryKey,
+    ) -> Result<Reduction<'a>, Place> {
         let ty = &own.ty;
         let is_known = matches!(op, Operator::Known(..));
-        if !is_known && !ty.is_contiguous(2) {
-            return None;
+        let size = ty.extent.max(0).cast_unsigned();
+        if size == 0 || (!is_known && !ty.is_contiguous(2)) {
+            return Err(own);
         }
-        let size = usize::try_from(ty.extent).ok().filter(|it| *it > 0)?;
         let align = ty.align();
-        let commutes = is_known || rank.ops.borrow().get(key.0).is_some_and(|it| it.1);
-        let memory = Rc::clone(
-            rank.memory
-                .borrow_mut()
-                .entry(key)
-                .or_insert_with(|| Rc::new(Memory::new(op, commutes, size, align))),
-        );
-        Some(Reduction { own, op, memory, size, align })
+        Ok(Reduction { own, op, rank, key, size, align })
+    }
+
+    /// The operator over memory: made once, and kept by the rank.
+    fn memory(&self) -> Rc<Memory> {
+        let make = || {
+            let is_known = matches!(self.op, Operator::Known(..));
+            let commutes =
+                is_known || self.rank.ops.borrow().get(self.key.0).is_some_and(|it| it.1);
+            Rc::new(Memory::new(self.op, commutes, self.size, self.align))
+        };
+        Rc::clone(self.rank.memory.borrow_mut().entry(self.key).or_insert_with(make))
     }
 
     /// The values, where they may be written: at the target if it is given and aligned.
@@ -426,7 +441,8 @@ impl Reduction {
         (input, output): (*mut u8, *mut u8),
     ) {
         let memory = ReductionMemory { input: input.cast_const(), output };
-        let Memory { operator, element, .. } = &*self.memory;
+        let kept = self.memory();
+        let Memory { operator, element, .. } = &*kept;
         // SAFETY: passed on.
         unsafe { operator.reduce(comm, operation, cut, root, memory, *element) };
     }
@@ -614,7 +630,7 @@ impl Call<'_> {
     /// # Safety
     /// The places are memory of the program as their types say, as many elements each; the target
     /// may be written.
-    pub unsafe fn reduce(&self, it: &Reduction, target: Option<&Place>, root: Option<usize>) {
+    pub unsafe fn reduce(&self, it: &Reduction<'_>, target: Option<&Place>, root: Option<usize>) {
         // SAFETY: the caller's promise.
         unsafe {
             let mut flat = it.start(target);
@@ -631,7 +647,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As `reduce`; the target has this rank's part.
-    pub unsafe fn reduce_scatter(&self, it: &Reduction, counts: &[usize], target: &Place) {
+    pub unsafe fn reduce_scatter(&self, it: &Reduction<'_>, counts: &[usize], target: &Place) {
         let bytes = counts[self.comm.rank] * it.size;
         // SAFETY: the caller's promise; the values are copied, so the target may lie among them.
         unsafe {
@@ -646,7 +662,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As `reduce`.
-    pub unsafe fn scan(&self, it: &Reduction, target: &Place, is_exclusive: bool) {
+    pub unsafe fn scan(&self, it: &Reduction<'_>, target: &Place, is_exclusive: bool) {
         let operation = if is_exclusive { Operation::ExclusiveScan } else { Operation::Scan };
         let cut = ReductionCut::Vector(it.own.count);
         // SAFETY: the caller's promise.

@@ -2,9 +2,11 @@
 //!
 //! Safe code but for `copy`, `pack` and `unpack`, which touch the program's memory.
 
-use super::basic::{Basic, Element};
+use super::basic::{self, Basic, Element};
 use super::error::{Class, Outcome, error};
-use std::sync::Arc;
+use super::handle::Handle;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// Contiguous bytes of a datatype, from its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +193,54 @@ fn push(blocks: &mut Vec<Block>, block: Block) {
     }
 }
 
+/// A datatype as it is passed on: a predefined one lives for ever, so that nobody counts its uses.
+#[derive(Clone, Debug)]
+pub enum AnyType {
+    /// A predefined one.
+    Basic(&'static Type),
+    /// A program's own.
+    Derived(Arc<Type>),
+}
+
+impl Deref for AnyType {
+    type Target = Type;
+
+    #[inline]
+    fn deref(&self) -> &Type {
+        match self {
+            AnyType::Basic(ty) => ty,
+            AnyType::Derived(ty) => ty,
+        }
+    }
+}
+
+impl AsRef<Type> for AnyType {
+    fn as_ref(&self) -> &Type {
+        self
+    }
+}
+
+/// The first handle of a predefined datatype, and one more than the last.
+const PREDEFINED: (Handle, Handle) = (0x200, 0x300);
+
+/// Whether a handle is in the range of the predefined datatypes.
+#[inline]
+pub fn is_predefined(handle: Handle) -> bool {
+    (PREDEFINED.0..PREDEFINED.1).contains(&handle)
+}
+
+/// A predefined datatype; `None` if the handle names none.
+#[inline]
+pub fn predefined(handle: Handle) -> Option<&'static Type> {
+    static ALL: [OnceLock<Type>; PREDEFINED.1 - PREDEFINED.0] =
+        [const { OnceLock::new() }; PREDEFINED.1 - PREDEFINED.0];
+    let slot = ALL.get(handle.checked_sub(PREDEFINED.0)?)?;
+    slot.get().or_else(|| {
+        let known = basic::basic(handle)?;
+        Some(slot.get_or_init(|| Type::basic(known, basic::name(handle))))
+    })
+}
+
 /// Memory of a program: an address, and what lies there.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -199,7 +249,7 @@ pub struct Place {
     /// How many of the type.
     pub count: usize,
     /// The type.
-    pub ty: Arc<Type>,
+    pub ty: AnyType,
 }
 
 impl Place {
@@ -211,7 +261,7 @@ impl Place {
     /// The same, `by` of the type's extents further on.
     pub fn moved(&self, by: isize, count: usize) -> Place {
         let address = self.address.wrapping_add_signed(by.wrapping_mul(self.ty.extent));
-        Place { address, count, ty: Arc::clone(&self.ty) }
+        Place { address, count, ty: self.ty.clone() }
     }
 
     fn pieces(&self) -> Pieces<'_> {
@@ -254,7 +304,32 @@ impl Iterator for Pieces<'_> {
 /// # Safety
 /// Both places are memory of the program as their types say, valid until this returns; nobody else
 /// writes the source or uses the target.
+#[inline]
 pub unsafe fn copy(from: &Place, to: &Place) -> usize {
+    if from.ty.is_contiguous(from.count) && to.ty.is_contiguous(to.count) {
+        let length = from.bytes().min(to.bytes());
+        let (source, target) = (from.address as *const u8, to.address as *mut u8);
+        // SAFETY: the caller's promise; a rank's buffers may overlap (its own message to itself).
+        unsafe {
+            // One number is no call of the C library's.
+            match length {
+                8 => target.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
+                4 => target.cast::<u32>().write_unaligned(source.cast::<u32>().read_unaligned()),
+                _ => std::ptr::copy(source, target, length),
+            }
+        }
+        return length;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy_pieces(from, to) }
+}
+
+/// As `copy`, piece by piece.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn copy_pieces(from: &Place, to: &Place) -> usize {
     let (mut sources, mut targets) = (from.pieces(), to.pieces());
     let (mut source, mut target) = ((0, 0), (0, 0));
     let mut done = 0;
@@ -281,15 +356,13 @@ pub unsafe fn copy(from: &Place, to: &Place) -> usize {
     }
 }
 
+/// MPI_BYTE.
+pub const BYTE: Handle = 0x247;
+
 /// A place that is these bytes.
 pub fn bytes_at(address: usize, length: usize) -> Place {
-    thread_local! {
-        static BYTE: Arc<Type> = Arc::new(Type::basic(
-            Basic { element: Element::Byte, size: 1, extent: 1 },
-            "bytes",
-        ));
-    }
-    Place { address, count: length, ty: BYTE.with(Arc::clone) }
+    let ty = predefined(BYTE).expect("MPI_BYTE is a predefined datatype");
+    Place { address, count: length, ty: AnyType::Basic(ty) }
 }
 
 /// The data of a place, packed.
@@ -332,8 +405,11 @@ mod tests {
         // Column 1 of a 3 by 4 matrix.
         let column = Type::structure((0..3).map(|i| (i * 32, 1, &old)), "vector").expect("small");
         assert_eq!((column.size, column.extent, column.blocks.len()), (24, 72, 3));
-        let place =
-            Place { address: matrix[1..].as_ptr() as usize, count: 1, ty: Arc::new(column) };
+        let place = Place {
+            address: matrix[1..].as_ptr() as usize,
+            count: 1,
+            ty: AnyType::Derived(Arc::new(column)),
+        };
         // SAFETY: the vectors live, and hold what the types say.
         let packed = unsafe { pack(&place) };
         let got: Vec<f64> =

@@ -27,10 +27,16 @@ impl Word {
         self.0.store(number, Ordering::Release);
     }
 
+    /// The number that was told last.
+    #[inline]
+    pub fn told(&self) -> u64 {
+        // Pairs with the store in `tell`.
+        self.0.load(Ordering::Acquire)
+    }
+
     /// Whether this number or a larger one has been told.
     #[inline]
     pub fn has_told(&self, number: u64) -> bool {
-        // Pairs with the store in `tell`.
-        self.0.load(Ordering::Acquire) >= number
+        self.told() >= number
     }
 }

@@ -19,8 +19,10 @@
 
 use super::comm::Shared;
 use super::error::{Site, end};
+use super::lane::Lane;
 use super::log::{KEPT, Log};
-use super::p2p::Queue;
+use super::p2p::{Queue, Short};
+use super::word::Word;
 use phalanx::raw::{self, Waits};
 use std::any::Any;
 use std::cell::RefCell;
@@ -33,6 +35,14 @@ use std::time::{Duration, Instant};
 
 /// So long a rank waits before it judges again.
 pub const JUDGED: Duration = Duration::from_millis(50);
+
+/// So often a rank looks before it says to all that it waits: for longer than most answers take, as
+/// to say so takes as long as several messages, which the others then wait for.
+const LOOKS: u32 = 2000;
+/// The same where ranks share cores.
+const LOOKS_CROWDED: u32 = 64;
+/// After so many looks, about a microsecond, it looks at a slower pace.
+const LOOKS_EAGER: u32 = 400;
 
 /// What a blocked rank waits for.
 pub trait Condition: Send + Sync {
@@ -109,6 +119,8 @@ impl Own {
 pub struct Slot {
     /// The messages and receives that wait for this rank.
     pub queue: Mutex<Queue>,
+    /// How many messages others have left in the queue.
+    pub left: Word,
     /// Its latest collectives.
     pub log: Log,
     /// The library's communicator of all ranks, for this one.
@@ -128,6 +140,8 @@ impl fmt::Debug for Slot {
 pub struct World {
     /// The ranks.
     pub slots: Vec<Slot>,
+    /// Short messages: from each rank to each, made at the first.
+    lanes: Vec<OnceLock<Box<Lane<Short>>>>,
     /// All ranks' communicator, and each rank's own.
     pub whole: Arc<Shared>,
     is_crowded: bool,
@@ -153,6 +167,7 @@ impl World {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slot = |comm| Slot {
             queue: Mutex::default(),
+            left: Word::default(),
             log: Log::default(),
             library: Own::new(comm),
             standing: Mutex::new(Standing { state: State::Running, changes: 0 }),
@@ -161,6 +176,7 @@ impl World {
         let whole = Arc::new(Shared::new(0, (0..ranks).collect()));
         World {
             slots: comms.into_iter().map(slot).collect(),
+            lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
             comms: Mutex::new(HashMap::from([(0, Arc::downgrade(&whole))])),
             whole,
             is_crowded: ranks > cores,
@@ -180,6 +196,29 @@ impl World {
         comms.retain(|_, it| it.strong_count() > 0);
         comms.insert(context, Arc::downgrade(&shared));
         shared
+    }
+
+    /// The lane to a rank from another, if that has sent short messages.
+    #[inline]
+    pub fn lane(&self, to: usize, from: usize) -> Option<&Lane<Short>> {
+        self.lanes[to * self.slots.len() + from].get().map(|it| &**it)
+    }
+
+    /// The same, made if it is not there.
+    #[inline]
+    pub fn new_lane(&self, to: usize, from: usize) -> &Lane<Short> {
+        let make = || Box::new(Lane::new(Short::default()));
+        self.lanes[to * self.slots.len() + from].get_or_init(make)
+    }
+
+    /// Whether messages for a rank lie in the lane of this one, or of any.
+    #[inline]
+    pub fn has_arrivals(&self, to: usize, from: Option<usize>) -> bool {
+        let has = |from| self.lane(to, from).is_some_and(|it| !it.is_empty());
+        match from {
+            Some(from) => has(from),
+            None => (0..self.slots.len()).any(has),
+        }
     }
 
     /// Seconds since the run began.
@@ -233,8 +272,24 @@ impl World {
         standing.changes += 1;
     }
 
+    /// Looks for something that comes soon.
+    #[inline]
+    pub fn look_for<R>(&self, mut found: impl FnMut() -> Option<R>) -> Option<R> {
+        let looks = if self.is_crowded { LOOKS_CROWDED } else { LOOKS };
+        for look in 0..looks {
+            if let Some(found) = found() {
+                return Some(found);
+            }
+            if look > LOOKS_EAGER {
+                std::hint::spin_loop();
+            }
+        }
+        None
+    }
+
     /// Waits until `holds`, which the rank `peer` makes true, or any; `condition` is the same for
     /// others to look at, made only for a long wait.
+    #[inline]
     pub fn wait(
         &self,
         rank: usize,
@@ -243,11 +298,8 @@ impl World {
         holds: impl Fn() -> bool,
         condition: impl FnOnce() -> Arc<dyn Condition>,
     ) {
-        let looks = if self.is_crowded { 64 } else { 1000 };
-        for _ in 0..looks {
-            if holds() {
-                return;
-            }
+        if self.look_for(|| holds().then_some(())).is_some() {
+            return;
         }
         self.wait_long(rank, site, peer.filter(|it| *it != rank), &holds, condition());
     }

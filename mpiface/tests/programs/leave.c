@@ -27,11 +27,18 @@ int main(int argc, char **argv) {
     if (!strcmp(how, "root")) { MPI_Bcast(&size, 1, MPI_INT, 1, MPI_COMM_WORLD); return 0; }
     if (!strcmp(how, "count")) { int x[4]; MPI_Allreduce(&size, x, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD); return 0; }
     if (!strcmp(how, "type")) { float x = 1, y; MPI_Allreduce(&x, &y, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); return 0; }
-    if (!strcmp(how, "absent")) { MPI_Info info; MPI_Info_create(&info); }
+    if (!strcmp(how, "later")) { MPI_Request r; MPI_Ibcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD, &r); MPI_Wait(&r, MPI_STATUS_IGNORE); }
+    if (!strcmp(how, "never")) exit(0);
+    if (!strcmp(how, "absent")) MPI_Comm_remote_size(MPI_COMM_WORLD, &size);
   }
   if (!strcmp(how, "root")) MPI_Bcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (!strcmp(how, "count")) { int x[4]; MPI_Allreduce(&size, x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }
   if (!strcmp(how, "type")) { int x; MPI_Allreduce(&size, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }
+  if (!strcmp(how, "later") || !strcmp(how, "never")) {
+    MPI_Request r;
+    MPI_Ibarrier(MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  }
   if (!strcmp(how, "circle")) {
     static double big[100000];
     MPI_Send(big, 100000, MPI_DOUBLE, (rank + 1) % size, 3, MPI_COMM_WORLD);

@@ -6,6 +6,11 @@ program module_form
   integer :: value(3), got(3), next, last
   double precision :: matrix(4, 3), row(3)
   character(len=MPI_MAX_PROCESSOR_NAME) :: name
+  integer(kind=MPI_ADDRESS_KIND) :: bound
+  integer :: old_bound, info, comm
+  logical :: flag
+  character(len=MPI_MAX_OBJECT_NAME) :: title
+  character(len=20) :: text
   external smallest
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -39,6 +44,30 @@ program module_form
   call MPI_Allreduce(value, got, 3, MPI_INTEGER, op, MPI_COMM_WORLD, ierr)
   if (any(got /= 5)) call MPI_Abort(MPI_COMM_WORLD, 7, ierr)
   call MPI_Op_free(op, ierr)
+  call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, bound, flag, ierr)
+  if (.not. flag .or. bound < 32767) call MPI_Abort(MPI_COMM_WORLD, 9, ierr)
+  call MPI_Attr_get(MPI_COMM_WORLD, MPI_TAG_UB, old_bound, flag, ierr)
+  if (.not. flag .or. old_bound /= bound) call MPI_Abort(MPI_COMM_WORLD, 10, ierr)
+  call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
+  call MPI_Comm_set_name(comm, 'a twin  ', ierr)
+  call MPI_Comm_get_name(comm, title, n, ierr)
+  if (n /= 6 .or. title /= 'a twin') call MPI_Abort(MPI_COMM_WORLD, 11, ierr)
+  call MPI_Info_create(info, ierr)
+  call MPI_Info_set(info, 'key', 'a value', ierr)
+  call MPI_Info_get(info, 'key ', 20, text, flag, ierr)
+  if (.not. flag .or. text /= 'a value') call MPI_Abort(MPI_COMM_WORLD, 12, ierr)
+  call MPI_Info_free(info, ierr)
+  call MPI_Recv_init(got, 3, MPI_INTEGER, last, 9, comm, request(1), ierr)
+  call MPI_Send_init(value, 3, MPI_INTEGER, next, 9, comm, request(2), ierr)
+  do i = 1, 4
+    value = rank + i
+    call MPI_Startall(2, request, ierr)
+    call MPI_Waitall(2, request, MPI_STATUSES_IGNORE, ierr)
+    if (any(got /= last + i)) call MPI_Abort(MPI_COMM_WORLD, 13, ierr)
+  end do
+  call MPI_Request_free(request(1), ierr)
+  call MPI_Request_free(request(2), ierr)
+  call MPI_Comm_free(comm, ierr)
   if (MPI_Wtime() < 0d0) call MPI_Abort(MPI_COMM_WORLD, 8, ierr)
   if (rank == 0) print *, 'module fine'
   call MPI_Finalize(ierr)

@@ -15,13 +15,12 @@ use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::{Rank, fixed};
 use crate::rt::route::Reduction;
-use crate::rt::types::Place;
+use crate::rt::types::{BYTE, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
 
 /// The address that says that the data lies in the other buffer.
 const IN_PLACE: usize = 1;
-const BYTE: Handle = 0x247;
 
 /// What a wait for no request says.
 pub(super) const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
@@ -229,26 +228,44 @@ impl StatusOut {
     }
 }
 
-/// Where a text is written, as long as the standard says for it, and its length.
+/// Where a text is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TextOut(*mut c_char, Out<c_int>);
+pub(super) struct RawText(*mut c_char);
 
-impl TextOut {
+impl RawText {
     /// # Safety
     /// See the head of the file.
-    pub(super) unsafe fn new(at: *mut c_char, length: *mut c_int) -> TextOut {
-        TextOut(at, Out(length))
+    pub(super) unsafe fn new(at: *mut c_char) -> RawText {
+        RawText(at)
     }
 
-    /// Writes it; `room` is the standard's for this text.
-    pub(super) fn set(self, text: &str, room: usize) {
+    /// Writes it, cut to `room`, which is the standard's for this text, with its zero; gives its
+    /// length.
+    pub(super) fn set(self, text: &str, room: usize) -> usize {
         let bytes = &text.as_bytes()[..text.len().min(room - 1)];
         // SAFETY: the constructor's promise.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), self.0, bytes.len());
             *self.0.add(bytes.len()) = 0;
         }
-        self.1.set(int(bytes.len()));
+        bytes.len()
+    }
+}
+
+/// Where a text is written, as long as the standard says for it, and its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextOut(RawText, Out<c_int>);
+
+impl TextOut {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *mut c_char, length: *mut c_int) -> TextOut {
+        TextOut(RawText(at), Out(length))
+    }
+
+    /// Writes it; `room` is the standard's for this text.
+    pub(super) fn set(self, text: &str, room: usize) {
+        self.1.set(int(self.0.set(text, room)));
     }
 }
 
@@ -376,9 +393,9 @@ impl TypedBlocks {
 }
 
 /// Who carries out a reduction.
-pub(super) enum Operation {
+pub(super) enum Operation<'a> {
     /// The library.
-    Routed(Reduction),
+    Routed(Reduction<'a>),
     /// This package.
     Folded(Place, Operator),
 }
@@ -418,12 +435,13 @@ impl Operands {
         let Operands { send, recv, count, ty, op } = *self;
         let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
         let place = caller.place(from, count, ty)?;
-        if let Some((function, _)) = caller.ops.borrow().get(op) {
+        let is_predefined = op < 0x1000;
+        if !is_predefined && let Some((function, _)) = caller.ops.borrow().get(op) {
             return Ok((place, Operator::User(*function, ty)));
         }
         match place.ty.element.filter(|it| ops::knows(op, *it)) {
             Some(element) if ty < 0x1000 => Ok((place, Operator::Known(op, element))),
-            _ if op >= 0x1000 || op == fixed::OP_NULL => {
+            _ if !is_predefined || op == fixed::OP_NULL => {
                 error(Class::Op, format!("{op:#x} is no operator"))
             }
             _ => {
@@ -433,13 +451,15 @@ impl Operands {
         }
     }
 
-    /// For the library's route; none if that cannot take it.
-    pub(super) fn reduction(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Operation> {
+    /// For the library's route, or none if that cannot take it.
+    #[inline]
+    pub(super) fn reduction<'a>(&self, caller: Caller<'a>, comm: &Comm) -> Outcome<Operation<'a>> {
         let (own, op) = self.own(caller)?;
-        let key = (self.op, self.ty);
-        let routed = || Reduction::new(caller.rank, own.clone(), op, key);
-        let routed = if comm.size() > 1 { routed() } else { None };
-        Ok(routed.map_or_else(|| Operation::Folded(own, op), Operation::Routed))
+        if comm.size() < 2 {
+            return Ok(Operation::Folded(own, op));
+        }
+        let routed = Reduction::new(caller.rank, own, op, (self.op, self.ty));
+        Ok(routed.map_or_else(|own| Operation::Folded(own, op), Operation::Routed))
     }
 
     /// Where the result goes.

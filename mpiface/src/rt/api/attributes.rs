@@ -1,43 +1,87 @@
 //! Attributes and names of communicators.
 
-use super::arguments::{Caller, Out, TextOut};
+use super::arguments::{Caller, Out, TextOut, int};
+use crate::rt::attributes;
 use crate::rt::comm::Comm;
 use crate::rt::error::Outcome;
 use crate::rt::p2p::{ANY_SOURCE, PROC_NULL};
 use crate::rt::rank::fixed;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
-/// The predefined attributes of the world.
-fn predefined(key: c_int, ranks: usize) -> Option<c_int> {
+/// The predefined attributes of the world: numbers that live for ever, as programs get their
+/// addresses.
+fn predefined(key: c_int, ranks: usize) -> Option<&'static c_int> {
+    static UNIVERSE: OnceLock<c_int> = OnceLock::new();
     match key {
-        501 => Some(c_int::MAX),
-        502 => Some(ANY_SOURCE),
-        503 => Some(PROC_NULL),
-        504 => Some(1),
-        505 => c_int::try_from(ranks).ok(),
-        506 => Some(0),
-        507 => Some(0x3fff),
+        501 => Some(&c_int::MAX),
+        502 => Some(&ANY_SOURCE),
+        503 => Some(&PROC_NULL),
+        504 => Some(&1),
+        505 => Some(UNIVERSE.get_or_init(|| int(ranks))),
+        506 => Some(&0),
+        507 => Some(&0x3fff),
         _ => None,
     }
 }
 
 pub(super) fn comm_get_attr(
     caller: Caller<'_>,
-    _: &Comm,
+    comm: &Comm,
     key: c_int,
     value: *mut c_void,
     flag: Out<c_int>,
 ) -> Outcome {
-    let found = predefined(key, caller.world.slots.len());
+    let ranks = caller.world.slots.len();
+    let known = predefined(key, ranks).map(|it| std::ptr::from_ref(it) as usize);
+    if known.is_none() {
+        attributes::check(caller.rank, key)?;
+    }
+    let found = known.or_else(|| attributes::get(comm, key));
     flag.set(c_int::from(found.is_some()));
-    if let Some(number) = found {
-        // The standard hands out the address of a number that lives for ever.
+    if let Some(found) = found {
         // SAFETY: the standard's argument is the address of a pointer.
-        unsafe { *value.cast::<*const c_int>() = Box::leak(Box::new(number)) };
+        unsafe { *value.cast::<usize>() = found };
     }
     Ok(())
 }
 pub(super) use comm_get_attr as attr_get;
+
+pub(super) fn comm_set_attr(
+    caller: Caller<'_>,
+    comm: &Comm,
+    key: c_int,
+    value: *mut c_void,
+) -> Outcome {
+    attributes::set(caller.rank, comm, key, value as usize)
+}
+pub(super) use comm_set_attr as attr_put;
+
+pub(super) fn comm_delete_attr(caller: Caller<'_>, comm: &Comm, key: c_int) -> Outcome {
+    attributes::delete(caller.rank, comm, key)
+}
+pub(super) use comm_delete_attr as attr_delete;
+
+pub(super) fn comm_create_keyval(
+    caller: Caller<'_>,
+    copy: *const c_void,
+    delete: *const c_void,
+    key: Out<c_int>,
+    extra: *mut c_void,
+) -> Outcome {
+    // SAFETY: the program's functions, of the types that the standard asks for.
+    key.set(unsafe { caller.keys.borrow_mut().add(copy, delete, extra) });
+    Ok(())
+}
+pub(super) use comm_create_keyval as keyval_create;
+
+pub(super) fn comm_free_keyval(caller: Caller<'_>, key: Out<c_int>) -> Outcome {
+    attributes::check(caller.rank, key.get())?;
+    // MPI_KEYVAL_INVALID.
+    key.set(0);
+    Ok(())
+}
+pub(super) use comm_free_keyval as keyval_free;
 
 pub(super) fn comm_set_name(_: Caller<'_>, comm: &Comm, name: &str) -> Outcome {
     *comm.name.borrow_mut() = Some(name.to_owned());

@@ -119,7 +119,7 @@ fn exchange(call: Call<'_>, root: Option<usize>, offer: Offer, takes: &[Option<P
 }
 
 /// Where the ranks' parts go; not the own one if it lies in place.
-fn takes(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Vec<Option<Place>> {
+pub(super) fn takes(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Vec<Option<Place>> {
     let is_kept = |peer| is_in_place && peer == comm.rank;
     parts.into_iter().enumerate().map(|(peer, it)| (!is_kept(peer)).then_some(it)).collect()
 }

@@ -3,6 +3,7 @@
 use super::UNDEFINED;
 use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, alike};
+use crate::rt::attributes;
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -54,7 +55,17 @@ pub(super) fn comm_size(_: Caller<'_>, comm: &Comm, size: Out<c_int>) -> Outcome
 }
 
 pub(super) fn comm_dup(caller: Caller<'_>, old: &Comm) -> Outcome<Option<Rc<Comm>>> {
-    split(caller, old, 0, 0, old.cart.clone())
+    let new = split(caller, old, 0, 0, old.cart.clone())?;
+    new.as_ref().map_or(Ok(()), |new| attributes::copy(caller.rank, old, new))?;
+    Ok(new)
+}
+
+pub(super) fn comm_dup_with_info(
+    caller: Caller<'_>,
+    old: &Comm,
+    _info: Handle,
+) -> Outcome<Option<Rc<Comm>>> {
+    comm_dup(caller, old)
 }
 
 pub(super) fn comm_split(
@@ -100,7 +111,7 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if comm == fixed::COMM_WORLD || comm == fixed::COMM_SELF {
         return error(Class::Comm, "a predefined communicator cannot be freed");
     }
-    caller.comm(comm)?;
+    attributes::delete_all(caller.rank, caller.comm(comm)?.as_ref())?;
     caller.comms.borrow_mut().remove(comm);
     handle.set(fixed::COMM_NULL);
     Ok(())

@@ -5,9 +5,8 @@ use super::arguments::{Caller, List, Out, Status, count_of, counts_of, int};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::rank::fixed;
-use crate::rt::types::Type;
+use crate::rt::types::{AnyType, Type};
 use std::ffi::c_int;
-use std::sync::Arc;
 
 /// MPI_ORDER_C: the last dimension is the fastest.
 const ORDER_C: c_int = 12;
@@ -113,8 +112,7 @@ pub(super) fn type_create_struct(
 ) -> Outcome<Type> {
     count_of(count)?;
     let lengths = counts_of(lengths.take(count))?;
-    let types: Outcome<Vec<Arc<Type>>> =
-        types.take(count).iter().map(|it| caller.ty(*it)).collect();
+    let types: Outcome<Vec<AnyType>> = types.take(count).iter().map(|it| caller.ty(*it)).collect();
     let types = types?;
     let parts = displacements.take(count).iter().zip(&lengths).zip(&types);
     let parts = parts.map(|((at, length), ty)| (*at, *length, &**ty));

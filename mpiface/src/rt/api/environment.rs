@@ -1,6 +1,7 @@
 //! The environment: begin and end, clocks, names, memory.
 
 use super::arguments::{Caller, Out, TextOut};
+use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, end, error};
 use crate::rt::handle::Handle;
 use crate::rt::rank::{Stage, fixed};
@@ -32,6 +33,8 @@ pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
 }
 
 pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
+    // The standard's way to be told of the end: an attribute of MPI_COMM_SELF.
+    attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.as_ref())?;
     let world = caller.comm(fixed::COMM_WORLD)?;
     caller.on(&world).barrier();
     caller.stage.set(Stage::Finalized);

@@ -4,7 +4,7 @@ use super::arguments::Caller;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
-use crate::rt::rank::{UserFunction, fixed};
+use crate::rt::rank::{ErrorFunction, Persistent, Started, UserFunction, fixed};
 use crate::rt::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,13 +38,30 @@ impl Keep for Vec<usize> {
 /// A communicator, if this rank is in it.
 impl Keep for Option<Rc<Comm>> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        self.map_or(fixed::COMM_NULL, |it| caller.comms.borrow_mut().insert(it))
+        let Some(comm) = self else { return fixed::COMM_NULL };
+        let handle = caller.comms.borrow_mut().insert(Rc::clone(&comm));
+        comm.handle.set(handle);
+        handle
     }
 }
 
 impl Keep for Arc<Req> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        caller.requests.borrow_mut().insert(self)
+        let started = Started { active: Some(self), again: None };
+        caller.requests.borrow_mut().insert(started)
+    }
+}
+
+impl Keep for Persistent {
+    fn keep(self, caller: Caller<'_>) -> Handle {
+        let started = Started { active: None, again: Some(Rc::new(self)) };
+        caller.requests.borrow_mut().insert(started)
+    }
+}
+
+impl Keep for ErrorFunction {
+    fn keep(self, caller: Caller<'_>) -> Handle {
+        caller.error_handlers.borrow_mut().insert(self)
     }
 }
 

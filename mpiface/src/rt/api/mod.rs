@@ -14,11 +14,13 @@ mod datatypes;
 mod environment;
 mod errors;
 mod groups;
+mod infos;
 mod keep;
 mod operators;
 mod packing;
 mod point_to_point;
 mod requests;
+mod started;
 mod topologies;
 
 pub use table::TABLE;
@@ -45,10 +47,12 @@ mod functions {
     pub(super) use super::environment::*;
     pub(super) use super::errors::*;
     pub(super) use super::groups::*;
+    pub(super) use super::infos::*;
     pub(super) use super::operators::*;
     pub(super) use super::packing::*;
     pub(super) use super::point_to_point::*;
     pub(super) use super::requests::*;
+    pub(super) use super::started::*;
     pub(super) use super::topologies::*;
 }
 
@@ -56,14 +60,14 @@ mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
     use super::arguments::{
-        Blocks, Buffer, Caller, List, Operands, Out, Peer, Status, StatusOut, TextOut, TypedBlocks,
-        text,
+        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Status, StatusOut, TextOut,
+        TypedBlocks, text,
     };
     use super::keep::Keep as _;
     use super::{Entry, Rank, functions};
     use crate::rt::error::{Outcome, Site, end};
     use crate::rt::handle::Handle;
-    use crate::rt::rank::{UserFunction, fixed};
+    use crate::rt::rank::{ErrorFunction, UserFunction, fixed};
     use phalanx::raw::ForeignCall;
     use std::ffi::{c_char, c_int, c_void};
 

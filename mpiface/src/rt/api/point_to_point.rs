@@ -1,40 +1,47 @@
 //! Sends, receives and probes.
 
-use super::arguments::{Buffer, Caller, EMPTY, NOBODY, Out, Peer, StatusOut, int, peer_of};
+use super::arguments::{Buffer, Caller, NOBODY, Out, Peer, StatusOut, int, peer_of};
 use super::requests::{finish, wait_one};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
-use crate::rt::p2p::{self, ANY_SOURCE, ANY_TAG, Arrived, Envelope, Mode, Probed, Req};
+use crate::rt::handle::Handle;
+use crate::rt::p2p::{
+    self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, Probed, Req,
+};
+use crate::rt::rank::{Persistent, fixed};
 use crate::rt::types::{self, Place, bytes_at};
 use crate::rt::world::lock;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Starts a send.
+/// Starts a send; gives its request, unless it is complete at once.
+#[inline]
 fn start_send(
     caller: Caller<'_>,
     place: Place,
     peer: Peer,
     comm: &Comm,
     mode: Mode,
-) -> Outcome<Arc<Req>> {
+) -> Outcome<Option<Arc<Req>>> {
     let Peer { rank, tag } = peer;
     if tag < 0 {
         return error(Class::Tag, format!("the tag {tag} is negative"));
     }
-    let to = peer_of(comm, rank)?;
-    let to = to.map(|it| comm.world_rank(it));
-    let req = Req::new(caller.me, caller.site, true, (rank, to), tag);
-    let Some(to) = to else {
-        req.complete(&caller.world, caller.me, EMPTY);
-        return Ok(req);
-    };
+    let Some(to) = peer_of(comm, rank)?.map(|it| comm.world_rank(it)) else { return Ok(None) };
+    let (me, site) = (caller.me, caller.site);
+    let ask = Ask { owner: me, site, kind: Kind::Send, peer: rank, by: Some(to), tag };
     let envelope = Envelope { context: comm.shared.context, source: int(comm.rank), tag };
-    let send = p2p::Send { me: caller.me, to, envelope, place, mode };
-    // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the request is
+    let send = p2p::Send { me, to, envelope, place, mode, site };
+    // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the send is
     // complete, as the standard asks of it.
-    unsafe { p2p::send(&caller.world, send, &req) };
-    Ok(req)
+    Ok(unsafe { p2p::send(&caller.world, send, || caller.request(ask)) })
+}
+
+/// Awaits a send, if it is not complete.
+fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
+    let Some(req) = req else { return Ok(()) };
+    wait_one(caller, &req);
+    finish(caller, req, StatusOut::IGNORED)
 }
 
 /// The rank of the world from which a message must come, if it is one.
@@ -58,7 +65,8 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
 fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Arc<Req>> {
     let pattern = pattern(comm, peer)?;
     let by = source(comm, peer);
-    let req = Req::new(caller.me, caller.site, false, (peer.rank, by), peer.tag);
+    let (owner, site, tag) = (caller.me, caller.site, peer.tag);
+    let req = caller.request(Ask { owner, site, kind: Kind::Receive, peer: peer.rank, by, tag });
     match pattern {
         // SAFETY: as in `start_send`.
         Some(pattern) => unsafe { p2p::receive(&caller.world, caller.me, pattern, place, &req) },
@@ -69,9 +77,7 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
 
 /// Sends, and awaits the request.
 fn send_by(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
-    let req = start_send(caller, data.place(caller)?, peer, comm, mode)?;
-    wait_one(caller, &req);
-    finish(&req, StatusOut::IGNORED)
+    await_send(caller, start_send(caller, data.place(caller)?, peer, comm, mode)?)
 }
 
 pub(super) fn send(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
@@ -87,13 +93,18 @@ pub(super) fn bsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     send_by(caller, data, peer, comm, Mode::Buffered)
 }
 
+/// The request of a send, which may be complete.
+fn started(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome<Arc<Req>> {
+    Ok(req.unwrap_or_else(|| Arc::clone(&caller.sent)))
+}
+
 pub(super) fn isend(
     caller: Caller<'_>,
     data: Buffer,
     peer: Peer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)
+    started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
 }
 pub(super) use isend as irsend;
 
@@ -103,7 +114,7 @@ pub(super) fn issend(
     peer: Peer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    start_send(caller, data.place(caller)?, peer, comm, Mode::Synchronous)
+    started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Synchronous)?)
 }
 
 pub(super) fn ibsend(
@@ -112,7 +123,7 @@ pub(super) fn ibsend(
     peer: Peer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)
+    started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
 }
 
 pub(super) fn recv(
@@ -122,9 +133,20 @@ pub(super) fn recv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    let req = start_receive(caller, data.place(caller)?, peer, comm)?;
+    let place = data.place(caller)?;
+    if let (Some(pattern), Some(by)) = (pattern(comm, peer)?, source(comm, peer))
+        && by != caller.me
+    {
+        // SAFETY: as in `start_send`.
+        let soon = unsafe { p2p::receive_soon(&caller.world, (caller.me, by), pattern, &place) };
+        if let Some((arrived, failed)) = soon {
+            status.set(arrived, false);
+            return failed.map_or(Ok(()), Err);
+        }
+    }
+    let req = start_receive(caller, place, peer, comm)?;
     wait_one(caller, &req);
-    finish(&req, status)
+    finish(caller, req, status)
 }
 
 pub(super) fn irecv(
@@ -134,6 +156,51 @@ pub(super) fn irecv(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     start_receive(caller, data.place(caller)?, peer, comm)
+}
+
+/// A send or receive that can be started many times.
+fn persistent(
+    caller: Caller<'_>,
+    data: Buffer,
+    peer: Peer,
+    comm: &Comm,
+    send: Option<Mode>,
+) -> Outcome<Persistent> {
+    let Peer { rank, tag } = peer;
+    if rank != ANY_SOURCE || send.is_some() {
+        peer_of(comm, rank)?;
+    }
+    let comm = caller.comm(comm.handle.get())?;
+    Ok(Persistent { send, place: data.place(caller)?, peer: (rank, tag), comm })
+}
+
+macro_rules! persistent {
+    ($($name:ident $send:expr;)*) => {$(
+        pub(super) fn $name(
+            caller: Caller<'_>,
+            data: Buffer,
+            peer: Peer,
+            comm: &Comm,
+        ) -> Outcome<Persistent> {
+            persistent(caller, data, peer, comm, $send)
+        }
+    )*};
+}
+persistent! {
+    send_init Some(Mode::Standard);
+    rsend_init Some(Mode::Standard);
+    ssend_init Some(Mode::Synchronous);
+    bsend_init Some(Mode::Buffered);
+    recv_init None;
+}
+
+/// Starts what a persistent request is for.
+pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Arc<Req>> {
+    let (place, peer) = (it.place.clone(), Peer::new(it.peer.0, it.peer.1));
+    match it.send {
+        Some(mode) => started(caller, start_send(caller, place, peer, &it.comm, mode)?),
+        None => start_receive(caller, place, peer, &it.comm),
+    }
 }
 
 /// Sends one and receives another at once.
@@ -149,8 +216,8 @@ fn swap(
     let receive = start_receive(caller, target, source, comm)?;
     let send = start_send(caller, from, to, comm, Mode::Standard)?;
     wait_one(caller, &receive);
-    wait_one(caller, &send);
-    finish(&receive, status)
+    await_send(caller, send)?;
+    finish(caller, receive, status)
 }
 
 pub(super) fn sendrecv(
@@ -181,7 +248,8 @@ pub(super) fn sendrecv_replace(
 }
 
 /// The first message that the pattern takes.
-fn look(caller: Caller<'_>, pattern: Envelope) -> Option<Arrived> {
+fn look(caller: Caller<'_>, pattern: Envelope, by: Option<usize>) -> Option<Arrived> {
+    p2p::look(&caller.world, caller.me, by);
     lock(&caller.world.slots[caller.me].queue).probe(pattern)
 }
 
@@ -190,11 +258,11 @@ pub(super) fn probe(caller: Caller<'_>, peer: Peer, comm: &Comm, status: StatusO
         status.set(NOBODY, false);
         return Ok(());
     };
-    let world = || Arc::clone(&caller.world);
-    let condition = || Arc::new(Probed { world: world(), me: caller.me, pattern }) as _;
-    let holds = || look(caller, pattern).is_some();
-    caller.world.wait(caller.me, caller.site, source(comm, peer), holds, condition);
-    if let Some(arrived) = look(caller, pattern) {
+    let (world, by) = (|| Arc::clone(&caller.world), source(comm, peer));
+    let condition = || Arc::new(Probed { world: world(), me: caller.me, pattern, by }) as _;
+    let holds = || look(caller, pattern, by).is_some();
+    caller.world.wait(caller.me, caller.site, by, holds, condition);
+    if let Some(arrived) = look(caller, pattern, by) {
         status.set(arrived, false);
     }
     Ok(())
@@ -208,7 +276,7 @@ pub(super) fn iprobe(
     status: StatusOut,
 ) -> Outcome {
     let found = match pattern(comm, peer)? {
-        Some(pattern) => look(caller, pattern),
+        Some(pattern) => look(caller, pattern, source(comm, peer)),
         None => Some(NOBODY),
     };
     flag.set(c_int::from(found.is_some()));
@@ -217,6 +285,85 @@ pub(super) fn iprobe(
         status.set(arrived, false);
     }
     Ok(())
+}
+
+/// Keeps a message that a probe takes, and says what it is.
+fn keep(caller: Caller<'_>, taken: Message, handle: Out<Handle>, status: StatusOut) {
+    status.set(taken.arrived(), false);
+    handle.set(caller.messages.borrow_mut().insert(taken));
+}
+
+/// Takes the first message that the pattern takes.
+fn take(caller: Caller<'_>, pattern: Envelope, by: Option<usize>) -> Option<Message> {
+    p2p::look(&caller.world, caller.me, by);
+    lock(&caller.world.slots[caller.me].queue).take(pattern)
+}
+
+pub(super) fn mprobe(
+    caller: Caller<'_>,
+    peer: Peer,
+    comm: &Comm,
+    message: Out<Handle>,
+    status: StatusOut,
+) -> Outcome {
+    let Some(pattern) = pattern(comm, peer)? else {
+        message.set(fixed::MESSAGE_NO_PROC);
+        status.set(NOBODY, false);
+        return Ok(());
+    };
+    probe(caller, peer, comm, StatusOut::IGNORED)?;
+    if let Some(taken) = take(caller, pattern, source(comm, peer)) {
+        keep(caller, taken, message, status);
+    }
+    Ok(())
+}
+
+pub(super) fn improbe(
+    caller: Caller<'_>,
+    peer: Peer,
+    comm: &Comm,
+    flag: Out<c_int>,
+    message: Out<Handle>,
+    status: StatusOut,
+) -> Outcome {
+    let Some(pattern) = pattern(comm, peer)? else {
+        flag.set(1);
+        message.set(fixed::MESSAGE_NO_PROC);
+        status.set(NOBODY, false);
+        return Ok(());
+    };
+    let taken = take(caller, pattern, source(comm, peer));
+    flag.set(c_int::from(taken.is_some()));
+    caller.tested(taken.is_some());
+    if let Some(taken) = taken {
+        keep(caller, taken, message, status);
+    }
+    Ok(())
+}
+
+pub(super) fn imrecv(caller: Caller<'_>, data: Buffer, message: Out<Handle>) -> Outcome<Arc<Req>> {
+    let (owner, site) = (caller.me, caller.site);
+    let place = data.place(caller)?;
+    let handle = message.get();
+    let taken = caller.messages.borrow_mut().remove(handle);
+    let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
+    match taken {
+        // SAFETY: as in `start_send`.
+        Some(taken) => unsafe { p2p::take(&caller.world, owner, taken, &place, &req) },
+        None if handle == fixed::MESSAGE_NO_PROC => req.complete(&caller.world, owner, NOBODY),
+        None => return error(Class::Request, format!("{handle:#x} is no message")),
+    }
+    message.set(fixed::MESSAGE_NULL);
+    Ok(req)
+}
+
+pub(super) fn mrecv(
+    caller: Caller<'_>,
+    data: Buffer,
+    message: Out<Handle>,
+    status: StatusOut,
+) -> Outcome {
+    finish(caller, imrecv(caller, data, message)?, status)
 }
 
 pub(super) fn buffer_attach(caller: Caller<'_>, buffer: *mut c_void, size: c_int) -> Outcome {

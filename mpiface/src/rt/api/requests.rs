@@ -2,33 +2,49 @@
 
 use super::UNDEFINED;
 use super::arguments::{Caller, EMPTY, Out, Status, StatusOut, int};
+use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::p2p::{self, OneOf, Req};
-use crate::rt::rank::fixed;
+use crate::rt::p2p::{self, Kind, OneOf, Req};
+use crate::rt::rank::{Started, fixed};
 use std::ffi::c_int;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Awaits one request.
 pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
-    let condition = || Arc::new(OneOf(vec![Arc::clone(req)])) as _;
-    caller.world.wait(caller.me, caller.site, req.by, || req.is_done(), condition);
+    let one = || vec![Arc::clone(req)];
+    let world = || Arc::clone(&caller.world);
+    let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: one() }) as _;
+    caller.world.wait(caller.me, caller.site, req.ask.by, || has_come(caller, req), condition);
 }
 
-/// Says what a complete request says.
-pub(super) fn finish(req: &Req, status: StatusOut) -> Outcome {
+/// Whether a request is complete, once this rank's lanes are looked at.
+#[inline]
+fn has_come(caller: Caller<'_>, req: &Req) -> bool {
+    if req.is_done() || req.ask.kind != Kind::Receive {
+        return req.is_done();
+    }
+    p2p::look(&caller.world, caller.me, req.ask.by);
+    req.is_done()
+}
+
+/// Says what a complete request says; it can be used again then.
+pub(super) fn finish(caller: Caller<'_>, req: Arc<Req>, status: StatusOut) -> Outcome {
     let (arrived, failed) = req.arrived();
     status.set(arrived, req.is_cancelled());
-    failed.map_or(Ok(()), |error| Err(error.clone()))
+    let outcome = failed.map_or(Ok(()), |error| Err(error.clone()));
+    caller.give_back(req);
+    outcome
 }
 
-/// The request of a handle; `None` for the null one.
+/// What is under way of a handle; `None` for the null one, and for one that is not started.
 fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     if handle == fixed::REQUEST_NULL {
         return Ok(None);
     }
     match caller.requests.borrow().get(handle) {
-        Some(req) => Ok(Some(Arc::clone(req))),
+        Some(started) => Ok(started.active.clone()),
         None => error(Class::Request, format!("{handle:#x} is no request")),
     }
 }
@@ -43,7 +59,18 @@ impl Requests {
     fn new(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Outcome<Requests> {
         let all: Outcome<_> =
             handles.copied(count).into_iter().map(|it| request(caller, it)).collect();
-        Ok(Requests { handles, all: all? })
+        let requests = Requests { handles, all: all? };
+        requests.look(caller);
+        Ok(requests)
+    }
+
+    /// Looks at this rank's lanes, if one of these can come there.
+    fn look(&self, caller: Caller<'_>) {
+        let mut receives = self.active().filter(|it| it.ask.kind == Kind::Receive && !it.is_done());
+        if let Some(one) = receives.next() {
+            let by = one.ask.by.filter(|_| receives.next().is_none());
+            p2p::look(&caller.world, caller.me, by);
+        }
     }
 
     fn active(&self) -> impl Iterator<Item = &Arc<Req>> {
@@ -65,17 +92,21 @@ impl Requests {
 
     /// Awaits that one of them is complete.
     fn wait(&self, caller: Caller<'_>) {
-        let condition = || Arc::new(OneOf(self.active().cloned().collect())) as _;
-        let holds = || self.done().next().is_some();
+        let (world, all) = (|| Arc::clone(&caller.world), || self.active().cloned().collect());
+        let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: all() }) as _;
+        let holds = || {
+            self.look(caller);
+            self.done().next().is_some()
+        };
         // Of one request it is known who completes it.
         let mut all = self.active();
-        let by = all.next().and_then(|it| it.by).filter(|_| all.next().is_none());
+        let by = all.next().and_then(|it| it.ask.by).filter(|_| all.next().is_none());
         caller.world.wait(caller.me, caller.site, by, holds, condition);
     }
 
     /// Ends a complete one: its status, and the null handle.
-    fn retire(&self, caller: Caller<'_>, place: usize, req: &Req, status: StatusOut) -> Outcome {
-        retire(caller, self.handles.at(place), req, status)
+    fn retire(&self, caller: Caller<'_>, place: usize, status: StatusOut) -> Outcome {
+        retire(caller, self.handles.at(place), status)
     }
 
     /// Ends all, which are complete.
@@ -84,7 +115,7 @@ impl Requests {
         for (place, req) in self.all.iter().enumerate() {
             let status = statuses.at(place);
             match req {
-                Some(req) => outcome = outcome.and(self.retire(caller, place, req, status)),
+                Some(_) => outcome = outcome.and(self.retire(caller, place, status)),
                 None => status.set(EMPTY, false),
             }
         }
@@ -101,9 +132,9 @@ impl Requests {
     ) -> Outcome {
         let mut found = 0;
         let mut outcome = Ok(());
-        for (place, req) in self.done() {
+        for (place, _) in self.done() {
             indices.at(found).set(int(place));
-            outcome = outcome.and(self.retire(caller, place, req, statuses.at(found)));
+            outcome = outcome.and(self.retire(caller, place, statuses.at(found)));
             found += 1;
         }
         count.set(int(found));
@@ -111,10 +142,40 @@ impl Requests {
     }
 }
 
-fn retire(caller: Caller<'_>, handle: Out<Handle>, req: &Req, status: StatusOut) -> Outcome {
-    caller.requests.borrow_mut().remove(handle.get());
-    handle.set(fixed::REQUEST_NULL);
-    finish(req, status)
+fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    let ended = {
+        let mut requests = caller.requests.borrow_mut();
+        match requests.get_mut(handle.get()) {
+            Some(Started { active, again: Some(_) }) => active.take(),
+            _ => {
+                let started = requests.remove(handle.get());
+                handle.set(fixed::REQUEST_NULL);
+                started.and_then(|it| it.active)
+            }
+        }
+    };
+    ended.map_or(Ok(()), |req| finish(caller, req, status))
+}
+
+/// Starts a persistent request.
+pub(super) fn start(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    let again = match caller.requests.borrow().get(handle.get()) {
+        Some(Started { active: None, again: Some(again) }) => Rc::clone(again),
+        Some(Started { again: Some(_), .. }) => {
+            return error(Class::Request, "the request is under way");
+        }
+        _ => return error(Class::Request, "this is no persistent request"),
+    };
+    let req = start_again(caller, &again)?;
+    if let Some(started) = caller.requests.borrow_mut().get_mut(handle.get()) {
+        started.active = Some(req);
+    }
+    Ok(())
+}
+
+pub(super) fn startall(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Outcome {
+    let count = usize::try_from(count).unwrap_or(0);
+    (0..count).try_for_each(|index| start(caller, handles.at(index)))
 }
 
 /// A test's answer: a row of tests that find nothing gives up the core.
@@ -130,7 +191,7 @@ pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -
         return Ok(());
     };
     wait_one(caller, &req);
-    retire(caller, handle, &req, status)
+    retire(caller, handle, status)
 }
 
 pub(super) fn waitall(
@@ -158,9 +219,9 @@ pub(super) fn waitany(
         return Ok(());
     }
     requests.wait(caller);
-    let Some((place, req)) = requests.done().next() else { return Ok(()) };
+    let Some((place, _)) = requests.done().next() else { return Ok(()) };
     index.set(int(place));
-    requests.retire(caller, place, req, status)
+    requests.retire(caller, place, status)
 }
 
 pub(super) fn waitsome(
@@ -204,7 +265,7 @@ pub(super) fn test(
     status: StatusOut,
 ) -> Outcome {
     match request(caller, handle.get())? {
-        Some(req) if found(caller, flag, req.is_done()) => retire(caller, handle, &req, status),
+        Some(req) if found(caller, flag, has_come(caller, &req)) => retire(caller, handle, status),
         Some(_) => Ok(()),
         None => {
             flag.set(1);
@@ -245,9 +306,9 @@ pub(super) fn testany(
     }
     let first = requests.done().next();
     found(caller, flag, first.is_some());
-    let Some((place, req)) = first else { return Ok(()) };
+    let Some((place, _)) = first else { return Ok(()) };
     index.set(int(place));
-    requests.retire(caller, place, req, status)
+    requests.retire(caller, place, status)
 }
 
 pub(super) fn request_get_status(
@@ -257,7 +318,7 @@ pub(super) fn request_get_status(
     status: StatusOut,
 ) -> Outcome {
     match request(caller, handle)? {
-        Some(req) if found(caller, flag, req.is_done()) => {
+        Some(req) if found(caller, flag, has_come(caller, &req)) => {
             status.set(req.arrived().0, req.is_cancelled());
         }
         Some(_) => {}

@@ -1,0 +1,157 @@
+//! Attributes that programs hang on communicators: keys with functions that copy and delete values.
+
+use super::comm::Comm;
+use super::error::{Class, Outcome, error};
+use super::handle::Handle;
+use super::rank::Rank;
+use crate::load::frame::Barred;
+use std::ffi::{c_int, c_void};
+
+/// The first key of a program's own; smaller ones are the standard's.
+const FIRST: c_int = 0x400;
+
+type Copy =
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+type Delete = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// What a duplicate of a communicator gets.
+#[derive(Clone, Copy, Debug)]
+enum Copying {
+    Nothing,
+    Same,
+    By(Copy),
+}
+
+/// A kind of attribute.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    copy: Copying,
+    delete: Option<Delete>,
+    extra: usize,
+}
+
+/// A rank's keys. One that the program frees stays known, for attributes that are still there.
+#[derive(Debug, Default)]
+pub struct Keys(Vec<Key>);
+
+impl Keys {
+    /// A new key.
+    ///
+    /// # Safety
+    /// The functions are the standard's numbers for such, or functions of the program of the types
+    /// that the standard names.
+    pub unsafe fn add(
+        &mut self,
+        copy: *const c_void,
+        delete: *const c_void,
+        extra: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the caller's promise.
+        let (copy, delete) = unsafe {
+            let copy = match copy as usize {
+                0 => Copying::Nothing,
+                1 => Copying::Same,
+                _ => Copying::By(std::mem::transmute::<*const c_void, Copy>(copy)),
+            };
+            (copy, std::mem::transmute::<*const c_void, Option<Delete>>(delete))
+        };
+        self.0.push(Key { copy, delete, extra: extra as usize });
+        FIRST + self.0.len() as c_int - 1
+    }
+
+    fn get(&self, key: c_int) -> Outcome<Key> {
+        let found = key.checked_sub(FIRST).and_then(|it| self.0.get(usize::try_from(it).ok()?));
+        match found {
+            Some(found) => Ok(*found),
+            None => error(Class::Arg, format!("{key} is no key of an attribute")),
+        }
+    }
+}
+
+/// The functions of a program end with an error by their own code.
+fn outcome(code: c_int, which: &str) -> Outcome {
+    if code == 0 {
+        return Ok(());
+    }
+    error(Class::Other, format!("the function that {which} an attribute gave {code}"))
+}
+
+/// Whether a key is known.
+///
+/// # Errors
+/// If it is not.
+pub fn check(rank: &Rank, key: c_int) -> Outcome {
+    rank.keys.borrow().get(key).map(drop)
+}
+
+/// An attribute's value.
+pub fn get(comm: &Comm, key: c_int) -> Option<usize> {
+    comm.attributes.borrow().iter().find(|it| it.0 == key).map(|it| it.1)
+}
+
+/// Takes an attribute off, after its key's function.
+///
+/// # Errors
+/// If the key is unknown, or the function fails.
+pub fn delete(rank: &Rank, comm: &Comm, key: c_int) -> Outcome {
+    let known = rank.keys.borrow().get(key)?;
+    let Some(value) = get(comm, key) else { return Ok(()) };
+    if let Some(function) = known.delete {
+        let _barred = Barred::new();
+        let (value, extra) = (value as *mut c_void, known.extra as *mut c_void);
+        // SAFETY: the program's own function, as the standard calls it.
+        outcome(unsafe { function(comm.handle.get(), key, value, extra) }, "deletes")?;
+    }
+    comm.attributes.borrow_mut().retain(|it| it.0 != key);
+    Ok(())
+}
+
+/// Takes all attributes off, the latest first.
+///
+/// # Errors
+/// As `delete`.
+pub fn delete_all(rank: &Rank, comm: &Comm) -> Outcome {
+    loop {
+        let Some((key, _)) = comm.attributes.borrow().last().copied() else { return Ok(()) };
+        delete(rank, comm, key)?;
+    }
+}
+
+/// Sets an attribute; an older value is deleted first.
+///
+/// # Errors
+/// As `delete`.
+pub fn set(rank: &Rank, comm: &Comm, key: c_int, value: usize) -> Outcome {
+    delete(rank, comm, key)?;
+    comm.attributes.borrow_mut().push((key, value));
+    Ok(())
+}
+
+/// Gives a duplicate the attributes that their keys' functions copy.
+///
+/// # Errors
+/// If one of these fails.
+pub fn copy(rank: &Rank, old: &Comm, new: &Comm) -> Outcome {
+    let all = old.attributes.borrow().clone();
+    for (key, value) in all {
+        let known = rank.keys.borrow().get(key)?;
+        let copied = match known.copy {
+            Copying::Nothing => None,
+            Copying::Same => Some(value),
+            Copying::By(function) => {
+                let (mut made, mut flag) = (0_usize, 0);
+                let _barred = Barred::new();
+                let (given, extra) = (value as *mut c_void, known.extra as *mut c_void);
+                let (to, is_copied) = ((&raw mut made).cast(), &raw mut flag);
+                // SAFETY: the program's own function, as the standard calls it.
+                let code = unsafe { function(old.handle.get(), key, extra, given, to, is_copied) };
+                outcome(code, "copies")?;
+                (flag != 0).then_some(made)
+            }
+        };
+        if let Some(value) = copied {
+            new.attributes.borrow_mut().push((key, value));
+        }
+    }
+    Ok(())
+}
