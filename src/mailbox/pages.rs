@@ -19,9 +19,9 @@ pub(crate) fn page() -> usize {
     usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
 }
 
-/// Asks the kernel for no huge page that holds the begin or the end of these: it joins mappings that
-/// meet, and a huge page of several ranks' memory lies in the node of one. A hint: its answer does
-/// not matter.
+/// Asks the kernel for no huge page that holds the begin or the end of these: it joins mappings
+/// that meet, and a huge page of several ranks' memory lies in the node of one. A hint: its answer
+/// does not matter.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 pub(crate) fn keep_apart(pages: &Pages) {
     let small = |from: usize, to: usize| drop(pages.advise_range(NoHugePage, from, to - from));
