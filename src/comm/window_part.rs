@@ -1,6 +1,8 @@
 //! The memory of one rank's part of a window.
 
 use crate::mailbox::{Pages, page};
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use crate::mailbox::{keep_apart, keep_at_home};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
@@ -77,7 +79,8 @@ fn memory_of<E>(bytes: usize) -> Option<(NonNull<E>, PartMemory)> {
     #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
     if bytes >= page() && align <= page() {
         let mut pages = memmap2::MmapOptions::new().len(bytes).map_anon().ok()?;
-        crate::mailbox::keep_at_home(pages.as_ptr(), bytes);
+        keep_apart(&pages);
+        keep_at_home(pages.as_ptr(), bytes);
         return Some((NonNull::new(pages.as_mut_ptr().cast())?, PartMemory::Pages(pages)));
     }
     let align = if bytes >= page() { align.max(page()) } else { align };
@@ -119,6 +122,41 @@ mod tests {
         let wide = WindowPart::new(3, |_| Wide::default()).unwrap();
         assert!(wide.at().addr().get().is_multiple_of(16384));
         assert_eq!(WindowPart::new(usize::MAX, |i| assert_eq!(i, 0)).unwrap().len(), usize::MAX);
+    }
+
+    /// The kernel takes a huge page within one mapping only, and none where it is told so ("nh").
+    #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+    #[test]
+    fn no_huge_page_holds_two_parts() {
+        use std::io::Write;
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            return writeln!(std::io::stderr(), "skipped: no huge pages here").unwrap();
+        }
+        let lens = [1 << 16, 1 << 16, 1 << 20, 1 << 16, 1 << 20, 1 << 20];
+        let parts: Vec<_> = lens.map(|len| WindowPart::new(len, |i| i as u64).unwrap()).into();
+        let told = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let huge = page() * (page() / 8);
+        let mut mapping = 0..0;
+        let mut looked = 0;
+        for line in told.lines() {
+            let word = line.split(' ').next().unwrap();
+            if let Some((from, to)) = word.split_once('-') {
+                let address = |text| usize::from_str_radix(text, 16).unwrap();
+                mapping = address(from)..address(to);
+            }
+            if !line.starts_with("VmFlags:") || line.contains(" nh") {
+                continue;
+            }
+            for part in &parts {
+                let from = part.at().addr().get();
+                for edge in [from, from + part.len() * 8] {
+                    let within = mapping.start < edge && edge < mapping.end;
+                    assert!(!within || edge.is_multiple_of(huge), "{edge:x} in {mapping:x?}");
+                }
+                looked += usize::from(part.len() == 1 << 20 && mapping.contains(&(from + huge)));
+            }
+        }
+        assert!(huge != 2 << 20 || looked == 3, "{looked} of 3 parts of 8 MiB may have huge pages");
     }
 
     #[test]

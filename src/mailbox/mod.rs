@@ -25,10 +25,10 @@ pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
 pub(crate) use lane_boards::{LANES, Lanes};
-#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-pub(crate) use pages::keep_at_home;
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, page};
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+pub(crate) use pages::{keep_apart, keep_at_home};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 640
 /// bytes each of address space (640 MiB at this size), of memory only where

@@ -4,6 +4,9 @@
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 pub(crate) use memmap2::MmapMut as Pages;
 
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use memmap2::Advice::NoHugePage;
+
 /// There are no pages from the system elsewhere.
 #[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
 pub(crate) type Pages = std::convert::Infallible;
@@ -14,6 +17,25 @@ pub(crate) fn page() -> usize {
     // SAFETY: asks for a constant of the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
+}
+
+/// Asks the kernel for no huge page that holds the begin or the end of these: it joins mappings
+/// that meet, and a huge page of several ranks' memory lies in the node of one. A hint: its answer
+/// does not matter.
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+pub(crate) fn keep_apart(pages: &Pages) {
+    let small = |from: usize, to: usize| drop(pages.advise_range(NoHugePage, from, to - from));
+    // As much as a table of pages holds, of which each entry takes 8 bytes.
+    let huge = page() * (page() / 8);
+    let (at, bytes) = (pages.as_ptr().addr(), pages.len());
+    let (first, last) = (at.next_multiple_of(huge) - at, (at + bytes) / huge * huge);
+    match last.checked_sub(at).filter(|last| first < *last) {
+        Some(last) => {
+            small(0, first);
+            small(last, bytes);
+        }
+        None => small(0, bytes),
+    }
 }
 
 /// Keeps the pages of `bytes` bytes from `at` on, where a page begins, in the memory of the core

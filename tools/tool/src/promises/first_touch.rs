@@ -6,7 +6,7 @@ use super::page_nodes::{can_keep, fresh_bytes, nodes_of};
 use super::{Kept, Subject, said};
 use phalanx::Comm;
 use phalanx::dist::Halo;
-use phalanx::machine::{Level, affinity};
+use phalanx::machine::{Level, Machine, NumaNode, affinity};
 use phalanx::placement::{Placement, assign};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,18 +37,19 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         let planned = assign(&placement, machine, ranks).map_err(said)?;
         let units: Vec<usize> = planned.pus().iter().copied().flatten().collect();
         let team = subject.builder(ranks).placement(placement.clone());
-        let found = team.build().and_then(|team| team.run(look_everywhere)).map_err(said)?;
+        let found = team.build().and_then(|team| team.run(|comm| look_everywhere(comm, machine)));
+        let found = found.map_err(said)?;
         pages += summed(found).map_err(|why| format!("{placement}, a team: {why}"))?;
         let found = of_own_threads(subject, &units)?;
         pages += summed(found).map_err(|why| format!("{placement}, own threads: {why}"))?;
     }
-    let later = match pages_wander() {
-        true => "; the kernel balances memories, and leaves these alone",
-        false => "",
+    let (of, later) = match pages_wander() {
+        true => ("mailboxes and windows", "; the kernel balances memories, and leaves these alone"),
+        false => ("mailboxes, windows and arrays with halos", ""),
     };
     let what = format!(
-        "{ranks} ranks, {memories} memories: {pages} pages of mailboxes and windows, each in its \
-         rank's own, before others use them and after"
+        "{ranks} ranks, {memories} memories: {pages} pages of {of}, each in its rank's own, before \
+         others use them and after"
     );
     Ok(Kept::Holds(what + later))
 }
@@ -70,7 +71,7 @@ fn of_own_threads(subject: &Subject<'_>, units: &[usize]) -> Result<Vec<PagesFou
         let start = |(mut comm, &pu): (Comm, &usize)| {
             scope.spawn(move || {
                 affinity::pin_current_thread(pu).map_err(said)?;
-                comm.protect(look_everywhere).map_err(said)
+                comm.protect(|comm| look_everywhere(comm, subject.machine)).map_err(said)
             })
         };
         let threads: Vec<_> = comms.into_iter().zip(units).map(start).collect();
@@ -80,9 +81,10 @@ fn of_own_threads(subject: &Subject<'_>, units: &[usize]) -> Result<Vec<PagesFou
 }
 
 /// All ranks take part to the end, whatever one of them finds.
-fn look_everywhere(comm: &mut Comm) -> PagesFound {
+fn look_everywhere(comm: &mut Comm, machine: &Machine) -> PagesFound {
     let (mut pages, mut wrong) = (0, Vec::new());
     let home = home(&mut wrong);
+    wrong.extend(abroad(home, own_nodes(machine)));
     inboxes_at(comm, home, "the communicator", &mut pages, &mut wrong);
     let (rank, size) = (comm.rank(), comm.size());
     for (name, mut child) in [
@@ -142,6 +144,23 @@ fn home(wrong: &mut Vec<String>) -> Option<usize> {
         wrong.push("a fresh page is nowhere".to_string());
     }
     home
+}
+
+/// The nodes next to the processors that the calling thread may use.
+fn own_nodes(machine: &Machine) -> Vec<usize> {
+    let mask = affinity::current_mask().unwrap_or_default();
+    let near = |node: &&NumaNode| node.pus.iter().any(|pu| mask.contains(pu));
+    machine.numa_nodes().iter().filter(near).map(|node| node.os_id).collect()
+}
+
+/// What is wrong with a home that is none of a rank's own nodes. (Processors without memory have
+/// none.)
+fn abroad(home: Option<usize>, own: Vec<usize>) -> Option<String> {
+    let home = home.filter(|home| !own.is_empty() && !own.contains(home))?;
+    Some(format!(
+        "a fresh page lies in node {home}, not in {own:?} beside the rank's PU: is that memory \
+         full, or does this process have a policy (numactl)?"
+    ))
 }
 
 /// Looks where the mailboxes of `comm` are, uses all of them, and looks again.
@@ -211,5 +230,17 @@ fn lie_at(
             }
             *pages += nodes.len();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_whose_memory_is_elsewhere_is_told() {
+        assert_eq!(abroad(Some(1), vec![1]), None);
+        assert_eq!(abroad(Some(1), Vec::new()), None, "its processors have no memory");
+        assert!(abroad(Some(0), vec![1]).unwrap().starts_with("a fresh page lies in node 0, not"));
     }
 }

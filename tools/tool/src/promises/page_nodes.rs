@@ -48,6 +48,9 @@ pub(super) fn nodes_of(_at: usize, _bytes: usize) -> Result<Vec<Option<usize>>, 
 pub(super) fn fresh_bytes(len: usize, value: u8) -> memmap2::MmapMut {
     let mut bytes = memmap2::MmapMut::map_anon(len)
         .unwrap_or_else(|why| panic!("no memory for {len} bytes: {why}"));
+    // The kernel joins neighbours, and a huge page of several ranks' bytes lies in one node.
+    #[cfg(target_os = "linux")]
+    drop(bytes.advise(memmap2::Advice::NoHugePage));
     bytes.fill(value);
     bytes
 }
