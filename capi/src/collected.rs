@@ -5,19 +5,15 @@ use crate::collective::{counts_of, sum};
 use crate::error::{PHX_ERR_ARGUMENT, PHX_OK, fail, phx_err};
 use crate::message::{phx_status, sender, tag_of, tell};
 use crate::types::{Type, phx_type, with_type};
-use std::collections::HashMap;
+use phalanx::raw::Lock;
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::Mutex;
 
 /// What frees memory that was handed out.
 type Free = Box<dyn FnOnce() + Send>;
 
 /// By its address.
-static GIVEN: Mutex<Option<HashMap<usize, Free>>> = Mutex::new(None);
-
-fn with_given<R>(f: impl FnOnce(&mut HashMap<usize, Free>) -> R) -> R {
-    f(GIVEN.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert_default())
-}
+static GIVEN: Lock<BTreeMap<usize, Free>> = Lock::new(BTreeMap::new());
 
 /// Hands the elements out; null for none.
 fn give<T: Send + 'static>(data: Vec<T>) -> *mut c_void {
@@ -33,7 +29,7 @@ fn give<T: Send + 'static>(data: Vec<T>) -> *mut c_void {
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(at, length)));
     };
     at.cast::<T>().expose_provenance();
-    with_given(|given| given.insert(place, Box::new(free)));
+    GIVEN.with(|given| given.insert(place, Box::new(free)));
     at.cast()
 }
 
@@ -43,7 +39,7 @@ pub extern "C" fn phx_free(data: *mut c_void) -> phx_err {
     if data.is_null() {
         return PHX_OK;
     }
-    match with_given(|given| given.remove(&data.addr())) {
+    match GIVEN.with(|given| given.remove(&data.addr())) {
         Some(free) => {
             free();
             PHX_OK

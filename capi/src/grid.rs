@@ -6,9 +6,10 @@ use crate::group::split;
 use crate::handle::Table;
 use crate::types::{Type, phx_type, with_type};
 use phalanx::dist::Halo;
+use phalanx::raw::Lock;
 use phalanx::topology::Cartesian;
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A grid of ranks. Only pointers to it are used, and they are no addresses.
 #[allow(non_camel_case_types)]
@@ -24,11 +25,11 @@ struct Grid {
     grid: Cartesian,
 }
 
-static GRIDS: Table<Mutex<Option<Arc<Grid>>>> = Table::new(4);
+static GRIDS: Table<Lock<Option<Arc<Grid>>>> = Table::new(4);
 
 fn find(cart: *const phx_cart) -> Result<Arc<Grid>, phx_err> {
     let found = GRIDS.find(cart as usize as u64);
-    let found = found.and_then(|grid| grid.lock().unwrap_or_else(|e| e.into_inner()).clone());
+    let found = found.and_then(|grid| grid.with(|grid| grid.clone()));
     found.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such grid: it is null, or was freed"))
 }
 
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn phx_cart_at(
     };
     if let (PHX_OK, Some(grid)) = (code, made) {
         let (handle, place) = GRIDS.reserve();
-        *place.lock().unwrap_or_else(|e| e.into_inner()) = Some(Arc::new(grid));
+        place.with(|place| *place = Some(Arc::new(grid)));
         GRIDS.publish(handle);
         // SAFETY: by the contract.
         unsafe { *cart = handle as usize as *mut phx_cart };
@@ -85,7 +86,7 @@ pub extern "C" fn phx_cart_free(cart: *mut phx_cart) -> phx_err {
     let Some(place) = GRIDS.find(handle).filter(|_| GRIDS.retire(handle)) else {
         return find(cart).err().unwrap_or(PHX_OK);
     };
-    *place.lock().unwrap_or_else(|e| e.into_inner()) = None;
+    drop(place.with(Option::take));
     GRIDS.recycle(handle);
     PHX_OK
 }

@@ -10,7 +10,7 @@
 //! The object of a place is made once, and kept for ever: whoever comes with an old handle, on any
 //! thread, finds the place's present handle beside the object, and never freed memory.
 
-use std::sync::Mutex;
+use phalanx::raw::Lock;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -23,7 +23,7 @@ compile_error!("handles have 64 bits");
 pub(crate) struct Table<T> {
     kind: u64,
     chunks: [AtomicPtr<Place<T>>; CHUNKS],
-    free: Mutex<Free>,
+    free: Lock<Free>,
 }
 
 struct Free {
@@ -36,7 +36,7 @@ struct Free {
 struct Place<T> {
     /// The handle; [`FREE`] while the place is free.
     handle: AtomicU64,
-    /// How often it was used. Behind the lock of `free`.
+    /// How often it was used. Only who has reserved the place looks.
     uses: AtomicU64,
     object: T,
 }
@@ -58,7 +58,7 @@ const fn place_of(handle: u64) -> (usize, usize) {
 impl<T: Default + Sync> Table<T> {
     pub(crate) const fn new(kind: u64) -> Self {
         let chunks = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-        Table { kind, chunks, free: Mutex::new(Free { places: Vec::new(), made: 0 }) }
+        Table { kind, chunks, free: Lock::new(Free { places: Vec::new(), made: 0 }) }
     }
 
     #[inline(always)]
@@ -85,7 +85,15 @@ impl<T: Default + Sync> Table<T> {
     /// A free place: its handle, which is nobody's until it is [published](Table::publish), and its
     /// object.
     pub(crate) fn reserve(&self) -> (u64, &T) {
-        let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
+        let (at, place) = self.free.with(|free| self.take(free));
+        // Not 0, and not so soon again what it was. (The place is this thread's alone, and what its
+        // last user did came before by the lock.)
+        let uses = place.uses.load(Relaxed) % u64::from(u32::MAX) + 1;
+        place.uses.store(uses, Relaxed);
+        (uses << 32 | u64::from(at) << 4 | self.kind, &place.object)
+    }
+
+    fn take(&self, free: &mut Free) -> (u32, &Place<T>) {
         let at = free.places.pop().unwrap_or_else(|| {
             free.made += 1;
             free.made - 1
@@ -102,11 +110,7 @@ impl<T: Default + Sync> Table<T> {
             // Release: the places are made.
             self.chunks[chunk].store(Box::leak(places).as_mut_ptr(), Release);
         }
-        let place = self.place(u64::from(at) << 4).expect("made above");
-        // Not 0, and not so soon again what it was.
-        let uses = place.uses.load(Relaxed) % u64::from(u32::MAX) + 1;
-        place.uses.store(uses, Relaxed);
-        (uses << 32 | u64::from(at) << 4 | self.kind, &place.object)
+        (at, self.place(u64::from(at) << 4).expect("made above"))
     }
 
     /// From now on `handle`, which was reserved, is found.
@@ -124,7 +128,6 @@ impl<T: Default + Sync> Table<T> {
 
     /// The place of `handle`, which was retired, may be reserved again.
     pub(crate) fn recycle(&self, handle: u64) {
-        let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
-        free.places.push((handle as u32) >> 4);
+        self.free.with(|free| free.places.push((handle as u32) >> 4));
     }
 }

@@ -5,11 +5,12 @@ use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, fail_with, phx_err,
 };
 use phalanx::placement::Placement;
+use phalanx::raw::Lock;
 use phalanx::{Builder, Comm, Error, Team, Wait};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{c_double, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Threads that run functions together. Only pointers to it are used, and they are no addresses.
@@ -100,14 +101,10 @@ pub const PHX_WAIT_YIELD: c_int = 2;
 /// Park.
 pub const PHX_WAIT_PARK: c_int = 3;
 
-static TEAMS: Mutex<Option<HashMap<u64, Arc<Team>>>> = Mutex::new(None);
-
-fn with_teams<R>(f: impl FnOnce(&mut HashMap<u64, Arc<Team>>) -> R) -> R {
-    f(TEAMS.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert_default())
-}
+static TEAMS: Lock<BTreeMap<u64, Arc<Team>>> = Lock::new(BTreeMap::new());
 
 fn find(team: *const phx_team) -> Result<Arc<Team>, phx_err> {
-    let found = with_teams(|teams| teams.get(&(team as usize as u64)).cloned());
+    let found = TEAMS.with(|teams| teams.get(&(team as usize as u64)).cloned());
     found.ok_or_else(|| {
         let what = match team.is_null() {
             true => "the team is null",
@@ -223,7 +220,7 @@ pub unsafe extern "C" fn phx_team_new(
         };
         match builder.build() {
             Ok(built) => {
-                let handle = with_teams(|teams| {
+                let handle = TEAMS.with(|teams| {
                     static NEXT: std::sync::atomic::AtomicU64 =
                         std::sync::atomic::AtomicU64::new(1);
                     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -243,7 +240,7 @@ pub unsafe extern "C" fn phx_team_new(
 /// Ends a team's threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn phx_team_free(team: *mut phx_team) -> phx_err {
-    guarded(|| match with_teams(|teams| teams.remove(&(team as usize as u64))) {
+    guarded(|| match TEAMS.with(|teams| teams.remove(&(team as usize as u64))) {
         Some(_) => PHX_OK,
         None => find(team).err().unwrap_or(PHX_OK),
     })

@@ -4,12 +4,13 @@ use crate::handle::Table;
 use num_complex::Complex;
 use phalanx::op::{self, Operator};
 use phalanx::raw::{
-    MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement, UserOperator,
+    Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement,
+    UserOperator,
 };
 use phalanx::{Comm, raw};
 use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// An element type: its bytes in the upper bits, its kind in the lower eight.
 #[allow(non_camel_case_types)]
@@ -351,7 +352,7 @@ pub(crate) unsafe fn prepared_combining(
 
 fn user_operator(op: phx_op) -> Result<SharedOperator, String> {
     let slot = USER_OPERATORS.find(op);
-    let user = slot.and_then(|slot| slot.lock().unwrap_or_else(|e| e.into_inner()).clone());
+    let user = slot.and_then(|slot| slot.with(|slot| slot.clone()));
     user.ok_or_else(|| "no such operator, or a freed one".into())
 }
 
@@ -426,7 +427,7 @@ fn element(ty: Type) -> UserElement {
 }
 
 /// None once it is freed, and before.
-type OperatorSlot = Mutex<Option<SharedOperator>>;
+type OperatorSlot = Lock<Option<SharedOperator>>;
 
 #[derive(Clone)]
 struct SharedOperator(Arc<UserOperator>);
@@ -477,7 +478,7 @@ pub unsafe extern "C" fn phx_op_new_at(
     // SAFETY: by the contract.
     let user = unsafe { UserOperator::new(combine, argument, commutative != 0, &name) };
     let (handle, slot) = USER_OPERATORS.reserve();
-    *slot.lock().unwrap_or_else(|e| e.into_inner()) = Some(SharedOperator(Arc::new(user)));
+    slot.with(|slot| *slot = Some(SharedOperator(Arc::new(user))));
     USER_OPERATORS.publish(handle);
     // SAFETY: by the contract.
     unsafe { *op = handle };
@@ -488,9 +489,10 @@ pub unsafe extern "C" fn phx_op_new_at(
 #[unsafe(no_mangle)]
 pub extern "C" fn phx_op_free(op: phx_op) -> crate::error::phx_err {
     use crate::error::{PHX_ERR_HANDLE, PHX_OK, fail};
-    if !USER_OPERATORS.retire(op) {
+    let Some(slot) = USER_OPERATORS.find(op).filter(|_| USER_OPERATORS.retire(op)) else {
         return fail(PHX_ERR_HANDLE, "phx_op_free: no such operator, or a freed one");
-    }
+    };
+    drop(slot.with(Option::take));
     USER_OPERATORS.recycle(op);
     PHX_OK
 }

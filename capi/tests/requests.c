@@ -235,7 +235,7 @@ static void receives(phx_comm *c, void *argument) {
 }
 
 /* A race, for the check that ThreadSanitizer looks: only if it is asked for. */
-static int raced;
+static volatile int raced;
 
 static void race(phx_comm *c, void *argument) {
     (void)c, (void)argument;

@@ -7,7 +7,8 @@
 //!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
 //! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
-//!
+//! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
+//!   see std's `Mutex` where two threads want that at once.
 //! - [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined.
 //!
 //! Everything else is done by the typed methods on slices that the interface has made.
@@ -19,6 +20,7 @@ pub use crate::comm::{MemoryCall, MemoryCut, PreparedCall, ReductionCut, Reducti
 pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
+pub use crate::wait::Lock;
 pub use foreign_wait::{Waits, adopt, leave, wait, wake};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 
@@ -26,31 +28,27 @@ use crate::error::Error;
 use crate::op::Operator;
 use crate::{Choice, Comm, OpenRequest, Order, Persistent, Requests};
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
-use std::sync::{LazyLock, Mutex};
 
 /// The call of `function` in `line` of `file`, which is kept for ever: error messages name it.
 pub fn foreign_call(function: &'static str, file: &str, line: u32) -> &'static ForeignCall {
-    static FILES: LazyLock<Mutex<HashMap<String, &'static str>>> = LazyLock::new(Mutex::default);
-    type Key = (&'static str, &'static str, u32);
-    static CALLS: LazyLock<Mutex<HashMap<Key, &'static ForeignCall>>> =
-        LazyLock::new(Mutex::default);
-    let file = {
-        let mut files = FILES.lock().unwrap_or_else(|e| e.into_inner());
-        match files.get(file) {
-            Some(known) => *known,
-            None => {
-                let kept: &'static str = Box::leak(file.into());
-                files.insert(kept.to_string(), kept);
-                kept
-            }
+    static FILES: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
+    type Calls = BTreeMap<(&'static str, &'static str, u32), &'static ForeignCall>;
+    static CALLS: Lock<Calls> = Lock::new(Calls::new());
+    let file = FILES.with(|files| match files.get(file) {
+        Some(known) => *known,
+        None => {
+            let kept: &'static str = Box::leak(file.into());
+            files.insert(kept);
+            kept
         }
-    };
-    let mut calls = CALLS.lock().unwrap_or_else(|e| e.into_inner());
-    calls
-        .entry((function, file, line))
-        .or_insert_with(|| Box::leak(Box::new(ForeignCall { function, file, line })))
+    });
+    CALLS.with(|calls| {
+        *calls
+            .entry((function, file, line))
+            .or_insert_with(|| Box::leak(Box::new(ForeignCall { function, file, line })))
+    })
 }
 
 /// A number of the calling thread, which no other live one has.

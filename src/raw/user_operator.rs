@@ -1,6 +1,6 @@
 //! Operators that are functions of another language.
 
-use super::{MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory};
+use super::{Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory};
 use crate::Comm;
 use crate::comm::Keep;
 use crate::exec::{ForeignOperator, Kernel};
@@ -8,7 +8,7 @@ use crate::fabric::Signature;
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// `out[i] = left[i] (+) right[i]` for `n` elements; `out` is `left`, or `right`, or overlaps
 /// neither. The last argument is the operator's own.
@@ -49,7 +49,7 @@ pub struct UserOperator {
     commutative: bool,
     name: String,
     /// Those of its signatures that it has used.
-    known: Mutex<Vec<(Shape, &'static Signature)>>,
+    known: Lock<Vec<(Shape, &'static Signature)>>,
 }
 
 /// Operation, whether it is started, whether blocks differ, type, and bytes of an element.
@@ -57,7 +57,7 @@ type Shape = (Operation, bool, bool, TypeId, usize);
 
 /// All signatures that there are of operators of one's own, by shape and operator: kept for ever,
 /// as records name them, and so made once.
-static SIGNATURES: Mutex<Vec<(Shape, &'static Signature)>> = Mutex::new(Vec::new());
+static SIGNATURES: Lock<Vec<(Shape, &'static Signature)>> = Lock::new(Vec::new());
 
 impl fmt::Debug for UserOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,16 +77,25 @@ impl UserOperator {
         commutative: bool,
         name: &str,
     ) -> Self {
-        let known = Mutex::default();
+        let known = Lock::default();
         UserOperator { combine, argument, commutative, name: name.to_string(), known }
     }
 
     /// All ranks' signatures of one operation, type and function are equal.
     fn signature(&self, key: Shape, element: UserElement) -> &'static Signature {
-        let mut known = self.known.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, sig)) = known.iter().find(|(it, _)| *it == key) {
-            return sig;
-        }
+        let find = |known: &mut Vec<(Shape, &'static Signature)>| {
+            known.iter().find(|(it, _)| *it == key).map(|(_, sig)| *sig)
+        };
+        self.known.with(find).unwrap_or_else(|| {
+            let sig = self.find_or_make(key, element);
+            // Another rank may have put it there meanwhile: it is the same one, and found first.
+            self.known.with(|known| known.push((key, sig)));
+            sig
+        })
+    }
+
+    #[cold]
+    fn find_or_make(&self, key: Shape, element: UserElement) -> &'static Signature {
         let (call, parameter) = match (key.0, key.1, key.2) {
             (Operation::Reduce, false, _) => ("reduce", "to root"),
             (Operation::Reduce, true, _) => ("started reduce", "to root"),
@@ -110,22 +119,21 @@ impl UserOperator {
             element.size,
             if self.commutative { "" } else { ", in rank order" },
         );
-        let mut all = SIGNATURES.lock().unwrap_or_else(|e| e.into_inner());
-        let is_it =
-            |(it, sig): &&(Shape, &'static Signature)| *it == key && sig.operator == operator;
-        let sig = all.iter().find(is_it).map(|(_, sig)| *sig).unwrap_or_else(|| {
-            let made: &'static Signature = Box::leak(Box::new(Signature {
-                element: element.id,
-                element_name: element.name,
-                element_size: element.size,
-                operator: Box::leak(operator.as_str().into()),
-                ..Signature::of::<()>(call, parameter)
-            }));
-            all.push((key, made));
-            made
-        });
-        known.push((key, sig));
-        sig
+        SIGNATURES.with(|all| {
+            let is_it =
+                |(it, sig): &&(Shape, &'static Signature)| *it == key && sig.operator == operator;
+            all.iter().find(is_it).map(|(_, sig)| *sig).unwrap_or_else(|| {
+                let made: &'static Signature = Box::leak(Box::new(Signature {
+                    element: element.id,
+                    element_name: element.name,
+                    element_size: element.size,
+                    operator: Box::leak(operator.as_str().into()),
+                    ..Signature::of::<()>(call, parameter)
+                }));
+                all.push((key, made));
+                made
+            })
+        })
     }
 
     /// A reduction by this operator: as [`reduce`](super::reduce).

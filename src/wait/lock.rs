@@ -10,10 +10,22 @@ use crate::sync::{AtomicU32, Ordering, Site, UnsafeCell, consume, publish, spin_
 /// Looks before the first yield: longer than any holder takes that has its core.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
 
-/// See the module documentation.
-pub(crate) struct Lock<T> {
+/// A lock for a few instructions, without a queue: [`with`](Lock::with) gives its value.
+pub struct Lock<T> {
     is_taken: AtomicU32,
     value: UnsafeCell<T>,
+}
+
+impl<T> std::fmt::Debug for Lock<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lock").finish_non_exhaustive()
+    }
+}
+
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Self {
+        Lock::new(T::default())
+    }
 }
 
 // SAFETY: the lock hands its value to one thread at a time, so it is as good as a `Mutex`.
@@ -33,13 +45,21 @@ impl Drop for LockHolder<'_> {
 }
 
 impl<T> Lock<T> {
+    /// Nobody has taken it.
+    #[cfg(not(loom))]
+    pub const fn new(value: T) -> Self {
+        Lock { is_taken: AtomicU32::new(0), value: UnsafeCell::new(value) }
+    }
+
+    /// As above: loom's atomics are made while a program runs.
+    #[cfg(loom)]
     pub(crate) fn new(value: T) -> Self {
         Lock { is_taken: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Calls `f` while nobody else has the value.
+    /// Calls `f`, which must not take the lock again, while nobody else has the value.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         if !self.try_take() {
             self.take();
         }

@@ -54,7 +54,7 @@ mod word;
 pub(crate) use berth::{Awaited, Berth};
 pub(crate) use cores::{Cores, has_woken_neighbour};
 pub(crate) use events::{Events, SleepLevel};
-pub(crate) use lock::Lock;
+pub use lock::Lock;
 pub(crate) use slice::give_back;
 #[cfg(loom)]
 pub(crate) use word::Word;
