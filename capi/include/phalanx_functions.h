@@ -550,8 +550,8 @@ int phx_size(const phx_comm *comm);
 /*
  Chooses how later collectives of the communicator are done. `name`: null or "auto", the
  library's choice; "ring", "tree", "hypercube"; "mesh", of so many `extents`, which multiply to
- the number of ranks; or the name of an algorithm, which takes extents if it is on a mesh. Nothing
- is sent; all ranks choose the same. Started calls are done as ever.
+ the number of ranks; or the name of an algorithm, which takes extents if it is on a mesh.
+ Nothing is sent; all ranks choose the same. Started calls are done as ever.
 
  # Safety
  `name` is null or a string; `extents` has one number for each dimension; `file` is null or a
