@@ -122,6 +122,9 @@ impl Lists {
     }
 }
 
+/// A ring, once it is needed.
+type LazyRing = OnceLock<Box<TaggedRing>>;
+
 /// See the module documentation.
 pub(crate) struct TaggedQueue {
     lists: Lock<Lists>,
@@ -131,7 +134,7 @@ pub(crate) struct TaggedQueue {
     settled: AtomicU32,
     /// By sender; made by the receiver, in its memory, once there are messages for it.
     /// Senders look here: not on the line of the lock.
-    rings: CachePadded<OnceLock<Box<[OnceLock<Box<TaggedRing>>]>>>,
+    rings: CachePadded<OnceLock<Box<[LazyRing]>>>,
     /// The receiver's number.
     owner: u32,
     ranks: u32,

@@ -206,10 +206,12 @@ impl TaggedRing {
 /// line has the second for itself.
 #[inline(always)]
 const fn offset(bytes: usize) -> Option<usize> {
-    match bytes {
-        ..=FIRST => Some(0),
-        ..=SECOND => Some(FIRST),
-        _ => None,
+    if bytes <= FIRST {
+        Some(0)
+    } else if bytes <= SECOND {
+        Some(FIRST)
+    } else {
+        None
     }
 }
 
