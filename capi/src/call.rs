@@ -118,14 +118,15 @@ pub(crate) unsafe fn text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// A handle on `comm`, which the calling thread lends to what it calls.
+/// A handle on `comm`, which the calling thread lends to what it calls; null if there are too many.
 pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
-    make((comm, None), Arc::default(), this_thread())
+    make((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
 }
 
-/// A handle on a communicator of a thread of the user's own, which is not known yet.
+/// A handle on a communicator of a thread of the user's own, which is not known yet; null if there
+/// are too many.
 pub(crate) fn own(comm: Comm) -> *mut phx_comm {
-    make(held(comm), Arc::default(), 0)
+    make(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
 }
 
 fn held(comm: Comm) -> (*mut Comm, Hold) {
@@ -133,8 +134,12 @@ fn held(comm: Comm) -> (*mut Comm, Hold) {
     (&raw mut *comm, Some(comm))
 }
 
-fn make((comm, hold): (*mut Comm, Hold), rank: Arc<Rank>, thread: usize) -> *mut phx_comm {
-    let (handle, seat) = COMMS.reserve();
+fn make(
+    (comm, hold): (*mut Comm, Hold),
+    rank: Arc<Rank>,
+    thread: usize,
+) -> Result<*mut phx_comm, phx_err> {
+    let (handle, seat) = COMMS.reserve()?;
     if rank.first.load(Relaxed) == 0 {
         rank.first.store(handle, Relaxed);
     }
@@ -145,7 +150,7 @@ fn make((comm, hold): (*mut Comm, Hold), rank: Arc<Rank>, thread: usize) -> *mut
         *seat.state.get() = Some(State { comm, lines: [KnownLine::NONE; LINES], rank, hold })
     };
     COMMS.publish(handle);
-    handle as usize as *mut phx_comm
+    Ok(handle as usize as *mut phx_comm)
 }
 
 /// Frees a handle and the communicators that were split off, the latest first.
@@ -385,7 +390,7 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
 /// Keeps a communicator that was split off `parent`.
 pub(crate) fn adopt(parent: *mut phx_comm, child: Comm) -> Result<*mut phx_comm, phx_err> {
     let rank = rank_of(parent)?;
-    let handle = make(held(child), rank.clone(), this_thread());
+    let handle = make(held(child), rank.clone(), this_thread())?;
     rank.children().push(handle as usize as u64);
     Ok(handle)
 }

@@ -70,7 +70,10 @@ pub unsafe extern "C" fn phx_cart_at(
         })
     };
     if let (PHX_OK, Some(grid)) = (code, made) {
-        let (handle, place) = GRIDS.reserve();
+        let (handle, place) = match GRIDS.reserve() {
+            Ok(place) => place,
+            Err(code) => return code,
+        };
         place.with(|place| *place = Some(Arc::new(grid)));
         GRIDS.publish(handle);
         // SAFETY: by the contract.

@@ -10,6 +10,7 @@
 //! The object of a place is made once, and kept for ever: whoever comes with an old handle, on any
 //! thread, finds the place's present handle beside the object, and never freed memory.
 
+use crate::error::{PHX_ERR_OTHER, fail, phx_err};
 use phalanx::raw::Lock;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,
@@ -44,6 +45,14 @@ struct Place<T> {
 /// Places of a chunk, and chunks that there can be.
 const PLACES: u32 = 64;
 const CHUNKS: usize = 4096;
+
+/// Places that a table can have.
+const MOST: u32 = PLACES * (CHUNKS as u32 - 1);
+
+#[cold]
+fn too_many() -> phx_err {
+    fail(PHX_ERR_OTHER, format!("there are {MOST} objects of this kind already: free some"))
+}
 
 /// No handle: its place would be in the last chunk, which is never made.
 const FREE: u64 = u64::MAX;
@@ -83,22 +92,27 @@ impl<T: Default + Sync> Table<T> {
     }
 
     /// A free place: its handle, which is nobody's until it is [published](Table::publish), and its
-    /// object.
-    pub(crate) fn reserve(&self) -> (u64, &T) {
-        let (at, place) = self.free.with(|free| self.take(free));
+    /// object. An error if there are too many.
+    pub(crate) fn reserve(&self) -> Result<(u64, &T), phx_err> {
+        let Some((at, place)) = self.free.with(|free| self.take(free)) else {
+            return Err(too_many());
+        };
         // Not 0, and not so soon again what it was. (The place is this thread's alone, and what its
         // last user did came before by the lock.)
         let uses = place.uses.load(Relaxed) % u64::from(u32::MAX) + 1;
         place.uses.store(uses, Relaxed);
-        (uses << 32 | u64::from(at) << 4 | self.kind, &place.object)
+        Ok((uses << 32 | u64::from(at) << 4 | self.kind, &place.object))
     }
 
-    fn take(&self, free: &mut Free) -> (u32, &Place<T>) {
-        let at = free.places.pop().unwrap_or_else(|| {
-            free.made += 1;
-            free.made - 1
-        });
-        assert!(at < PLACES * (CHUNKS as u32 - 1), "too many handles");
+    fn take(&self, free: &mut Free) -> Option<(u32, &Place<T>)> {
+        let at = match free.places.pop() {
+            Some(at) => at,
+            None if free.made == MOST => return None,
+            None => {
+                free.made += 1;
+                free.made - 1
+            }
+        };
         let (chunk, _) = place_of(u64::from(at) << 4);
         if self.chunks[chunk].load(Relaxed).is_null() {
             let place = || Place {
@@ -110,7 +124,7 @@ impl<T: Default + Sync> Table<T> {
             // Release: the places are made.
             self.chunks[chunk].store(Box::leak(places).as_mut_ptr(), Release);
         }
-        (at, self.place(u64::from(at) << 4).expect("made above"))
+        Some((at, self.place(u64::from(at) << 4).expect("made above")))
     }
 
     /// From now on `handle`, which was reserved, is found.

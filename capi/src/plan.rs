@@ -79,7 +79,10 @@ unsafe fn make(
         })
     };
     let (PHX_OK, Some(neighborhood)) = (code, made) else { return code };
-    let (handle, seat) = PLANS.reserve();
+    let (handle, seat) = match PLANS.reserve() {
+        Ok(place) => place,
+        Err(code) => return code,
+    };
     seat.thread.store(this_thread(), Relaxed);
     // SAFETY: the handle is nobody's yet.
     unsafe { *seat.made.get() = Some(Made { comm: comm as usize, plan: neighborhood }) };

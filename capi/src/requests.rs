@@ -188,7 +188,8 @@ pub unsafe extern "C" fn phx_requests_at(
         let f = f.ok_or("the function is null")?;
         comm.requests(|scope| {
             let scope: *mut Requests<'_, '_> = scope;
-            let (handle, seat) = SCOPES.reserve();
+            // Scopes that are open at once are on the stack: never so many.
+            let (handle, seat) = SCOPES.reserve().expect("a place");
             seat.thread.store(this_thread(), Relaxed);
             let (comm, requests, thrown) = (std::ptr::null_mut(), Vec::new(), None);
             let state = State { scope: scope.cast(), requests, next: 1, comm, thrown };

@@ -477,7 +477,10 @@ pub unsafe extern "C" fn phx_op_new_at(
     let name = unsafe { crate::call::text(name) };
     // SAFETY: by the contract.
     let user = unsafe { UserOperator::new(combine, argument, commutative != 0, &name) };
-    let (handle, slot) = USER_OPERATORS.reserve();
+    let (handle, slot) = match USER_OPERATORS.reserve() {
+        Ok(place) => place,
+        Err(code) => return code,
+    };
     slot.with(|slot| *slot = Some(SharedOperator(Arc::new(user))));
     USER_OPERATORS.publish(handle);
     // SAFETY: by the contract.

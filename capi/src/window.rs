@@ -116,7 +116,10 @@ pub unsafe extern "C" fn phx_window_new_at(
         })
     };
     let (PHX_OK, Some(made)) = (code, made) else { return code };
-    let (handle, seat) = WINDOWS.reserve();
+    let (handle, seat) = match WINDOWS.reserve() {
+        Ok(place) => place,
+        Err(code) => return code,
+    };
     seat.thread.store(this_thread(), Relaxed);
     // SAFETY: the handle is nobody's yet.
     unsafe { *seat.made.get() = Some(made) };
