@@ -109,7 +109,9 @@ mod lean {
 mod mutants {
     /// What the port's source finds beside itself.
     mod fingerprint {
-        pub(super) use crate::fabric::{CallParams, Fingerprint, PayloadKind, Signature};
+        pub(super) use crate::fabric::{
+            BeginningCall, CallParams, Fingerprint, PayloadKind, Signature,
+        };
     }
     mod call_log {
         pub(super) use crate::fabric::{CallLog, CallRecord, RankState, run_pass};
