@@ -146,10 +146,11 @@ fn home(wrong: &mut Vec<String>) -> Option<usize> {
     home
 }
 
-/// The nodes next to the processors that the calling thread may use.
+/// The nodes that have memory, and are next to the processors that the calling thread may use.
 fn own_nodes(machine: &Machine) -> Vec<usize> {
     let mask = affinity::current_mask().unwrap_or_default();
-    let near = |node: &&NumaNode| node.pus.iter().any(|pu| mask.contains(pu));
+    let has_memory = |node: &NumaNode| node.memory_bytes.is_none_or(|bytes| bytes > 0);
+    let near = |node: &&NumaNode| has_memory(node) && node.pus.iter().any(|pu| mask.contains(pu));
     machine.numa_nodes().iter().filter(near).map(|node| node.os_id).collect()
 }
 
