@@ -140,6 +140,29 @@ pub(crate) struct TaggedQueue {
     ranks: u32,
 }
 
+/// A copy of a message of up to [`BRIEF`] bytes.
+///
+/// # Safety
+/// So many bytes can be read.
+#[inline(always)]
+unsafe fn brief(from: *const u8, bytes: usize) -> MessageBody {
+    let mut words = [MaybeUninit::uninit(); BRIEF / 8];
+    // SAFETY: by the contract; there is room.
+    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
+    MessageBody::Brief(words)
+}
+
+/// A copy of a longer one.
+///
+/// # Safety
+/// As [`brief`].
+unsafe fn copied(from: *const u8, bytes: usize) -> QueueWords {
+    let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
+    // SAFETY: by the contract; there is room.
+    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
+    words
+}
+
 /// What the queue's account has for a message of so many bytes.
 const fn cost(bytes: usize) -> usize {
     size_of::<TaggedMessage>() + bytes
@@ -249,20 +272,13 @@ impl TaggedQueue {
             self.settled.store(self.settled().wrapping_add(1), Ordering::Relaxed);
             return;
         }
-        let keep = |from: *const u8| {
-            if bytes <= BRIEF {
-                let mut brief = [MaybeUninit::uninit(); BRIEF / 8];
-                // SAFETY: there is room; `from` has so many bytes.
-                unsafe { copy_bytes(brief.as_mut_ptr().cast(), from, bytes) };
-                return MessageBody::Brief(brief);
-            }
-            let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
-            // SAFETY: as above.
-            unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
-            MessageBody::Copied(words)
+        // SAFETY: the lock is held; the payload has so many bytes.
+        let body = unsafe {
+            ring.take(bytes, |from| match bytes {
+                ..=BRIEF => brief(from, bytes),
+                _ => MessageBody::Copied(copied(from, bytes)),
+            })
         };
-        // SAFETY: the lock is held.
-        let body = unsafe { ring.take(bytes, keep) };
         self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
     }
 
@@ -316,7 +332,7 @@ impl TaggedQueue {
     #[inline]
     pub(crate) unsafe fn send(&self, out: OutgoingMessage, copy: Copier) -> Fit<SentMessage> {
         let OutgoingMessage { source, tag, label, data } = out;
-        let mut copied: Option<QueueWords> = None;
+        let mut copy_made: Option<QueueWords> = None;
         let mut data = Some(data);
         let (from, bytes) = match data {
             Some(Data::Elements(from, bytes)) => (from, bytes),
@@ -347,13 +363,9 @@ impl TaggedQueue {
                         let ticket = Arc::new(Ticket::new());
                         (MessageBody::Lent(from, ticket.clone()), SentMessage::Lent(ticket))
                     }
-                    _ if bytes <= BRIEF => {
-                        let mut brief = [MaybeUninit::uninit(); BRIEF / 8];
-                        // SAFETY: there is room; valid for reads by the contract.
-                        unsafe { copy_bytes(brief.as_mut_ptr().cast(), from, bytes) };
-                        (MessageBody::Brief(brief), SentMessage::Kept)
-                    }
-                    _ => match copied.take() {
+                    // SAFETY: valid for reads by the contract.
+                    _ if bytes <= BRIEF => (unsafe { brief(from, bytes) }, SentMessage::Kept),
+                    _ => match copy_made.take() {
                         Some(words) => (MessageBody::Copied(words), SentMessage::Kept),
                         None => return Ok(Next::Copy),
                     },
@@ -373,10 +385,8 @@ impl TaggedQueue {
                     return Ok(SentMessage::Delivered);
                 }
                 Next::Copy => {
-                    let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
-                    // SAFETY: there is room; valid for reads by the contract.
-                    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
-                    copied = Some(words);
+                    // SAFETY: valid for reads by the contract.
+                    copy_made = Some(unsafe { copied(from, bytes) });
                 }
             }
         }
