@@ -3,6 +3,7 @@
 //! With a forced topology, only the transport changes: contributions travel by its all-to-all and
 //! all-gather, and the owner combines them.
 
+use super::route::Short;
 use super::{Choice, Comm, Forced};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition, Slices};
@@ -97,6 +98,12 @@ impl Comm {
             _ => const { &Signature::combining::<T, O>("all_reduce in fixed order", O::NAME, "") },
         };
         let call = call.under(sig);
+        // There the contributions of a power of two of ranks are combined by the same tree.
+        let is_same_tree =
+            call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();
+        if is_same_tree && let Some(Short::Gate) = self.short_route(&call) {
+            return self.carry_out_at_the_gates(call);
+        }
         let way = self.way(&call.bare());
         // Carried or not, what is cut so is compared.
         self.step_fingerprint = match call.cut() {

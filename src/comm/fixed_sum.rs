@@ -5,7 +5,7 @@
 //! recursive doubling: each posts the address of its part's contribution to its
 //! partner (or the contribution itself, where that fits the mailbox's line), and
 //! joins the partner's with its own; so that after `log2 p` steps everybody has
-//! the whole. A rank's earlier contributions stay until the end of
+//! the whole. Where addresses are posted a rank's earlier contributions stay until the end of
 //! the call, when all readers are known to be done.
 
 use super::Comm;
@@ -190,14 +190,12 @@ impl Comm {
             self.wrong(sig, at, len, what);
             self.nothing_to_return();
         }
-        let parts: Vec<Partial<T>> =
-            values.iter().filter_map(|x| contribution(x, offset, op)).collect();
-        if parts.len() < N {
+        let Some(parts) = all_of(values.map(|x| contribution(&x, offset, op))) else {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
-        }
+        };
         if self.spans_nodes() {
-            return self.whole_wide(sig, at, parts, op);
+            return self.whole_wide(sig, at, parts.into(), op);
         }
         let params = CallParams { algorithm: Algorithm::AR_ANY.index(), ..CallParams::of(N) };
         if !self.enter(sig, at, params) {
@@ -237,22 +235,31 @@ fn contribution<T: Element, O: Operator<T>>(
     Partial::new(x, offset, op)
 }
 
+/// All values, if all are there.
+fn all_of<V, const N: usize>(values: [Option<V>; N]) -> Option<[V; N]> {
+    let are_there = values.iter().all(Option::is_some);
+    are_there.then(|| values.map(|it| it.expect("all are there")))
+}
+
 /// Recursive doubling with contributions, as in `exec/eager.rs`: partners always
 /// have parts next to each other.
-fn exchange_partials<T: Element, O: Operator<T>>(
+fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
     port: &mut Port,
-    parts: Vec<Partial<T>>,
+    parts: [Partial<T>; N],
     op: &O,
-    results: &mut [Option<T>],
+    results: &mut [Option<T>; N],
 ) -> Result<(), Stop> {
-    let (rank, p, n) = (port.rank(), port.size(), results.len());
-    // All that peers may be reading; before the guard, so that it outlives it.
+    let (rank, p) = (port.rank(), port.size());
+    // All that peers may be reading; before the guard, so that it outlives it, and with room for
+    // all that comes, so that nothing moves.
     let doubling = Doubling::of(p);
     let mut history = Vec::with_capacity(doubling.steps() + 1);
     history.push(parts);
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
-    let send = |port: &mut Port, peer: usize, parts: &[Partial<T>]| {
+    // Whether peers may be reading this rank's memory.
+    let mut lends = false;
+    let mut send = |port: &mut Port, peer: usize, parts: &[Partial<T>; N]| {
         if let Some((bounds, values)) = in_line(parts) {
             let bytes = BOUNDS + values * size_of::<T>();
             return port.post_copy(peer, bytes, 1, |body| {
@@ -260,12 +267,15 @@ fn exchange_partials<T: Element, O: Operator<T>>(
                 unsafe { write(bounds, parts, body) }
             });
         }
-        let words = WordBytes { at: parts.as_ptr().cast(), count: 1, len: n };
+        lends = true;
+        let words = WordBytes { at: parts.as_ptr().cast(), count: 1, len: N };
         port.post_words(peer, PayloadKind::SLICE, words)
     };
-    let join = |port: &mut Port, peer: usize, own: &[Partial<T>]| {
-        let join = |(own, theirs): (&Partial<T>, &Partial<T>)| {
-            if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) }
+    let join = |port: &mut Port, peer: usize, own: &[Partial<T>; N]| {
+        let mut apart = None;
+        let mut join = |own: &Partial<T>, theirs: &Partial<T>| {
+            let both = if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) };
+            both.map_err(|bounds| apart = Some(bounds)).ok()
         };
         let joined = port.take_any(peer, |kind, body| {
             let read;
@@ -273,8 +283,8 @@ fn exchange_partials<T: Element, O: Operator<T>>(
                 Some(bytes) => {
                     // SAFETY: the peer wrote `bytes` bytes by `write`, values
                     // of the same type (fingerprint) among them.
-                    read = unsafe { read_line::<T>(body, bytes, n) }?;
-                    &read[..]
+                    read = unsafe { read_line::<T, N>(body, bytes) }?;
+                    &read
                 }
                 None if kind != PayloadKind::SLICE => return None,
                 // SAFETY: the peer posted contributions for elements of the
@@ -282,29 +292,29 @@ fn exchange_partials<T: Element, O: Operator<T>>(
                 // call, which is small, agrees), and keeps them.
                 None => unsafe {
                     let words = body.cast::<WordBytes>().read();
-                    if words.len != n {
+                    if words.len != N {
                         return None;
                     }
-                    std::slice::from_raw_parts(words.at.cast::<Partial<T>>(), n)
+                    &*words.at.cast::<[Partial<T>; N]>()
                 },
             };
-            Some(own.iter().zip(theirs).map(join).collect::<Result<Vec<_>, _>>())
+            all_of(std::array::from_fn(|k| join(&own[k], &theirs[k])))
         })?;
-        let Some(joined) = joined else {
-            let what = format!("sums at once, expected {n}");
-            return Err(Stop::Differs { peer, what });
+        let what = match (joined, apart) {
+            (Some(joined), _) => return Ok(joined),
+            (None, None) => format!("sums at once, expected {N}"),
+            (None, Some((expected, got))) => {
+                let (low, high) = (peer.min(rank), peer.max(rank));
+                format!(
+                    "global index at which the part of rank {high} or the first one joined to it \
+                     begins: expected {expected}, where that of rank {low} ends, got {got}"
+                )
+            }
         };
-        joined.map_err(|(expected, got)| {
-            let (low, high) = (peer.min(rank), peer.max(rank));
-            let what = format!(
-                "global index at which the part of rank {high} or the first one joined to it \
-                 begins: expected {expected}, where that of rank {low} ends, got {got}"
-            );
-            Stop::Differs { peer, what }
-        })
+        Err(Stop::Differs { peer, what })
     };
     // A neighbour that was folded gets results, in the last step.
-    let mut has_result = false;
+    let (mut has_result, mut lends_results) = (false, false);
     for step in 0..doubling.steps() {
         let hop = doubling.step(step, rank);
         let is_last = step > 0 && doubling.has_folded() && step + 1 == doubling.steps();
@@ -312,7 +322,7 @@ fn exchange_partials<T: Element, O: Operator<T>>(
             if is_last {
                 conclude(&history, op, results);
                 has_result = true;
-                give(port, peer, results)?;
+                lends_results = give(port, peer, results)?;
             } else {
                 send(port, peer, &history[history.len() - 1])?;
             }
@@ -332,16 +342,18 @@ fn exchange_partials<T: Element, O: Operator<T>>(
     if !has_result {
         conclude(&history, op, results);
     }
-    port.wait_all_acked()?;
+    if lends || lends_results {
+        port.wait_all_acked()?;
+    }
     guard.disarm();
     Ok(())
 }
 
 /// The results of the contributions that were joined last.
-fn conclude<T: Element, O: Operator<T>>(
-    history: &[Vec<Partial<T>>],
+fn conclude<T: Element, O: Operator<T>, const N: usize>(
+    history: &[[Partial<T>; N]],
     op: &O,
-    results: &mut [Option<T>],
+    results: &mut [Option<T>; N],
 ) {
     for (result, part) in results.iter_mut().zip(&history[history.len() - 1]) {
         *result = part.result(op);
@@ -375,45 +387,43 @@ unsafe fn write<T: Element>(bounds: (usize, usize), parts: &[Partial<T>], body: 
     }
 }
 
-/// Reads what [`write()`] has written, of `n` parts.
+/// Reads what [`write()`] has written, of `N` parts.
 ///
 /// # Safety
 /// `body` holds `bytes` bytes that were written so, with elements of type T.
-unsafe fn read_line<T: Element>(
+unsafe fn read_line<T: Element, const N: usize>(
     body: *const u8,
     bytes: usize,
-    n: usize,
-) -> Option<Vec<Partial<T>>> {
-    if bytes < BOUNDS || n == 0 {
+) -> Option<[Partial<T>; N]> {
+    if bytes < BOUNDS || N == 0 {
         return None;
     }
     // SAFETY: by the contract, as below.
     let [start, end] = unsafe { body.cast::<[usize; 2]>().read_unaligned() };
     let from = body.wrapping_add(BOUNDS).cast::<T>();
     let each = Partial::<T>::values_between(start, end);
-    if each.checked_mul(n * size_of::<T>()) != Some(bytes - BOUNDS) {
+    if each.checked_mul(N * size_of::<T>()) != Some(bytes - BOUNDS) {
         return None;
     }
-    (0..n)
-        .map(|k| {
-            // SAFETY: by the contract: `bytes` hold as many values.
-            let value = |i| unsafe { from.wrapping_add(k * each + i).read_unaligned() };
-            Partial::from_values((start, end), (0..each).map(value))
-        })
-        .collect()
+    all_of(std::array::from_fn(|k| {
+        // SAFETY: by the contract: `bytes` hold as many values.
+        let value = |i| unsafe { from.wrapping_add(k * each + i).read_unaligned() };
+        Partial::from_values((start, end), (0..each).map(value))
+    }))
 }
 
-/// Sends the results.
-fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Result<(), Stop> {
+/// Sends the results; whether they are lent.
+fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Result<bool, Stop> {
     let bytes = size_of_val(results);
     if bytes > PayloadKind::BRIEF {
         let words = WordBytes { at: results.as_ptr().cast(), count: 0, len: results.len() };
-        return port.post_words(peer, PayloadKind::SLICE, words);
+        return port.post_words(peer, PayloadKind::SLICE, words).map(|()| true);
     }
-    port.post_copy(peer, bytes, 1, |body| {
+    let written = port.post_copy(peer, bytes, 1, |body| {
         // SAFETY: there is room for `bytes` bytes.
         unsafe { std::ptr::copy_nonoverlapping(results.as_ptr().cast(), body, bytes) }
-    })
+    });
+    written.map(|()| false)
 }
 
 /// Receives what [`give`] sends.

@@ -34,7 +34,7 @@ use std::panic::Location;
 use std::sync::LazyLock;
 
 /// The routes of a few bytes.
-enum Short {
+pub(super) enum Short {
     Alone,
     Gate,
     Eager,
@@ -139,11 +139,7 @@ impl Comm {
                 let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
                 alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
             }
-            Short::Gate => {
-                let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
-                let Some(begun) = self.begin(sig, at, params) else { return };
-                all_at_once::run(&mut self.port, &mut self.work, begun, call)
-            }
+            Short::Gate => return self.carry_out_at_the_gates(call),
             Short::Eager => {
                 let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
                 let Some(begun) = self.begin(sig, at, params) else { return };
@@ -151,6 +147,20 @@ impl Comm {
             }
         };
         if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// Carries out a call of a few bytes whose route that is.
+    #[inline(always)]
+    pub(super) fn carry_out_at_the_gates<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        let algorithm = call.operation().usual().messages.of(call.is_commutative());
+        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
+        if let Err(stop) = all_at_once::run(&mut self.port, &mut self.work, begun, call) {
             self.stop(stop);
         }
     }
@@ -235,7 +245,7 @@ impl Comm {
 
     /// The route of a call of a few bytes, if it has one of its own.
     #[inline(always)]
-    fn short_route<'a, T: Element, O: Operator<T>>(
+    pub(super) fn short_route<'a, T: Element, O: Operator<T>>(
         &mut self,
         call: &Call<'a, Slices<'a, T, O>>,
     ) -> Option<Short> {

@@ -89,6 +89,7 @@ struct TaggedMessage {
 unsafe impl Send for TaggedMessage {}
 
 /// Room for one message.
+#[derive(Clone, Copy)]
 pub(crate) struct ReceiveRoom {
     pub(crate) label: MessageLabel,
     pub(crate) at: *mut u8,
@@ -405,7 +406,6 @@ impl TaggedQueue {
         room: ReceiveRoom,
         copy: Copier,
     ) -> Fit<Received> {
-        let (to, size) = (room.at, room.label.sig.element_size);
         let mut wanting = None;
         let found = self.lists.with(|lists| -> Fit<FoundMessage> {
             wanting = lists.wanting.take();
@@ -434,11 +434,26 @@ impl TaggedQueue {
             }
             FoundMessage::Listed(envelope, message) => (envelope, message),
         };
-        let bytes = envelope.len * size;
-        let was_lent = match message.body {
+        // SAFETY: it was taken from the list, and fits the room (checked).
+        let was_lent = unsafe { Self::unpack(message, envelope, &room, copy) };
+        Ok(Received::Message { envelope, was_lent })
+    }
+
+    /// Copies a message to its room; whether it was lent.
+    ///
+    /// # Safety
+    /// It was taken from the list, its elements are of the room's type, and no more than fit. The
+    /// room is valid for writes; `copy` copies such elements.
+    unsafe fn unpack(
+        message: TaggedMessage,
+        envelope: Envelope,
+        room: &ReceiveRoom,
+        copy: Copier,
+    ) -> bool {
+        let (to, bytes) = (room.at, envelope.len * room.label.sig.element_size);
+        match message.body {
             MessageBody::Brief(words) => {
-                // SAFETY: the sender's elements, as many bytes, of the same type (checked), which
-                // fit the room.
+                // SAFETY: the sender's elements, as many bytes, which fit the room.
                 unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
                 false
             }
@@ -449,21 +464,20 @@ impl TaggedQueue {
             }
             MessageBody::Lent(from, ticket) => {
                 // SAFETY: as above; the sender keeps them as they are until the ticket is done,
-                // and can withdraw them no more, since the entry was taken from the list.
+                // and can withdraw them no more.
                 unsafe { copy(to, from, bytes) };
                 ticket.complete(envelope);
                 true
             }
             // `check` has refused it: the room is for elements.
             MessageBody::Owned(_) => false,
-        };
-        Ok(Received::Message { envelope, was_lent })
+        }
     }
 
     /// Receives the first message of a ring that `pattern` asks for, and no receive that is posted.
     ///
     /// # Safety
-    /// The room is valid for writes of the elements that its label names.
+    /// The lock is held. The room is valid for writes of the elements that its label names.
     #[inline]
     unsafe fn take_short(
         &self,
@@ -471,25 +485,50 @@ impl TaggedQueue {
         pattern: MatchPattern,
         room: &ReceiveRoom,
     ) -> Fit<Option<Envelope>> {
-        for (source, ring) in self.rings(pattern.source, lists.turn) {
-            // SAFETY: the lock is held.
-            while let Some((tag, label)) = unsafe { ring.first() } {
-                let is_asked = pattern.tag.is_none_or(|it| it == tag);
-                if !is_asked || lists.list.find_posted(source, tag).is_some() {
-                    self.accept(lists, source, ring, tag, label);
-                    continue;
-                }
-                if let Err(what) = room.label.check(false, &label) {
-                    return Err(self.unfit(source, tag, &label, what));
-                }
-                let bytes = label.len * label.sig.element_size;
-                // SAFETY: the lock is held; of the same type, and no longer than the room.
-                unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
-                if pattern.source.is_none() {
-                    lists.turn = (source as usize + 1) % self.ranks as usize;
-                }
-                return Ok(Some(Envelope { source, tag, len: label.len }));
+        if let Some(source) = pattern.source {
+            return match self.ring(source) {
+                // SAFETY: by the contract.
+                Some(ring) => unsafe { self.take_of(lists, (source, ring), pattern.tag, room) },
+                None => Ok(None),
+            };
+        }
+        for (source, ring) in self.rings(None, lists.turn) {
+            // SAFETY: by the contract.
+            let found = unsafe { self.take_of(lists, (source, ring), pattern.tag, room)? };
+            if found.is_some() {
+                lists.turn = (source as usize + 1) % self.ranks as usize;
+                return Ok(found);
             }
+        }
+        Ok(None)
+    }
+
+    /// The same of one ring.
+    ///
+    /// # Safety
+    /// As [`take_short`](TaggedQueue::take_short).
+    #[inline]
+    unsafe fn take_of(
+        &self,
+        lists: &mut Lists,
+        (source, ring): (u32, &TaggedRing),
+        wanted: Option<u32>,
+        room: &ReceiveRoom,
+    ) -> Fit<Option<Envelope>> {
+        // SAFETY: the lock is held.
+        while let Some((tag, label)) = unsafe { ring.first() } {
+            let is_asked = wanted.is_none_or(|it| it == tag);
+            if !is_asked || lists.list.find_posted(source, tag).is_some() {
+                self.accept(lists, source, ring, tag, label);
+                continue;
+            }
+            if let Err(what) = room.label.check(false, &label) {
+                return Err(self.unfit(source, tag, &label, what));
+            }
+            let bytes = label.len * label.sig.element_size;
+            // SAFETY: the lock is held; of the same type, and no longer than the room.
+            unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+            return Ok(Some(Envelope { source, tag, len: label.len }));
         }
         Ok(None)
     }

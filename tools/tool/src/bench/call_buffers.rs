@@ -77,6 +77,8 @@ pub(crate) struct TimedCall<'a, T> {
     counts: Option<&'a [usize]>,
     /// For the form among neighbours.
     plan: Option<&'a Neighborhood>,
+    /// For that of messages: each gets so many elements.
+    neighbors: (&'a [usize], usize),
 }
 
 /// The operation, and how much of it.
@@ -106,8 +108,11 @@ pub struct CallBuffers<T> {
     rank: usize,
     ranks: usize,
     block: usize,
+    /// Elements for each neighbour.
+    part: usize,
     counts: Vec<usize>,
     plan: Option<Neighborhood>,
+    neighbors: Vec<usize>,
     oracle: Oracle<T>,
     input: Lanes<T>,
     output: Lanes<T>,
@@ -134,8 +139,10 @@ impl<T: Sample> CallBuffers<T> {
             rank,
             ranks,
             block,
+            part: total / ring::degree(ranks).max(1),
             counts: vec![block; ranks],
             plan: None,
+            neighbors: ring::neighbors(rank, ranks).map(|it| it.0).collect(),
             oracle: Oracle::new(shape.redop, ranks),
             input: Lanes::new(input, shape.lanes),
             output: Lanes::new(output, shape.lanes),
@@ -215,7 +222,9 @@ impl<T: Sample> CallBuffers<T> {
         let (operation, shift) = (shape.operation, shape.shift);
         let counts = (shape.form == CallForm::Varied).then_some(&self.counts[..]);
         let (started, plan) = (shape.form == CallForm::Started, self.plan.as_ref());
-        let call = TimedCall { operation, input, output, root, shift, started, counts, plan };
+        let neighbors = (&self.neighbors[..], self.part);
+        let call =
+            TimedCall { operation, input, output, root, shift, started, counts, plan, neighbors };
         (self.call)(comm, call);
     }
 
@@ -353,25 +362,31 @@ fn gather_from_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     }
 }
 
-/// The same by messages: every receive and send is started, then all are waited for.
+/// The same by messages: every receive and send is started, then all are waited for. As in
+/// `tools/report/peers/mpi.c`, who the neighbours are is not what is timed.
 fn message_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     const TAG: u32 = 7;
-    let (rank, ranks) = (comm.rank(), comm.size());
-    let peer = |i| ring::neighbors(rank, ranks).nth(i).map(|(peer, _)| peer);
-    for (x, y) in call.input.iter().zip(call.output.iter_mut()) {
-        let part = x.len() / ring::degree(ranks).max(1);
-        let (mut from, mut to) = (x.chunks_exact(part), y.chunks_exact_mut(part));
+    let (peers, part) = call.neighbors;
+    for (mut from, mut to) in call.input.iter().zip(call.output.iter_mut()) {
         comm.requests(|scope| {
-            let got: [_; ring::MOST] = std::array::from_fn(|i| {
-                peer(i).zip(to.next()).map(|(peer, part)| scope.recv_tagged(part, peer, TAG))
-            });
-            let sent: [_; ring::MOST] = std::array::from_fn(|i| {
-                peer(i).zip(from.next()).map(|(peer, part)| scope.send_tagged(part, peer, TAG))
-            });
-            for request in got.into_iter().flatten() {
+            let mut got = [const { None }; ring::MOST];
+            for (request, &peer) in got.iter_mut().zip(peers) {
+                let (mine, rest) = to.split_at_mut(part);
+                to = rest;
+                *request = Some(scope.recv_tagged(mine, peer, TAG));
+            }
+            let mut sent = [const { None }; ring::MOST];
+            for (request, &peer) in sent.iter_mut().zip(peers) {
+                let (mine, rest) = from.split_at(part);
+                from = rest;
+                *request = Some(scope.send_tagged(mine, peer, TAG));
+            }
+            for request in got.iter_mut().take(peers.len()).filter_map(Option::take) {
                 scope.wait(request);
             }
-            sent.into_iter().flatten().for_each(|request| scope.wait(request));
+            for request in sent.iter_mut().take(peers.len()).filter_map(Option::take) {
+                scope.wait(request);
+            }
         });
     }
 }
