@@ -36,8 +36,8 @@ impl Comm {
     /// two cut blocks, by address; up to 24 bytes of partial sums (few: cut at
     /// multiples of 256, see [`Block::aligned`](crate::dist::Block::aligned)) in
     /// the mailbox's line. Beside a dot product in 16 lanes by hand and a plain
-    /// sum, on two ranks: 1.2 to 1.3 times the time at 131072 elements a rank,
-    /// 1.9 to 2.7 times at 10000, 2 to 3 times at 1024 (`benches/solver.rs`).
+    /// sum, on two ranks: 1.1 to 1.2 times the time at 131072 elements a rank,
+    /// 1.5 to 2.7 times at 10000, 1.3 to 1.7 times at 1024 (`benches/solver.rs`).
     ///
     /// # Errors
     /// Parts that do not follow one another end the run.
