@@ -21,24 +21,62 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if about.len() > most {
         return Err(too_long(about.len()));
     }
-    let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(said)?;
-    file.take(most + 1).read_to_end(&mut bytes).map_err(said)?;
+    let bytes = whole(file.take(most + 1)).map_err(said)?;
     if bytes.len() as u64 > most {
         return Err(too_long(bytes.len() as u64));
     }
     Ok(bytes)
 }
 
-/// The same, as text.
+/// All bytes, asked for in pieces of a page or more. Of its maps of processors (`package_cpus`,
+/// `cpumap`) Linux gives a byte less than it is asked for (seen in 6.1 and 6.18), so where
+/// `read_to_end` asks for one, the file seems to end: maps of more than 224 processors lost a word.
+fn whole(mut from: impl Read) -> std::io::Result<Vec<u8>> {
+    const PIECE: usize = 1 << 13;
+    let mut bytes = Vec::new();
+    loop {
+        let len = bytes.len();
+        bytes.resize(len + PIECE, 0);
+        let count = from.read(&mut bytes[len..]);
+        bytes.truncate(len + count.as_ref().copied().unwrap_or(0));
+        match count {
+            Ok(0) => return Ok(bytes),
+            Ok(_) => {}
+            Err(why) if why.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+/// The same as [`read`], as text.
 pub fn text(path: &Path, most: u64) -> Result<String, String> {
     String::from_utf8(read(path, most)?).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{read, whole};
+    use std::io::Read;
     use std::path::Path;
+
+    /// Gives a byte less than it is asked for, as the system's maps of processors may.
+    struct OneLess<'a>(&'a [u8]);
+
+    impl Read for OneLess<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let most = into.len().saturating_sub(1);
+            self.0.read(&mut into[..most])
+        }
+    }
+
+    #[test]
+    fn a_file_that_gives_less_than_asked_is_read_to_its_end() {
+        for len in [0, 1, 62, 63, 72, 4095, 8191, 8192, 100_000] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+            assert_eq!(whole(OneLess(&bytes)).unwrap(), bytes, "{len} bytes");
+        }
+    }
 
     #[test]
     fn what_has_no_end_is_not_read() {

@@ -73,9 +73,11 @@ impl ExpectedMachine {
             return Some(format!("{memories} memories, not {wanted}"));
         }
         self.groups.iter().find_map(|(level, wanted)| {
-            let mut groups: BTreeMap<Option<usize>, usize> = BTreeMap::new();
-            for &pu in machine.allowed_pus() {
-                *groups.entry(machine.group_of(pu, *level)).or_default() += 1;
+            // A unit that is in no group of this level counts for none.
+            let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
+            for group in machine.allowed_pus().iter().filter_map(|&pu| machine.group_of(pu, *level))
+            {
+                *groups.entry(group).or_default() += 1;
             }
             let found: Vec<usize> = groups.into_values().collect();
             (found != *wanted).then(|| format!("{level}: groups of {found:?} PUs, not {wanted:?}"))
@@ -94,6 +96,9 @@ mod tests {
         assert_eq!(said("package=4,4 numa=4,4 core=2,2,2,2 allowed=0-7 memories=2"), None);
         assert_eq!(said("numa=8").unwrap(), "NUMA node: groups of [4, 4] PUs, not [8]");
         assert_eq!(said("allowed=0-3").unwrap(), "PUs 0-7 may be used, not 0-3");
+        let plain = Machine::from_synthetic("pack:2 core:2 pu:2").unwrap();
+        let said_of_plain = ExpectedMachine::from_str("l3=8").unwrap().differs_from(&plain);
+        assert_eq!(said_of_plain.unwrap(), "L3: groups of [] PUs, not [8]");
         assert_eq!(said("memories=3").unwrap(), "2 memories, not 3");
         assert!(ExpectedMachine::from_str("numa").is_err());
         assert!(ExpectedMachine::from_str("sockets=2").is_err());

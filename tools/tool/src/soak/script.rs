@@ -184,12 +184,15 @@ impl Script {
             CallKind::Peers,
             CallKind::Root,
             CallKind::Global,
+            CallKind::Window,
             CallKind::While,
             CallKind::Started,
             CallKind::Whole,
             CallKind::Halo,
+            CallKind::Ghosts,
             CallKind::Exchange,
             CallKind::Relay,
+            CallKind::Tagged,
         ];
         let kinds = Operation::ALL.into_iter().map(CallKind::Collective);
         let kinds = kinds.chain(UNEVEN.into_iter().map(CallKind::Varied)).chain(others);
@@ -292,8 +295,13 @@ mod tests {
     #[test]
     fn every_call_is_there() {
         let script = Script::of_every_call(1);
+        let has = |kind| script.acts.iter().any(|act| act.kind == kind);
         for op in Operation::ALL {
-            assert!(script.acts.iter().any(|act| act.kind == CallKind::Collective(op)), "{op:?}");
+            assert!(has(CallKind::Collective(op)), "{op:?}");
+        }
+        // Also a kind that is drawn since, and was not added to that list.
+        for drawn in (0..500).flat_map(|seed| Script::draw(seed, 4).acts) {
+            assert!(has(drawn.kind), "{:?}", drawn.kind);
         }
         assert!(script.fault.is_none() && script.acts.iter().all(|act| act.comm <= 1));
     }
