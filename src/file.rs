@@ -31,7 +31,8 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
 
 /// All bytes, asked for in pieces of a page or more. Of its maps of processors (`package_cpus`,
 /// `cpumap`) Linux gives a byte less than it is asked for (seen in 6.1 and 6.18), so where
-/// `read_to_end` asks for one, the file seems to end: maps of more than 224 processors lost a word.
+/// `read_to_end` asks for one byte, the file seems to end: after 62 characters, which tell of 224
+/// processors.
 fn whole(mut from: impl Read) -> std::io::Result<Vec<u8>> {
     const PIECE: usize = 1 << 13;
     let mut bytes = Vec::new();
