@@ -386,8 +386,36 @@ unsafe fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
             let it = std::slice::from_raw_parts_mut(inout.cast::<T>(), n);
             raw::all_reduce(comm, it, O::default(), at);
         };
-        let odd = move || any_all_reduce(comm, inout, n, ty, op, file, line);
+        let odd = move || noted_all_reduce::<T, O>(comm, inout, n, ty, op, file, line);
         quick_call(comm, Quick::AllReduce, (file, line), |_| 0, is_usual, body, odd)
+    }
+}
+
+/// The same for a handle or an argument about which something is odd. Another rank may have found
+/// nothing odd about its own handle; so it goes the same short ways.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn noted_all_reduce<T: Element, O: Operator<T> + Default>(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, From { function: "phx_all_reduce", file, line }, |comm| {
+            if !is_usual::<T>(inout, n) {
+                return all_reduce(comm, (inout, n), ty, op);
+            }
+            comm.all_reduce(std::slice::from_raw_parts_mut(inout.cast::<T>(), n), O::default());
+            Ok(())
+        })
     }
 }
 
