@@ -8,6 +8,7 @@ module phalanx
     use, intrinsic :: iso_c_binding
     implicit none
     public
+    private :: string
 
     integer(c_int), parameter :: phx_ok = 0, phx_err_argument = 1, phx_err_handle = 2, &
         phx_err_thread = 3, phx_err_busy = 4, phx_err_dead = 5, phx_err_mismatch = 6, &
@@ -302,6 +303,15 @@ module phalanx
             integer(c_int), value :: by, line
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
+        end function
+        function phx_version_c() result(res) bind(C, name="phx_version")
+            import :: c_ptr
+            type(c_ptr) :: res
+        end function
+        function phx_error_name_c(code) result(res) bind(C, name="phx_error_name")
+            import :: c_int, c_ptr
+            integer(c_int), value :: code
+            type(c_ptr) :: res
         end function
         function phx_last_error_c(text, room) result(res) bind(C, name="phx_last_error")
             import :: c_char, c_size_t
@@ -917,6 +927,36 @@ contains
         text = repeat(' ', int(length))
         length = phx_last_error_c(chars, length + 1)
         do i = 1, min(length, len(text, c_size_t))
+            text(i:i) = chars(i)
+        end do
+    end function
+
+    ! The library's version, such as "0.1.0".
+    function phx_version() result(text)
+        character(:), allocatable :: text
+        text = string(phx_version_c())
+    end function
+
+    ! The code in a few words.
+    function phx_error_name(code) result(text)
+        integer(c_int), intent(in) :: code
+        character(:), allocatable :: text
+        text = string(phx_error_name_c(code))
+    end function
+
+    ! What C has at an address, up to its zero.
+    function string(at) result(text)
+        type(c_ptr), intent(in) :: at
+        character(:), allocatable :: text
+        character(kind=c_char), pointer :: chars(:)
+        integer :: i, length
+        call c_f_pointer(at, chars, [huge(0)])
+        length = 0
+        do while (chars(length + 1) /= c_null_char)
+            length = length + 1
+        end do
+        text = repeat(' ', length)
+        do i = 1, length
             text(i:i) = chars(i)
         end do
     end function

@@ -23,6 +23,8 @@ class error : public std::runtime_error {
 public:
     error(phx_err code, const std::string &text) : std::runtime_error(text), code_(code) {}
     phx_err code() const noexcept { return code_; }
+    /// The code in a few words.
+    const char *name() const noexcept { return phx_error_name(code_); }
 
 private:
     phx_err code_;
@@ -44,6 +46,9 @@ inline void check(phx_err code) {
 }
 template <class T> struct always_false : std::false_type {};
 } // namespace detail
+
+/// The library's version.
+inline const char *version() noexcept { return phx_version(); }
 
 /// The element type of `T`: numbers, complex ones, and anything else that can be copied as bytes.
 template <class T> constexpr phx_type type_of() {
@@ -262,6 +267,13 @@ public:
         detail::check(phx_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(), root,
                                     at.file, at.line));
     }
+    /// The root's `data` has all blocks, of which its own is there already; the others' has theirs.
+    template <class T> void gather_in_place(span<T> data, int root, here at = here()) {
+        const auto blocks = static_cast<std::size_t>(rank() == root ? size() : 1);
+        detail::size("gather_in_place", data.size() % blocks, 0);
+        detail::check(phx_gather_in_place_at(comm_, data.data(), data.size() / blocks,
+                                             type_of<T>(), root, at.file, at.line));
+    }
     template <class T>
     void gatherv(span<const T> mine, span<T> all, counts each, int root, here at = here()) {
         detail::sums("gatherv", each, size(), rank() == root ? all.size() : each.sum());
@@ -289,6 +301,13 @@ public:
         detail::check(phx_all_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(),
                                         at.file, at.line));
     }
+    /// The own block is in `all` already.
+    template <class T> void all_gather_in_place(span<T> all, here at = here()) {
+        const std::size_t block = all.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_gather_in_place", all.size(), block, size());
+        detail::check(phx_all_gather_at(comm_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
+                                        at.file, at.line));
+    }
     template <class T>
     void all_gatherv(span<const T> mine, span<T> all, counts each, here at = here()) {
         detail::sums("all_gatherv", each, size(), all.size());
@@ -302,6 +321,13 @@ public:
         detail::blocks("all_to_all", in.size(), block, size());
         detail::check(phx_all_to_all_at(comm_, out.data(), in.data(), block, type_of<T>(), at.file,
                                         at.line));
+    }
+    /// The blocks of `all` change places.
+    template <class T> void all_to_all_in_place(span<T> all, here at = here()) {
+        const std::size_t block = all.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_to_all_in_place", all.size(), block, size());
+        detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
+                                        at.file, at.line));
     }
     template <class T>
     void all_to_allv(span<const T> out, counts to, span<T> in, counts from, here at = here()) {
@@ -323,6 +349,16 @@ public:
         detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
                                             each.data(), at.file, at.line));
         return detail::taken<T>(all, counts(each).sum());
+    }
+    /// On the root all ranks' elements, and how many came from each; elsewhere nothing.
+    template <class T>
+    std::vector<T> gather_vec(span<const T> mine, int root, std::vector<std::size_t> &each,
+                              here at = here()) {
+        void *all = nullptr;
+        each.assign(static_cast<std::size_t>(size()), 0);
+        detail::check(phx_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), root, &all,
+                                        each.data(), at.file, at.line));
+        return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
     }
     template <class T>
     std::vector<T> all_to_all_vec(span<const T> out, counts to, std::vector<std::size_t> &each,
@@ -377,6 +413,8 @@ public:
         detail::check(phx_split_level_at(comm_, level, &part, at.file, at.line));
         return adopt(part);
     }
+    /// Ends the run on purpose: every rank's next call throws, and so does run().
+    void cancel(here at = here()) { phx_cancel_at(comm_, at.file, at.line); }
     /// Calls `f(scope)`, in which calls are started and waited for: see class requests.
     template <class F> void with_requests(F &&f, here at = here());
     template <class T> void send(span<const T> buf, int to, here at = here()) {
@@ -391,6 +429,9 @@ public:
     void exchange(span<const T> out, int to, span<T> in, int from, here at = here()) {
         detail::check(phx_exchange_at(comm_, out.data(), out.size(), to, in.data(), in.size(), from,
                                       type_of<T>(), at.file, at.line));
+    }
+    void sum_f64(span<double> x, here at = here()) {
+        detail::check(phx_sum_f64_at(comm_, x.data(), x.size(), at.file, at.line));
     }
     double fixed_sum(span<const double> x, std::size_t first, here at = here()) {
         double sum = 0;
@@ -533,6 +574,17 @@ public:
         return it;
     }
     template <class T>
+    phx_request reduce_scatterv(span<const T> all, span<T> mine, counts each, const op &by,
+                                bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::sums("reduce_scatterv", each, size(), all.size());
+        detail::own("reduce_scatterv", each, blocking().rank(), mine.size());
+        detail::check(phx_start_reduce_scatter_at(scope_, all.data(), mine.data(), 0, each.data(),
+                                                  type_of<T>(), by.get(), set_up, &it, at.file,
+                                                  at.line));
+        return it;
+    }
+    template <class T>
     phx_request all_gather(span<const T> mine, span<T> all, bool set_up = false,
                            here at = here()) {
         phx_request it = 0;
@@ -570,6 +622,28 @@ public:
             detail::blocks("scatter", all.size(), mine.size(), size());
         }
         detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), mine.size(), nullptr,
+                                           type_of<T>(), root, set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request gatherv(span<const T> mine, span<T> all, counts each, int root,
+                        bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        const int rank = blocking().rank();
+        detail::sums("gatherv", each, size(), rank == root ? all.size() : each.sum());
+        detail::own("gatherv", each, rank, mine.size());
+        detail::check(phx_start_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
+                                          type_of<T>(), root, set_up, &it, at.file, at.line));
+        return it;
+    }
+    template <class T>
+    phx_request scatterv(span<const T> all, span<T> mine, counts each, int root,
+                         bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        const int rank = blocking().rank();
+        detail::sums("scatterv", each, size(), rank == root ? all.size() : each.sum());
+        detail::own("scatterv", each, rank, mine.size());
+        detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), 0, each.data(),
                                            type_of<T>(), root, set_up, &it, at.file, at.line));
         return it;
     }
@@ -732,9 +806,14 @@ public:
     template <class T>
     void exchange_halo(span<T> field, span<const std::size_t> own, std::size_t width,
                        bool corners = false, here at = here()) {
-        const std::vector<std::size_t> widths(dimensions_, width);
-        exchange_halos(std::vector<span<T>>{field}, own, span<const std::size_t>(widths), corners,
-                       at);
+        detail::size("exchange_halo", own.size(), dimensions_);
+        std::size_t cells = 1;
+        for (std::size_t n : own) {
+            cells *= n + 2 * width;
+        }
+        detail::size("exchange_halo", field.size(), cells);
+        detail::check(phx_exchange_halo_at(it_, field.data(), type_of<T>(), own.data(), width,
+                                           corners, at.file, at.line));
     }
 
 private:
@@ -748,6 +827,21 @@ public:
     plan(const comm &c, std::size_t total, span<const std::size_t> indices, here at = here()) {
         detail::check(phx_plan_blocks_at(c.get(), total, indices.data(), indices.size(), &it_,
                                          at.file, at.line));
+    }
+    /// With one neighbour: the elements that it gets, or gives.
+    struct list {
+        int rank;
+        std::vector<std::size_t> elements;
+    };
+    /// Of `owned` elements, of which each rank in `give` gets those of its list, and of `ghosts`
+    /// copies, of which each in `want` fills those of its own.
+    plan(const comm &c, std::size_t owned, const std::vector<list> &give, std::size_t ghosts,
+         const std::vector<list> &want, here at = here()) {
+        const lists to(give), from(want);
+        detail::check(phx_plan_lists_at(
+            c.get(), owned, to.number(), to.ranks.data(), to.counts.data(), to.elements.data(),
+            ghosts, from.number(), from.ranks.data(), from.counts.data(), from.elements.data(), &it_,
+            at.file, at.line));
     }
     /// Takes over one that phx_plan_lists has made.
     explicit plan(phx_plan *own) noexcept { it_ = own; }
@@ -765,6 +859,21 @@ public:
         detail::check(phx_plan_scatter_add_at(it_, copies.data(), own.data(), type_of<T>(),
                                               at.file, at.line));
     }
+
+private:
+    /// Lists as C takes them: one after the other.
+    struct lists {
+        std::vector<int> ranks;
+        std::vector<std::size_t> counts, elements;
+        explicit lists(const std::vector<list> &all) {
+            for (const list &one : all) {
+                ranks.push_back(one.rank);
+                counts.push_back(one.elements.size());
+                elements.insert(elements.end(), one.elements.begin(), one.elements.end());
+            }
+        }
+        int number() const noexcept { return static_cast<int>(ranks.size()); }
+    };
 };
 
 /// Memory of all ranks, of elements T.
@@ -813,16 +922,21 @@ template <class F> struct job {
         comm c(lent);
         try {
             it.f(c);
-        } catch (const error &) {
-            // The run has this as its cause, or a better one.
-        } catch (...) {
-            {
-                std::lock_guard<std::mutex> guard(it.lock);
-                if (!it.thrown) {
-                    it.thrown = std::current_exception();
-                }
+        } catch (const error &e) {
+            // Of a call that has ended the run, which has this as its cause, or a better one; or of
+            // something else, such as a wrong handle.
+            if (phx_fail_at(lent, e.what(), nullptr, 0) != PHX_ERR_DEAD) {
+                it.keep();
             }
+        } catch (...) {
+            it.keep();
             phx_fail_at(lent, "a rank's function has thrown a C++ exception", nullptr, 0);
+        }
+    }
+    void keep() {
+        std::lock_guard<std::mutex> guard(lock);
+        if (!thrown) {
+            thrown = std::current_exception();
         }
     }
     void end(phx_err code) {
@@ -837,18 +951,16 @@ template <class F> struct job {
 /// Threads that run functions together.
 class team {
 public:
-    explicit team(int ranks = 0, double deadline = 0) {
-        phx_options options = {};
-        options.size = sizeof options;
-        options.ranks = ranks;
-        options.deadline = deadline;
-        detail::check(phx_team_new(&options, &team_));
-    }
+    explicit team(int ranks = 0, double deadline = 0) : team(with(ranks, deadline)) {}
+    explicit team(const phx_options &options) { detail::check(phx_team_new(&options, &team_)); }
     team(const team &) = delete;
     team &operator=(const team &) = delete;
     ~team() { phx_team_free(team_); }
     int size() const noexcept { return phx_team_size(team_); }
     phx_team *get() const noexcept { return team_; }
+    /// Ends the run that is under way, and all later ones until clear_cancel(); from any thread.
+    void cancel() { detail::check(phx_team_cancel(team_)); }
+    void clear_cancel() { detail::check(phx_team_clear_cancel(team_)); }
     /// Runs `f(comm &)` on every rank. Throws what a rank has thrown, or the run's error.
     template <class F> void run(F &&f) {
         detail::job<F> job{f, {}, nullptr};
@@ -856,8 +968,28 @@ public:
     }
 
 private:
+    static phx_options with(int ranks, double deadline) {
+        phx_options options = {};
+        options.size = sizeof options;
+        options.ranks = ranks;
+        options.deadline = deadline;
+        return options;
+    }
     phx_team *team_ = nullptr;
 };
+
+/// Communicators for threads that are there already, one a thread: each belongs to the thread that
+/// uses it first. They are freed by their threads, or where these have ended.
+inline std::vector<comm> external(int ranks, const phx_options &options = {}) {
+    std::vector<phx_comm *> made(static_cast<std::size_t>(ranks < 1 ? 1 : ranks));
+    detail::check(phx_external(ranks, &options, made.data()));
+    std::vector<comm> all;
+    all.reserve(made.size());
+    for (phx_comm *one : made) {
+        all.push_back(comm::adopt(one));
+    }
+    return all;
+}
 
 /// Runs `f(comm &)` on `ranks` ranks of a team that is built for it; 0: one for each core.
 template <class F> void run(int ranks, F &&f) { team(ranks).run(std::forward<F>(f)); }

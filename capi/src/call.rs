@@ -5,13 +5,13 @@ use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_ERR_THREAD, PHX_OK, code,
     fail, phx_err,
 };
-use crate::handle::Table;
+use crate::handle::{Table, Unused};
 use phalanx::Comm;
 use phalanx::raw::{self, ForeignCall};
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -66,6 +66,44 @@ impl KnownLine {
     };
 }
 
+/// Lines that call one of the functions that solvers call all the time. Each has its own, so that
+/// only the line is compared.
+const QUICK_LINES: usize = 8;
+
+#[derive(Clone, Copy)]
+struct QuickLine {
+    file: *const c_char,
+    line: c_int,
+    at: &'static Location<'static>,
+}
+
+impl QuickLine {
+    /// Of no file that there is, and no line.
+    const NONE: QuickLine =
+        QuickLine { file: std::ptr::dangling(), line: c_int::MIN, at: Location::caller() };
+}
+
+/// A function that solvers call all the time, on few bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Quick {
+    Barrier,
+    Broadcast,
+    AllReduce,
+    AllGather,
+}
+
+impl Quick {
+    /// Its name.
+    pub(crate) const fn function(self) -> &'static str {
+        match self {
+            Quick::Barrier => "phx_barrier",
+            Quick::Broadcast => "phx_broadcast",
+            Quick::AllReduce => "phx_all_reduce",
+            Quick::AllGather => "phx_all_gather",
+        }
+    }
+}
+
 /// None for the run's, which is lent to the rank's closure.
 type Hold = Option<Box<Comm>>;
 
@@ -73,12 +111,12 @@ struct State {
     /// Of `hold`.
     comm: *mut Comm,
     lines: [KnownLine; LINES],
+    quick: [[QuickLine; QUICK_LINES]; 4],
     rank: Arc<Rank>,
     hold: Hold,
 }
 
 /// The object of a handle.
-#[derive(Default)]
 pub(crate) struct Seat {
     /// The thread that may begin a call now, or why there is none: [`BUSY`], [`OVER`], or 0, if no
     /// thread has used it yet. One comparison says that all is well.
@@ -97,6 +135,14 @@ const OVER: usize = 2;
 // SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or frees
 // the handle, while nobody else has it.
 unsafe impl Sync for Seat {}
+
+impl Unused for Seat {
+    const UNUSED: Seat = Seat {
+        open_to: AtomicUsize::new(0),
+        thread: AtomicUsize::new(0),
+        state: UnsafeCell::new(None),
+    };
+}
 
 pub(crate) static COMMS: Table<Seat> = Table::new(1);
 
@@ -147,7 +193,13 @@ fn make(
     seat.open_to.store(thread, Relaxed);
     // SAFETY: the handle is nobody's yet.
     unsafe {
-        *seat.state.get() = Some(State { comm, lines: [KnownLine::NONE; LINES], rank, hold })
+        *seat.state.get() = Some(State {
+            comm,
+            lines: [KnownLine::NONE; LINES],
+            quick: [[QuickLine::NONE; QUICK_LINES]; 4],
+            rank,
+            hold,
+        })
     };
     COMMS.publish(handle);
     Ok(handle as usize as *mut phx_comm)
@@ -157,6 +209,8 @@ fn make(
 pub(crate) fn free(comm: *mut phx_comm) {
     let handle = comm as usize as u64;
     let Some(seat) = COMMS.find(handle) else { return };
+    // Before the place is free, where 0 finds it (`find_first`).
+    seat.open_to.store(0, Relaxed);
     if !COMMS.retire(handle) {
         return;
     }
@@ -172,7 +226,6 @@ pub(crate) fn free(comm: *mut phx_comm) {
         drop(catch_unwind(AssertUnwindSafe(|| drop(hold))));
     }
     seat.thread.store(0, Relaxed);
-    seat.open_to.store(0, Relaxed);
     COMMS.recycle(handle);
 }
 
@@ -284,6 +337,44 @@ impl State {
     }
 }
 
+impl State {
+    /// Where `function` is called, in this line.
+    ///
+    /// # Safety
+    /// `file` is null or a string.
+    #[inline(always)]
+    unsafe fn location(
+        &mut self,
+        function: Quick,
+        file: *const c_char,
+        line: c_int,
+    ) -> &'static Location<'static> {
+        let known = self.quick[function as usize][line as usize % QUICK_LINES];
+        if known.line == line && known.file == file {
+            return known.at;
+        }
+        // SAFETY: passed on.
+        unsafe { self.other_location(function, file, line) }
+    }
+
+    /// # Safety
+    /// As [`location`](State::location).
+    #[cold]
+    #[inline(never)]
+    unsafe fn other_location(
+        &mut self,
+        function: Quick,
+        file: *const c_char,
+        line: c_int,
+    ) -> &'static Location<'static> {
+        // SAFETY: passed on.
+        let at = raw::location_of(unsafe { line_of(function.function(), file, line) });
+        let known = &mut self.quick[function as usize][line as usize % QUICK_LINES];
+        *known = QuickLine { file, line, at };
+        at
+    }
+}
+
 /// The call of `function` in this line.
 ///
 /// # Safety
@@ -345,6 +436,52 @@ pub(crate) unsafe fn call(
             PHX_OK
         }
         Ok(()) => PHX_OK,
+        Err(payload) => failed(seat, payload),
+    }
+}
+
+/// [`call`] for a function that is called all the time: `is_usual` looks at the arguments, by what
+/// `ranks` has asked the communicator, and `body` makes one call, which has the location that it is
+/// given. Where anything is odd about the handle
+/// or the arguments, nothing is done but `odd`, which is to do it by `call`: that says what.
+///
+/// # Safety
+/// The file is null or a string. `body` leaves the communicator in its place.
+#[inline(always)]
+pub(crate) unsafe fn quick_call(
+    handle: *mut phx_comm,
+    function: Quick,
+    (file, line): (*const c_char, c_int),
+    ranks: impl FnOnce(&Comm) -> usize,
+    is_usual: impl FnOnce(usize) -> bool,
+    body: impl FnOnce(&mut Comm, usize, &'static Location<'static>),
+    odd: impl Fn() -> phx_err,
+) -> phx_err {
+    let (seat, is_it) = COMMS.find_first(handle as usize as u64);
+    // A place that is free is open to no thread.
+    if !is_it || seat.open_to.load(Relaxed) != this_thread() {
+        return odd();
+    }
+    // SAFETY: of this thread's, which has it open.
+    let state = unsafe { seat.state() };
+    let comm = state.comm;
+    // SAFETY: as in `call`; nothing of the program's is called.
+    let ranks = ranks(unsafe { &*comm });
+    if !is_usual(ranks) {
+        return odd();
+    }
+    // SAFETY: passed on.
+    let at = unsafe { state.location(function, file, line) };
+    seat.open_to.store(BUSY, Relaxed);
+    // SAFETY: as in `call`.
+    match unsafe { raw::attempt_located(&mut *comm, |comm| body(comm, ranks, at)) } {
+        Ok(()) => {
+            // A started call may have gone on meanwhile, whose operator has failed elsewhere.
+            if seat.open_to.load(Relaxed) == BUSY {
+                seat.open_to.store(this_thread(), Relaxed);
+            }
+            PHX_OK
+        }
         Err(payload) => failed(seat, payload),
     }
 }
@@ -496,42 +633,34 @@ pub(crate) unsafe fn output<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
 }
 
-/// `n` elements at `at`, to be written, unless something is odd about them: then [`output`] says
-/// it.
-///
-/// # Safety
-/// As [`output`].
+/// Whether `at` is not null and aligned for `T`, and `n` at least 1 and not more than memory can
+/// hold, and both as small as programs have them. If not, perhaps, [`output`] says what is wrong.
 #[inline(always)]
-pub(crate) unsafe fn usual_output<'a, T>(at: *mut c_void, n: usize) -> Option<&'a mut [T]> {
-    if n.wrapping_sub(1) >= isize::MAX as usize / size_of::<T>() || is_bad::<T>(at) {
-        return None;
-    }
-    // SAFETY: by the contract.
-    Some(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
+pub(crate) fn is_usual<T>(at: *const c_void, n: usize) -> bool {
+    odd_bits::<T>(at, n) >> 48 == 0
 }
 
-/// `n` elements at `from`, to be read, and `room` at `to`, to be written, unless something is odd
-/// about them: then [`input`], [`apart`] and [`output`] say it.
-///
-/// # Safety
-/// As [`input`] and [`output`].
+/// The same of `n` elements at `from`, to be read, and `n` times `ranks` at `to`, to be written; and
+/// that they do not overlap. If not, perhaps, [`input`], [`apart`] and [`output`] say it.
 #[inline(always)]
-pub(crate) unsafe fn usual_pair<'a, T>(
-    (from, n): (*const c_void, usize),
-    (to, room): (*mut c_void, usize),
-) -> Option<(&'a [T], &'a mut [T])> {
-    // SAFETY: by the contract.
-    let to = unsafe { usual_output::<T>(to, room)? };
-    if n > room || is_bad::<T>(from) {
-        return None;
+pub(crate) fn are_usual<T>(from: *const c_void, to: *const c_void, n: usize, ranks: usize) -> bool {
+    if (odd_bits::<T>(from, n) | odd_bits::<T>(to, n)) >> 48 != 0 {
+        return false;
     }
-    let (begin, written) = (from.addr(), to.as_ptr().addr());
-    let size = size_of::<T>();
-    if begin.wrapping_add(n * size) > written && written + room * size > begin {
-        return None;
-    }
-    // SAFETY: by the contract, and they do not overlap.
-    Some((unsafe { std::slice::from_raw_parts(from.cast(), n) }, to))
+    // (Small numbers: no overflow.)
+    let (from, to, bytes) = (from.addr(), to.addr(), n * size_of::<T>());
+    from + bytes <= to || to + bytes * ranks <= from
+}
+
+/// Below 2^48 only if `at` is not null and aligned for `T`, and `n` is from 1 to 2^48: what is wrong
+/// shows in the high bits of the one or the other, which are looked at at once.
+#[inline(always)]
+fn odd_bits<T>(at: *const c_void, n: usize) -> usize {
+    const { assert!(align_of::<T>() > 1 && size_of::<T>() <= 16 && phalanx::MAX_RANKS <= 1 << 10) };
+    // An address from 1 to the alignment less 1 has its own bits on top then, and 1 less is still
+    // more than any address has.
+    let aligned = at.addr().rotate_right(align_of::<T>().trailing_zeros()).wrapping_sub(1);
+    aligned | n.wrapping_sub(1)
 }
 
 #[inline(always)]

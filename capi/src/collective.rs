@@ -2,11 +2,13 @@
 //! agree; lengths count elements.
 
 use crate::call::{
-    From, IN_PLACE, apart, call, input, output, phx_comm, rank_number, usual_output, usual_pair,
+    From, IN_PLACE, Quick, apart, are_usual, call, input, is_usual, output, phx_comm, quick_call,
+    rank_number,
 };
 use crate::error::phx_err;
 use crate::types::{
-    PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, by_usual_type, phx_op, phx_type, with_type,
+    PHX_F64, PHX_I32, PHX_I64, PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type,
+    with_type,
 };
 use phalanx::op::{self, Operator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
@@ -114,10 +116,28 @@ pub unsafe extern "C" fn phx_barrier_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    let from = From { function: "phx_barrier", file, line };
     // SAFETY: by the contract.
     unsafe {
-        call(comm, from, |comm| {
+        let odd = || noted_barrier(comm, file, line);
+        let body = |comm: &mut Comm, _, at| raw::barrier(comm, at);
+        quick_call(comm, Quick::Barrier, (file, line), |_| 0, |_| true, body, odd)
+    }
+}
+
+/// The same for a handle about which something is odd.
+///
+/// # Safety
+/// As [`phx_barrier_at`].
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn noted_barrier(
+    comm: *mut phx_comm,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe {
+        call(comm, From { function: "phx_barrier", file, line }, |comm| {
             comm.barrier();
             Ok(())
         })
@@ -139,18 +159,44 @@ pub unsafe extern "C" fn phx_broadcast_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    let jump = by_usual_type!(ty, T => usual_broadcast::<T>, else any_broadcast);
+    if ty != PHX_F64 {
+        // SAFETY: by the contract.
+        return unsafe { other_broadcast(comm, buf, n, ty, root, file, line) };
+    }
     // SAFETY: by the contract.
-    unsafe { jump(comm, buf, n, ty, root, file, line) }
+    unsafe { usual_broadcast::<f64>(comm, buf, n, ty, root, file, line) }
 }
 
-/// A function of its own for each usual type, with all that a small call does in one body: its
-/// arguments are where its caller's are, so that it is jumped to.
+/// The same for types other than double.
 ///
 /// # Safety
 /// As [`phx_broadcast_at`].
 #[inline(never)]
-unsafe extern "C" fn usual_broadcast<T: Element>(
+unsafe extern "C" fn other_broadcast(
+    comm: *mut phx_comm,
+    buf: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    root: c_int,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    match ty {
+        // SAFETY: by the contract.
+        PHX_I32 => unsafe { usual_broadcast::<i32>(comm, buf, n, ty, root, file, line) },
+        // SAFETY: by the contract.
+        PHX_I64 => unsafe { usual_broadcast::<i64>(comm, buf, n, ty, root, file, line) },
+        // SAFETY: by the contract.
+        _ => unsafe { any_broadcast(comm, buf, n, ty, root, file, line) },
+    }
+}
+
+/// For each usual type, with all that a small call does in one body.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(always)]
+unsafe fn usual_broadcast<T: Element>(
     comm: *mut phx_comm,
     buf: *mut c_void,
     n: usize,
@@ -161,14 +207,13 @@ unsafe extern "C" fn usual_broadcast<T: Element>(
 ) -> phx_err {
     // SAFETY: by the contract.
     unsafe {
-        call(comm, From { function: "phx_broadcast", file, line }, |comm| {
-            let root = rank_number("root", root)?;
-            match usual_output::<T>(buf, n) {
-                Some(buf) => raw::broadcast(comm, buf, root),
-                None => return broadcast(comm, (buf, n), ty, root),
-            }
-            Ok(())
-        })
+        let is_usual = move |_| is_usual::<T>(buf, n) && root >= 0;
+        let body = move |comm: &mut Comm, _, at| {
+            let buf = std::slice::from_raw_parts_mut(buf.cast::<T>(), n);
+            raw::broadcast(comm, buf, root as usize, at);
+        };
+        let odd = move || any_broadcast(comm, buf, n, ty, root, file, line);
+        quick_call(comm, Quick::Broadcast, (file, line), |_| 0, is_usual, body, odd)
     }
 }
 
@@ -176,6 +221,8 @@ unsafe extern "C" fn usual_broadcast<T: Element>(
 ///
 /// # Safety
 /// As [`phx_broadcast_at`].
+#[cold]
+#[inline(never)]
 unsafe extern "C" fn any_broadcast(
     comm: *mut phx_comm,
     buf: *mut c_void,
@@ -262,27 +309,96 @@ pub unsafe extern "C" fn phx_all_reduce_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    // What solvers call all the time goes the short ways of few bytes.
-    let jump = by_usual_type!(
-        ty,
-        T => match op {
-            PHX_SUM => usual_all_reduce::<T, op::Sum>,
-            PHX_MIN => usual_all_reduce::<T, op::Min>,
-            PHX_MAX => usual_all_reduce::<T, op::Max>,
-            _ => any_all_reduce,
-        },
-        else any_all_reduce
-    );
+    // What solvers call all the time goes the short ways of few bytes; sums of doubles first.
+    if ty != PHX_F64 || op != PHX_SUM {
+        // SAFETY: by the contract.
+        return unsafe { other_all_reduce(comm, inout, n, ty, op, file, line) };
+    }
+    // SAFETY: by the contract.
+    unsafe { usual_all_reduce::<f64, op::Sum>(comm, inout, n, ty, op, file, line) }
+}
+
+/// The same for other types and operators than sums of doubles.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[inline(never)]
+unsafe extern "C" fn other_all_reduce(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // (Each is there once, so that all that it does is in one body.)
+    let jump = match (ty, op) {
+        (PHX_F64, PHX_MIN) => jump_all_reduce::<f64, op::Min>,
+        (PHX_F64, PHX_MAX) => jump_all_reduce::<f64, op::Max>,
+        (PHX_I32, PHX_SUM) => jump_all_reduce::<i32, op::Sum>,
+        (PHX_I32, PHX_MIN) => jump_all_reduce::<i32, op::Min>,
+        (PHX_I32, PHX_MAX) => jump_all_reduce::<i32, op::Max>,
+        (PHX_I64, PHX_SUM) => jump_all_reduce::<i64, op::Sum>,
+        (PHX_I64, PHX_MIN) => jump_all_reduce::<i64, op::Min>,
+        (PHX_I64, PHX_MAX) => jump_all_reduce::<i64, op::Max>,
+        _ => any_all_reduce,
+    };
     // SAFETY: by the contract.
     unsafe { jump(comm, inout, n, ty, op, file, line) }
+}
+
+/// [`usual_all_reduce`], a function of its own.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+unsafe extern "C" fn jump_all_reduce<T: Element, O: Operator<T> + Default>(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe { usual_all_reduce::<T, O>(comm, inout, n, ty, op, file, line) }
 }
 
 /// As [`usual_broadcast`], for each usual type and operator.
 ///
 /// # Safety
 /// As [`phx_broadcast_at`].
+#[inline(always)]
+unsafe fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
+    comm: *mut phx_comm,
+    inout: *mut c_void,
+    n: usize,
+    ty: phx_type,
+    op: phx_op,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    // SAFETY: by the contract.
+    unsafe {
+        let is_usual = move |_| is_usual::<T>(inout, n);
+        let body = move |comm: &mut Comm, _, at| {
+            let it = std::slice::from_raw_parts_mut(inout.cast::<T>(), n);
+            raw::all_reduce(comm, it, O::default(), at);
+        };
+        let odd = move || noted_all_reduce::<T, O>(comm, inout, n, ty, op, file, line);
+        quick_call(comm, Quick::AllReduce, (file, line), |_| 0, is_usual, body, odd)
+    }
+}
+
+/// The same for a handle or an argument about which something is odd. Another rank may have found
+/// nothing odd about its own handle; so it goes the same short ways.
+///
+/// # Safety
+/// As [`phx_broadcast_at`].
+#[cold]
 #[inline(never)]
-unsafe extern "C" fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
+unsafe extern "C" fn noted_all_reduce<T: Element, O: Operator<T> + Default>(
     comm: *mut phx_comm,
     inout: *mut c_void,
     n: usize,
@@ -294,10 +410,10 @@ unsafe extern "C" fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
     // SAFETY: by the contract.
     unsafe {
         call(comm, From { function: "phx_all_reduce", file, line }, |comm| {
-            match usual_output::<T>(inout, n) {
-                Some(it) => raw::all_reduce(comm, it, O::default()),
-                None => return all_reduce(comm, (inout, n), ty, op),
+            if !is_usual::<T>(inout, n) {
+                return all_reduce(comm, (inout, n), ty, op);
             }
+            comm.all_reduce(std::slice::from_raw_parts_mut(inout.cast::<T>(), n), O::default());
             Ok(())
         })
     }
@@ -307,6 +423,8 @@ unsafe extern "C" fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
 ///
 /// # Safety
 /// As [`phx_broadcast_at`].
+#[cold]
+#[inline(never)]
 unsafe extern "C" fn any_all_reduce(
     comm: *mut phx_comm,
     inout: *mut c_void,
@@ -658,17 +776,44 @@ pub unsafe extern "C" fn phx_all_gather_at(
     file: *const c_char,
     line: c_int,
 ) -> phx_err {
-    let jump = by_usual_type!(ty, T => usual_all_gather::<T>, else any_all_gather);
+    if ty != PHX_F64 {
+        // SAFETY: by the contract.
+        return unsafe { other_all_gather(comm, mine, n, all, ty, file, line) };
+    }
     // SAFETY: by the contract.
-    unsafe { jump(comm, mine, n, all, ty, file, line) }
+    unsafe { usual_all_gather::<f64>(comm, mine, n, all, ty, file, line) }
+}
+
+/// The same for types other than double.
+///
+/// # Safety
+/// As [`phx_all_gather_at`].
+#[inline(never)]
+unsafe extern "C" fn other_all_gather(
+    comm: *mut phx_comm,
+    mine: *const c_void,
+    n: usize,
+    all: *mut c_void,
+    ty: phx_type,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    match ty {
+        // SAFETY: by the contract.
+        PHX_I32 => unsafe { usual_all_gather::<i32>(comm, mine, n, all, ty, file, line) },
+        // SAFETY: by the contract.
+        PHX_I64 => unsafe { usual_all_gather::<i64>(comm, mine, n, all, ty, file, line) },
+        // SAFETY: by the contract.
+        _ => unsafe { any_all_gather(comm, mine, n, all, ty, file, line) },
+    }
 }
 
 /// As [`usual_broadcast`].
 ///
 /// # Safety
 /// As [`phx_all_gather_at`].
-#[inline(never)]
-unsafe extern "C" fn usual_all_gather<T: Element>(
+#[inline(always)]
+unsafe fn usual_all_gather<T: Element>(
     comm: *mut phx_comm,
     mine: *const c_void,
     n: usize,
@@ -679,14 +824,14 @@ unsafe extern "C" fn usual_all_gather<T: Element>(
 ) -> phx_err {
     // SAFETY: by the contract.
     unsafe {
-        call(comm, From { function: "phx_all_gather", file, line }, |comm| {
-            let room = n.checked_mul(comm.size());
-            match room.and_then(|room| usual_pair::<T>((mine, n), (all, room))) {
-                Some((mine, all)) => raw::all_gather_into(comm, mine, all),
-                None => return all_gather(comm, (mine, n), all, ty),
-            }
-            Ok(())
-        })
+        let is_usual = move |ranks| are_usual::<T>(mine, all, n, ranks);
+        let body = move |comm: &mut Comm, ranks: usize, at| {
+            let mine = std::slice::from_raw_parts(mine.cast::<T>(), n);
+            let all = std::slice::from_raw_parts_mut(all.cast::<T>(), n * ranks);
+            raw::all_gather_into(comm, mine, all, at);
+        };
+        let odd = move || any_all_gather(comm, mine, n, all, ty, file, line);
+        quick_call(comm, Quick::AllGather, (file, line), Comm::size, is_usual, body, odd)
     }
 }
 
@@ -694,6 +839,8 @@ unsafe extern "C" fn usual_all_gather<T: Element>(
 ///
 /// # Safety
 /// As [`phx_all_gather_at`].
+#[cold]
+#[inline(never)]
 unsafe extern "C" fn any_all_gather(
     comm: *mut phx_comm,
     mine: *const c_void,

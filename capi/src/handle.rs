@@ -23,8 +23,23 @@ compile_error!("handles have 64 bits");
 /// A table of objects of one kind.
 pub(crate) struct Table<T> {
     kind: u64,
+    /// The first chunk is there from the start, so that its places are found without a look for
+    /// it. All of it is zeros: no page is there until it is used.
+    first: [Place<T>; PLACES as usize],
+    /// The others; the first is never looked at.
     chunks: [AtomicPtr<Place<T>>; CHUNKS],
     free: Lock<Free>,
+}
+
+/// What is in a place before it is used first.
+pub(crate) trait Unused {
+    /// A new one for each place.
+    #[allow(clippy::declare_interior_mutable_const)]
+    const UNUSED: Self;
+}
+
+impl<T> Unused for Lock<Option<T>> {
+    const UNUSED: Self = Lock::new(None);
 }
 
 struct Free {
@@ -35,27 +50,30 @@ struct Free {
 /// Of a size that is a power of two: its address is found by a shift.
 #[repr(align(1024))]
 struct Place<T> {
-    /// The handle; [`FREE`] while the place is free.
+    /// The handle; 0 while the place is free, which is none, as it has no kind.
     handle: AtomicU64,
     /// How often it was used. Only who has reserved the place looks.
     uses: AtomicU64,
     object: T,
 }
 
+impl<T: Unused> Place<T> {
+    #[allow(clippy::declare_interior_mutable_const)] // A new one for each place.
+    const FREE: Place<T> =
+        Place { handle: AtomicU64::new(0), uses: AtomicU64::new(0), object: T::UNUSED };
+}
+
 /// Places of a chunk, and chunks that there can be.
-const PLACES: u32 = 64;
-const CHUNKS: usize = 4096;
+const PLACES: u32 = 128;
+const CHUNKS: usize = 2048;
 
 /// Places that a table can have.
-const MOST: u32 = PLACES * (CHUNKS as u32 - 1);
+const MOST: u32 = PLACES * CHUNKS as u32;
 
 #[cold]
 fn too_many() -> phx_err {
     fail(PHX_ERR_OTHER, format!("there are {MOST} objects of this kind already: free some"))
 }
-
-/// No handle: its place would be in the last chunk, which is never made.
-const FREE: u64 = u64::MAX;
 
 /// Where the place of a handle is: its chunk, and which of that. Any number has one.
 #[inline(always)]
@@ -64,15 +82,30 @@ const fn place_of(handle: u64) -> (usize, usize) {
     (place / PLACES as usize % CHUNKS, place % PLACES as usize)
 }
 
-impl<T: Default + Sync> Table<T> {
+impl<T: Unused + Sync> Table<T> {
     pub(crate) const fn new(kind: u64) -> Self {
+        const { assert!(size_of::<Place<T>>().is_power_of_two()) };
+        let first = [Place::FREE; PLACES as usize];
         let chunks = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-        Table { kind, chunks, free: Lock::new(Free { places: Vec::new(), made: 0 }) }
+        Table { kind, first, chunks, free: Lock::new(Free { places: Vec::new(), made: 0 }) }
+    }
+
+    /// [`find`](Table::find) for the handles of the first chunk, quicker: the object, if the other
+    /// is true. For 0 it may be that of a place that is free, which its users have left as they
+    /// found it.
+    #[inline(always)]
+    pub(crate) fn find_first(&self, handle: u64) -> (&T, bool) {
+        let place = &self.first[(handle >> 4) as usize % PLACES as usize];
+        // Acquire: as there.
+        (&place.object, place.handle.load(Acquire) == handle)
     }
 
     #[inline(always)]
     fn place(&self, handle: u64) -> Option<&Place<T>> {
         let (chunk, at) = place_of(handle);
+        if chunk == 0 {
+            return Some(&self.first[at]);
+        }
         // Acquire: pairs with the store in `reserve`, which comes after the places were made.
         let chunk = self.chunks[chunk].load(Acquire);
         if chunk.is_null() {
@@ -88,7 +121,7 @@ impl<T: Default + Sync> Table<T> {
         let place = self.place(handle)?;
         // All of it is compared, the kind among it.
         // Acquire: pairs with the store in `publish`: the object is whole.
-        (place.handle.load(Acquire) == handle).then_some(&place.object)
+        (place.handle.load(Acquire) == handle && handle != 0).then_some(&place.object)
     }
 
     /// A free place: its handle, which is nobody's until it is [published](Table::publish), and its
@@ -114,13 +147,8 @@ impl<T: Default + Sync> Table<T> {
             }
         };
         let (chunk, _) = place_of(u64::from(at) << 4);
-        if self.chunks[chunk].load(Relaxed).is_null() {
-            let place = || Place {
-                handle: AtomicU64::new(FREE),
-                uses: AtomicU64::new(0),
-                object: T::default(),
-            };
-            let places: Box<[Place<T>]> = (0..PLACES).map(|_| place()).collect();
+        if chunk > 0 && self.chunks[chunk].load(Relaxed).is_null() {
+            let places: Box<[Place<T>]> = (0..PLACES).map(|_| Place::FREE).collect();
             // Release: the places are made.
             self.chunks[chunk].store(Box::leak(places).as_mut_ptr(), Release);
         }
@@ -137,7 +165,7 @@ impl<T: Default + Sync> Table<T> {
     /// From now on `handle` is nobody's. Returns false if it was not one.
     pub(crate) fn retire(&self, handle: u64) -> bool {
         let Some(place) = self.place(handle) else { return false };
-        place.handle.compare_exchange(handle, FREE, Relaxed, Relaxed).is_ok()
+        handle != 0 && place.handle.compare_exchange(handle, 0, Relaxed, Relaxed).is_ok()
     }
 
     /// The place of `handle`, which was retired, may be reserved again.

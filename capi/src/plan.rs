@@ -4,7 +4,7 @@ use crate::call::{
     From, adopt_object, apart, call, input, look, output, phx_comm, rank_number, this_thread,
 };
 use crate::error::{PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, phx_err};
-use crate::handle::Table;
+use crate::handle::{Table, Unused};
 use crate::types::{PHX_F32, PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};
 use phalanx::dist::Block;
 use phalanx::{Comm, Neighborhood};
@@ -27,7 +27,6 @@ struct Made {
 }
 
 /// The object of a handle.
-#[derive(Default)]
 struct Seat {
     thread: AtomicUsize,
     made: UnsafeCell<Option<Made>>,
@@ -35,6 +34,10 @@ struct Seat {
 
 // SAFETY: `made` is used by the thread that `thread` names only, which makes and frees it, too.
 unsafe impl Sync for Seat {}
+
+impl Unused for Seat {
+    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
+}
 
 static PLANS: Table<Seat> = Table::new(6);
 

@@ -6,7 +6,7 @@ use crate::call::{
 };
 use crate::collective::{counts_of, of_all, one_buffer, sum, two_buffers};
 use crate::error::{PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
-use crate::handle::Table;
+use crate::handle::{Table, Unused};
 use crate::message::{given_tag, phx_status, sender, tag_of, tell};
 use crate::types::{Type, phx_op, phx_type, prepared_combining, with_type};
 use phalanx::raw::{self, MemoryCall, MemoryCut, Operation, PreparedCall, ReductionMemory};
@@ -14,7 +14,7 @@ use phalanx::{OpenRequest, Persistent, Requests, Status};
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A scope in which calls are started. Only pointers to it are used, and they are no addresses.
@@ -35,6 +35,9 @@ pub type phx_scope_fn =
     Option<unsafe extern "C-unwind" fn(scope: *mut phx_requests, argument: *mut c_void)>;
 
 type Scope = Requests<'static, 'static>;
+
+/// The line of a call, for what is started there: errors may name it long after.
+type At = &'static Location<'static>;
 
 /// A started call of any sort.
 trait Started {
@@ -129,7 +132,6 @@ struct State {
 }
 
 /// The object of a handle.
-#[derive(Default)]
 struct Seat {
     thread: AtomicUsize,
     state: UnsafeCell<Option<State>>,
@@ -138,6 +140,10 @@ struct Seat {
 // SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or
 // retires the handle.
 unsafe impl Sync for Seat {}
+
+impl Unused for Seat {
+    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), state: UnsafeCell::new(None) };
+}
 
 static SCOPES: Table<Seat> = Table::new(5);
 
@@ -224,7 +230,7 @@ pub unsafe extern "C" fn phx_requests_at(
 unsafe fn within(
     scope: *mut phx_requests,
     from: From,
-    body: impl FnOnce(&mut Scope, &mut State) -> Result<(), String>,
+    body: impl FnOnce(&mut Scope, &mut State, At) -> Result<(), String>,
 ) -> phx_err {
     let seat = match find(scope) {
         Ok(seat) => seat,
@@ -244,9 +250,10 @@ unsafe fn within(
     // state), and their buffers are the caller's promise.
     let open = unsafe { &mut *state.scope };
     // SAFETY: passed on.
-    let note = raw::note(open.comm(), unsafe { line_of(from.function, from.file, from.line) });
+    let call = unsafe { line_of(from.function, from.file, from.line) };
+    let (note, at) = (raw::note(open.comm(), call), raw::location_of(call));
     let result = catch_unwind(AssertUnwindSafe(|| {
-        if let Err(what) = body(open, &mut state) {
+        if let Err(what) = body(open, &mut state, at) {
             raw::refuse(open.comm(), what);
         }
     }));
@@ -311,16 +318,16 @@ impl State {
 /// # Safety
 /// As [`raw::start`]; `request` is null or valid.
 unsafe fn launch(
-    scope: &mut Scope,
-    state: &mut State,
+    (scope, state): (&mut Scope, &mut State),
     call: PreparedCall,
     (persistent, request): (c_int, *mut phx_request),
+    at: At,
 ) {
     // SAFETY: passed on.
     unsafe {
         let work = match persistent {
-            0 => Work::Started(Box::new(raw::start(scope, call))),
-            _ => Work::Idle(Box::new(raw::set_up(scope, call))),
+            0 => Work::Started(Box::new(raw::start(scope, call, at))),
+            _ => Work::Idle(Box::new(raw::set_up(scope, call, at))),
         };
         state.keep(None, work, request);
     }
@@ -353,7 +360,7 @@ pub unsafe extern "C" fn phx_start_barrier_at(
     let from = From { function: "phx_start_barrier", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, _| {
             let work = match persistent {
                 0 => Work::Started(Box::new(scope.barrier())),
                 _ => Work::Idle(Box::new(scope.persistent_barrier())),
@@ -383,12 +390,12 @@ pub unsafe extern "C" fn phx_start_broadcast_at(
     let from = From { function: "phx_start_broadcast", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let n = ty.count(n)?;
             let (memory, cut) = (one_buffer(ty, buf, n)?, MemoryCut::Vector(n));
             let call = moving(ty, Operation::Broadcast, cut, root, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -413,13 +420,13 @@ pub unsafe extern "C" fn phx_start_shift_at(
     let from = From { function: "phx_start_shift", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let ty = Type::of(ty)?;
             let n = ty.count(n)?;
             let by = (by as isize).rem_euclid(scope.comm().size() as isize) as usize;
             let (memory, cut) = (one_buffer(ty, buf, n)?, MemoryCut::Vector(n));
             let call = moving(ty, Operation::Shift, cut, by, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -437,12 +444,12 @@ unsafe fn combine_in_place(
 ) -> phx_err {
     // SAFETY: passed on.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let (ty, parameter) = (Type::of(ty)?, rank_number("root", root)?);
             ty.count(n)?;
             let (memory, cut) = (one_buffer(ty, inout, n)?, MemoryCut::Vector(n));
             let call = MemoryCall { operation, cut, parameter, memory };
-            launch(scope, state, prepared_combining(call, ty, op)?, request);
+            launch((scope, state), prepared_combining(call, ty, op)?, request, at);
             Ok(())
         })
     }
@@ -561,7 +568,7 @@ pub unsafe extern "C" fn phx_start_reduce_scatter_at(
     let from = From { function: "phx_start_reduce_scatter", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let ty = Type::of(ty)?;
             // An operator's elements are whole, also those of bytes.
             let size = if ty.is_bytes() { ty.size } else { 1 };
@@ -576,7 +583,8 @@ pub unsafe extern "C" fn phx_start_reduce_scatter_at(
             };
             let operation = Operation::ReduceScatter;
             let call = MemoryCall { operation, cut, parameter: 0, memory };
-            launch(scope, state, prepared_combining(call, ty, op)?, (persistent, request));
+            let call = prepared_combining(call, ty, op)?;
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -632,7 +640,7 @@ pub unsafe extern "C" fn phx_start_all_gather_at(
     let from = From { function: "phx_start_all_gather", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let ty = Type::of(ty)?;
             if mine == IN_PLACE {
                 return Err(not_in_place());
@@ -640,7 +648,7 @@ pub unsafe extern "C" fn phx_start_all_gather_at(
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
             let memory = two_buffers(ty, (mine, own), (all, total))?;
             let call = moving(ty, Operation::AllGather, cut, 0, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -667,13 +675,13 @@ pub unsafe extern "C" fn phx_start_gather_at(
     let from = From { function: "phx_start_gather", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
             let total = if scope.comm().rank() == root { total } else { 0 };
             let memory = two_buffers(ty, (mine, own), (all, total))?;
             let call = moving(ty, Operation::Gather, cut, root, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -700,13 +708,13 @@ pub unsafe extern "C" fn phx_start_scatter_at(
     let from = From { function: "phx_start_scatter", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let (ty, root) = (Type::of(ty)?, rank_number("root", root)?);
             let (own, total, cut) = blocks(scope, n, counts, ty)?;
             let total = if scope.comm().rank() == root { total } else { 0 };
             let memory = two_buffers(ty, (all, total), (mine, own))?;
             let call = moving(ty, Operation::Scatter, cut, root, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -732,7 +740,7 @@ pub unsafe extern "C" fn phx_start_all_to_all_at(
     let from = From { function: "phx_start_all_to_all", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let ty = Type::of(ty)?;
             if send == IN_PLACE {
                 return Err(not_in_place());
@@ -740,7 +748,7 @@ pub unsafe extern "C" fn phx_start_all_to_all_at(
             let (_, total, cut) = blocks(scope, n, std::ptr::null(), ty)?;
             let memory = two_buffers(ty, (send, total), (recv, total))?;
             let call = moving(ty, Operation::AllToAll, cut, 0, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -767,7 +775,7 @@ pub unsafe extern "C" fn phx_start_all_to_allv_at(
     let from = From { function: "phx_start_all_to_allv", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let ty = Type::of(ty)?;
             let send_counts = counts_of(scope.comm(), send_counts, ty)?;
             let recv_counts = counts_of(scope.comm(), recv_counts, ty)?;
@@ -775,7 +783,7 @@ pub unsafe extern "C" fn phx_start_all_to_allv_at(
             let memory = two_buffers(ty, (send, sent), (recv, received))?;
             let cut = MemoryCut::Pairs(send_counts, recv_counts);
             let call = moving(ty, Operation::AllToAll, cut, 0, memory);
-            launch(scope, state, call, (persistent, request));
+            launch((scope, state), call, (persistent, request), at);
             Ok(())
         })
     }
@@ -801,16 +809,16 @@ pub unsafe extern "C" fn phx_start_send_at(
     let from = From { function: "phx_start_send", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let (ty, to, tag) = (Type::of(ty)?, rank_number("rank", to)?, given_tag(tag)?);
             let n = ty.count(n)?;
             let work = with_type!(ty, T => if persistent == 0 {
                 let buf = input::<T>("the buffer", buf, n)?;
-                Work::Started(Box::new(scope.send_tagged(buf, to, tag)))
+                Work::Started(Box::new(raw::send_tagged(scope, buf, (to, tag), at)))
             } else {
                 // It is read only, when it is under way.
                 let buf = output::<T>("the buffer", buf.cast_mut(), n)?;
-                Work::Idle(Box::new(scope.persistent_send_tagged(buf, to, tag)))
+                Work::Idle(Box::new(raw::persistent_send_tagged(scope, buf, (to, tag), at)))
             });
             state.keep(None, work, request);
             Ok(())
@@ -838,14 +846,14 @@ pub unsafe extern "C" fn phx_start_recv_at(
     let from = From { function: "phx_start_recv", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, at| {
             let (ty, source, tag) = (Type::of(ty)?, sender(source)?, tag_of(tag)?);
             let n = ty.count(n)?;
             let work = with_type!(ty, T => {
                 let buf = output::<T>("the buffer", buf, n)?;
                 match persistent {
-                    0 => Work::Started(Box::new(scope.recv_tagged(buf, source, tag))),
-                    _ => Work::Idle(Box::new(scope.persistent_recv_tagged(buf, source, tag))),
+                    0 => Work::Started(Box::new(raw::recv_tagged(scope, buf, (source, tag), at))),
+                    _ => Work::Idle(Box::new(raw::persistent_recv_tagged(scope, buf, (source, tag), at))),
                 }
             });
             state.keep(Some(ty), work, request);
@@ -868,7 +876,7 @@ pub unsafe extern "C" fn phx_start_at(
     let from = From { function: "phx_start", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, _| {
             let at = state.place(request)?;
             let Request { number, ty, work } = state.requests.swap_remove(at);
             let Work::Idle(idle) = work else {
@@ -897,7 +905,7 @@ pub unsafe extern "C" fn phx_wait_at(
     let from = From { function: "phx_wait", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, _| {
             let at = state.place(request)?;
             state.complete(scope, at, status);
             Ok(())
@@ -920,7 +928,7 @@ pub unsafe extern "C" fn phx_wait_all_at(
     let from = From { function: "phx_wait_all", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, _| {
             let n = n.min(isize::MAX as usize / size_of::<phx_request>());
             for &request in input::<phx_request>("the list of requests", requests.cast(), n)? {
                 let at = state.place(request)?;
@@ -950,7 +958,7 @@ pub unsafe extern "C" fn phx_wait_any_at(
     let from = From { function: "phx_wait_any", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, _| {
             let n = n.min(isize::MAX as usize / size_of::<phx_request>());
             let requests = input::<phx_request>("the list of requests", requests.cast(), n)?;
             let which = output::<usize>("the place of the result", which.cast(), 1)?;
@@ -990,7 +998,7 @@ pub unsafe extern "C" fn phx_test_at(
     let from = From { function: "phx_test", file, line };
     // SAFETY: by the contract.
     unsafe {
-        within(scope, from, |scope, state| {
+        within(scope, from, |scope, state, _| {
             let at = state.place(request)?;
             let is_complete = match &mut state.requests[at].work {
                 Work::Started(started) => started.is_complete(scope),

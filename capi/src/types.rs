@@ -273,25 +273,6 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// What `$body` is for the types that solvers use, of the type `$T`; for others `$other`.
-macro_rules! by_usual_type {
-    ($ty:expr, $T:ident => $body:expr, else $other:expr) => {
-        if $ty == $crate::types::PHX_F64 {
-            type $T = f64;
-            $body
-        } else if $ty == $crate::types::PHX_I32 {
-            type $T = i32;
-            $body
-        } else if $ty == $crate::types::PHX_I64 {
-            type $T = i64;
-            $body
-        } else {
-            $other
-        }
-    };
-}
-pub(crate) use by_usual_type;
-
 /// A reduction that is still to be done, without its type.
 pub(crate) struct Reduction<'a> {
     pub(crate) operation: Operation,

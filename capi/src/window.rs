@@ -5,7 +5,7 @@ use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail,
     phx_err,
 };
-use crate::handle::Table;
+use crate::handle::{Table, Unused};
 use crate::types::{Type, phx_type, with_type};
 use phalanx::{Comm, Element, Window};
 use std::cell::UnsafeCell;
@@ -53,7 +53,6 @@ struct Made {
 }
 
 /// The object of a handle.
-#[derive(Default)]
 struct Seat {
     thread: AtomicUsize,
     /// None while the window is in an update.
@@ -62,6 +61,10 @@ struct Seat {
 
 // SAFETY: `made` is used by the thread that `thread` names only, which makes and frees it, too.
 unsafe impl Sync for Seat {}
+
+impl Unused for Seat {
+    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
+}
 
 static WINDOWS: Table<Seat> = Table::new(7);
 

@@ -146,6 +146,20 @@ static void circle(phx_comm *c, void *argument) {
     HERE(0), HERE(1), codes[r] = phx_recv(c, &x, 1, PHX_F64, (r + 1) % p);
 }
 
+/* More calls than are kept on record, all of them left to the end of their scope. */
+static void starts_receives(phx_requests *s, void *argument) {
+    static double x[16][40];
+    phx_comm *c = phx_requests_comm(s);
+    int p = phx_size(c), r = phx_rank(c);
+    (void)argument;
+    for (int k = 0; k < 40; k++)
+        HERE(0), HERE(1), phx_start_recv(s, &x[r][k], 1, PHX_F64, (r + 1) % p, 3, NULL);
+}
+
+static void left_open(phx_comm *c, void *argument) {
+    codes[phx_rank(c)] = phx_requests(c, starts_receives, argument);
+}
+
 static void unread(phx_comm *c, void *argument) {
     double x = 0;
     (void)argument;
@@ -283,6 +297,7 @@ static const failure cases[] = {
      {"phx_recv_tagged of 2", "phx_send_tagged of 4", "tag 9", "rank 1"}, 2},
     {"early return", early_return, PHX_ERR_LEFT, {"rank 1 returned", "phx_barrier", "", ""}, 2},
     {"circle", circle, PHX_ERR_DEADLOCK, {"circle", "phx_recv of 1 f64", "rank 0", "rank 1"}, 1},
+    {"left open", left_open, PHX_ERR_DEADLOCK, {"circle", "recv", "tag 3", "rank 1"}, 1},
     {"unread", unread, PHX_ERR_UNRECEIVED, {"never received", "phx_send of 1 f64", "rank 1", "rank 0"}, 1},
     {"stuck", stuck, PHX_ERR_DEADLINE, {"deadline", "phx_barrier", "rank 1 is in its own code", ""}, 1},
     {"on purpose", on_purpose, PHX_ERR_ARGUMENT, {"singular", "phx_fail", "rank 1", ""}, 1},

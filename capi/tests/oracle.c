@@ -435,6 +435,30 @@ static void rest(phx_comm *c) {
     OK(phx_comm_free(near));
 }
 
+/* More communicators than the first places of the table of handles. */
+static void many_handles(phx_comm *c) {
+    enum { MANY = 150 };
+    phx_comm *parts[MANY];
+    int r = phx_rank(c), p = phx_size(c);
+    for (int k = 0; k < MANY; k++)
+        OK(phx_split(c, k % 2 ? 0 : r, 0, &parts[k]));
+    for (int k = 0; k < MANY; k++) {
+        double x = k, all[16];
+        OK(phx_barrier(parts[k]));
+        OK(phx_all_reduce(parts[k], &x, 1, PHX_F64, PHX_SUM));
+        WANT(x == (k % 2 ? p * k : k));
+        x = r;
+        OK(phx_broadcast(parts[k], &x, 1, PHX_F64, 0));
+        WANT(x == (k % 2 ? 0 : r));
+        OK(phx_all_gather(parts[k], &x, 1, all, PHX_F64));
+        WANT(all[k % 2 ? p - 1 : 0] == x);
+    }
+    for (int k = MANY - 1; k >= 0; k -= 2)
+        OK(phx_comm_free(parts[k]));
+    for (int k = 0; k < MANY; k++)
+        WANT(phx_barrier(parts[k]) == (k % 2 ? PHX_ERR_HANDLE : PHX_OK));
+}
+
 static void write_own(void *data, size_t n, void *argument) {
     for (size_t i = 0; i < n; i++)
         ((double *)data)[i] = *(const int *)argument * 100 + (int)i;
@@ -692,6 +716,8 @@ static void all(phx_comm *c, void *argument) {
     collected(c);
     choices(c);
     several_halos(c);
+    if (phx_size(c) <= 4)
+        many_handles(c);
     free(x);
     free(y);
 }

@@ -26,7 +26,7 @@ static int failures;
         }                                                                                          \
     } while (0)
 
-enum { MOST = 16, CALLS = 15, ROUNDS = 3 };
+enum { MOST = 16, CALLS = 17, ROUNDS = 3 };
 /* Few bytes go another way than many. */
 static const size_t lengths[] = {0, 1, 3, 700};
 
@@ -65,7 +65,9 @@ static void fill(buffers *b, int r, int p, int round) {
     OK(phx_##kind##_all_to_all(s, b->in[11], b->out[11], n, PHX_I32, &q[11]));                     \
     OK(phx_##kind##_all_gatherv(s, b->in[12], b->out[12], b->counts, PHX_I32, &q[12]));            \
     OK(phx_##kind##_all_to_allv(s, b->in[13], b->sent, b->out[13], b->received, PHX_I32, &q[13])); \
-    OK(phx_##kind##_reduce_scatterv(s, b->in[14], b->out[14], b->counts, PHX_I32, op, &q[14]))
+    OK(phx_##kind##_reduce_scatterv(s, b->in[14], b->out[14], b->counts, PHX_I32, op, &q[14]));    \
+    OK(phx_##kind##_gatherv(s, b->in[15], b->out[15], b->counts, PHX_I32, p - 1, &q[15]));         \
+    OK(phx_##kind##_scatterv(s, b->in[16], b->out[16], b->counts, PHX_I32, 0, &q[16]))
 
 static void add(void *out, const void *left, const void *right, size_t n, void *argument) {
     (void)argument;
@@ -105,8 +107,15 @@ static void check(const buffers *b, int r, int p, int round) {
     for (int s = 0; s < p; s++)
         for (size_t i = 0; i < b->received[s]; i++)
             WANT(b->out[13][at++] == value(s, round, (size_t)r * (n / 2 + (size_t)s) + i));
+    at = 0;
+    for (int s = 0; s < p; s++)
+        for (size_t i = 0; i < count_of(s, n); i++, at++)
+            WANT(b->out[15][at] == (r == p - 1 ? value(s, round, i) : value(r, round, at)));
     for (int s = 0; s < r; s++)
         before += count_of(s, n);
+    for (size_t i = 0; i < own; i++)
+        WANT(b->out[16][i] == value(0, round, before + i));
+    WANT(b->out[16][own] == value(r, round, own));
     for (size_t i = 0; i < own; i++)
         WANT(b->out[14][i] == ranks * 10000 + p * (round * 1000 + (int)(before + i) % 100));
 }

@@ -144,6 +144,10 @@ program wrapper
     use checks
     implicit none
     integer(c_int) :: ranks
+    call want(phx_version() == '0.1.0', 61)
+    call want(phx_error_name(phx_err_deadlock) == 'deadlock', 62)
+    call want(phx_run(-1, collectives) == phx_err_argument, 63)
+    call want(index(phx_last_error(), '-1 ranks are too few') > 0, 64)
     do ranks = 1, 5
         call ok(phx_run(ranks, collectives), 60)
     end do

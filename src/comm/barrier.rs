@@ -33,8 +33,13 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn barrier(&mut self) {
+        self.barrier_at(Location::caller());
+    }
+
+    /// The same, called at `at`, inlined: for interfaces of other languages.
+    #[inline(always)]
+    pub(crate) fn barrier_at(&mut self, at: &'static Location<'static>) {
         static SIG: Signature = Signature::of::<()>("barrier", "");
-        let at = Location::caller();
         // By an algorithm: an all-reduce of one word. Peers compare the fingerprint of a
         // barrier, whose only payload anywhere is one u8.
         let mut word = [0u8];

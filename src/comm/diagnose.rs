@@ -1,7 +1,7 @@
 //! Diagnosis of a failed call: finds the cause, puts it into words, and ends the run with it.
 
 use super::Comm;
-use crate::error::{CallSite, Error, Quit, Waiting};
+use crate::error::{CallSite, Error, ForeignCall, Quit, Waiting};
 use crate::fabric::{
     BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, disagreement_with_waiting, in_words,
@@ -121,7 +121,8 @@ impl Comm {
             return;
         }
         let member = self.port.fabric().member(self.port.rank());
-        let foreign = self.port.fabric().world().records(member).foreign_call();
+        let noted = || self.port.fabric().world().records(member).foreign_call();
+        let foreign = ForeignCall::of(at).or_else(noted);
         let call = sig.words_as(foreign.map_or(sig.call, |it| it.function), len, None);
         let site = CallSite { call, at: foreign.map_or(at.into(), Into::into) };
         let rank = if self.spans_nodes() { self.rank() } else { member };

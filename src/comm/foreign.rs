@@ -79,6 +79,21 @@ impl Comm {
         let records = unsafe { self.port.records().as_ref() };
         let (notes, from) = (records.foreign(), records.next());
         notes.begin(from, call);
+        // SAFETY: passed on.
+        let result = unsafe { self.caught_calls(f) };
+        notes.end(from, records.next());
+        result
+    }
+
+    /// Catches what `f`'s calls throw: as [`as_foreign`](Comm::as_foreign) without a note.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn caught_calls<R>(
+        &mut self,
+        f: impl FnOnce(&mut Comm) -> R,
+    ) -> Result<R, Box<dyn Any + Send>> {
         let mut place = MaybeUninit::uninit();
         // The end of a team's rank's closure catches, too: what is thrown says nothing there.
         let is_own_thread = self.roster.is_none();
@@ -90,12 +105,23 @@ impl Comm {
         }
         // (In one place, so that it is inlined there.)
         let result = catch_unwind(AssertUnwindSafe(|| f(self)));
-        if is_own_thread {
-            // SAFETY: written above, and dropped once: nothing unwinds in between.
-            unsafe { entered.assume_init_drop() };
+        // (One by one: what has gone well is not asked again whether it has.)
+        match result {
+            Ok(it) => {
+                if is_own_thread {
+                    // SAFETY: written above, and dropped once: nothing unwinds in between.
+                    unsafe { entered.assume_init_drop() };
+                }
+                Ok(it)
+            }
+            Err(payload) => {
+                if is_own_thread {
+                    // SAFETY: as above.
+                    unsafe { entered.assume_init_drop() };
+                }
+                Err(payload)
+            }
         }
-        notes.end(from, records.next());
-        result
     }
 
     /// On a thread of the user's own: what is thrown says nothing until what is returned is

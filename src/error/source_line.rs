@@ -1,5 +1,7 @@
 //! A line of the user's program, in Rust or in a language that calls through the C interface.
 
+use crate::wait::Lock;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 
@@ -30,6 +32,42 @@ pub struct ForeignCall {
     pub file: &'static str,
     /// The line in it.
     pub line: u32,
+}
+
+/// The calls that have a location of their own.
+struct Located {
+    by_location: BTreeMap<usize, &'static ForeignCall>,
+    by_call: BTreeMap<usize, &'static Location<'static>>,
+}
+
+static LOCATED: Lock<Located> =
+    Lock::new(Located { by_location: BTreeMap::new(), by_call: BTreeMap::new() });
+
+/// What every location of a [`ForeignCall`] is a copy of.
+const fn mark() -> &'static Location<'static> {
+    Location::caller()
+}
+
+impl ForeignCall {
+    /// The location that stands for this call, wherever one is passed on and recorded: its address
+    /// says which it is. It is kept for ever.
+    pub(crate) fn locate(&'static self) -> &'static Location<'static> {
+        LOCATED.with(|Located { by_location, by_call }| {
+            *by_call.entry(std::ptr::from_ref(self).addr()).or_insert_with(|| {
+                let at: &'static Location<'static> = Box::leak(Box::new(*mark()));
+                by_location.insert(std::ptr::from_ref(at).addr(), self);
+                at
+            })
+        })
+    }
+
+    /// The call that `at` stands for; none for a line of a Rust program.
+    pub(crate) fn of(at: &'static Location<'static>) -> Option<&'static ForeignCall> {
+        if at != mark() {
+            return None;
+        }
+        LOCATED.with(|located| located.by_location.get(&std::ptr::from_ref(at).addr()).copied())
+    }
 }
 
 impl SourceLine {
@@ -78,7 +116,10 @@ impl SourceLine {
 
 impl From<&'static Location<'static>> for SourceLine {
     fn from(at: &'static Location<'static>) -> Self {
-        SourceLine(CallerLine::Rust(at))
+        SourceLine(match ForeignCall::of(at) {
+            Some(call) => CallerLine::Foreign(call),
+            None => CallerLine::Rust(at),
+        })
     }
 }
 
@@ -97,5 +138,28 @@ impl fmt::Display for SourceLine {
             }
             CallerLine::Foreign(call) => write!(f, "{}:{}", call.file, call.line),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_stands_for_its_call() {
+        static CALLS: [ForeignCall; 2] = [
+            ForeignCall { function: "a", file: "a.c", line: 1 },
+            ForeignCall { function: "b", file: "b.c", line: 2 },
+        ];
+        let at = [CALLS[0].locate(), CALLS[1].locate()];
+        assert_eq!(at[0], at[1], "their addresses tell them apart, and nothing else");
+        assert!(std::ptr::eq(at[0], CALLS[0].locate()));
+        for (at, call) in at.into_iter().zip(&CALLS) {
+            assert_eq!(ForeignCall::of(at), Some(call));
+            assert_eq!(SourceLine::from(at), SourceLine::from(call));
+        }
+        assert_eq!(ForeignCall::of(Location::caller()), None);
+        // The line that they are copies of is no call's.
+        assert_eq!(ForeignCall::of(mark()), None);
     }
 }

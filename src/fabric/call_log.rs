@@ -303,9 +303,10 @@ impl CallLog {
         self.ring.iter().filter_map(Record::read).map(|call| self.named(call))
     }
 
-    /// `call`, with what another language has noted of it.
+    /// `call`, with what another language has said of it: by its location, or in a note.
     fn named(&self, call: CallRecord) -> CallRecord {
-        let foreign = self.foreign.get().and_then(|calls| calls.of(call.number));
+        let noted = || self.foreign.get().and_then(|calls| calls.of(call.number));
+        let foreign = ForeignCall::of(call.at).or_else(noted);
         CallRecord { foreign, ..call }
     }
 
@@ -329,9 +330,6 @@ impl CallLog {
     /// `site`, of a call of the owner that was not looked up on record. If it is there, and came
     /// from another language, as the users of that language know it.
     pub(crate) fn refined(&self, site: CallSite) -> CallSite {
-        if self.foreign.get().is_none() {
-            return site;
-        }
         let is_it = |c: &CallRecord| {
             site.at == c.at.into() && c.words(c.sig.call) == site.call && c.foreign.is_some()
         };

@@ -76,6 +76,7 @@ impl EventLine {
         foreign: Option<&'static ForeignCall>,
     ) -> Self {
         match foreign {
+            // One that stands for a call of another language says so where it is read.
             None => EventLine { at: std::ptr::from_ref(at).cast_mut(), kind: 0 },
             Some(call) => {
                 EventLine { at: std::ptr::from_ref(call).cast_mut().cast(), kind: FOREIGN }

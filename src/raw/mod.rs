@@ -5,11 +5,13 @@
 //!   errors, and catches what they throw; [`first_cause`] then says why the run has ended.
 //! - [`reduce`]: reductions on memory, by the library's operators on types that are chosen when the
 //!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
-//! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of them;
+//! - [`start`], [`set_up`]: calls on memory in a scope of requests, and [`send_tagged`] and its likes
+//!   with a location of another language's call; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
-//! - [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined.
+//! - [`barrier`], [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined, with a
+//!   location of another language's call; [`attempt_located`] catches what they throw.
 //!
 //! Everything else is done by the typed methods on slices that the interface has made.
 
@@ -26,7 +28,7 @@ pub use user_operator::{UserElement, UserFunction, UserOperator};
 
 use crate::error::Error;
 use crate::op::Operator;
-use crate::{Choice, Comm, OpenRequest, Order, Persistent, Requests};
+use crate::{Choice, Comm, OpenRequest, Order, Persistent, Requests, Source, Status, Tag};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -51,6 +53,12 @@ pub fn foreign_call(function: &'static str, file: &str, line: u32) -> &'static F
     })
 }
 
+/// A location that stands for `call`, in records and errors, for the functions that take one. It is
+/// kept for ever: to be asked for once a call.
+pub fn location_of(call: &'static ForeignCall) -> &'static Location<'static> {
+    call.locate()
+}
+
 /// A number of the calling thread, which no other live one has.
 #[inline(always)]
 pub fn this_thread() -> usize {
@@ -70,6 +78,19 @@ pub unsafe fn attempt<R>(
 ) -> Result<R, Box<dyn Any + Send>> {
     // SAFETY: passed on.
     unsafe { comm.as_foreign(call, f) }
+}
+
+/// [`attempt`] for calls that have the location of a call of another language.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub unsafe fn attempt_located<R>(
+    comm: &mut Comm,
+    f: impl FnOnce(&mut Comm) -> R,
+) -> Result<R, Box<dyn Any + Send>> {
+    // SAFETY: passed on.
+    unsafe { comm.caught_calls(f) }
 }
 
 /// Notes `call` for the records that `comm`'s rank makes until the note is dropped: for calls in a
@@ -104,25 +125,36 @@ pub fn set_order(comm: &mut Comm, order: Order) {
     comm.set_order(order);
 }
 
+/// Where a call is made.
+type At = &'static Location<'static>;
+
+/// [`Comm::barrier`], as a part of the caller's code.
+#[inline(always)]
+pub fn barrier(comm: &mut Comm, at: At) {
+    comm.barrier_at(at);
+}
+
 /// [`Comm::broadcast`], as a part of the caller's code.
 #[inline(always)]
-#[track_caller]
-pub fn broadcast<T: crate::Element>(comm: &mut Comm, buf: &mut [T], root: usize) {
-    comm.broadcast_at(buf, root, Location::caller());
+pub fn broadcast<T: crate::Element>(comm: &mut Comm, buf: &mut [T], root: usize, at: At) {
+    comm.broadcast_at(buf, root, at);
 }
 
 /// [`Comm::all_gather_into`], as a part of the caller's code.
 #[inline(always)]
-#[track_caller]
-pub fn all_gather_into<T: crate::Element>(comm: &mut Comm, mine: &[T], all: &mut [T]) {
-    comm.all_gather_into_at(mine, all, Location::caller());
+pub fn all_gather_into<T: crate::Element>(comm: &mut Comm, mine: &[T], all: &mut [T], at: At) {
+    comm.all_gather_into_at(mine, all, at);
 }
 
 /// [`Comm::all_reduce`], as a part of the caller's code.
 #[inline(always)]
-#[track_caller]
-pub fn all_reduce<T: crate::Element, O: Operator<T>>(comm: &mut Comm, buf: &mut [T], op: O) {
-    comm.all_reduce_at(buf, op, Location::caller());
+pub fn all_reduce<T: crate::Element, O: Operator<T>>(
+    comm: &mut Comm,
+    buf: &mut [T],
+    op: O,
+    at: At,
+) {
+    comm.all_reduce_at(buf, op, at);
 }
 
 /// A reduction on memory. `root` is looked at by [`Operation::Reduce`] only.
@@ -167,26 +199,66 @@ pub unsafe fn movement<T: crate::Element>(
 /// The memory has the elements that the call says, initialised for reads and exclusive for writes
 /// until it was waited for, or the scope has ended; input and output are one, for what is in place,
 /// or do not overlap.
-#[track_caller]
 pub unsafe fn start<'scope, 'env>(
     scope: &mut Requests<'scope, 'env>,
     call: PreparedCall,
+    at: At,
 ) -> OpenRequest<'scope, &'env mut [()]> {
     // SAFETY: passed on.
-    unsafe { scope.start_on_memory(call) }
+    unsafe { scope.start_on_memory(call, at) }
 }
 
 /// Sets a call on memory up, to be started many times.
 ///
 /// # Safety
 /// As [`start`], whenever it is under way.
-#[track_caller]
 pub unsafe fn set_up<'scope, 'env>(
     scope: &mut Requests<'scope, 'env>,
     call: PreparedCall,
+    at: At,
 ) -> Persistent<'scope, 'env, ()> {
     // SAFETY: passed on.
-    unsafe { scope.set_up_on_memory(call) }
+    unsafe { scope.set_up_on_memory(call, at) }
+}
+
+/// [`Requests::send_tagged`].
+pub fn send_tagged<'scope, 'env, T: crate::Element>(
+    scope: &mut Requests<'scope, 'env>,
+    data: &'env [T],
+    (to, tag): (usize, u32),
+    at: At,
+) -> OpenRequest<'scope, ()> {
+    scope.send_tagged_at(data, to, tag, at)
+}
+
+/// [`Requests::recv_tagged`].
+pub fn recv_tagged<'scope, 'env, T: crate::Element>(
+    scope: &mut Requests<'scope, 'env>,
+    data: &'env mut [T],
+    (from, tag): (Source, Tag),
+    at: At,
+) -> OpenRequest<'scope, (&'env mut [T], Status)> {
+    scope.recv_tagged_at(data, from, tag, at)
+}
+
+/// [`Requests::persistent_send_tagged`].
+pub fn persistent_send_tagged<'scope, 'env, T: crate::Element>(
+    scope: &mut Requests<'scope, 'env>,
+    data: &'env mut [T],
+    (to, tag): (usize, u32),
+    at: At,
+) -> Persistent<'scope, 'env, T> {
+    scope.persistent_send_tagged_at(data, to, tag, at)
+}
+
+/// [`Requests::persistent_recv_tagged`].
+pub fn persistent_recv_tagged<'scope, 'env, T: crate::Element>(
+    scope: &mut Requests<'scope, 'env>,
+    data: &'env mut [T],
+    (from, tag): (Source, Tag),
+    at: At,
+) -> Persistent<'scope, 'env, T> {
+    scope.persistent_recv_tagged_at(data, from, tag, at)
 }
 
 /// A request, for [`wait_any`]; none if it is over.

@@ -160,13 +160,13 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// The memory has the elements that the call says, initialised for reads and exclusive for
     /// writes until it was waited for, or the scope has ended; input and output do not overlap, but
     /// for what is in place. So for the operator.
-    #[track_caller]
     pub(crate) unsafe fn start_on_memory(
         &mut self,
         call: PreparedCall,
+        at: &'static Location<'static>,
     ) -> OpenRequest<'scope, &'env mut [()]> {
         // SAFETY: passed on.
-        let Form { call, kept, result } = unsafe { self.memory_form(call) };
+        let Form { call, kept, result } = unsafe { self.memory_form(call, at) };
         self.start_one(call, kept, result)
     }
 
@@ -174,23 +174,25 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ///
     /// # Safety
     /// As [`start_on_memory`](Requests::start_on_memory), whenever it is under way.
-    #[track_caller]
     pub(crate) unsafe fn set_up_on_memory(
         &mut self,
         call: PreparedCall,
+        at: &'static Location<'static>,
     ) -> Persistent<'scope, 'env, ()> {
         self.check_place();
         // SAFETY: passed on.
-        let Form { call, kept, result } = unsafe { self.memory_form(call) };
+        let Form { call, kept, result } = unsafe { self.memory_form(call, at) };
         let (call, none) = (self.collective(call), result.at());
         Persistent::of(Box::new(Repeated::new(call, kept, none, none)))
     }
 
     /// # Safety
     /// As [`start_on_memory`](Requests::start_on_memory).
-    #[track_caller]
-    unsafe fn memory_form(&mut self, prepared: PreparedCall) -> Form<'env, (), Keep> {
-        let at = Location::caller();
+    unsafe fn memory_form(
+        &mut self,
+        prepared: PreparedCall,
+        at: &'static Location<'static>,
+    ) -> Form<'env, (), Keep> {
         let PreparedCall { call, sig, kernel, commutative, built_in, mut keep } = prepared;
         let MemoryCall { operation, cut, parameter, memory } = call;
         let made = match cut {

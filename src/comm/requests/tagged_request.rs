@@ -175,7 +175,18 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         to: usize,
         tag: u32,
     ) -> OpenRequest<'scope, ()> {
-        let call = Self::send_of::<T>(data.len(), (to, tag), Location::caller());
+        self.send_tagged_at(data, to, tag, Location::caller())
+    }
+
+    /// The same, called at `at`: for interfaces of other languages.
+    pub(crate) fn send_tagged_at<T: Element>(
+        &mut self,
+        data: &'env [T],
+        to: usize,
+        tag: u32,
+        at: &'static Location<'static>,
+    ) -> OpenRequest<'scope, ()> {
+        let call = Self::send_of::<T>(data.len(), (to, tag), at);
         self.enter_tagged(&call);
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
         // request is complete or withdrawn.
@@ -222,7 +233,18 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
-        let call = Self::receive_of::<T>(data.len(), (from, tag), Location::caller());
+        self.recv_tagged_at(data, from, tag, Location::caller())
+    }
+
+    /// The same, called at `at`: for interfaces of other languages.
+    pub(crate) fn recv_tagged_at<T: Element>(
+        &mut self,
+        data: &'env mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+        at: &'static Location<'static>,
+    ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
+        let call = Self::receive_of::<T>(data.len(), (from, tag), at);
         self.enter_tagged(&call);
         let lent = std::ptr::from_mut(data);
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
@@ -265,7 +287,18 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         to: usize,
         tag: u32,
     ) -> Persistent<'scope, 'env, T> {
-        let call = Self::send_of::<T>(data.len(), (to, tag), Location::caller());
+        self.persistent_send_tagged_at(data, to, tag, Location::caller())
+    }
+
+    /// The same, called at `at`: for interfaces of other languages.
+    pub(crate) fn persistent_send_tagged_at<T: Element>(
+        &mut self,
+        data: &'env mut [T],
+        to: usize,
+        tag: u32,
+        at: &'static Location<'static>,
+    ) -> Persistent<'scope, 'env, T> {
+        let call = Self::send_of::<T>(data.len(), (to, tag), at);
         self.set_up_tagged(call, data, Some(to))
     }
 
@@ -305,7 +338,18 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Persistent<'scope, 'env, T> {
-        let call = Self::receive_of::<T>(data.len(), (from, tag), Location::caller());
+        self.persistent_recv_tagged_at(data, from, tag, Location::caller())
+    }
+
+    /// The same, called at `at`: for interfaces of other languages.
+    pub(crate) fn persistent_recv_tagged_at<T: Element>(
+        &mut self,
+        data: &'env mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+        at: &'static Location<'static>,
+    ) -> Persistent<'scope, 'env, T> {
+        let call = Self::receive_of::<T>(data.len(), (from, tag), at);
         self.set_up_tagged(call, data, None)
     }
 

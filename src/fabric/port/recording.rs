@@ -12,6 +12,7 @@ use super::super::call_log::run_pass;
 use super::super::fingerprint::{BeginningCall, Signature};
 use super::super::recorder::{CallFacts, EventLine, Recorder};
 use super::{Peer, Port, PortState, RECORDED};
+use crate::error::ForeignCall;
 use crate::wait::Wait;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -134,7 +135,9 @@ impl Port {
     #[inline(always)]
     fn event_line(&self, at: &'static Location<'static>) -> EventLine {
         // SAFETY: the world's, which the fabric keeps.
-        EventLine::new(at, unsafe { self.records.as_ref() }.foreign_call())
+        let noted = unsafe { self.records.as_ref() }.foreign_call();
+        // What the call says of itself is nearer than the note of one that it is made in.
+        EventLine::new(at, noted.filter(|_| ForeignCall::of(at).is_none()))
     }
 
     /// The team's rank that is `rank` here.
