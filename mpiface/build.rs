@@ -366,7 +366,9 @@ fn main() {
     write(&out.join("shim.c"), &shim(&functions));
     write(&out.join("table.rs"), &calls::table(&functions, &TEAMS));
 
-    cc::Build::new().file("c/frame.c").compile("phalanx_frame");
+    // Its stack is walked where a rank ends in a library.
+    let tables = "-fasynchronous-unwind-tables";
+    cc::Build::new().flag(tables).file("c/frame.c").compile("phalanx_frame");
     // The program's own libraries find the launcher's `exit` before the C library's.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
     // By this the shim knows a launcher's process.
@@ -401,5 +403,13 @@ fn main() {
     for part in ["entry", "priv"] {
         let source = format!("c/{part}.c");
         run(compile().arg("-c").arg(source).arg("-o").arg(out.join(format!("{part}.o"))));
+    }
+    // Without a C++ compiler of the GNU library, C++ programs share their streams.
+    let stream = out.join("stream.o");
+    let _ = fs::remove_file(&stream);
+    let mut command = cc::Build::new().cpp(true).get_compiler().to_command();
+    command.args(["-O2", "-g", "-fPIC", "-Wall", "-fno-gnu-unique", "-c", "c/stream.cc", "-o"]);
+    if !command.arg(&stream).status().is_ok_and(|it| it.success()) {
+        println!("cargo:warning=no C++ compiler with the GNU library: std::cout is all ranks'");
     }
 }

@@ -4,16 +4,74 @@
  * They are weak: a program that brings its own keeps it. `rand` gives the numbers of glibc's (its
  * additive feedback generator with 31 words, TYPE_3 of random(3)). */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PRIVATE __attribute__((weak, visibility("default")))
+
+/* --- standard output --- */
+
+/* A rank's lines stay whole: each copy has a stream of its own for them, line by line, whatever the
+ * parts that a line is printed in. So the lines of one rank keep their order, and so do those that
+ * system libraries print by the C library's stream: the launcher has made that one go line by line,
+ * too. If it has not, there is one rank: the C library's stream serves it. */
+
+extern struct _IO_FILE _IO_2_1_stdout_;
+
+#undef stdout
+PRIVATE FILE *stdout = (FILE *)&_IO_2_1_stdout_;
+static char lines[1 << 16];
+
+__attribute__((constructor(101))) static void own_output(void) {
+  int file = -1;
+  if (__flbf(stdout) && dlsym(RTLD_DEFAULT, "phalanx_bar_exit"))
+    file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  FILE *own = file < 0 ? NULL : fdopen(file, "w");
+  if (own) {
+    setvbuf(own, lines, _IOLBF, sizeof lines);
+    stdout = own;
+  }
+}
+
+PRIVATE int vprintf(const char *format, va_list list) { return vfprintf(stdout, format, list); }
+PRIVATE int printf(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  int count = vfprintf(stdout, format, list);
+  va_end(list);
+  return count;
+}
+/* What -D_FORTIFY_SOURCE makes of them. */
+extern int __vfprintf_chk(FILE *, int, const char *, va_list);
+PRIVATE int __vprintf_chk(int flag, const char *format, va_list list) {
+  return __vfprintf_chk(stdout, flag, format, list);
+}
+PRIVATE int __printf_chk(int flag, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  int count = __vfprintf_chk(stdout, flag, format, list);
+  va_end(list);
+  return count;
+}
+PRIVATE int puts(const char *text) {
+  flockfile(stdout);
+  int code = fputs(text, stdout) == EOF ? EOF : putc_unlocked('\n', stdout);
+  funlockfile(stdout);
+  return code == EOF ? EOF : 1;
+}
+PRIVATE int putchar(int letter) { return putc(letter, stdout); }
+PRIVATE int putchar_unlocked(int letter) { return putc_unlocked(letter, stdout); }
 
 /* --- random numbers: the same functions of glibc, over a state of this copy --- */
 

@@ -47,6 +47,9 @@ pub fn run(job: &Job) -> Result<i32, String> {
     let world = Arc::new(World::new(job.ranks));
     let cores = cores();
     catch_faults();
+    if job.ranks > 1 {
+        frame::print_lines();
+    }
     // Constructors run in here, one rank after the other.
     let programs = (0..job.ranks).map(|me| {
         // Never freed: threads that the program leaves behind may still hold it.
@@ -186,8 +189,12 @@ extern "C" fn fault(signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_
             Ok(Some(rank)) => format!("rank {rank}"),
             _ => "a thread of a rank".to_owned(),
         };
-        let place = address.and_then(|it| crate::rt::error::place(it + 1));
-        let place = place.map_or(String::new(), |it| format!(" at {it}"));
+        let place = address.and_then(|it| {
+            let after = frame::in_program(it + 1);
+            let how = if after == it + 1 { "at" } else { "in a call at" };
+            Some(format!(" {how} {}", crate::rt::error::place(after)?))
+        });
+        let place = place.unwrap_or_default();
         eprintln!("phalanx: {who}: {name}{place}");
     }
     // SAFETY: the default action was restored when the handler was entered; the signal comes again

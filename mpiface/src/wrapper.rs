@@ -101,6 +101,10 @@ pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
         }
         link.insert(0, "-shared".to_owned());
         link.extend([format!("{at}/entry.o"), format!("{at}/priv.o")]);
+        let streams = libraries.join("stream.o");
+        if language.is_cxx && streams.exists() {
+            link.push(streams.display().to_string());
+        }
     }
     if makes != Makes::Objects {
         link.extend([format!("-L{at}"), format!("-Wl,-rpath,{at}"), "-lmpi_abi".to_owned()]);
@@ -150,7 +154,11 @@ pub fn main(language: Language) -> ! {
         Makes::Objects if show.is_some() && inputs(&rest) == 0 => Makes::Program,
         kind => kind,
     };
-    let (compile, link) = flags(language, kind);
+    let (compile, mut link) = flags(language, kind);
+    if rest.iter().any(|it| it == "-stdlib=libc++") {
+        // The streams are the GNU library's.
+        link.retain(|it| !it.ends_with("/stream.o"));
+    }
     if let Some(show) = show {
         let text = match show.trim_start_matches('-') {
             "showme:compile" => compile.join(" "),

@@ -267,15 +267,132 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
 }
 
 #[test]
+fn faults_of_other_kinds_end_in_time_too() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "faults.c", &[]);
+    let differ = "calls of one collective differ:";
+    let at = |rank: usize, call: &str| format!("rank {rank}: MPI_{call} at faults.c:");
+    for (how, one, other) in [
+        ("part", at(1, "Reduce"), at(2, "Reduce")),
+        ("gather", at(0, "Gather"), at(1, "Gather")),
+        ("operator", at(0, "Reduce"), at(1, "Reduce")),
+        ("broadcast", at(0, "Bcast"), at(1, "Bcast")),
+        ("missing", at(0, "Allreduce"), at(1, "Finalize")),
+        ("once", "MPI_Bcast at faults.c:".to_owned(), at(2, "Allreduce")),
+    ] {
+        fail(&program, how, 1, &[differ, &one, &other]);
+    }
+    fail(&program, "scatter", 15, &["MPI_Scatter at faults.c:", "16 bytes are given, and 12 are"]);
+    let waits = |rank: usize, call: &str| format!("rank {rank} waits in MPI_{call} at faults.c:");
+    for (how, calls) in [
+        ("cross", ["Barrier", "Barrier", "Barrier"]),
+        ("received", ["Finalize", "Recv", "Recv"]),
+        ("tag", ["Finalize", "Recv", "Finalize"]),
+        ("master", ["Recv", "Recv", "Recv"]),
+        ("circle", ["Wait", "Wait", "Wait"]),
+        ("ssend", ["Ssend", "Ssend", "Ssend"]),
+        ("neighbour", ["Sendrecv", "Sendrecv", "Sendrecv"]),
+        ("waitall", ["Waitall", "Waitall", "Waitall"]),
+        ("waitany", ["Waitany", "Waitany", "Waitany"]),
+        ("probe", ["Probe", "Finalize", "Finalize"]),
+    ] {
+        let words = [0, 1, 2].map(|rank| waits(rank, calls[rank]));
+        fail(&program, how, 1, &words.each_ref().map(String::as_str));
+    }
+}
+
+/// Tests in vain end by their limit, if nobody else can go on; not while somebody works.
+#[test]
+fn ranks_that_only_test_end_by_the_limit() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "faults.c", &["-DTESTS"]);
+    let run = |how: &str| {
+        let output = Command::new("timeout")
+            .args(["60", RUN, "-n", "3"])
+            .arg(&program)
+            .arg(how)
+            .env("PHALANX_MPI_POLLS", "1")
+            .output();
+        let output = output.expect("the launcher runs");
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, err) = run("test");
+    let words = ["rank 0 waits in MPI_Test at faults.c:", "rank 1 has left: exit with code 0"];
+    assert!(code == Some(1) && words.iter().all(|it| err.contains(it)), "{err}");
+    let (code, err) = run("iprobe");
+    let words = ["rank 0 waits in MPI_Iprobe at faults.c:", "rank 1 waits in MPI_Iprobe at"];
+    assert!(code == Some(1) && words.iter().all(|it| err.contains(it)), "{err}");
+    let (code, err) = run("later");
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn lines_of_ranks_stay_whole_and_streams_are_a_ranks_own() {
+    if !has("cc") || !has("c++") {
+        return;
+    }
+    let whole = |program: &Path, line: &dyn Fn(usize) -> String| {
+        for ranks in [1, 4] {
+            let out = succeed(ranks, program, &[]);
+            assert_eq!(out.lines().count(), 200 * ranks);
+            for rank in 0..ranks {
+                let line = line(rank);
+                assert_eq!(out.lines().filter(|it| **it == line).count(), 200, "{line}: {out}");
+            }
+        }
+    };
+    let program = compile(CC, "output.c", &[]);
+    whole(&program, &|rank| format!("<rank {rank} of{}line >", ".".repeat(rank)));
+    let program = compile(CC, "output.c", &["-D_FORTIFY_SOURCE=2", "-DSAFE"]);
+    whole(&program, &|rank| format!("<rank {rank} of{}line >", ".".repeat(rank)));
+    let program = compile(CXX, "output.cc", &["-DCXX"]);
+    whole(&program, &|rank| {
+        let third = format!("{:.*}", rank + 1, 1.0 / 3.0);
+        format!("<rank {rank} has {rank}: {third:>0$}>", rank + 8)
+    });
+}
+
+#[test]
+fn an_exception_that_nobody_catches_is_told_with_its_line() {
+    use std::os::unix::process::ExitStatusExt as _;
+    if !has("c++") {
+        return;
+    }
+    let program = compile(CXX, "throw.cc", &[]);
+    let output = Command::new(RUN).args(["-n", "3"]).arg(&program).output().expect("it runs");
+    let err = text(&output.stderr);
+    assert_eq!(output.status.signal(), Some(6), "{err}");
+    for words in ["what():  nobody catches this", "rank 1: abort in a call at throw.cc:9 (main)"] {
+        assert!(err.contains(words), "{err}");
+    }
+}
+
+#[test]
+fn a_stop_of_fortran_names_its_line() {
+    if !has("gfortran") {
+        return;
+    }
+    let program = compile(FORT, "stop.f90", &[]);
+    let words = ["rank 1 has left: exit with code 3", "last: exit at stop.f90:8 (MAIN__)"];
+    fail(&program, "", 1, &words);
+    fail(&program, "", 1, &["rank 0 waits in MPI_Barrier at stop.f90:9 (MAIN__)"]);
+}
+
+#[test]
 fn a_crash_is_the_processes_and_names_its_rank() {
     use std::os::unix::process::ExitStatusExt as _;
     if !has("cc") {
         return;
     }
     let program = compile(CC, "leave.c", &["-DCRASH"]);
-    for (how, signal, words) in
-        [("crash", 11, "rank 1: segmentation fault at leave.c:"), ("raise", 6, "rank 1: abort")]
-    {
+    for (how, signal, words) in [
+        ("crash", 11, "rank 1: segmentation fault at leave.c:"),
+        ("raise", 6, "rank 1: abort in a call at leave.c:"),
+    ] {
         // Without `timeout`, which would tell the signal in its own way.
         let output =
             Command::new(RUN).args(["-n", "3"]).arg(&program).arg(how).output().expect("it runs");

@@ -14,6 +14,8 @@ unsafe extern "C" {
         exited: *mut *mut c_void,
     ) -> c_int;
     fn phalanx_bar_exit(by: c_int);
+    fn phalanx_print_lines();
+    fn phalanx_in_program(address: *mut c_void) -> *mut c_void;
 }
 
 /// What a rank's main gave back.
@@ -37,6 +39,20 @@ pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char)
     // SAFETY: the caller's promise; `exited` lives through the call.
     let code = unsafe { phalanx_call_main(main, count, argv.as_mut_ptr(), envp, &raw mut exited) };
     Ended { code, exit: (!exited.is_null()).then_some(exited as usize) }
+}
+
+/// What the process prints by the C library's stream goes line by line from now on: before it prints
+/// anything.
+pub fn print_lines() {
+    // SAFETY: sets the buffer of a stream that nobody has used.
+    unsafe { phalanx_print_lines() };
+}
+
+/// The address after an instruction, or if that is in a library which the calling rank's program has
+/// called: the address after the call.
+pub fn in_program(address: usize) -> usize {
+    // SAFETY: any address may be asked for; walks the stack of this thread.
+    unsafe { phalanx_in_program(address as *mut c_void) as usize }
 }
 
 /// While this lives, `exit` on this thread ends the process: frames of Rust lie above the

@@ -10,6 +10,7 @@
 //! | `error.rs` | errors by class; the end of a run; a call's place in the source |
 //! | `lane.rs` | short messages of one rank to another, a line each |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
+//! | `polls.rs` | tests and probes that find nothing for long |
 //! | `types.rs`, `basic.rs` | datatypes as lists of blocks; the predefined ones |
 //! | `ops.rs` | operators over memory |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
@@ -31,6 +32,7 @@ pub mod lane;
 pub mod log;
 pub mod ops;
 pub mod p2p;
+pub mod polls;
 pub mod rank;
 pub mod route;
 pub mod started;

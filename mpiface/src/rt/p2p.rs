@@ -636,6 +636,11 @@ impl Condition for Probed {
 
     fn describe(&self) -> String {
         let Envelope { source, tag, .. } = self.pattern;
-        format!("a message to probe (source {source}, tag {tag})")
+        let from = match source {
+            ANY_SOURCE => "any source".to_owned(),
+            source => format!("rank {source} of the communicator"),
+        };
+        let tag = if tag == ANY_TAG { "any tag".to_owned() } else { format!("tag {tag}") };
+        format!("a message from {from} to probe, {tag}")
     }
 }

@@ -6,9 +6,10 @@ use super::comm::Comm;
 use super::error::{Class, Error, Outcome, Site, class_text, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::{Ask, Message, Mode, Req, SENT};
+use super::polls::Polls;
 use super::route::{Memory, MemoryKey};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
-use super::world::World;
+use super::world::{Condition, World};
 use crate::load::frame::Barred;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -101,6 +102,8 @@ pub struct Rank {
     pub level: Cell<c_int>,
     /// Tests in a row that found nothing.
     idle: Cell<u32>,
+    /// The same, if it made no other calls.
+    pub polls: Polls,
     /// The buffer that the program attached: its messages are kept elsewhere.
     pub buffer: Cell<(usize, c_int)>,
     whole: Rc<Comm>,
@@ -152,6 +155,7 @@ impl Rank {
             last: Cell::default(),
             level: Cell::new(0),
             idle: Cell::new(0),
+            polls: Polls::default(),
             buffer: Cell::default(),
             comms: RefCell::new(Table::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
@@ -189,6 +193,7 @@ impl Rank {
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
     pub fn call(&self, site: Site, comm: Handle, run: impl FnOnce() -> Outcome) -> c_int {
         self.last.set(site);
+        self.polls.call();
         let outcome = match self.stage.get() {
             Stage::Running => run(),
             Stage::Before => error(Class::Other, "it was called before MPI_Init"),
@@ -320,12 +325,15 @@ impl Rank {
     }
 
     /// Notes whether a test found something: after tests in vain another thread gets the core,
-    /// soon where ranks share cores.
-    pub fn tested(&self, is_found: bool) {
+    /// soon where ranks share cores. `condition`: what it looks for.
+    pub fn tested(&self, is_found: bool, condition: impl FnOnce() -> Arc<dyn Condition>) {
         let count = if is_found { 0 } else { self.idle.get() + 1 };
         self.idle.set(count);
         if count > 1000 || (count > 10 && self.world.is_crowded()) {
             std::thread::yield_now();
+        }
+        if !is_found {
+            self.polls.miss(&self.world, (self.me, self.last.get()), condition);
         }
     }
 }

@@ -106,8 +106,13 @@ impl Own {
 
     #[cold]
     fn why(comm: &mut phalanx::Comm, payload: Box<dyn Any + Send>) -> String {
-        use phalanx::Error::{Dead, Deadlock, Left};
-        let is_known = |it: &phalanx::Error| matches!(it, Left { .. } | Deadlock { .. } | Dead);
+        use phalanx::Error::{Dead, Deadlock, Left, Mismatch};
+        // On a circle it names the ranks' last collectives, which may have ended: a rank that waits
+        // for a message is in none.
+        let is_circle = |it: &phalanx::Error| matches!(it, Mismatch { what, .. } if what.ends_with("they wait for each other"));
+        let is_known = |it: &phalanx::Error| {
+            matches!(it, Left { .. } | Deadlock { .. } | Dead) || is_circle(it)
+        };
         match raw::first_cause(comm, payload, is_known) {
             (Some(false), text) => text,
             _ => String::new(),
@@ -264,6 +269,16 @@ impl World {
         if let Some(comm) = self.slots[by].library.0.borrow().as_ref() {
             raw::wake(comm, rank);
         }
+    }
+
+    /// The rank, which is the calling thread's, stands as blocked until `unblock`.
+    pub fn block(&self, rank: usize, condition: Arc<dyn Condition>, site: Site) {
+        self.stand(rank, State::Blocked(condition, site));
+    }
+
+    /// The rank goes on.
+    pub fn unblock(&self, rank: usize) {
+        self.stand(rank, State::Running);
     }
 
     fn stand(&self, rank: usize, state: State) {

@@ -10,7 +10,7 @@ use crate::rt::p2p::{
 };
 use crate::rt::rank::{Persistent, fixed};
 use crate::rt::types::{self, Place, bytes_at};
-use crate::rt::world::lock;
+use crate::rt::world::{Condition, lock};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -253,13 +253,18 @@ fn look(caller: Caller<'_>, pattern: Envelope, by: Option<usize>) -> Option<Arri
     lock(&caller.world.slots[caller.me].queue).probe(pattern)
 }
 
+/// A message that the pattern takes.
+fn probed(caller: Caller<'_>, pattern: Envelope, by: Option<usize>) -> Arc<dyn Condition> {
+    Arc::new(Probed { world: Arc::clone(&caller.world), me: caller.me, pattern, by })
+}
+
 pub(super) fn probe(caller: Caller<'_>, peer: Peer, comm: &Comm, status: StatusOut) -> Outcome {
     let Some(pattern) = pattern(comm, peer)? else {
         status.set(NOBODY, false);
         return Ok(());
     };
-    let (world, by) = (|| Arc::clone(&caller.world), source(comm, peer));
-    let condition = || Arc::new(Probed { world: world(), me: caller.me, pattern, by }) as _;
+    let by = source(comm, peer);
+    let condition = || probed(caller, pattern, by);
     let holds = || look(caller, pattern, by).is_some();
     caller.world.wait(caller.me, caller.site, by, holds, condition);
     if let Some(arrived) = look(caller, pattern, by) {
@@ -275,12 +280,15 @@ pub(super) fn iprobe(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
-    let found = match pattern(comm, peer)? {
-        Some(pattern) => look(caller, pattern, source(comm, peer)),
-        None => Some(NOBODY),
+    let Some(pattern) = pattern(comm, peer)? else {
+        flag.set(1);
+        status.set(NOBODY, false);
+        return Ok(());
     };
+    let by = source(comm, peer);
+    let found = look(caller, pattern, by);
     flag.set(c_int::from(found.is_some()));
-    caller.tested(found.is_some());
+    caller.tested(found.is_some(), || probed(caller, pattern, by));
     if let Some(arrived) = found {
         status.set(arrived, false);
     }
@@ -334,7 +342,7 @@ pub(super) fn improbe(
     };
     let taken = take(caller, pattern, source(comm, peer));
     flag.set(c_int::from(taken.is_some()));
-    caller.tested(taken.is_some());
+    caller.tested(taken.is_some(), || probed(caller, pattern, source(comm, peer)));
     if let Some(taken) = taken {
         keep(caller, taken, message, status);
     }

@@ -7,6 +7,7 @@ use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{self, Kind, OneOf, Req};
 use crate::rt::rank::{Started, fixed};
+use crate::rt::world::Condition;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -178,11 +179,23 @@ pub(super) fn startall(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -
     (0..count).try_for_each(|index| start(caller, handles.at(index)))
 }
 
-/// A test's answer: a row of tests that find nothing gives up the core.
-fn found(caller: Caller<'_>, flag: Out<c_int>, is_found: bool) -> bool {
+/// A test's answer, for requests of which some are not complete if nothing is found: a row of such
+/// tests gives up the core.
+fn found<'a>(
+    caller: Caller<'_>,
+    flag: Out<c_int>,
+    is_found: bool,
+    all: impl Iterator<Item = &'a Arc<Req>>,
+) -> bool {
     flag.set(c_int::from(is_found));
-    caller.tested(is_found);
+    caller.tested(is_found, || awaited(caller, all));
     is_found
+}
+
+/// One of these that are not complete.
+fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> Arc<dyn Condition> {
+    let all = all.filter(|it| !it.is_done()).cloned().collect();
+    Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
 pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
@@ -254,7 +267,8 @@ pub(super) fn testsome(
         out_count.set(UNDEFINED);
         return Ok(());
     }
-    caller.tested(requests.done().next().is_some());
+    let is_found = requests.done().next().is_some();
+    caller.tested(is_found, || awaited(caller, requests.active()));
     requests.retire_done(caller, out_count, indices, statuses)
 }
 
@@ -265,9 +279,12 @@ pub(super) fn test(
     status: StatusOut,
 ) -> Outcome {
     match request(caller, handle.get())? {
-        Some(req) if found(caller, flag, has_come(caller, &req)) => retire(caller, handle, status),
+        Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
+            retire(caller, handle, status)
+        }
         Some(_) => Ok(()),
         None => {
+            caller.polls.skip();
             flag.set(1);
             status.set(EMPTY, false);
             Ok(())
@@ -283,7 +300,8 @@ pub(super) fn testall(
     statuses: StatusOut,
 ) -> Outcome {
     let requests = Requests::new(caller, count, handles)?;
-    if !found(caller, flag, requests.active().all(|it| it.is_done())) {
+    let is_found = requests.active().all(|it| it.is_done());
+    if !found(caller, flag, is_found, requests.active()) {
         return Ok(());
     }
     requests.retire_all(caller, statuses)
@@ -305,7 +323,7 @@ pub(super) fn testany(
         return Ok(());
     }
     let first = requests.done().next();
-    found(caller, flag, first.is_some());
+    found(caller, flag, first.is_some(), requests.active());
     let Some((place, _)) = first else { return Ok(()) };
     index.set(int(place));
     requests.retire(caller, place, status)
@@ -318,7 +336,7 @@ pub(super) fn request_get_status(
     status: StatusOut,
 ) -> Outcome {
     match request(caller, handle)? {
-        Some(req) if found(caller, flag, has_come(caller, &req)) => {
+        Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
             status.set(req.arrived().0, req.is_cancelled());
         }
         Some(_) => {}

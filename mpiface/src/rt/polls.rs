@@ -1,0 +1,128 @@
+//! Rows of tests and probes that find nothing: a rank that makes no other calls may do so for ever.
+//!
+//! Such a rank is not blocked as `world.rs` means it: it may give up by itself. So it is judged
+//! late. After [`LIMIT`] of nothing but tests in vain, with next to no work of the program between
+//! them, it stands as blocked for a moment, again and again; if all others are blocked, have left,
+//! or do the same, the run ends. PHALANX_MPI_POLLS gives other seconds than the limit's; 0: never.
+
+use super::error::Site;
+use super::world::{Condition, JUDGED, World};
+use std::cell::Cell;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+/// For so long a rank may test in vain.
+const LIMIT: Duration = Duration::from_secs(10);
+/// After so many tests the clock is looked at.
+const OFTEN: u32 = 1024;
+/// A rank that spends more of its processor's time on a test does something else, too.
+const WORK: Duration = Duration::from_micros(10);
+/// A rank that stands as blocked looks so often whether the awaited has come.
+const STEP: Duration = Duration::from_millis(2);
+
+/// A rank's tests in vain.
+#[derive(Debug, Default)]
+pub struct Polls {
+    /// The rank's calls so far.
+    calls: Cell<u64>,
+    /// The number of the last call that belongs to the row.
+    last: Cell<u64>,
+    /// The row's length.
+    row: Cell<u32>,
+    /// When the clock was first looked at in this row, and what the thread had worked then.
+    since: Cell<Option<(Instant, Duration)>>,
+}
+
+/// What a rank awaits that only tests.
+struct Polled {
+    awaited: Arc<dyn Condition>,
+    waited: Duration,
+}
+
+impl Condition for Polled {
+    fn holds(&self) -> bool {
+        self.awaited.holds()
+    }
+
+    fn describe(&self) -> String {
+        let seconds = self.waited.as_secs();
+        format!("{} (it has only tested for {seconds} s)", self.awaited.describe())
+    }
+}
+
+impl Polls {
+    /// The rank makes a call.
+    #[inline]
+    pub fn call(&self) {
+        self.calls.set(self.calls.get() + 1);
+    }
+
+    /// This call has neither found nor missed anything: a row goes on over it.
+    pub fn skip(&self) {
+        if self.last.get() + 1 == self.calls.get() {
+            self.last.set(self.calls.get());
+        }
+    }
+
+    /// This call has found nothing of what `condition` says.
+    #[inline]
+    pub fn miss(
+        &self,
+        world: &World,
+        (me, site): (usize, Site),
+        condition: impl FnOnce() -> Arc<dyn Condition>,
+    ) {
+        let follows = self.last.get() + 1 == self.calls.get();
+        self.last.set(self.calls.get());
+        let row = if follows { self.row.get().wrapping_add(1) } else { 1 };
+        self.row.set(row);
+        if row == 1 {
+            self.since.set(None);
+        } else if row.is_multiple_of(OFTEN)
+            && let Some(waited) = self.is_long(row)
+        {
+            stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
+        }
+    }
+
+    /// How long the row has lasted, if it is time to judge.
+    #[cold]
+    fn is_long(&self, row: u32) -> Option<Duration> {
+        let limit = limit()?;
+        let Some((start, worked)) = self.since.get() else {
+            self.since.set(Some((Instant::now(), thread_time())));
+            return None;
+        };
+        let waited = start.elapsed();
+        let each = thread_time().saturating_sub(worked) / row;
+        (waited >= limit && each < WORK).then_some(waited)
+    }
+}
+
+/// The limit, if there is one.
+fn limit() -> Option<Duration> {
+    static GIVEN: OnceLock<Duration> = OnceLock::new();
+    let given = || env::var("PHALANX_MPI_POLLS").ok()?.parse().ok();
+    let limit = *GIVEN.get_or_init(|| given().map_or(LIMIT, Duration::from_secs));
+    (!limit.is_zero()).then_some(limit)
+}
+
+/// The time that a processor has spent on this thread.
+fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives through the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The rank stands as blocked for a moment, and judges.
+fn stand(world: &World, me: usize, site: Site, condition: Arc<dyn Condition>) {
+    let start = Instant::now();
+    world.block(me, Arc::clone(&condition), site);
+    while start.elapsed() < JUDGED && !condition.holds() {
+        world.judge();
+        thread::sleep(STEP);
+    }
+    world.unblock(me);
+}
