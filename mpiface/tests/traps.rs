@@ -366,7 +366,7 @@ fn an_exception_that_nobody_catches_is_told_with_its_line() {
     let output = Command::new(RUN).args(["-n", "3"]).arg(&program).output().expect("it runs");
     let err = text(&output.stderr);
     assert_eq!(output.status.signal(), Some(6), "{err}");
-    for words in ["what():  nobody catches this", "rank 1: abort in a call at throw.cc:9 (main)"] {
+    for words in ["what():  nobody catches this", "rank 1: abort in a call at throw.cc:9 ("] {
         assert!(err.contains(words), "{err}");
     }
 }
@@ -377,9 +377,9 @@ fn a_stop_of_fortran_names_its_line() {
         return;
     }
     let program = compile(FORT, "stop.f90", &[]);
-    let words = ["rank 1 has left: exit with code 3", "last: exit at stop.f90:8 (MAIN__)"];
+    let words = ["rank 1 has left: exit with code 3", "last: exit at stop.f90:8 ("];
     fail(&program, "", 1, &words);
-    fail(&program, "", 1, &["rank 0 waits in MPI_Barrier at stop.f90:9 (MAIN__)"]);
+    fail(&program, "", 1, &["rank 0 waits in MPI_Barrier at stop.f90:9 ("]);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //!
 //! Such a rank is not blocked as `world.rs` means it: it may give up by itself. So it is judged
 //! late. After [`LIMIT`] of nothing but tests in vain, with next to no work of the program between
-//! them, it stands as blocked for a moment, again and again; if all others are blocked, have left,
+//! them (that it sleeps there is no work), it stands as blocked for a moment, again and again; if all others are blocked, have left,
 //! or do the same, the run ends. PHALANX_MPI_POLLS gives other seconds than the limit's; 0: never.
 
 use super::error::Site;
-use super::world::{Condition, JUDGED, World};
+use super::world::{Condition, World};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use std::{env, thread};
 
 /// For so long a rank may test in vain.
 const LIMIT: Duration = Duration::from_secs(10);
-/// After so many tests the clock is looked at.
-const OFTEN: u32 = 1024;
-/// A rank that spends more of its processor's time on a test does something else, too.
-const WORK: Duration = Duration::from_micros(10);
-/// A rank that stands as blocked looks so often whether the awaited has come.
+/// A program that works longer than this between two tests, on the average, does something else.
+const WORK: Duration = Duration::from_micros(5);
+/// For so long a rank stands as blocked.
+const STANDS: Duration = Duration::from_millis(10);
+/// It looks so often whether the awaited has come.
 const STEP: Duration = Duration::from_millis(2);
 
 /// A rank's tests in vain.
@@ -28,10 +28,19 @@ pub struct Polls {
     calls: Cell<u64>,
     /// The number of the last call that belongs to the row.
     last: Cell<u64>,
-    /// The row's length.
-    row: Cell<u32>,
-    /// When the clock was first looked at in this row, and what the thread had worked then.
-    since: Cell<Option<(Instant, Duration)>>,
+    /// The row, if it is long.
+    row: Cell<Option<Row>>,
+}
+
+/// A long row of tests in vain.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    start: Instant,
+    tests: u32,
+    /// The processor's time that the program has spent between them.
+    worked: Duration,
+    /// The thread's time when the last one ended.
+    last: Duration,
 }
 
 /// What a rank awaits that only tests.
@@ -65,38 +74,39 @@ impl Polls {
         }
     }
 
-    /// This call has found nothing of what `condition` says.
+    /// This call has found nothing of what `condition` says. `is_long`: and many before it, too.
     #[inline]
     pub fn miss(
         &self,
         world: &World,
         (me, site): (usize, Site),
+        is_long: bool,
         condition: impl FnOnce() -> Arc<dyn Condition>,
     ) {
-        let follows = self.last.get() + 1 == self.calls.get();
+        if self.last.get() + 1 != self.calls.get() {
+            self.row.set(None);
+        }
         self.last.set(self.calls.get());
-        let row = if follows { self.row.get().wrapping_add(1) } else { 1 };
-        self.row.set(row);
-        if row == 1 {
-            self.since.set(None);
-        } else if row.is_multiple_of(OFTEN)
-            && let Some(waited) = self.is_long(row)
-        {
+        if is_long && let Some(waited) = self.count() {
             stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
+        }
+        if let Some(row) = self.row.get() {
+            self.row.set(Some(Row { last: thread_time(), ..row }));
         }
     }
 
-    /// How long the row has lasted, if it is time to judge.
+    /// Another test of a long row: how long that has lasted, if it is time to judge.
     #[cold]
-    fn is_long(&self, row: u32) -> Option<Duration> {
+    fn count(&self) -> Option<Duration> {
         let limit = limit()?;
-        let Some((start, worked)) = self.since.get() else {
-            self.since.set(Some((Instant::now(), thread_time())));
-            return None;
-        };
-        let waited = start.elapsed();
-        let each = thread_time().saturating_sub(worked) / row;
-        (waited >= limit && each < WORK).then_some(waited)
+        let new =
+            || Row { start: Instant::now(), tests: 0, worked: Duration::ZERO, last: thread_time() };
+        let mut row = self.row.get().unwrap_or_else(new);
+        row.tests = row.tests.saturating_add(1);
+        row.worked += thread_time().saturating_sub(row.last);
+        self.row.set(Some(row));
+        let waited = row.start.elapsed();
+        (waited >= limit && row.worked / row.tests < WORK).then_some(waited)
     }
 }
 
@@ -120,7 +130,7 @@ fn thread_time() -> Duration {
 fn stand(world: &World, me: usize, site: Site, condition: Arc<dyn Condition>) {
     let start = Instant::now();
     world.block(me, Arc::clone(&condition), site);
-    while start.elapsed() < JUDGED && !condition.holds() {
+    while start.elapsed() < STANDS && !condition.holds() {
         world.judge();
         thread::sleep(STEP);
     }

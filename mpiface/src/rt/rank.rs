@@ -327,13 +327,14 @@ impl Rank {
     /// Notes whether a test found something: after tests in vain another thread gets the core,
     /// soon where ranks share cores. `condition`: what it looks for.
     pub fn tested(&self, is_found: bool, condition: impl FnOnce() -> Arc<dyn Condition>) {
-        let count = if is_found { 0 } else { self.idle.get() + 1 };
+        let count = if is_found { 0 } else { self.idle.get().saturating_add(1) };
         self.idle.set(count);
-        if count > 1000 || (count > 10 && self.world.is_crowded()) {
+        let is_long = count > 1000 || (count > 10 && self.world.is_crowded());
+        if is_long {
             std::thread::yield_now();
         }
         if !is_found {
-            self.polls.miss(&self.world, (self.me, self.last.get()), condition);
+            self.polls.miss(&self.world, (self.me, self.last.get()), is_long, condition);
         }
     }
 }
