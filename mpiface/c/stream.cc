@@ -1,13 +1,14 @@
 /* Linked into each C++ program: its own std::cout, cerr, clog and cin. Those of the C++ library
- * would be one for all ranks: the width and the precision that one rank sets would be another's, and
- * the parts of two ranks' lines would mix. They write by the copy's own stdout (priv.c). */
+ * would be one for all ranks: the width and the precision of one rank would be another's, and the
+ * parts of two ranks' lines would mix. They write by the copy's own stdout (priv.c). */
 #include <cstdio>
 #include <ext/stdio_sync_filebuf.h>
 #include <istream>
 #include <new>
 #include <ostream>
 
-/* Hidden: the C++ library, which a first copy brings in, would else take that copy's for its own. */
+/* Hidden: the C++ library, which the first copy brings in, would else take that copy's for its
+ * own. */
 #define OWN(type, name, symbol) \
   __attribute__((weak, visibility("hidden"))) \
   alignas(std::type) char name[sizeof(std::type)] __asm__(symbol);
