@@ -7,6 +7,7 @@
 //!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
 //! - [`start`], [`set_up`]: calls on memory in a scope of requests; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
+//! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
 //! - [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined.
@@ -16,7 +17,7 @@
 mod foreign_wait;
 mod user_operator;
 
-pub use crate::comm::{MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
+pub use crate::comm::{MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
 pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;

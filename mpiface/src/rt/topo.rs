@@ -1,6 +1,18 @@
 //! Cartesian grids: coordinates, neighbours, and the division of a number into dimensions.
 
 use super::error::{Class, Outcome, error};
+use super::graph::{Adjacency, Graph};
+
+/// How a communicator's ranks are neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// On a grid.
+    Cart(Cart),
+    /// By a graph that every rank knows whole.
+    Graph(Graph),
+    /// By a graph of which every rank knows its own edges.
+    Adjacency(Adjacency),
+}
 
 /// A grid over a communicator's ranks, the last dimension fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,9 @@
 
 use super::basic::{self, Basic, Element};
 use super::error::{Class, Outcome, error};
+use super::external::{self, Unit};
 use super::handle::Handle;
+use std::ffi::c_int;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -28,19 +30,37 @@ pub struct Type {
     pub lb: isize,
     /// From one to the next.
     pub extent: isize,
-    /// Runs of predefined elements: bytes of each, and their number; for counting elements.
-    pub runs: Vec<(usize, usize)>,
+    /// Runs of predefined elements, and their number: for counting elements, and for the portable
+    /// format.
+    pub runs: Vec<(Unit, usize)>,
     /// The element, if all are of one kind.
     pub element: Option<Element>,
     /// The greatest alignment of an element.
     align: usize,
     /// The text of how it was made, for errors.
     pub name: &'static str,
+    /// The handle of a predefined one; else 0.
+    pub handle: Handle,
+    /// The call that made it, if a program may ask for it.
+    pub made: Option<Arc<Made>>,
+}
+
+/// The call that made a datatype.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The standard's number for the function.
+    pub combiner: c_int,
+    /// Its arguments that are integers,
+    pub integers: Vec<c_int>,
+    /// addresses,
+    pub addresses: Vec<isize>,
+    /// and datatypes.
+    pub types: Vec<AnyType>,
 }
 
 impl Type {
     /// A predefined datatype.
-    pub fn basic(basic: Basic, name: &'static str) -> Type {
+    pub fn basic(basic: Basic, handle: Handle) -> Type {
         use Element::*;
         let blocks = match basic.element {
             // A hole lies in the middle.
@@ -52,17 +72,12 @@ impl Type {
             size: basic.size,
             lb: 0,
             extent: basic.extent as isize,
-            runs: match basic.element {
-                PairF32I32 | PairI32 => vec![(4, 2)],
-                PairF64I32 | PairI64I32 => vec![(8, 1), (4, 1)],
-                PairI16I32 => vec![(2, 1), (4, 1)],
-                PairF32 => vec![(4, 2)],
-                PairF64 => vec![(8, 2)],
-                _ => vec![(basic.size, 1)],
-            },
+            runs: external::units(basic, handle),
             element: Some(basic.element),
             align: basic.extent.clamp(1, 16),
-            name,
+            name: basic::name(handle),
+            handle,
+            made: None,
         }
     }
 
@@ -83,6 +98,8 @@ impl Type {
             element: None,
             align: 1,
             name,
+            handle: 0,
+            made: None,
         };
         let (mut ub, mut is_first) = (isize::MIN, true);
         for (at, count, old) in parts {
@@ -140,7 +157,26 @@ impl Type {
 
     /// With other bounds.
     pub fn resized(&self, lb: isize, extent: isize) -> Type {
-        Type { lb, extent, name: "a resized type", ..self.clone() }
+        Type { lb, extent, name: "a resized type", handle: 0, made: None, ..self.clone() }
+    }
+
+    /// The same, made by a call with these arguments.
+    pub fn by(
+        mut self,
+        combiner: c_int,
+        integers: Vec<c_int>,
+        addresses: Vec<isize>,
+        types: Vec<AnyType>,
+    ) -> Type {
+        self.handle = 0;
+        self.made = Some(Arc::new(Made { combiner, integers, addresses, types }));
+        self
+    }
+
+    /// Whether predefined operators know it: a predefined one, named or of Fortran 90.
+    pub fn is_known(&self) -> bool {
+        let is_f90 = |it: &Arc<Made>| (F90_INTEGER..=F90_COMPLEX).contains(&it.combiner);
+        self.handle != 0 || self.made.as_ref().is_some_and(is_f90)
     }
 
     /// Whether `count` of it lie without gaps from the origin on.
@@ -173,17 +209,40 @@ impl Type {
         let whole: usize = self.runs.iter().map(|it| it.1).sum();
         let mut count = bytes / self.size * whole;
         let mut rest = bytes % self.size;
-        for (size, number) in &self.runs {
-            let fit = (rest / size).min(*number);
+        for (unit, number) in &self.runs {
+            let fit = (rest / unit.size).min(*number);
             count += fit;
-            rest -= fit * size;
+            rest -= fit * unit.size;
             if fit < *number {
                 break;
             }
         }
         (rest == 0).then_some(count)
     }
+
+    /// Bytes of so many predefined elements.
+    pub fn bytes_of(&self, elements: usize) -> usize {
+        let whole: usize = self.runs.iter().map(|it| it.1).sum();
+        if whole == 0 {
+            return 0;
+        }
+        let mut bytes = elements / whole * self.size;
+        let mut rest = elements % whole;
+        for (unit, number) in &self.runs {
+            let some = rest.min(*number);
+            bytes += some * unit.size;
+            rest -= some;
+        }
+        bytes
+    }
 }
+
+/// MPI_COMBINER_F90_INTEGER.
+pub const F90_INTEGER: c_int = 113;
+/// MPI_COMBINER_F90_REAL.
+pub const F90_REAL: c_int = 114;
+/// MPI_COMBINER_F90_COMPLEX.
+pub const F90_COMPLEX: c_int = 115;
 
 fn push(blocks: &mut Vec<Block>, block: Block) {
     match blocks.last_mut() {
@@ -200,6 +259,13 @@ pub enum AnyType {
     Basic(&'static Type),
     /// A program's own.
     Derived(Arc<Type>),
+}
+
+impl AnyType {
+    /// Itself.
+    pub fn as_any(&self) -> &AnyType {
+        self
+    }
 }
 
 impl Deref for AnyType {
@@ -237,7 +303,7 @@ pub fn predefined(handle: Handle) -> Option<&'static Type> {
     let slot = ALL.get(handle.checked_sub(PREDEFINED.0)?)?;
     slot.get().or_else(|| {
         let known = basic::basic(handle)?;
-        Some(slot.get_or_init(|| Type::basic(known, basic::name(handle))))
+        Some(slot.get_or_init(|| Type::basic(known, handle)))
     })
 }
 
@@ -395,7 +461,7 @@ mod tests {
     use super::*;
 
     fn double() -> Type {
-        Type::basic(basic(0x214).expect("MPI_DOUBLE"), "MPI_DOUBLE")
+        Type::basic(basic(0x214).expect("MPI_DOUBLE"), 0x214)
     }
 
     #[test]
@@ -425,7 +491,7 @@ mod tests {
     #[test]
     fn neighbouring_blocks_join_and_structures_are_padded() {
         let old = double();
-        let int = Type::basic(basic(0x209).expect("MPI_INT"), "MPI_INT");
+        let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);
         let three = Type::structure([(0, 3, &old)], "contiguous").expect("small");
         assert!(three.is_contiguous(5));
         let mixed =

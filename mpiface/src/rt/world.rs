@@ -17,13 +17,14 @@
 //! can know, but not for the library, where that would be final. So every wait of this package
 //! judges, and so does a rank that rests, for those in a collective of the library.
 
+use super::branch::Branches;
 use super::comm::Shared;
 use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
 use super::p2p::{Queue, Short};
 use super::word::Word;
-use phalanx::raw::{self, Waits};
+use phalanx::raw::{self, MemberSeats, Waits};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -148,6 +149,8 @@ pub struct World {
     contexts: AtomicU32,
     /// By their numbers, for errors.
     comms: Mutex<HashMap<u32, Weak<Shared>>>,
+    /// Communicators that their members are making.
+    pub branches: Branches,
     waits: Waits,
     judge: Mutex<()>,
     start: Instant,
@@ -173,7 +176,7 @@ impl World {
             standing: Mutex::new(Standing { state: State::Running, changes: 0 }),
             thread: OnceLock::new(),
         };
-        let whole = Arc::new(Shared::new(0, (0..ranks).collect()));
+        let whole = Arc::new(Shared::new(0, (0..ranks).collect(), None));
         World {
             slots: comms.into_iter().map(slot).collect(),
             lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
@@ -181,6 +184,7 @@ impl World {
             whole,
             is_crowded: ranks > cores,
             contexts: AtomicU32::new(1),
+            branches: Branches::default(),
             waits,
             judge: Mutex::new(()),
             start: Instant::now(),
@@ -189,9 +193,31 @@ impl World {
 
     /// A new communicator of these ranks: the part that they share.
     pub fn new_shared(&self, members: Vec<usize>) -> Arc<Shared> {
+        self.add(members, None)
+    }
+
+    /// The same with the library's part, in which each member takes its seat. `me`: the caller.
+    pub fn new_branch(&self, me: usize, members: Vec<usize>) -> Arc<Shared> {
+        let library = self.slots[me].library.0.borrow();
+        let seats = |it: &phalanx::Comm| MemberSeats::new(it, &members);
+        let seats = library.as_ref().filter(|_| members.len() > 1).map(seats);
+        self.add(members, seats)
+    }
+
+    /// The library's communicator of one that its members make, for the rank `me`.
+    ///
+    /// # Safety
+    /// Nobody uses it before all members have taken theirs.
+    pub unsafe fn take_seat(&self, me: usize, shared: &Shared) -> Option<phalanx::Comm> {
+        let library = self.slots[me].library.0.borrow();
+        // SAFETY: passed on.
+        unsafe { shared.library.as_ref()?.take(library.as_ref()?) }
+    }
+
+    fn add(&self, members: Vec<usize>, library: Option<MemberSeats>) -> Arc<Shared> {
         // A counter: nothing is published by it.
         let context = self.contexts.fetch_add(1, Ordering::Relaxed);
-        let shared = Arc::new(Shared::new(context, members));
+        let shared = Arc::new(Shared::new(context, members, library));
         let mut comms = lock(&self.comms);
         comms.retain(|_, it| it.strong_count() > 0);
         comms.insert(context, Arc::downgrade(&shared));

@@ -27,10 +27,10 @@ fn start_send(
     if tag < 0 {
         return error(Class::Tag, format!("the tag {tag} is negative"));
     }
-    let Some(to) = peer_of(comm, rank)?.map(|it| comm.world_rank(it)) else { return Ok(None) };
+    let Some(to) = peer_of(comm, rank)?.map(|it| comm.peer(it)) else { return Ok(None) };
     let (me, site) = (caller.me, caller.site);
     let ask = Ask { owner: me, site, kind: Kind::Send, peer: rank, by: Some(to), tag };
-    let envelope = Envelope { context: comm.shared.context, source: int(comm.rank), tag };
+    let envelope = Envelope { context: comm.shared.context, source: int(comm.own_rank()), tag };
     let send = p2p::Send { me, to, envelope, place, mode, site };
     // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the send is
     // complete, as the standard asks of it.
@@ -46,7 +46,7 @@ fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
 
 /// The rank of the world from which a message must come, if it is one.
 fn source(comm: &Comm, peer: Peer) -> Option<usize> {
-    usize::try_from(peer.rank).ok().map(|it| comm.world_rank(it))
+    usize::try_from(peer.rank).ok().map(|it| comm.peer(it))
 }
 
 /// What a receive takes; `None` for a message from nobody.

@@ -2,6 +2,7 @@
 
 use super::UNDEFINED;
 use super::arguments::{Caller, EMPTY, Out, Status, StatusOut, int};
+use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -143,10 +144,11 @@ impl Requests {
 }
 
 fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    let general = general(caller, handle.get());
     let ended = {
         let mut requests = caller.requests.borrow_mut();
         match requests.get_mut(handle.get()) {
-            Some(Started { active, again: Some(_) }) => active.take(),
+            Some(Started { active, again: Some(_), .. }) => active.take(),
             _ => {
                 let started = requests.remove(handle.get());
                 handle.set(fixed::REQUEST_NULL);
@@ -154,13 +156,17 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
             }
         }
     };
-    ended.map_or(Ok(()), |req| finish(caller, req, status))
+    let outcome = ended.map_or(Ok(()), |req| finish(caller, req, status));
+    match general {
+        Some(general) => outcome.and(general.query(status)).and(general.free()),
+        None => outcome,
+    }
 }
 
 /// Starts a persistent request.
 pub(super) fn start(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let again = match caller.requests.borrow().get(handle.get()) {
-        Some(Started { active: None, again: Some(again) }) => Rc::clone(again),
+        Some(Started { active: None, again: Some(again), .. }) => Rc::clone(again),
         Some(Started { again: Some(_), .. }) => {
             return error(Class::Request, "the request is under way");
         }
@@ -320,6 +326,9 @@ pub(super) fn request_get_status(
     match request(caller, handle)? {
         Some(req) if found(caller, flag, has_come(caller, &req)) => {
             status.set(req.arrived().0, req.is_cancelled());
+            if let Some(general) = general(caller, handle) {
+                return general.query(status);
+            }
         }
         Some(_) => {}
         None => {
@@ -332,6 +341,9 @@ pub(super) fn request_get_status(
 
 pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     request(caller, handle.get())?;
+    if general(caller, handle.get()).is_some() {
+        return free_later(caller, handle);
+    }
     caller.requests.borrow_mut().remove(handle.get());
     handle.set(fixed::REQUEST_NULL);
     Ok(())
@@ -339,6 +351,9 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
 
 pub(super) fn cancel(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if let Some(req) = request(caller, handle.get())? {
+        if let Some(general) = general(caller, handle.get()) {
+            return general.cancel(req.is_done());
+        }
         p2p::cancel(&caller.world, caller.me, &req);
     }
     Ok(())
