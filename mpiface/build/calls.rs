@@ -196,7 +196,10 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
     let body = if *returns != "int" {
-        format!("let caller = Caller::new(own, site); functions::{low}({})", arguments(&all, true, false))
+        format!(
+            "let caller = Caller::new(own, site); functions::{low}({})",
+            arguments(&all, true, false)
+        )
     } else {
         let run = match made {
             Some((last, before)) => format!(

@@ -65,7 +65,12 @@ impl fmt::Debug for Leader {
 
 impl Branches {
     /// The shared part of the new communicator, for one of so many members; `make` makes it.
-    pub fn take(&self, key: Key, members: usize, make: impl FnOnce() -> Arc<Shared>) -> Arc<Shared> {
+    pub fn take(
+        &self,
+        key: Key,
+        members: usize,
+        make: impl FnOnce() -> Arc<Shared>,
+    ) -> Arc<Shared> {
         let mut all = lock(&self.started);
         let entry = all.entry(key.clone());
         let entry = entry.or_insert_with(|| Started { shared: make(), taken: 0 });

@@ -113,7 +113,8 @@ unsafe fn work(cards: &[Card], me: usize) {
         // A user's operator is the working rank's own, if that has a part in it.
         Part::Fold { op, own, gives } => {
             let gets = |it: &&Card| matches!(&it.part, Part::Fold { gives: Some(_), .. });
-            let other = if own.count > 0 || gives.is_some() { None } else { cards.iter().find(gets) };
+            let other =
+                if own.count > 0 || gives.is_some() { None } else { cards.iter().find(gets) };
             let op = match other.map(|it| &it.part) {
                 Some(Part::Fold { op, .. }) => *op,
                 _ => *op,

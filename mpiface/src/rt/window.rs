@@ -623,7 +623,8 @@ impl Accumulation {
         }
         let is_ours = |it: &&Type| it.element == ty.element && ty.element.is_some();
         // Pairs are found here; what is no pair has no gaps, whichever of its names is found.
-        let element = (0x200..0x300).filter_map(predefined).find(is_ours);
+        let find = || (0x200..0x300).filter_map(predefined).find(is_ours);
+        let element = predefined(ty.handle).or_else(find);
         match element.filter(|it| it.element.is_some_and(|it| ops::knows(op, it))) {
             Some(element) => Ok(Accumulation { op, element: Some(element) }),
             None => {
@@ -650,6 +651,13 @@ impl Accumulation {
                 (_, None) => {
                     copy(origin, target);
                 }
+                (op, Some(ty)) if is_plain(ty, origin) && is_plain(ty, target) => {
+                    let n = origin.bytes().min(target.bytes()) / ty.size.max(1);
+                    let (from, to) = (origin.address as *const u8, target.address as *mut u8);
+                    ty.element.into_iter().for_each(|it| {
+                        ops::apply(op, it, from, to, n);
+                    });
+                }
                 (op, Some(ty)) => {
                     let (new, old) = (pack(origin), pack(target));
                     let n = new.len().min(old.len()) / ty.size.max(1);
@@ -658,16 +666,18 @@ impl Accumulation {
                         let to = b.as_ptr().cast_mut().cast::<u8>();
                         ops::apply(op, element, a.as_ptr().cast(), to, n);
                     }
-                    let made = Place {
-                        address: b.as_ptr() as usize,
-                        count: n,
-                        ty: AnyType::Basic(ty),
-                    };
+                    let made =
+                        Place { address: b.as_ptr() as usize, count: n, ty: AnyType::Basic(ty) };
                     copy(&made, target);
                 }
             }
         }
     }
+}
+
+/// Whether elements lie in a place one behind the other, without gaps in them.
+fn is_plain(ty: &Type, place: &Place) -> bool {
+    ty.size.cast_signed() == ty.extent && place.ty.is_contiguous(place.count)
 }
 
 /// Packed elements, as they lie in memory: pairs may have gaps.
@@ -733,7 +743,8 @@ mod tests {
         let mut origin = [Pair(1.0, 3), Pair(5.0, 4)];
         let mut target = [Pair(2.0, 1), Pair(4.0, 2)];
         let ty = || AnyType::Basic(predefined(0x229).expect("MPI_DOUBLE_INT"));
-        let at = |it: &mut [Pair; 2]| Place { address: it.as_mut_ptr() as usize, count: 2, ty: ty() };
+        let at =
+            |it: &mut [Pair; 2]| Place { address: it.as_mut_ptr() as usize, count: 2, ty: ty() };
         let (from, to) = (at(&mut origin), at(&mut target));
         let least = Accumulation::new(0x38, &to.ty).expect("the place of the smallest");
         // SAFETY: arrays of this test.

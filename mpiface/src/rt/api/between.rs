@@ -4,9 +4,7 @@
 //! # Safety of the calls here
 //! See `started.rs`.
 
-use super::arguments::{
-    Blocks, Buffer, Caller, List, Operands, TypedBlocks, count_of, counts_of,
-};
+use super::arguments::{Blocks, Buffer, Caller, List, Operands, TypedBlocks, count_of, counts_of};
 use super::started::begin;
 use crate::rt::coll::Operator;
 use crate::rt::comm::{Comm, Offer, Terms};

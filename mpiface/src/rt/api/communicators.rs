@@ -3,9 +3,9 @@
 use super::UNDEFINED;
 use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, UNEQUAL, alike};
-use super::keep::Keep as _;
 use super::infos::list;
 use super::intercommunicators::{divide_both, split_both};
+use super::keep::Keep as _;
 use super::started::ibarrier;
 use crate::rt::attributes;
 use crate::rt::branch::Key;
@@ -92,11 +92,7 @@ pub(super) fn comm_dup_with_info(
 
 /// The new communicator is known at once: its shared part is made by the first that comes. It may
 /// be used when all have come, which is what the request awaits.
-pub(super) fn comm_idup(
-    caller: Caller<'_>,
-    old: &Comm,
-    handle: Out<Handle>,
-) -> Outcome<Arc<Req>> {
+pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> Outcome<Arc<Req>> {
     let key = Key::Duplicate(old.shared.context, old.upcoming());
     let members = || old.shared.members.clone();
     let world = &caller.world;

@@ -1,11 +1,11 @@
 //! Requests that the program completes.
 
 use super::arguments::{Caller, Out, Status, StatusOut};
+use crate::load::frame::Barred;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{Ask, Kind, SENT};
 use crate::rt::rank::{General, Started, fixed};
-use crate::load::frame::Barred;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -39,11 +39,8 @@ pub(super) fn grequest_start(
     };
     let (owner, site) = (caller.me, caller.site);
     let ask = Ask { owner, site, kind: Kind::General, ..Ask::default() };
-    let started = Started {
-        active: Some(caller.request(ask)),
-        again: None,
-        general: Some(general),
-    };
+    let started =
+        Started { active: Some(caller.request(ask)), again: None, general: Some(general) };
     Ok(caller.requests.borrow_mut().insert(started))
 }
 

@@ -187,10 +187,8 @@ pub(super) fn dist_graph_create(
             edges.extend([*source as usize, *target as usize, *weight as usize]);
         }
     }
-    let mut own = Adjacency {
-        is_weighted: weights.address() != UNWEIGHTED,
-        ..Adjacency::default()
-    };
+    let mut own =
+        Adjacency { is_weighted: weights.address() != UNWEIGHTED, ..Adjacency::default() };
     for offer in caller.on(old).offers(Offer::Ranks(edges.into())) {
         let Offer::Ranks(edges) = offer else { continue };
         for edge in edges.chunks(3) {

@@ -11,7 +11,11 @@ use std::ffi::{CStr, c_char, c_int};
 type Info = Vec<(String, String)>;
 
 /// Does something with a list; those that are predefined are empty.
-pub(super) fn list<R>(caller: Caller<'_>, info: Handle, run: impl FnOnce(&mut Info) -> R) -> Outcome<R> {
+pub(super) fn list<R>(
+    caller: Caller<'_>,
+    info: Handle,
+    run: impl FnOnce(&mut Info) -> R,
+) -> Outcome<R> {
     if info == fixed::INFO_ENV {
         return Ok(run(&mut Info::new()));
     }

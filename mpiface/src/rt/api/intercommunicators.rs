@@ -25,7 +25,8 @@ pub(super) fn divide_both(
     let members = if is_there { both() } else { Vec::new() };
     let shared = caller.on(old).share(&members, |it| caller.world.new_shared(it))?;
     let rank = members.iter().position(|it| *it == old.rank)?;
-    let (first, second) = if is_first { (own.len(), other.len()) } else { (other.len(), own.len()) };
+    let (first, second) =
+        if is_first { (own.len(), other.len()) } else { (other.len(), own.len()) };
     let (low, high) = (0..first, first..first + second);
     let (own, other) = if is_first { (low, high) } else { (high, low) };
     Some(Comm::between(shared, rank, old.errhandler.get(), Sides { own, other }))

@@ -52,33 +52,33 @@ mod functions {
     pub(super) use super::attributes::*;
     pub(super) use super::collectives::*;
     pub(super) use super::communicators::*;
+    pub(super) use super::contents::*;
     pub(super) use super::datatypes::*;
     pub(super) use super::environment::*;
     pub(super) use super::errors::*;
+    pub(super) use super::general::*;
+    pub(super) use super::graphs::*;
     pub(super) use super::groups::*;
     pub(super) use super::infos::*;
+    pub(super) use super::intercommunicators::*;
+    pub(super) use super::neighbours::*;
+    pub(super) use super::one_sided::*;
     pub(super) use super::operators::*;
     pub(super) use super::packing::*;
     pub(super) use super::point_to_point::*;
     pub(super) use super::requests::*;
     pub(super) use super::started::*;
-    pub(super) use super::contents::*;
-    pub(super) use super::general::*;
-    pub(super) use super::graphs::*;
-    pub(super) use super::intercommunicators::*;
-    pub(super) use super::neighbours::*;
-    pub(super) use super::one_sided::*;
+    pub(super) use super::topologies::*;
     pub(super) use super::type_notes::*;
     pub(super) use super::windows::*;
-    pub(super) use super::topologies::*;
 }
 
 mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
     use super::arguments::{
-        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut, TextOut,
-        TypedBlocks, text,
+        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
+        TextOut, TypedBlocks, text,
     };
     use super::keep::Keep as _;
     use super::{Entry, Rank, functions};
@@ -127,7 +127,10 @@ mod table {
                 // SAFETY: the shim gives this rank's state.
                 let me = unsafe { Caller::new(rank, site) }.me;
                 let place = site.describe();
-                crate::rt::error::end(1, &format!("phalanx: rank {me}: {place}: this function is not in the subset"))
+                crate::rt::error::end(
+                    1,
+                    &format!("phalanx: rank {me}: {place}: this function is not in the subset"),
+                )
             }
             absent as *const ()
         }};

@@ -18,7 +18,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Lays this rank's card down.
-pub(super) fn begin(caller: Caller<'_>, comm: &Comm, terms: Terms, part: Part) -> Outcome<Arc<Req>> {
+pub(super) fn begin(
+    caller: Caller<'_>,
+    comm: &Comm,
+    terms: Terms,
+    part: Part,
+) -> Outcome<Arc<Req>> {
     let (owner, site) = (caller.me, caller.site);
     let req = caller.request(Ask { owner, site, kind: Kind::Collective, ..Ask::default() });
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
