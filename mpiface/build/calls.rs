@@ -17,7 +17,17 @@ use super::Function;
 use std::fmt::Write as _;
 
 /// What may be called before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 19] = [
+const AT_ANY_TIME: [&str; 29] = [
+    "Info_create",
+    "Info_free",
+    "Info_dup",
+    "Info_set",
+    "Info_delete",
+    "Info_get",
+    "Info_get_string",
+    "Info_get_valuelen",
+    "Info_get_nkeys",
+    "Info_get_nthkey",
     "Add_error_class",
     "Add_error_code",
     "Add_error_string",

@@ -3,7 +3,7 @@
 use super::UNDEFINED;
 use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, UNEQUAL, alike};
-use super::infos::list;
+use super::infos::set_hints;
 use super::intercommunicators::{divide_both, split_both};
 use super::keep::Keep as _;
 use super::started::ibarrier;
@@ -85,14 +85,19 @@ pub(super) fn comm_dup_with_info(
     if let Some(new) = &new
         && info != fixed::INFO_NULL
     {
-        *new.hints.borrow_mut() = list(caller, info, |it| it.clone())?;
+        set_hints(caller, &new.hints, info)?;
     }
     Ok(new)
 }
 
 /// The new communicator is known at once: its shared part is made by the first that comes. It may
 /// be used when all have come, which is what the request awaits.
-pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> Outcome<Arc<Req>> {
+pub(super) fn comm_idup_with_info(
+    caller: Caller<'_>,
+    old: &Comm,
+    info: Handle,
+    handle: Out<Handle>,
+) -> Outcome<Arc<Req>> {
     let key = Key::Duplicate(old.shared.context, old.upcoming());
     let members = || old.shared.members.clone();
     let world = &caller.world;
@@ -110,8 +115,15 @@ pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> 
         }
     };
     copy_attributes(caller, old, &new)?;
+    if info != fixed::INFO_NULL {
+        set_hints(caller, &new.hints, info)?;
+    }
     handle.set(Some(new).keep(caller));
     ibarrier(caller, old)
+}
+
+pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> Outcome<Arc<Req>> {
+    comm_idup_with_info(caller, old, fixed::INFO_NULL, handle)
 }
 
 pub(super) fn comm_create_group(

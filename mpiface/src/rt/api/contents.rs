@@ -1,5 +1,7 @@
 //! How datatypes were made, and those that are made by what they must hold.
 
+#![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
+
 use super::arguments::{Caller, List, Out, count_of, int};
 use super::keep::Keep as _;
 use crate::rt::distributed::{Axis, distributed};

@@ -1,5 +1,7 @@
 //! Graph topologies.
 
+#![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
+
 use super::UNDEFINED;
 use super::arguments::{Caller, List, Out, count_of, int, peer_of};
 use super::communicators::split;
@@ -85,7 +87,7 @@ pub(super) fn graph_get(
     Ok(())
 }
 
-fn node<'a>(comm: &'a Comm, rank: c_int) -> Outcome<&'a [c_int]> {
+fn node(comm: &Comm, rank: c_int) -> Outcome<&[c_int]> {
     let graph = graph(comm)?;
     match peer_of(comm, rank)? {
         Some(rank) => Ok(graph.neighbours(rank)),

@@ -1,6 +1,7 @@
 //! Lists of keys and values. Nothing in here reads them: they are the program's.
 
 use super::arguments::{Caller, Out, RawText, int};
+use super::windows::HINTS;
 use crate::rt::comm::{Comm, Hints};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -142,11 +143,22 @@ pub(super) fn info_create_env(
     Ok(caller.infos.borrow_mut().insert(info))
 }
 
-/// Sets a communicator's or window's hints.
+/// The standard's hints for communicators.
+const OF_COMMUNICATORS: [&str; 4] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+];
+
+/// Sets a communicator's or window's hints: those of the standard; a key that nobody knows is
+/// ignored.
 pub(super) fn set_hints(caller: Caller<'_>, hints: &Hints, info: Handle) -> Outcome {
     let new = list(caller, info, |it| it.clone())?;
     let mut all = hints.borrow_mut();
-    for (key, value) in new {
+    let of_windows = || HINTS.iter().map(|it| it.0);
+    let is_known = |key: &str| OF_COMMUNICATORS.into_iter().chain(of_windows()).any(|it| it == key);
+    for (key, value) in new.into_iter().filter(|it| is_known(&it.0)) {
         match all.iter_mut().find(|it| it.0 == key) {
             Some(old) => old.1 = value,
             None => all.push((key, value)),

@@ -6,6 +6,8 @@
 //! rank has given to the window, in its bounds (`Win::target`); the program keeps others from it
 //! as the standard asks, by fences, locks, and the rest.
 
+#![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
+
 use super::arguments::{Buffer, Caller, Remote, count_of};
 use super::windows::{may_poll, place};
 use crate::rt::error::{Class, Outcome, error};

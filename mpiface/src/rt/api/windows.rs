@@ -31,6 +31,18 @@ const NO_SUCCEED: c_int = 16384;
 /// MPI_LOCK_EXCLUSIVE, and behind it MPI_LOCK_SHARED.
 const EXCLUSIVE: c_int = 301;
 
+/// The standard's hints for windows, and what they are unless the program says so; none of these is
+/// used here.
+pub(super) const HINTS: [(&str, &str); 7] = [
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+    ("alloc_shm", "true"),
+    ("alloc_shared_noncontig", ""),
+];
+
 fn window(
     caller: Caller<'_>,
     comm: &Comm,
@@ -50,16 +62,9 @@ fn window(
         return error(Class::Comm, "the communicator was not made");
     };
     let win = Win::new(own, parts, flavor);
-    *win.hints.borrow_mut() = [
-        ("no_locks", "false"),
-        ("accumulate_ordering", "rar,raw,war,waw"),
-        ("accumulate_ops", "same_op_no_op"),
-        ("same_size", "false"),
-        ("same_disp_unit", "false"),
-        ("alloc_shm", "true"),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .to_vec();
+    let given = HINTS.iter().filter(|it| !it.1.is_empty());
+    let given = given.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    *win.hints.borrow_mut() = given.collect();
     if info != fixed::INFO_NULL {
         set_hints(caller, &win.hints, info)?;
     }
@@ -170,7 +175,8 @@ pub(super) fn win_shared_query(
     };
     size.set(part.map_or(0, |it| it.size as isize));
     unit.set(part.map_or(1, |it| it.unit as c_int));
-    give(base, part.map_or(0, |it| it.base));
+    // Of no bytes: no address.
+    give(base, part.filter(|it| it.size > 0).map_or(0, |it| it.base));
     Ok(())
 }
 
