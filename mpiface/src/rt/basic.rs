@@ -62,7 +62,7 @@ pub fn basic(handle: Handle) -> Option<Basic> {
     use Element::*;
     let (element, size) = match handle {
         0x201..=0x203 => (I64, 8),
-        0x207 | 0x247 | 0x2c3 => (Byte, 1),
+        0x207 | 0x21e | 0x247 => (Byte, 1),
         0x208 | 0x248 | 0x2c9 => (I16, 2),
         0x209 | 0x219 | 0x250 | 0x2d1 => (I32, 4),
         0x20a | 0x20b | 0x258 | 0x2d9 => (I64, 8),
@@ -137,6 +137,7 @@ pub fn name(handle: Handle) -> &'static str {
         0x21b => "MPI_COMPLEX",
         0x21c => "MPI_DOUBLE_PRECISION",
         0x21d => "MPI_DOUBLE_COMPLEX",
+        0x21e => "MPI_CHARACTER",
         0x220 => "MPI_LONG_DOUBLE",
         0x224 => "MPI_C_LONG_DOUBLE_COMPLEX",
         0x225 => "MPI_CXX_LONG_DOUBLE_COMPLEX",
@@ -166,7 +167,6 @@ pub fn name(handle: Handle) -> &'static str {
         0x259 => "MPI_UINT64_T",
         0x2c0 => "MPI_LOGICAL1",
         0x2c1 => "MPI_INTEGER1",
-        0x2c3 => "MPI_CHARACTER",
         0x2c8 => "MPI_LOGICAL2",
         0x2c9 => "MPI_INTEGER2",
         0x2ca => "MPI_REAL2",

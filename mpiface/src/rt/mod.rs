@@ -21,7 +21,7 @@
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
 //! | `neighbours.rs` | what neighbours of a grid or graph exchange |
 //! | `branch.rs` | communicators that only their members make |
-//! | `window.rs` | one-sided access: memory, locks, epochs |
+//! | `window.rs`, `target_lock.rs` | one-sided access: memory, epochs; a target's lock |
 //! | `attributes.rs` | what programs hang on communicators, datatypes and windows |
 //! | `codes.rs` | error codes of a program's own |
 
@@ -45,6 +45,7 @@ pub mod p2p;
 pub mod rank;
 pub mod route;
 pub mod started;
+pub mod target_lock;
 pub mod topo;
 pub mod types;
 pub mod window;

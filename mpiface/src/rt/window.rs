@@ -12,6 +12,7 @@ use super::error::{Class, Outcome, Site, error};
 use super::handle::Handle;
 use super::ops;
 use super::rank::fixed;
+use super::target_lock::TargetLock;
 use super::types::{AnyType, Place, Type, bytes_at, copy, pack, predefined, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
@@ -56,23 +57,6 @@ impl Drop for Memory {
     }
 }
 
-/// Who has a target's lock.
-#[derive(Debug, Default)]
-struct Lock {
-    /// The rank of the world that has it alone.
-    alone: Option<usize>,
-    /// How many share it.
-    shared: usize,
-    /// Those who may be asleep until it is free.
-    waiting: Vec<usize>,
-}
-
-impl Lock {
-    fn is_free(&self, is_exclusive: bool) -> bool {
-        self.alone.is_none() && (self.shared == 0 || !is_exclusive)
-    }
-}
-
 /// One rank's part of a window, as the others see it.
 #[derive(Debug)]
 pub struct Part {
@@ -88,7 +72,7 @@ pub struct Part {
     pub memory: Option<Arc<Memory>>,
     /// Of a dynamic window: what is attached, address and bytes.
     attached: Mutex<Vec<(usize, usize)>>,
-    lock: Mutex<Lock>,
+    lock: TargetLock,
     /// Whoever accumulates here holds it.
     gate: Mutex<()>,
     /// By the rank to which it posts: how often it has. Told by the owner.
@@ -113,7 +97,7 @@ impl Part {
             unit,
             memory,
             attached: Mutex::default(),
-            lock: Mutex::default(),
+            lock: TargetLock::default(),
             gate: Mutex::default(),
             posted: words(),
             completed: words(),
@@ -159,35 +143,8 @@ impl Part {
         true
     }
 
-    /// Takes the lock for a rank of the world, or notes that it waits.
-    fn try_lock(&self, rank: usize, is_exclusive: bool) -> bool {
-        let mut state = lock(&self.lock);
-        if !state.is_free(is_exclusive) {
-            if !state.waiting.contains(&rank) {
-                state.waiting.push(rank);
-            }
-            return false;
-        }
-        if is_exclusive {
-            state.alone = Some(rank);
-        } else {
-            state.shared += 1;
-        }
-        true
-    }
-
     fn unlock(&self, world: &World, me: usize, is_exclusive: bool) {
-        let mut state = lock(&self.lock);
-        if is_exclusive {
-            state.alone = None;
-        } else {
-            state.shared -= 1;
-        }
-        if state.alone.is_none() && state.shared == 0 {
-            let waiting = std::mem::take(&mut state.waiting);
-            drop(state);
-            waiting.into_iter().for_each(|it| world.wake(me, it));
-        }
+        self.lock.give_back(is_exclusive).into_iter().for_each(|it| world.wake(me, it));
     }
 }
 
@@ -200,16 +157,12 @@ struct Locked {
 
 impl Condition for Locked {
     fn holds(&self) -> bool {
-        lock(&self.part.lock).is_free(self.is_exclusive)
+        self.part.lock.is_free(self.is_exclusive)
     }
 
     fn describe(&self) -> String {
-        let state = lock(&self.part.lock);
-        let of = self.part.owner;
-        match state.alone {
-            Some(by) => format!("the lock of rank {of}'s window, which rank {by} has"),
-            None => format!("the lock of rank {of}'s window, which {} share", state.shared),
-        }
+        let Part { owner, lock, .. } = &*self.part;
+        format!("the lock of rank {owner}'s window, {}", lock.describe())
     }
 }
 
@@ -467,7 +420,7 @@ impl Win {
         let has = Cell::new(false);
         let take = || {
             if !has.get() {
-                has.set(part.try_lock(me, is_exclusive));
+                has.set(part.lock.take(me, is_exclusive));
             }
             has.get()
         };
@@ -750,18 +703,6 @@ mod tests {
         // SAFETY: arrays of this test.
         unsafe { least.run(&Part::new(0, 1, (0, 0, 1), None), &from, None, &to) };
         assert_eq!(target, [Pair(1.0, 3), Pair(4.0, 2)]);
-    }
-
-    #[test]
-    fn a_lock_is_shared_or_not() {
-        let part = Part::new(0, 3, (0, 0, 1), None);
-        assert!(part.try_lock(0, false) && part.try_lock(1, false) && !part.try_lock(2, true));
-        let world = World::new(1);
-        part.unlock(&world, 0, false);
-        assert!(!part.try_lock(2, true));
-        lock(&part.lock).waiting.clear();
-        part.unlock(&world, 0, false);
-        assert!(part.try_lock(2, true) && !part.try_lock(0, false));
     }
 
     #[test]
