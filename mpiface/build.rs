@@ -406,6 +406,7 @@ fn main() {
     write(&out.join("table.rs"), &calls::table(&functions, &TEAMS));
 
     cc::Build::new().file("c/frame.c").compile("phalanx_frame");
+    cc::Build::new().file("c/long.c").compile("phalanx_long");
     // The program's own libraries find the launcher's `exit` before the C library's.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
     // By this the shim knows a launcher's process.

@@ -212,11 +212,16 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
         )
     } else {
         let run = match made {
-            Some((last, before)) => format!(
-                "let made = functions::{low}({})?; Out::new({}).set(made.keep(caller)); Ok(())",
-                arguments(before, is_raw, by_handle),
-                last.name,
-            ),
+            Some((last, before)) => {
+                let (taken, to) = (arguments(before, is_raw, by_handle), last.name);
+                // What an error leaves there.
+                let first = match last.c.as_str() {
+                    "MPI_Comm *" => format!("Out::new({to}).set(fixed::COMM_NULL); "),
+                    _ => String::new(),
+                };
+                let make = format!("let made = functions::{low}({taken})?");
+                format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
+            }
             None => format!("functions::{low}({})", arguments(&all, is_raw, by_handle)),
         };
         let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());

@@ -178,6 +178,35 @@ fn attributes_persistent_requests_infos_and_error_handlers() {
 }
 
 #[test]
+fn long_doubles_empty_statuses_and_extents() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "corners.c", &["-w"]);
+    for ranks in [1, 2, 3, 5, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "corners fine\n");
+    }
+}
+
+#[test]
+fn the_launcher_ends_a_run_when_its_time_is_up() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "endless.c", &[]);
+    let output = Command::new(RUN)
+        .args(["-n", "2"])
+        .arg(&program)
+        .env("MPIEXEC_TIMEOUT", "3")
+        .output()
+        .expect("the launcher runs");
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{err}");
+    assert!(err.contains("the time is up") && err.contains("rank 0 runs"), "{err}");
+    assert!(err.contains("rank 1 waits in MPI_Recv at endless.c"), "{err}");
+}
+
+#[test]
 fn collectives_that_complete_later_matched_probes_and_order() {
     if !has("cc") {
         return;

@@ -16,10 +16,12 @@ pub enum Element {
     U64,
     F32,
     F64,
-    /// The C language's long double: moved, compared and added by its own rules (not there yet).
+    /// C's long double.
     Long,
     C32,
     C64,
+    /// A complex number of C's long doubles.
+    CLong,
     /// C's bool; a logical value of one byte.
     Bool,
     /// Bytes without arithmetic.
@@ -32,18 +34,31 @@ pub enum Element {
     PairI16I32,
     PairF32,
     PairF64,
+    PairLongI32,
 }
 
 impl Element {
     /// All of them, each at its own number.
     #[rustfmt::skip]
-    pub const ALL: [Element; 22] = {
+    pub const ALL: [Element; 24] = {
         use Element::*;
         [
-            I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, Long, C32, C64, Bool, Byte,
-            PairF32I32, PairF64I32, PairI64I32, PairI32, PairI16I32, PairF32, PairF64,
+            I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, Long, C32, C64, CLong, Bool, Byte,
+            PairF32I32, PairF64I32, PairI64I32, PairI32, PairI16I32, PairF32, PairF64, PairLongI32,
         ]
     };
+}
+
+impl Element {
+    /// The alignment in C of one that is `extent` bytes from the next.
+    pub fn align(self, extent: usize) -> usize {
+        use Element::*;
+        match self {
+            C32 | PairF32I32 | PairI32 | PairI16I32 | PairF32 => 4,
+            C64 | PairF64I32 | PairI64I32 | PairF64 => 8,
+            _ => extent.clamp(1, 16),
+        }
+    }
 }
 
 /// A predefined datatype.
@@ -75,13 +90,13 @@ pub fn basic(handle: Handle) -> Option<Basic> {
         0x216 | 0x217 | 0x21d | 0x2e3 => (C64, 16),
         0x218 | 0x2d0 => (I32, 4),
         0x220 => (Long, 16),
-        0x224 | 0x225 => (Byte, 32),
+        0x224 | 0x225 => (CLong, 32),
         0x228 => (PairF32I32, 8),
         0x229 => return Some(Basic { element: PairF64I32, size: 12, extent: 16 }),
         0x22a => return Some(Basic { element: PairI64I32, size: 12, extent: 16 }),
         0x22b | 0x232 => (PairI32, 8),
         0x22c => return Some(Basic { element: PairI16I32, size: 6, extent: 8 }),
-        0x22d => return Some(Basic { element: Byte, size: 20, extent: 32 }),
+        0x22d => return Some(Basic { element: PairLongI32, size: 20, extent: 32 }),
         0x230 => (PairF32, 8),
         0x231 => (PairF64, 16),
         0x238 | 0x239 => (Bool, 1),

@@ -74,7 +74,7 @@ impl Type {
             extent: basic.extent as isize,
             runs: external::units(basic, handle),
             element: Some(basic.element),
-            align: basic.extent.clamp(1, 16),
+            align: basic.element.align(basic.extent),
             name: basic::name(handle),
             handle,
             made: None,

@@ -398,8 +398,21 @@ impl World {
         Some(format!("{head}\n  rank {one}: {first}\n  rank {other}: {second}"))
     }
 
+    /// Ends the process: it has taken as long as it may.
+    pub fn time_is_up(&self, seconds: u64) -> ! {
+        let (lines, ..) = self.standings();
+        end(124, &format!("phalanx: the time is up ({seconds} s by MPIEXEC_TIMEOUT):{lines}"))
+    }
+
     /// What each rank waits for; none if none does.
     fn all_waits(&self) -> Option<String> {
+        let (lines, waits, runs) = self.standings();
+        let head = if runs { "some ranks cannot go on" } else { "no rank can go on" };
+        waits.then(|| format!("phalanx: {head}:{lines}"))
+    }
+
+    /// What each rank does; whether any waits, and whether any runs.
+    fn standings(&self) -> (String, bool, bool) {
         let (mut lines, mut waits, mut runs) = (String::new(), false, false);
         for (rank, slot) in self.slots.iter().enumerate() {
             let line = match &lock(&slot.standing).state {
@@ -426,8 +439,7 @@ impl World {
             };
             lines.push_str(&format!("\n  rank {rank} {line}"));
         }
-        let head = if runs { "some ranks cannot go on" } else { "no rank can go on" };
-        waits.then(|| format!("phalanx: {head}:{lines}"))
+        (lines, waits, runs)
     }
 
     /// Ends the run if nobody can go on.

@@ -229,6 +229,15 @@ impl StatusOut {
         if self.0.is_null() { self } else { StatusOut(self.0.wrapping_add(index)) }
     }
 
+    /// Of no request: here the error is set, too.
+    pub(super) fn set_empty(self) {
+        self.set(EMPTY, false);
+        if !self.0.is_null() {
+            // SAFETY: the constructor's promise.
+            unsafe { (*self.0).error = 0 };
+        }
+    }
+
     /// Writes it; the error stays as it is.
     pub(super) fn set(self, arrived: Arrived, is_cancelled: bool) {
         if self.0.is_null() {

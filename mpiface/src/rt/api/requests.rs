@@ -1,7 +1,7 @@
 //! Requests: waiting, testing, freeing.
 
 use super::UNDEFINED;
-use super::arguments::{Caller, EMPTY, Out, Status, StatusOut, int};
+use super::arguments::{Caller, Out, Status, StatusOut, int};
 use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
@@ -117,7 +117,7 @@ impl Requests {
             let status = statuses.at(place);
             match req {
                 Some(_) => outcome = outcome.and(self.retire(caller, place, status)),
-                None => status.set(EMPTY, false),
+                None => status.set_empty(),
             }
         }
         outcome
@@ -193,7 +193,7 @@ fn found(caller: Caller<'_>, flag: Out<c_int>, is_found: bool) -> bool {
 
 pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
     let Some(req) = request(caller, handle.get())? else {
-        status.set(EMPTY, false);
+        status.set_empty();
         return Ok(());
     };
     wait_one(caller, &req);
@@ -221,7 +221,7 @@ pub(super) fn waitany(
     let requests = Requests::new(caller, count, handles)?;
     index.set(UNDEFINED);
     if requests.is_empty() {
-        status.set(EMPTY, false);
+        status.set_empty();
         return Ok(());
     }
     requests.wait(caller);
@@ -275,7 +275,7 @@ pub(super) fn test(
         Some(_) => Ok(()),
         None => {
             flag.set(1);
-            status.set(EMPTY, false);
+            status.set_empty();
             Ok(())
         }
     }
@@ -307,7 +307,7 @@ pub(super) fn testany(
     index.set(UNDEFINED);
     if requests.is_empty() {
         flag.set(1);
-        status.set(EMPTY, false);
+        status.set_empty();
         return Ok(());
     }
     let first = requests.done().next();
@@ -333,7 +333,7 @@ pub(super) fn request_get_status(
         Some(_) => {}
         None => {
             flag.set(1);
-            status.set(EMPTY, false);
+            status.set_empty();
         }
     }
     Ok(())
