@@ -14,11 +14,13 @@ const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
 /// What has no Fortran binding here.
-const NOT_IN_FORTRAN: [&str; 12] = [
+const NOT_IN_FORTRAN: [&str; 14] = [
     "Pcontrol",
     "Alltoallw",
     "Ialltoallw",
+    "Alltoallw_init",
     "Neighbor_alltoallw",
+    "Neighbor_alltoallw_init",
     "Ineighbor_alltoallw",
     "Comm_create_keyval",
     "Type_create_keyval",

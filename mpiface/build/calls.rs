@@ -202,6 +202,7 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
     let (is_raw, by_handle) = (AT_ANY_TIME.contains(name), BY_HANDLE.contains(name));
     let low = name.to_lowercase();
+    let is_collective_again = name.ends_with("_init") && all.iter().any(|it| it.c == "MPI_Info");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
@@ -212,6 +213,19 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
         )
     } else {
         let run = match made {
+            // What can be started many times is told how it is started once.
+            Some((last, before)) if is_collective_again => {
+                let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
+                let taken = arguments(before, is_raw)
+                    .replace("caller.comm(comm)?.as_ref()", "own.as_ref()");
+                format!(
+                    "let (comm, _) = (caller.comm(comm)?, info); let own = Rc::clone(&comm); \
+                     let start = move |caller: Caller<'_>| functions::i{base}({taken}); \
+                     let made = functions::again(comm, start)?; \
+                     Out::new({}).set(made.keep(caller)); Ok(())",
+                    last.name,
+                )
+            }
             Some((last, before)) => {
                 let (taken, to) = (arguments(before, is_raw, by_handle), last.name);
                 // What an error leaves there.

@@ -189,6 +189,17 @@ fn long_doubles_empty_statuses_and_extents() {
 }
 
 #[test]
+fn collectives_that_are_started_many_times() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "again.c", &[]);
+    for ranks in [1, 2, 3, 5, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "again fine\n");
+    }
+}
+
+#[test]
 fn the_launcher_ends_a_run_when_its_time_is_up() {
     if !has("cc") {
         return;

@@ -148,6 +148,7 @@ pub struct Comm {
     library: Option<Own>,
     meetings: Cell<u64>,
     started: Cell<u64>,
+    numbered: Cell<Option<u64>>,
 }
 
 /// A meeting to which ranks have yet to come.
@@ -211,6 +212,7 @@ impl Comm {
             library: library.map(Own::new),
             meetings,
             started: Cell::new(0),
+            numbered: Cell::new(None),
         })
     }
 
@@ -261,8 +263,20 @@ impl Comm {
         self.meetings.get()
     }
 
+    /// Gives the collective that `run` starts a number of its own. (A persistent one keeps apart
+    /// from the others: ranks may start several in different orders.)
+    pub fn numbered<R>(&self, number: u64, run: impl FnOnce() -> R) -> R {
+        self.numbered.set(Some(number));
+        let result = run();
+        self.numbered.set(None);
+        result
+    }
+
     /// The number of the next collective that is started.
     pub fn next_started(&self) -> u64 {
+        if let Some(number) = self.numbered.take() {
+            return number;
+        }
         self.started.set(self.started.get() + 1);
         self.started.get()
     }

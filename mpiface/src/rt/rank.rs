@@ -53,17 +53,40 @@ pub struct General {
     pub is_freed: bool,
 }
 
-/// A send or receive that can be started many times.
+/// What can be started many times.
 #[derive(Debug)]
-pub struct Persistent {
-    /// When the send is complete; none: it is a receive.
-    pub send: Option<Mode>,
-    /// The data.
-    pub place: Place,
-    /// The other rank, and the tag.
-    pub peer: (c_int, c_int),
-    /// The communicator.
-    pub comm: Rc<Comm>,
+pub enum Persistent {
+    /// A send or receive.
+    Message {
+        /// When the send is complete; none: it is a receive.
+        send: Option<Mode>,
+        /// The data.
+        place: Place,
+        /// The other rank, and the tag.
+        peer: (c_int, c_int),
+        /// The communicator.
+        comm: Rc<Comm>,
+    },
+    /// A collective.
+    Collective {
+        /// The communicator.
+        comm: Rc<Comm>,
+        /// Its number among those of the communicator that were started or made.
+        number: u64,
+        /// How often it was started.
+        starts: Cell<u64>,
+        /// Starts it.
+        start: Starter,
+    },
+}
+
+/// Starts a collective in a call of a rank.
+pub struct Starter(pub Box<dyn Fn(&Rank, Site) -> Outcome<Arc<Req>>>);
+
+impl std::fmt::Debug for Starter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Starter").finish_non_exhaustive()
+    }
 }
 
 /// How far a rank is.

@@ -87,6 +87,7 @@ mod table {
     use crate::rt::rank::{ErrorFunction, UserFunction, fixed};
     use phalanx::raw::ForeignCall;
     use std::ffi::{c_char, c_int, c_void};
+    use std::rc::Rc;
 
     /// Makes a call between MPI_Init and MPI_Finalize; an error goes by the communicator's handler.
     ///

@@ -11,10 +11,13 @@ use crate::rt::comm::{Comm, Offer, Terms};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::ops::Mark;
 use crate::rt::p2p::{Ask, Kind, Req};
+use crate::rt::rank::{Persistent, Starter};
 use crate::rt::started::{self, Part};
 use crate::rt::types::{Place, bytes_at, pack};
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Lays this rank's card down.
@@ -36,6 +39,16 @@ pub(super) fn begin(
 pub(super) fn await_started(caller: Caller<'_>, req: Arc<Req>) -> Outcome {
     wait_one(caller, &req);
     finish(caller, req, StatusOut::IGNORED)
+}
+
+/// A collective that can be started many times.
+pub(super) fn again(
+    comm: Rc<Comm>,
+    start: impl Fn(Caller<'_>) -> Outcome<Arc<Req>> + 'static,
+) -> Outcome<Persistent> {
+    let start = Starter(Box::new(move |rank, site| start(Caller { rank, site })));
+    let (number, starts) = (comm.next_started(), Cell::new(0));
+    Ok(Persistent::Collective { comm, number, starts, start })
 }
 
 fn exchange(
