@@ -216,7 +216,7 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
             // What can be started many times is told how it is started once.
             Some((last, before)) if is_collective_again => {
                 let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
-                let taken = arguments(before, is_raw)
+                let taken = arguments(before, is_raw, false)
                     .replace("caller.comm(comm)?.as_ref()", "own.as_ref()");
                 format!(
                     "let (comm, _) = (caller.comm(comm)?, info); let own = Rc::clone(&comm); \
