@@ -14,7 +14,7 @@ const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
 /// What has no Fortran binding here.
-const NOT_IN_FORTRAN: [&str; 14] = [
+const NOT_IN_FORTRAN: [&str; 15] = [
     "Pcontrol",
     "Alltoallw",
     "Ialltoallw",
@@ -27,6 +27,7 @@ const NOT_IN_FORTRAN: [&str; 14] = [
     "Win_create_keyval",
     "Keyval_create",
     "Comm_create_errhandler",
+    "Errhandler_create",
     "Win_create_errhandler",
     "Grequest_start",
 ];

@@ -72,6 +72,11 @@ pub struct Basic {
     pub extent: usize,
 }
 
+/// The markers of bounds that were removed in MPI-3; not numbers of the standard.
+pub const LB: Handle = 0x2fe;
+/// The upper one.
+pub const UB: Handle = 0x2ff;
+
 /// The predefined datatype of a handle.
 pub fn basic(handle: Handle) -> Option<Basic> {
     use Element::*;
@@ -119,6 +124,7 @@ pub fn basic(handle: Handle) -> Option<Basic> {
                 16
             },
         ),
+        LB | UB => (Byte, 0),
         _ => return None,
     };
     Some(Basic { element, size, extent: size })
@@ -127,6 +133,8 @@ pub fn basic(handle: Handle) -> Option<Basic> {
 /// The standard's name of a predefined datatype, for texts.
 pub fn name(handle: Handle) -> &'static str {
     match handle {
+        LB => "MPI_LB",
+        UB => "MPI_UB",
         0x200 => "MPI_DATATYPE_NULL",
         0x201 => "MPI_AINT",
         0x202 => "MPI_COUNT",

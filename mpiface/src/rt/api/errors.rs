@@ -65,6 +65,7 @@ pub(super) use comm_set_errhandler as errhandler_set;
 pub(super) fn comm_get_errhandler(_: Caller<'_>, comm: &Comm) -> Outcome<Handle> {
     Ok(comm.errhandler.get())
 }
+pub(super) use comm_get_errhandler as errhandler_get;
 
 pub(super) fn comm_create_errhandler(
     _: Caller<'_>,
@@ -72,6 +73,7 @@ pub(super) fn comm_create_errhandler(
 ) -> Outcome<ErrorFunction> {
     Ok(function)
 }
+pub(super) use comm_create_errhandler as errhandler_create;
 
 /// Communicators that have it keep it: its place is not used again.
 pub(super) fn errhandler_free(_: Caller<'_>, handle: Out<Handle>) -> Outcome {
