@@ -231,6 +231,7 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
                 // What an error leaves there.
                 let first = match last.c.as_str() {
                     "MPI_Comm *" => format!("Out::new({to}).set(fixed::COMM_NULL); "),
+                    "MPI_Datatype *" => format!("Out::new({to}).set(fixed::DATATYPE_NULL); "),
                     _ => String::new(),
                 };
                 let make = format!("let made = functions::{low}({taken})?");

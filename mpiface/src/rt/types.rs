@@ -163,8 +163,7 @@ impl Type {
             new.size = size;
         }
         if is_first {
-            let some = new.set.0.or(new.set.1).unwrap_or(0);
-            (new.lb, ub) = (some, some);
+            (new.lb, ub) = (0, 0);
         }
         new.lb = new.set.0.unwrap_or(new.lb);
         new.extent = new.set.1.unwrap_or(ub) - new.lb;
@@ -575,7 +574,7 @@ mod tests {
         let more = Type::structure([(0, 1, &short), (100, 1, &int)], "struct").expect("small");
         assert_eq!((more.lb, more.extent, more.padded().extent), (0, 2, 2));
         let only = Type::structure([(4, 1, &upper)], "struct").expect("small");
-        assert_eq!((only.lb, only.extent, only.size), (4, 0, 0));
+        assert_eq!((only.lb, only.extent, only.size), (0, 4, 0));
         // Without a marker on a side, the data decide there.
         let parts = [(0, 1, &int), (2, 1, &upper)];
         let made = Type::structure(parts, "struct").expect("small");

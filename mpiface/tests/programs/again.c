@@ -1,5 +1,5 @@
 /* Collectives that are started many times, in different orders, beside others; a send and receive
- * in one request. */
+ * in one request; communicators of groups. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +66,30 @@ int main(int argc, char **argv) {
   MPI_Wait(&other, &status);
   CHECK(status.MPI_SOURCE == MPI_PROC_NULL);
   MPI_Comm_free(&comm);
+
+  /* Communicators of groups, by a text. */
+  MPI_Group world, halves[2];
+  MPI_Comm half, both;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  int low[1][3] = {{0, size / 2 - 1, 1}}, mine = rank >= size / 2, low_size = size / 2;
+  MPI_Group_range_incl(world, low_size > 0, low, &halves[0]);
+  MPI_Group_difference(world, halves[0], &halves[1]);
+  MPI_Comm_create_from_group(halves[mine], "halves", MPI_INFO_NULL, MPI_ERRORS_RETURN, &half);
+  MPI_Comm_size(half, &count);
+  CHECK(count == (mine ? size - low_size : low_size));
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_MIN, half);
+  CHECK(sum == (mine ? low_size : 0));
+  CHECK(MPI_Send(&rank, 1, MPI_INT, size, 0, half) != MPI_SUCCESS);
+  if (low_size > 0) {
+    MPI_Intercomm_create_from_groups(halves[mine], 0, halves[!mine], 0, "both", MPI_INFO_NULL,
+                                     MPI_ERRORS_ARE_FATAL, &both);
+    MPI_Comm_remote_size(both, &count);
+    CHECK(count == (mine ? low_size : size - low_size));
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_MIN, both);
+    CHECK(sum == (mine ? 0 : low_size));
+    MPI_Comm_free(&both);
+  }
+  MPI_Comm_free(&half);
   MPI_Finalize();
   if (rank == 0) puts("again fine");
   return 0;

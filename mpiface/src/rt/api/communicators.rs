@@ -138,16 +138,44 @@ pub(super) fn comm_create_group(
     if group.iter().any(|it| !old.shared.members.contains(it)) {
         return error(Class::Group, "a rank of the group is not in the communicator");
     }
-    let Some(place) = group.iter().position(|it| *it == caller.me) else { return Ok(None) };
-    let key = Key::Group(old.shared.context, tag, group.to_vec());
+    Ok(of_group(caller, (old.shared.context, tag), group, old.errhandler.get()))
+}
+
+/// A number for a tag that is a text; negative, as no program's tag is.
+pub(super) fn number_of(text: &str) -> c_int {
+    // FNV-1a: equal texts have equal numbers on all ranks, others seldom.
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    -1 - (text.bytes().fold(0x811c_9dc5, step) >> 2).cast_signed()
+}
+
+pub(super) fn comm_create_from_group(
+    caller: Caller<'_>,
+    group: &[usize],
+    tag: &str,
+    _info: Handle,
+    errhandler: Handle,
+) -> Outcome<Option<Rc<Comm>>> {
+    Ok(of_group(caller, (0, number_of(tag)), group, errhandler))
+}
+
+/// The communicator of a group, all of whose ranks call this with the same numbers; none if this
+/// rank is not one of them.
+pub(super) fn of_group(
+    caller: Caller<'_>,
+    (context, tag): (u32, c_int),
+    group: &[usize],
+    errhandler: Handle,
+) -> Option<Rc<Comm>> {
+    let place = group.iter().position(|it| *it == caller.me)?;
+    let key = Key::Group(context, tag, group.to_vec());
     let (world, me) = (&caller.world, caller.me);
     let make = || world.new_branch(me, group.to_vec());
     let shared = world.branches.take(key, group.len(), make);
     // SAFETY: all come together before anybody has the communicator.
     let library = unsafe { world.take_seat(me, &shared) };
-    let new = Comm::new(shared, place, old.errhandler.get(), None, library);
+    let new = Comm::new(shared, place, errhandler, None, library);
     new.come(world, caller.site);
-    Ok(Some(new))
+    Some(new)
 }
 
 pub(super) fn comm_split(

@@ -5,9 +5,11 @@
 //! functions that a program sees go from one side to the other.
 
 use super::arguments::{Caller, Out, int, peer_of};
+use super::communicators::{number_of, of_group};
 use crate::rt::comm::{Comm, Offer, Sides};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::rank::fixed;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -82,6 +84,27 @@ pub(super) fn intercomm_create(
     };
     let rank = sides.own.start + local.rank;
     Ok(Some(Comm::between(shared, rank, local.errhandler.get(), sides)))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+pub(super) fn intercomm_create_from_groups(
+    caller: Caller<'_>,
+    own: &[usize],
+    leader: c_int,
+    other: &[usize],
+    remote: c_int,
+    tag: &str,
+    _info: Handle,
+    errhandler: Handle,
+) -> Outcome<Option<Rc<Comm>>> {
+    let tag = number_of(tag);
+    let Some(local) = of_group(caller, (0, tag), own, errhandler) else {
+        return error(Class::Group, "this rank is not in its group");
+    };
+    let Some(remote) = usize::try_from(remote).ok().and_then(|it| other.get(it)) else {
+        return error(Class::Rank, format!("the leader {remote} is none of {}", other.len()));
+    };
+    intercomm_create(caller, &local, leader, fixed::COMM_WORLD, int(*remote), tag)
 }
 
 /// Refuses a communicator between two groups.
