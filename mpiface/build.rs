@@ -73,7 +73,14 @@ fn types(function: &Function<'_>) -> String {
     all.map(|it| format!(", {it}")).collect()
 }
 
-fn shim(functions: &[Function<'_>]) -> String {
+/// A number for the table's order: a shim and a runtime of different ones must not meet.
+fn mark(list: &str) -> u64 {
+    // FNV-1a.
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    list.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn shim(functions: &[Function<'_>], mark: u64) -> String {
     let mut text = String::from(
         "#define _GNU_SOURCE\n#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
          static const void *const *phx_table;\nstatic const void *phx_rank;\n\
@@ -81,7 +88,12 @@ fn shim(functions: &[Function<'_>]) -> String {
          void phalanx_bind(const void *const *t, const void *r)\n\
          { phx_table = t; phx_rank = r; }\n",
     );
-    text.push_str(&format!("#define PHX_TEAMS {}\n", functions.len()));
+    text.push_str(&format!(
+        "__attribute__((visibility(\"default\")))\n\
+         const unsigned long long phalanx_table = {mark}ull;\n\
+         #define PHX_TEAMS {}\n",
+        functions.len()
+    ));
     text.push_str(include_str!("c/team.c"));
     for (index, f) in functions.iter().enumerate() {
         let Function { returns, name, parameters, .. } = f;
@@ -405,8 +417,12 @@ fn main() {
     let teams = fs::read_to_string("include/phalanx_mpi.h").expect("part of the package");
     write(&include.join("phalanx_mpi.h"), &teams);
     write(&include.join("mpif.h"), &fortran_header(&header));
-    write(&out.join("shim.c"), &shim(&functions));
-    write(&out.join("table.rs"), &calls::table(&functions, &TEAMS));
+    write(&out.join("shim.c"), &shim(&functions, mark(&list)));
+    let table = calls::table(&functions, &TEAMS);
+    let of = mark(&list);
+    let mark =
+        format!("\n/// The table's number, as the shim has it.\npub const MARK: u64 = {of};\n");
+    write(&out.join("table.rs"), &(table + &mark));
 
     cc::Build::new().file("c/frame.c").compile("phalanx_frame");
     cc::Build::new().file("c/long.c").compile("phalanx_long");

@@ -189,6 +189,35 @@ fn long_doubles_empty_statuses_and_extents() {
 }
 
 #[test]
+fn a_shim_of_another_version_is_refused() {
+    if !has("cc") {
+        return;
+    }
+    let (at, program) = (directory("stranger"), compile(CC, "names.c", &["-fno-builtin", "-w"]));
+    let library = at.join("libmpi_abi.so.0");
+    std::fs::write(
+        at.join("shim.c"),
+        "const unsigned long long phalanx_table = 1; void phalanx_bind(void) {}\n\
+         int MPI_Init(void) { return 0; }\n",
+    )
+    .expect("it can be written");
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.0", "-o"])
+        .arg(&library)
+        .arg(at.join("shim.c"))
+        .status();
+    assert!(made.expect("it runs").success());
+    let output = Command::new(RUN)
+        .args(["-n", "2"])
+        .arg(&program)
+        .env("LD_LIBRARY_PATH", &at)
+        .output()
+        .expect("the launcher runs");
+    let err = text(&output.stderr);
+    assert!(!output.status.success() && err.contains("of another version of Phalanx"), "{err}");
+}
+
+#[test]
 fn collectives_that_are_started_many_times() {
     if !has("cc") {
         return;

@@ -32,7 +32,7 @@ mod topologies;
 mod type_notes;
 mod windows;
 
-pub use table::TABLE;
+pub use table::{MARK, TABLE};
 
 use super::rank::Rank;
 
