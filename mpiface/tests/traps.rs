@@ -193,7 +193,7 @@ fn a_shim_of_another_version_is_refused() {
     if !has("cc") {
         return;
     }
-    let (at, program) = (directory("stranger"), compile(CC, "names.c", &["-fno-builtin", "-w"]));
+    let at = directory("stranger");
     let library = at.join("libmpi_abi.so.0");
     std::fs::write(
         at.join("shim.c"),
@@ -207,12 +207,16 @@ fn a_shim_of_another_version_is_refused() {
         .arg(at.join("shim.c"))
         .status();
     assert!(made.expect("it runs").success());
-    let output = Command::new(RUN)
-        .args(["-n", "2"])
+    // Linked with ours; found is the other one.
+    let program = at.join("hello");
+    let made = Command::new(CC)
+        .arg(format!("-Wl,-rpath,{}", at.display()))
+        .arg(source("hello.c"))
+        .arg("-o")
         .arg(&program)
-        .env("LD_LIBRARY_PATH", &at)
-        .output()
-        .expect("the launcher runs");
+        .status();
+    assert!(made.expect("it runs").success());
+    let output = run(2, &program, &[]);
     let err = text(&output.stderr);
     assert!(!output.status.success() && err.contains("of another version of Phalanx"), "{err}");
 }
