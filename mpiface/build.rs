@@ -14,14 +14,27 @@ const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
 /// What has no Fortran binding here.
-const NOT_IN_FORTRAN: [&str; 6] = [
+const NOT_IN_FORTRAN: [&str; 15] = [
     "Pcontrol",
     "Alltoallw",
     "Ialltoallw",
+    "Alltoallw_init",
+    "Neighbor_alltoallw",
+    "Neighbor_alltoallw_init",
+    "Ineighbor_alltoallw",
     "Comm_create_keyval",
+    "Type_create_keyval",
+    "Win_create_keyval",
     "Keyval_create",
     "Comm_create_errhandler",
+    "Errhandler_create",
+    "Win_create_errhandler",
+    "Grequest_start",
 ];
+
+/// Types of the interface that are handles: numbers in Fortran.
+const HANDLES: [&str; 9] =
+    ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info", "Message", "Win"];
 
 struct Function<'a> {
     is_there: bool,
@@ -60,7 +73,14 @@ fn types(function: &Function<'_>) -> String {
     all.map(|it| format!(", {it}")).collect()
 }
 
-fn shim(functions: &[Function<'_>]) -> String {
+/// A number for the table's order: a shim and a runtime of different ones must not meet.
+fn mark(list: &str) -> u64 {
+    // FNV-1a.
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    list.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn shim(functions: &[Function<'_>], mark: u64) -> String {
     let mut text = String::from(
         "#define _GNU_SOURCE\n#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
          static const void *const *phx_table;\nstatic const void *phx_rank;\n\
@@ -68,7 +88,12 @@ fn shim(functions: &[Function<'_>]) -> String {
          void phalanx_bind(const void *const *t, const void *r)\n\
          { phx_table = t; phx_rank = r; }\n",
     );
-    text.push_str(&format!("#define PHX_TEAMS {}\n", functions.len()));
+    text.push_str(&format!(
+        "__attribute__((visibility(\"default\")))\n\
+         const unsigned long long phalanx_table = {mark}ull;\n\
+         #define PHX_TEAMS {}\n",
+        functions.len()
+    ));
     text.push_str(include_str!("c/team.c"));
     for (index, f) in functions.iter().enumerate() {
         let Function { returns, name, parameters, .. } = f;
@@ -100,9 +125,17 @@ fn shim(functions: &[Function<'_>]) -> String {
 const FORTRAN: &str = r#"
 #include <string.h>
 static const void *phx_in_place, *phx_bottom, *phx_ignore, *phx_ignores;
+static const void *phx_unweighted, *phx_no_weights;
 __attribute__((visibility("default"))) void phalanx_fortran(const void *in_place,
-    const void *bottom, const void *ignore, const void *ignores) {
+    const void *bottom, const void *ignore, const void *ignores,
+    const void *unweighted, const void *no_weights) {
   phx_in_place = in_place; phx_bottom = bottom; phx_ignore = ignore; phx_ignores = ignores;
+  phx_unweighted = unweighted; phx_no_weights = no_weights;
+}
+static void *phx_weights(void *given) {
+  if (!given) return given;
+  return given == phx_unweighted ? MPI_UNWEIGHTED : given == phx_no_weights ? MPI_WEIGHTS_EMPTY
+      : given;
 }
 static void *phx_buffer(void *given) {
   if (!given) return given;
@@ -136,6 +169,16 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
             weak("void", "void"),
         );
     }
+    if f.returns == "MPI_Aint" {
+        let takes = f.arguments.iter().map(|it| format!("MPI_Aint *f_{it}")).collect::<Vec<_>>();
+        let gives: String = f.arguments.iter().map(|it| format!(", *f_{it}")).collect();
+        let (takes, types) = (takes.join(", "), types(f));
+        return format!(
+            "MPI_Aint pmpi_{low}_({takes}) {{ {table}return ((MPI_Aint(*)(const void *, void *\
+             {types}))phx_table[{index}])({site}{gives}); }}\n{}",
+            weak(&takes, "MPI_Aint"),
+        );
+    }
     if f.returns == "double" {
         return format!(
             "double pmpi_{low}_(void) {{ {table}return ((double(*)(const void *, void *))\
@@ -151,13 +194,16 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
             let ty = parameter.trim_start_matches("const ");
             let is_list = parameter.contains('[');
             let is_pointer = parameter.contains('*');
-            let handle =
-                ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info", "Message"]
-                    .into_iter()
-                    .find(|it| ty.starts_with(&format!("MPI_{it} ")));
+            let handle = HANDLES.into_iter().find(|it| ty.starts_with(&format!("MPI_{it} ")));
             let taken = |ty: &str| format!("{ty} *f_{name}");
             match handle {
-                _ if ty.starts_with("char ***") || *name == "argc" => gives.push("0".to_owned()),
+                _ if ty.starts_with("char ***") || *name == "argc" || *name == "argv" => {
+                    gives.push("0".to_owned());
+                }
+                _ if name.ends_with("weights") => {
+                    takes.push(taken("void"));
+                    gives.push(format!("phx_weights(f_{name})"));
+                }
                 // Without the blanks at its end, and with C's zero.
                 _ if parameter.starts_with("const char *") => {
                     takes.push(format!("const char *f_{name}"));
@@ -215,15 +261,18 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
                 }
                 // An attribute's value is an integer in Fortran, and so are the predefined numbers.
                 None if *name == "attribute_val" => {
-                    let whole = if f.name.starts_with("Comm") { "MPI_Aint" } else { "MPI_Fint" };
+                    let is_old = f.name.starts_with("Attr");
+                    let whole = if is_old { "MPI_Fint" } else { "MPI_Aint" };
                     takes.push(taken(whole));
                     if f.name.ends_with("get_attr") || f.name == "Attr_get" {
                         before.push_str("void *got = 0; ");
                         gives.push("&got".to_owned());
-                        let key = if whole == "MPI_Aint" { "comm_keyval" } else { "keyval" };
+                        let key = f.arguments[1];
                         after.push_str(&format!(
-                            "if (*f_flag) *f_{name} = *f_{key} < 0x400 ? ({whole})*(int *)got \
-                             : ({whole})(intptr_t)got; "
+                            "if (*f_flag) *f_{name} = *f_{key} == MPI_WIN_SIZE \
+                             ? ({whole})*(MPI_Aint *)got \
+                             : *f_{key} < 0x400 && *f_{key} != MPI_WIN_BASE \
+                             ? ({whole})*(int *)got : ({whole})(intptr_t)got; "
                         ));
                     } else {
                         gives.push(format!("(void *)(intptr_t)*f_{name}"));
@@ -252,7 +301,7 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
                     let bare = ty.split(' ').next().unwrap_or("int");
                     takes.push(taken(bare));
                     gives.push(format!("*f_{name}"));
-                    if name.ends_with("count") {
+                    if name.ends_with("count") || *name == "max_datatypes" {
                         list = format!("*f_{name}");
                     }
                 }
@@ -322,6 +371,11 @@ fn fortran_header(header: &str) -> String {
          \x20     common /mpi_phx_in_place/ MPI_IN_PLACE\n\
          \x20     common /mpi_phx_ignore/ MPI_STATUS_IGNORE\n\
          \x20     common /mpi_phx_ignores/ MPI_STATUSES_IGNORE\n\
+         \x20     integer MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)\n\
+         \x20     common /mpi_phx_unweighted/ MPI_UNWEIGHTED\n\
+         \x20     common /mpi_phx_no_weights/ MPI_WEIGHTS_EMPTY\n\
+         \x20     integer(8) MPI_AINT_ADD, MPI_AINT_DIFF\n\
+         \x20     external MPI_AINT_ADD, MPI_AINT_DIFF\n\
          \x20     double precision MPI_WTIME, MPI_WTICK\n\
          \x20     external MPI_WTIME, MPI_WTICK\n",
     );
@@ -363,12 +417,17 @@ fn main() {
     let teams = fs::read_to_string("include/phalanx_mpi.h").expect("part of the package");
     write(&include.join("phalanx_mpi.h"), &teams);
     write(&include.join("mpif.h"), &fortran_header(&header));
-    write(&out.join("shim.c"), &shim(&functions));
-    write(&out.join("table.rs"), &calls::table(&functions, &TEAMS));
+    write(&out.join("shim.c"), &shim(&functions, mark(&list)));
+    let table = calls::table(&functions, &TEAMS);
+    let of = mark(&list);
+    let mark =
+        format!("\n/// The table's number, as the shim has it.\npub const MARK: u64 = {of};\n");
+    write(&out.join("table.rs"), &(table + &mark));
 
     // Its stack is walked where a rank ends in a library.
     let tables = "-fasynchronous-unwind-tables";
     cc::Build::new().flag(tables).file("c/frame.c").compile("phalanx_frame");
+    cc::Build::new().file("c/long.c").compile("phalanx_long");
     // The program's own libraries find the launcher's `exit` before the C library's.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
     // By this the shim knows a launcher's process.

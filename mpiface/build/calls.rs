@@ -8,7 +8,8 @@
 //! | two addresses, count (or counts), datatype, operator | `Operands` |
 //! | `dest` or `source`, and a tag | `Peer` |
 //! | room for a text, and its length | `TextOut` |
-//! | communicator, group, datatype | the object, looked up |
+//! | `target_rank`, displacement, count, datatype | `Remote` |
+//! | communicator, group, datatype, window | the object, looked up |
 //! | a handle's address, as the last of several arguments | the object that the function gives |
 //! | other pointers | `Out`, `List`, `StatusOut` |
 
@@ -16,7 +17,21 @@ use super::Function;
 use std::fmt::Write as _;
 
 /// What may be called before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 15] = [
+const AT_ANY_TIME: [&str; 29] = [
+    "Info_create",
+    "Info_free",
+    "Info_dup",
+    "Info_set",
+    "Info_delete",
+    "Info_get",
+    "Info_get_string",
+    "Info_get_valuelen",
+    "Info_get_nkeys",
+    "Info_get_nthkey",
+    "Add_error_class",
+    "Add_error_code",
+    "Add_error_string",
+    "Info_create_env",
     "Init",
     "Init_thread",
     "Initialized",
@@ -34,6 +49,16 @@ const AT_ANY_TIME: [&str; 15] = [
     "Free_mem",
 ];
 
+/// What needs a datatype's handle, beside the datatype.
+const BY_HANDLE: [&str; 6] = [
+    "Type_dup",
+    "Type_set_attr",
+    "Type_get_attr",
+    "Type_delete_attr",
+    "Type_set_name",
+    "Type_get_name",
+];
+
 /// A parameter: its type in C, and its name.
 struct Parameter<'a> {
     c: String,
@@ -46,6 +71,8 @@ impl Parameter<'_> {
         match self.c.as_str() {
             "int" | "const int" => "c_int",
             "MPI_Aint" => "isize",
+            "MPI_Count" => "i64",
+            "MPI_Count *" => "*mut i64",
             "int *" | "int []" => "*mut c_int",
             "const int []" => "*const c_int",
             "MPI_Aint *" | "MPI_Aint []" => "*mut isize",
@@ -59,10 +86,11 @@ impl Parameter<'_> {
             "char *" => "*mut c_char",
             "const char *" => "*const c_char",
             "char ***" => "*mut *mut *mut c_char",
+            "char * []" => "*mut *mut c_char",
             "MPI_User_function *" => "UserFunction",
+            "MPI_Comm_errhandler_function *" | "MPI_Win_errhandler_function *" => "ErrorFunction",
             // Some of these are numbers, not functions.
-            "MPI_Comm_copy_attr_function *" | "MPI_Comm_delete_attr_function *" => "*const c_void",
-            "MPI_Comm_errhandler_function *" => "ErrorFunction",
+            other if other.ends_with("_function *") => "*const c_void",
             other if other.ends_with(['*', ']']) => "*mut Handle",
             _ => "Handle",
         }
@@ -72,7 +100,7 @@ impl Parameter<'_> {
     fn argument(&self, is_raw: bool) -> String {
         let name = self.name;
         match self.rust() {
-            "c_int" | "isize" | "UserFunction" | "ErrorFunction" | "*mut c_void"
+            "c_int" | "isize" | "i64" | "UserFunction" | "ErrorFunction" | "*mut c_void"
             | "*const c_void" => name.to_owned(),
             "*const Status" => format!("&*{name}"),
             "*mut Status" => format!("StatusOut::new({name})"),
@@ -81,9 +109,12 @@ impl Parameter<'_> {
             rust if rust.starts_with("*mut") => format!("Out::new({name})"),
             rust if rust.starts_with("*const") => format!("List::new({name})"),
             _ => match self.c.as_str() {
+                // Only a leader's is a communicator.
+                "MPI_Comm" if name == "peer_comm" => name.to_owned(),
                 "MPI_Comm" if !is_raw => format!("caller.comm({name})?.as_ref()"),
+                "MPI_Win" if !is_raw => format!("caller.win({name})?.as_ref()"),
                 "MPI_Group" if !is_raw => format!("caller.group({name})?.as_ref()"),
-                "MPI_Datatype" if !is_raw => format!("caller.ty({name})?.as_ref()"),
+                "MPI_Datatype" if !is_raw => format!("caller.ty({name})?.as_any()"),
                 _ => name.to_owned(),
             },
         }
@@ -102,7 +133,7 @@ fn parameters<'a>(function: &Function<'a>) -> Vec<Parameter<'a>> {
 }
 
 /// The arguments of the function, of these parameters.
-fn arguments(mut rest: &[Parameter<'_>], is_raw: bool) -> String {
+fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> String {
     let mut text = String::from("caller");
     while let Some(first) = rest.first() {
         let kinds: Vec<&str> = rest.iter().map(|it| it.c.as_str()).collect();
@@ -133,12 +164,26 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool) -> String {
                 ],
                 [at, n, d, t, ..],
             ) => (format!("TypedBlocks::new({at}, {n}, {d}, {t})"), 4),
+            (
+                [
+                    "const void *" | "void *",
+                    "const int []",
+                    "const MPI_Aint []",
+                    "const MPI_Datatype []",
+                    ..,
+                ],
+                [at, n, d, t, ..],
+            ) => (format!("TypedBlocks::far({at}, {n}, {d}, {t})"), 4),
             (["int", "int", ..], [peer @ ("dest" | "source"), tag, ..]) if tag.ends_with("tag") => {
                 (format!("Peer::new({peer}, {tag})"), 2)
+            }
+            (["int", "MPI_Aint", "int", "MPI_Datatype", ..], [r @ "target_rank", d, n, t, ..]) => {
+                (format!("Remote::new({r}, {d}, {n}, {t})"), 4)
             }
             (["char *", "int *"], [at, length @ "resultlen"]) => {
                 (format!("TextOut::new({at}, {length})"), 2)
             }
+            _ if by_handle && first.c == "MPI_Datatype" => (first.name.to_owned(), 1),
             _ => (first.argument(is_raw), 1),
         };
         write!(text, ", {argument}").expect("a String grows");
@@ -155,24 +200,49 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
     }
     let all = parameters(function);
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
-    let is_raw = AT_ANY_TIME.contains(name);
+    let (is_raw, by_handle) = (AT_ANY_TIME.contains(name), BY_HANDLE.contains(name));
     let low = name.to_lowercase();
+    let is_collective_again = name.ends_with("_init") && all.iter().any(|it| it.c == "MPI_Info");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
-    let body = if *returns == "double" {
-        format!("functions::{low}(Caller::new(own, site))")
+    let body = if *returns != "int" {
+        format!(
+            "let caller = Caller::new(own, site); functions::{low}({})",
+            arguments(&all, true, false)
+        )
     } else {
         let run = match made {
-            Some((last, before)) => format!(
-                "let made = functions::{low}({})?; Out::new({}).set(made.keep(caller)); Ok(())",
-                arguments(before, is_raw),
-                last.name,
-            ),
-            None => format!("functions::{low}({})", arguments(&all, is_raw)),
+            // What can be started many times is told how it is started once.
+            Some((last, before)) if is_collective_again => {
+                let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
+                let taken = arguments(before, is_raw, false)
+                    .replace("caller.comm(comm)?.as_ref()", "own.as_ref()");
+                format!(
+                    "let (comm, _) = (caller.comm(comm)?, info); let own = Rc::clone(&comm); \
+                     let start = move |caller: Caller<'_>| functions::i{base}({taken}); \
+                     let made = functions::again(comm, start)?; \
+                     Out::new({}).set(made.keep(caller)); Ok(())",
+                    last.name,
+                )
+            }
+            Some((last, before)) => {
+                let (taken, to) = (arguments(before, is_raw, by_handle), last.name);
+                // What an error leaves there.
+                let first = match last.c.as_str() {
+                    "MPI_Comm *" => format!("Out::new({to}).set(fixed::COMM_NULL); "),
+                    "MPI_Datatype *" => format!("Out::new({to}).set(fixed::DATATYPE_NULL); "),
+                    _ => String::new(),
+                };
+                let make = format!("let made = functions::{low}({taken})?");
+                format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
+            }
+            None => format!("functions::{low}({})", arguments(&all, is_raw, by_handle)),
         };
         let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
-        let at = all.iter().find(|it| it.c == "MPI_Comm *").map(|it| format!("*{}", it.name));
+        let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));
+        let at = all.iter().find(|it| matches!(it.c.as_str(), "MPI_Comm *" | "MPI_Win *"));
+        let at = at.map(|it| format!("*{}", it.name));
         let comm = match made {
             Some(_) => comm,
             None => comm.or(at),
@@ -183,7 +253,11 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
             None => format!("call(own, site, fixed::COMM_WORLD, |caller| {{ {run} }})"),
         }
     };
-    let gives = if *returns == "double" { "f64" } else { "c_int" };
+    let gives = match *returns {
+        "double" => "f64",
+        "MPI_Aint" => "isize",
+        _ => "c_int",
+    };
     write!(
         entries,
         "unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\

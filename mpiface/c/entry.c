@@ -93,8 +93,12 @@ extern int mpi_phx_in_place_ __attribute__((weak));
 extern int mpi_phx_bottom_ __attribute__((weak));
 extern int mpi_phx_ignore_ __attribute__((weak));
 extern int mpi_phx_ignores_ __attribute__((weak));
-extern void phalanx_fortran(const void *, const void *, const void *, const void *);
+extern int mpi_phx_unweighted_ __attribute__((weak));
+extern int mpi_phx_no_weights_ __attribute__((weak));
+extern void phalanx_fortran(const void *, const void *, const void *, const void *, const void *,
+                            const void *);
 
 __attribute__((constructor)) static void tell_addresses(void) {
-  phalanx_fortran(&mpi_phx_in_place_, &mpi_phx_bottom_, &mpi_phx_ignore_, &mpi_phx_ignores_);
+  phalanx_fortran(&mpi_phx_in_place_, &mpi_phx_bottom_, &mpi_phx_ignore_, &mpi_phx_ignores_,
+                  &mpi_phx_unweighted_, &mpi_phx_no_weights_);
 }

@@ -12,6 +12,7 @@ fn items(source: &str) -> String {
 fn main() {
     const LANE: &str = "../src/rt/lane.rs";
     const SOURCE: &str = "../src/rt/word.rs";
+    const LOCK: &str = "../src/rt/target_lock.rs";
     println!("cargo:rerun-if-changed={SOURCE}");
     println!("cargo:rustc-cfg=loom");
     let source = fs::read_to_string(SOURCE).expect("the package's source");
@@ -35,5 +36,20 @@ fn main() {
         ("lane_never_full.rs", "return false;", "sender.taken += 1;"),
     ] {
         fs::write(out.join(name), replaced(from, to)).expect("OUT_DIR can be written");
+    }
+    // A lock that forgets who waits, and one that two may have alone.
+    println!("cargo:rerun-if-changed={LOCK}");
+    let lock = fs::read_to_string(LOCK).expect("the package's source");
+    for (name, from, to) in [
+        ("lock_forgets.rs", "state.waiting.push(rank);", ""),
+        (
+            "lock_of_two.rs",
+            "self.alone.is_none() && (self.shared == 0 || !is_exclusive)",
+            "is_exclusive || true",
+        ),
+    ] {
+        assert_eq!(lock.matches(from).count(), 1, "{LOCK}: {from} occurs once");
+        let broken = items(&lock.replace(from, to));
+        fs::write(out.join(name), broken).expect("OUT_DIR can be written");
     }
 }

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 /// For a rank that ends by it.
 static EXIT: ForeignCall = ForeignCall { function: "exit", file: "", line: 0 };
@@ -50,6 +51,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
     if job.ranks > 1 {
         frame::print_lines();
     }
+    limit_time(&world);
     // Constructors run in here, one rank after the other.
     let programs = (0..job.ranks).map(|me| {
         // Never freed: threads that the program leaves behind may still hold it.
@@ -126,6 +128,19 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
         Stage::Finalized => "",
     };
     world.leave(me, format!("{how} with code {}{what}", ended.code), last);
+}
+
+/// Ends the run after MPIEXEC_TIMEOUT seconds, as other launchers do, and says what each rank does.
+fn limit_time(world: &Arc<World>) {
+    let seconds = std::env::var("MPIEXEC_TIMEOUT").ok().and_then(|it| it.parse().ok());
+    if let Some(seconds) = seconds.filter(|it| *it > 0) {
+        let world = Arc::clone(world);
+        // Ends with the process.
+        thread::spawn(move || {
+            thread::sleep(Duration::from_secs(seconds));
+            world.time_is_up(seconds);
+        });
+    }
 }
 
 /// Each copy of a file keeps a descriptor: as many as are allowed.

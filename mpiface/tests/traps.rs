@@ -178,6 +178,79 @@ fn attributes_persistent_requests_infos_and_error_handlers() {
 }
 
 #[test]
+fn long_doubles_empty_statuses_and_extents() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "corners.c", &["-w"]);
+    for ranks in [1, 2, 3, 5, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "corners fine\n");
+    }
+}
+
+#[test]
+fn a_shim_of_another_version_is_refused() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("stranger");
+    let library = at.join("libmpi_abi.so.0");
+    std::fs::write(
+        at.join("shim.c"),
+        "const unsigned long long phalanx_table = 1; void phalanx_bind(void) {}\n\
+         int MPI_Init(void) { return 0; }\n",
+    )
+    .expect("it can be written");
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.0", "-o"])
+        .arg(&library)
+        .arg(at.join("shim.c"))
+        .status();
+    assert!(made.expect("it runs").success());
+    // Linked with ours; found is the other one.
+    let program = at.join("hello");
+    let made = Command::new(CC)
+        .arg(format!("-Wl,-rpath,{}", at.display()))
+        .arg(source("hello.c"))
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(made.expect("it runs").success());
+    let output = run(2, &program, &[]);
+    let err = text(&output.stderr);
+    assert!(!output.status.success() && err.contains("of another version of Phalanx"), "{err}");
+}
+
+#[test]
+fn collectives_that_are_started_many_times() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "again.c", &[]);
+    for ranks in [1, 2, 3, 5, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "again fine\n");
+    }
+}
+
+#[test]
+fn the_launcher_ends_a_run_when_its_time_is_up() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "endless.c", &[]);
+    let output = Command::new(RUN)
+        .args(["-n", "2"])
+        .arg(&program)
+        .env("MPIEXEC_TIMEOUT", "3")
+        .output()
+        .expect("the launcher runs");
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{err}");
+    assert!(err.contains("the time is up") && err.contains("rank 0 runs"), "{err}");
+    assert!(err.contains("rank 1 waits in MPI_Recv at endless.c"), "{err}");
+}
+
+#[test]
 fn collectives_that_complete_later_matched_probes_and_order() {
     if !has("cc") {
         return;

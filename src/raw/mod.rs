@@ -8,6 +8,7 @@
 //! - [`start`], [`set_up`]: calls on memory in a scope of requests, and [`send_tagged`] and its likes
 //!   with a location of another language's call; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
+//! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
 //! - [`barrier`], [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined, with a
@@ -18,7 +19,7 @@
 mod foreign_wait;
 mod user_operator;
 
-pub use crate::comm::{MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
+pub use crate::comm::{MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
 pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;

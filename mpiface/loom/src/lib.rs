@@ -1,5 +1,5 @@
 //! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting,
-//! and the lanes of short messages.
+//! the lanes of short messages, and the lock of a window's target.
 //! (Waiting, sleeping and waking are the library's: `loom-tests/`. Queues are mutexes.)
 #![cfg(test)]
 #![allow(dead_code)]
@@ -32,6 +32,17 @@ mod lane_weak_load {
 
 mod lane_never_full {
     include!(concat!(env!("OUT_DIR"), "/lane_never_full.rs"));
+}
+
+#[path = "../../src/rt/target_lock.rs"]
+mod target_lock;
+
+mod lock_forgets {
+    include!(concat!(env!("OUT_DIR"), "/lock_forgets.rs"));
+}
+
+mod lock_of_two {
+    include!(concat!(env!("OUT_DIR"), "/lock_of_two.rs"));
 }
 
 /// A word, weakened or not.
@@ -206,4 +217,55 @@ fn a_lane_with_relaxed_loads_is_detected() {
 #[should_panic]
 fn a_lane_that_is_never_full_is_detected() {
     a_lane!(lane_never_full);
+}
+
+/// Ranks take a target's lock, use its memory (who has it alone writes, who shares it reads), and
+/// give it back. Who does not get it sleeps until it is woken. (A wake before the sleep is not
+/// lost: that is the library's part, and here the notification's.)
+macro_rules! a_lock {
+    ($room:ident, $kinds:expr) => {
+        loom::model(|| {
+            type Bell = loom::sync::Notify;
+            let kinds: [bool; 2] = $kinds;
+            let bells: Vec<Bell> = kinds.iter().map(|_| Bell::new()).collect();
+            let shared = Arc::new(($room::TargetLock::default(), Memory::new(0), bells));
+            let rank = move |me: usize, shared: Arc<($room::TargetLock, Memory, Vec<Bell>)>| {
+                let (lock, memory, bells) = &*shared;
+                while !lock.take(me, kinds[me]) {
+                    bells[me].wait();
+                }
+                if kinds[me] {
+                    write(memory, me as u64);
+                } else {
+                    read(memory);
+                }
+                for other in lock.give_back(kinds[me]) {
+                    bells[other].notify();
+                }
+            };
+            let other = Arc::clone(&shared);
+            let second = thread::spawn(move || rank(1, other));
+            rank(0, shared);
+            second.join().expect("it ends");
+        });
+    };
+}
+
+#[test]
+fn a_lock_keeps_ranks_apart_and_wakes_those_who_wait() {
+    a_lock!(target_lock, [true, true]);
+    a_lock!(target_lock, [true, false]);
+    a_lock!(target_lock, [false, false]);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_lock_that_forgets_who_waits_is_detected() {
+    a_lock!(lock_forgets, [true, true]);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lock_that_two_have_alone_is_detected() {
+    a_lock!(lock_of_two, [true, true]);
 }

@@ -14,6 +14,7 @@
 
 use super::elf::Elf;
 use super::frame::Main;
+use crate::rt::api::MARK;
 use crate::rt::world::lock;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -170,6 +171,15 @@ impl Image {
 /// As [`Image::load`].
 unsafe fn bind(shim: *mut c_void, binding: Binding) -> Result<(), String> {
     let bind = symbol(shim, c"phalanx_bind").ok_or("the shim is another library")?;
+    // SAFETY: the shim's symbol is such a number (build.rs).
+    let mark = symbol(shim, c"phalanx_table").map(|it| unsafe { *it.cast::<u64>() });
+    if mark != Some(MARK) {
+        return Err(
+            "libmpi_abi.so.0 is of another version of Phalanx than the launcher: link the \
+                    program again, or run it by the launcher that is installed with it"
+                .to_owned(),
+        );
+    }
     // SAFETY: the shim's function has this type (build.rs).
     let bind: unsafe extern "C" fn(*const c_void, *const c_void) =
         unsafe { std::mem::transmute(bind) };

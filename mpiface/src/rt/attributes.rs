@@ -1,11 +1,66 @@
-//! Attributes that programs hang on communicators: keys with functions that copy and delete values.
+//! Attributes that programs hang on communicators, datatypes and windows: keys with functions that
+//! copy and delete values.
 
 use super::comm::Comm;
 use super::error::{Class, Outcome, error};
 use super::handle::Handle;
 use super::rank::Rank;
 use crate::load::frame::Barred;
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+/// Keys and values.
+pub type Values = RefCell<Vec<(c_int, usize)>>;
+
+/// An object that has attributes.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder<'a> {
+    /// Its handle, for the program's functions.
+    pub handle: Handle,
+    /// Its attributes.
+    pub values: &'a Values,
+}
+
+impl Comm {
+    /// For its attributes.
+    pub fn holder(&self) -> Holder<'_> {
+        Holder { handle: self.handle.get(), values: &self.attributes }
+    }
+}
+
+/// What a program has hung on a datatype.
+#[derive(Debug, Default)]
+pub struct Note {
+    /// Its attributes.
+    pub values: Values,
+    /// The name that the program gave it.
+    pub name: RefCell<Option<String>>,
+}
+
+impl Note {
+    /// For the attributes of the datatype of this handle.
+    pub fn holder(&self, handle: Handle) -> Holder<'_> {
+        Holder { handle, values: &self.values }
+    }
+}
+
+impl Rank {
+    /// What the program has hung on a datatype.
+    pub fn type_note(&self, ty: Handle) -> Rc<Note> {
+        Rc::clone(self.type_notes.borrow_mut().entry(ty).or_default())
+    }
+
+    /// Whether there is something.
+    pub fn has_type_note(&self, ty: Handle) -> bool {
+        self.type_notes.borrow().contains_key(&ty)
+    }
+
+    /// The datatype is no more.
+    pub fn forget_type_note(&self, ty: Handle) {
+        self.type_notes.borrow_mut().remove(&ty);
+    }
+}
 
 /// The first key of a program's own; smaller ones are the standard's.
 const FIRST: c_int = 0x400;
@@ -63,7 +118,7 @@ impl Keys {
         let found = key.checked_sub(FIRST).and_then(|it| self.0.get(usize::try_from(it).ok()?));
         match found {
             Some(found) => Ok(*found),
-            None => error(Class::Arg, format!("{key} is no key of an attribute")),
+            None => error(Class::Keyval, format!("{key} is no key of an attribute")),
         }
     }
 }
@@ -85,24 +140,24 @@ pub fn check(rank: &Rank, key: c_int) -> Outcome {
 }
 
 /// An attribute's value.
-pub fn get(comm: &Comm, key: c_int) -> Option<usize> {
-    comm.attributes.borrow().iter().find(|it| it.0 == key).map(|it| it.1)
+pub fn get(on: Holder<'_>, key: c_int) -> Option<usize> {
+    on.values.borrow().iter().find(|it| it.0 == key).map(|it| it.1)
 }
 
 /// Takes an attribute off, after its key's function.
 ///
 /// # Errors
 /// If the key is unknown, or the function fails.
-pub fn delete(rank: &Rank, comm: &Comm, key: c_int) -> Outcome {
+pub fn delete(rank: &Rank, on: Holder<'_>, key: c_int) -> Outcome {
     let known = rank.keys.borrow().get(key)?;
-    let Some(value) = get(comm, key) else { return Ok(()) };
+    let Some(value) = get(on, key) else { return Ok(()) };
     if let Some(function) = known.delete {
         let _barred = Barred::new();
         let (value, extra) = (value as *mut c_void, known.extra as *mut c_void);
         // SAFETY: the program's own function, as the standard calls it.
-        outcome(unsafe { function(comm.handle.get(), key, value, extra) }, "deletes")?;
+        outcome(unsafe { function(on.handle, key, value, extra) }, "deletes")?;
     }
-    comm.attributes.borrow_mut().retain(|it| it.0 != key);
+    on.values.borrow_mut().retain(|it| it.0 != key);
     Ok(())
 }
 
@@ -110,10 +165,10 @@ pub fn delete(rank: &Rank, comm: &Comm, key: c_int) -> Outcome {
 ///
 /// # Errors
 /// As `delete`.
-pub fn delete_all(rank: &Rank, comm: &Comm) -> Outcome {
+pub fn delete_all(rank: &Rank, on: Holder<'_>) -> Outcome {
     loop {
-        let Some((key, _)) = comm.attributes.borrow().last().copied() else { return Ok(()) };
-        delete(rank, comm, key)?;
+        let Some((key, _)) = on.values.borrow().last().copied() else { return Ok(()) };
+        delete(rank, on, key)?;
     }
 }
 
@@ -121,9 +176,9 @@ pub fn delete_all(rank: &Rank, comm: &Comm) -> Outcome {
 ///
 /// # Errors
 /// As `delete`.
-pub fn set(rank: &Rank, comm: &Comm, key: c_int, value: usize) -> Outcome {
-    delete(rank, comm, key)?;
-    comm.attributes.borrow_mut().push((key, value));
+pub fn set(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) -> Outcome {
+    delete(rank, on, key)?;
+    on.values.borrow_mut().push((key, value));
     Ok(())
 }
 
@@ -131,8 +186,8 @@ pub fn set(rank: &Rank, comm: &Comm, key: c_int, value: usize) -> Outcome {
 ///
 /// # Errors
 /// If one of these fails.
-pub fn copy(rank: &Rank, old: &Comm, new: &Comm) -> Outcome {
-    let all = old.attributes.borrow().clone();
+pub fn copy(rank: &Rank, old: Holder<'_>, new: Holder<'_>) -> Outcome {
+    let all = old.values.borrow().clone();
     for (key, value) in all {
         let known = rank.keys.borrow().get(key)?;
         let copied = match known.copy {
@@ -144,13 +199,13 @@ pub fn copy(rank: &Rank, old: &Comm, new: &Comm) -> Outcome {
                 let (given, extra) = (value as *mut c_void, known.extra as *mut c_void);
                 let (to, is_copied) = ((&raw mut made).cast(), &raw mut flag);
                 // SAFETY: the program's own function, as the standard calls it.
-                let code = unsafe { function(old.handle.get(), key, extra, given, to, is_copied) };
+                let code = unsafe { function(old.handle, key, extra, given, to, is_copied) };
                 outcome(code, "copies")?;
                 (flag != 0).then_some(made)
             }
         };
         if let Some(value) = copied {
-            new.attributes.borrow_mut().push((key, value));
+            new.values.borrow_mut().push((key, value));
         }
     }
     Ok(())

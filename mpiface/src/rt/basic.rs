@@ -16,10 +16,12 @@ pub enum Element {
     U64,
     F32,
     F64,
-    /// The C language's long double: moved, compared and added by its own rules (not there yet).
+    /// C's long double.
     Long,
     C32,
     C64,
+    /// A complex number of C's long doubles.
+    CLong,
     /// C's bool; a logical value of one byte.
     Bool,
     /// Bytes without arithmetic.
@@ -32,18 +34,31 @@ pub enum Element {
     PairI16I32,
     PairF32,
     PairF64,
+    PairLongI32,
 }
 
 impl Element {
     /// All of them, each at its own number.
     #[rustfmt::skip]
-    pub const ALL: [Element; 22] = {
+    pub const ALL: [Element; 24] = {
         use Element::*;
         [
-            I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, Long, C32, C64, Bool, Byte,
-            PairF32I32, PairF64I32, PairI64I32, PairI32, PairI16I32, PairF32, PairF64,
+            I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, Long, C32, C64, CLong, Bool, Byte,
+            PairF32I32, PairF64I32, PairI64I32, PairI32, PairI16I32, PairF32, PairF64, PairLongI32,
         ]
     };
+}
+
+impl Element {
+    /// The alignment in C of one that is `extent` bytes from the next.
+    pub fn align(self, extent: usize) -> usize {
+        use Element::*;
+        match self {
+            C32 | PairF32I32 | PairI32 | PairI16I32 | PairF32 => 4,
+            C64 | PairF64I32 | PairI64I32 | PairF64 => 8,
+            _ => extent.clamp(1, 16),
+        }
+    }
 }
 
 /// A predefined datatype.
@@ -57,12 +72,17 @@ pub struct Basic {
     pub extent: usize,
 }
 
+/// The markers of bounds that were removed in MPI-3; not numbers of the standard.
+pub const LB: Handle = 0x2fe;
+/// The upper one.
+pub const UB: Handle = 0x2ff;
+
 /// The predefined datatype of a handle.
 pub fn basic(handle: Handle) -> Option<Basic> {
     use Element::*;
     let (element, size) = match handle {
         0x201..=0x203 => (I64, 8),
-        0x207 | 0x247 | 0x2c3 => (Byte, 1),
+        0x207 | 0x21e | 0x247 => (Byte, 1),
         0x208 | 0x248 | 0x2c9 => (I16, 2),
         0x209 | 0x219 | 0x250 | 0x2d1 => (I32, 4),
         0x20a | 0x20b | 0x258 | 0x2d9 => (I64, 8),
@@ -75,13 +95,13 @@ pub fn basic(handle: Handle) -> Option<Basic> {
         0x216 | 0x217 | 0x21d | 0x2e3 => (C64, 16),
         0x218 | 0x2d0 => (I32, 4),
         0x220 => (Long, 16),
-        0x224 | 0x225 => (Byte, 32),
+        0x224 | 0x225 => (CLong, 32),
         0x228 => (PairF32I32, 8),
         0x229 => return Some(Basic { element: PairF64I32, size: 12, extent: 16 }),
         0x22a => return Some(Basic { element: PairI64I32, size: 12, extent: 16 }),
         0x22b | 0x232 => (PairI32, 8),
         0x22c => return Some(Basic { element: PairI16I32, size: 6, extent: 8 }),
-        0x22d => return Some(Basic { element: Byte, size: 20, extent: 32 }),
+        0x22d => return Some(Basic { element: PairLongI32, size: 20, extent: 32 }),
         0x230 => (PairF32, 8),
         0x231 => (PairF64, 16),
         0x238 | 0x239 => (Bool, 1),
@@ -104,6 +124,7 @@ pub fn basic(handle: Handle) -> Option<Basic> {
                 16
             },
         ),
+        LB | UB => (Byte, 0),
         _ => return None,
     };
     Some(Basic { element, size, extent: size })
@@ -112,20 +133,79 @@ pub fn basic(handle: Handle) -> Option<Basic> {
 /// The standard's name of a predefined datatype, for texts.
 pub fn name(handle: Handle) -> &'static str {
     match handle {
+        LB => "MPI_LB",
+        UB => "MPI_UB",
+        0x200 => "MPI_DATATYPE_NULL",
+        0x201 => "MPI_AINT",
+        0x202 => "MPI_COUNT",
+        0x203 => "MPI_OFFSET",
         0x207 => "MPI_PACKED",
         0x208 => "MPI_SHORT",
         0x209 => "MPI_INT",
         0x20a => "MPI_LONG",
-        0x20b => "MPI_LONG_LONG",
+        0x20b => "MPI_LONG_LONG_INT",
+        0x20c => "MPI_UNSIGNED_SHORT",
         0x20d => "MPI_UNSIGNED",
         0x20e => "MPI_UNSIGNED_LONG",
+        0x20f => "MPI_UNSIGNED_LONG_LONG",
         0x210 => "MPI_FLOAT",
+        0x212 => "MPI_C_COMPLEX",
+        0x213 => "MPI_CXX_FLOAT_COMPLEX",
         0x214 => "MPI_DOUBLE",
+        0x216 => "MPI_C_DOUBLE_COMPLEX",
+        0x217 => "MPI_CXX_DOUBLE_COMPLEX",
+        0x218 => "MPI_LOGICAL",
         0x219 => "MPI_INTEGER",
         0x21a => "MPI_REAL",
+        0x21b => "MPI_COMPLEX",
         0x21c => "MPI_DOUBLE_PRECISION",
+        0x21d => "MPI_DOUBLE_COMPLEX",
+        0x21e => "MPI_CHARACTER",
+        0x220 => "MPI_LONG_DOUBLE",
+        0x224 => "MPI_C_LONG_DOUBLE_COMPLEX",
+        0x225 => "MPI_CXX_LONG_DOUBLE_COMPLEX",
+        0x228 => "MPI_FLOAT_INT",
+        0x229 => "MPI_DOUBLE_INT",
+        0x22a => "MPI_LONG_INT",
+        0x22b => "MPI_2INT",
+        0x22c => "MPI_SHORT_INT",
+        0x22d => "MPI_LONG_DOUBLE_INT",
+        0x230 => "MPI_2REAL",
+        0x231 => "MPI_2DOUBLE_PRECISION",
+        0x232 => "MPI_2INTEGER",
+        0x238 => "MPI_C_BOOL",
+        0x239 => "MPI_CXX_BOOL",
+        0x23c => "MPI_WCHAR",
+        0x240 => "MPI_INT8_T",
+        0x241 => "MPI_UINT8_T",
         0x243 => "MPI_CHAR",
+        0x244 => "MPI_SIGNED_CHAR",
+        0x245 => "MPI_UNSIGNED_CHAR",
         0x247 => "MPI_BYTE",
+        0x248 => "MPI_INT16_T",
+        0x249 => "MPI_UINT16_T",
+        0x250 => "MPI_INT32_T",
+        0x251 => "MPI_UINT32_T",
+        0x258 => "MPI_INT64_T",
+        0x259 => "MPI_UINT64_T",
+        0x2c0 => "MPI_LOGICAL1",
+        0x2c1 => "MPI_INTEGER1",
+        0x2c8 => "MPI_LOGICAL2",
+        0x2c9 => "MPI_INTEGER2",
+        0x2ca => "MPI_REAL2",
+        0x2d0 => "MPI_LOGICAL4",
+        0x2d1 => "MPI_INTEGER4",
+        0x2d2 => "MPI_REAL4",
+        0x2d3 => "MPI_COMPLEX4",
+        0x2d8 => "MPI_LOGICAL8",
+        0x2d9 => "MPI_INTEGER8",
+        0x2da => "MPI_REAL8",
+        0x2db => "MPI_COMPLEX8",
+        0x2e0 => "MPI_LOGICAL16",
+        0x2e1 => "MPI_INTEGER16",
+        0x2e2 => "MPI_REAL16",
+        0x2e3 => "MPI_COMPLEX16",
+        0x2eb => "MPI_COMPLEX32",
         _ => "a datatype",
     }
 }

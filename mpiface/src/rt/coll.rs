@@ -295,21 +295,30 @@ impl Call<'_> {
         self.meet(Terms::default(), Offer::Numbers(a, b)).iter().map(pair).collect()
     }
 
-    /// Makes a communicator of `members` (ranks of this one; this rank is one of them, or the list
-    /// is empty): the first makes the shared part for the others. All ranks of this one call it.
-    pub fn divide(&self, members: &[usize]) -> (Option<Arc<Shared>>, Option<phalanx::Comm>) {
+    /// The shared part of a communicator of `members` (ranks of this one; this rank is one of them,
+    /// or the list is empty): the first makes it for the others. All ranks of this one call it.
+    pub fn share(
+        &self,
+        members: &[usize],
+        make: impl FnOnce(Vec<usize>) -> Arc<Shared>,
+    ) -> Option<Arc<Shared>> {
         let leader = members.first().copied();
         let offer = if leader == Some(self.comm.rank) {
-            let world = members.iter().map(|it| self.comm.world_rank(*it)).collect();
-            Offer::Comm(self.world.new_shared(world))
+            Offer::Comm(make(members.iter().map(|it| self.comm.world_rank(*it)).collect()))
         } else {
             Offer::Nothing
         };
         let mut offers = self.meet(Terms::default(), offer);
-        let shared = match leader.map(|it| offers.swap_remove(it)) {
+        match leader.map(|it| offers.swap_remove(it)) {
             Some(Offer::Comm(shared)) => Some(shared),
             _ => None,
-        };
+        }
+    }
+
+    /// Makes a communicator of `members`, as `share`, with the library's part.
+    pub fn divide(&self, members: &[usize]) -> (Option<Arc<Shared>>, Option<phalanx::Comm>) {
+        let leader = members.first().copied();
+        let shared = self.share(members, |members| self.world.new_shared(members));
         if self.comm.size() == 1 {
             return (shared, None);
         }
@@ -317,5 +326,20 @@ impl Call<'_> {
         let (color, key) = (leader.unwrap_or(self.comm.size()), place.unwrap_or(0));
         let library = self.library(Terms::default(), |comm| comm.split(color, key));
         (shared, Some(library).filter(|_| members.len() > 1))
+    }
+
+    /// Makes one communicator of all members of an intercommunicator, in this order.
+    pub fn join(&self, members: &[usize]) -> (Option<Arc<Shared>>, Option<phalanx::Comm>) {
+        let me = self.comm.world_rank(self.comm.rank);
+        let shared = self.share(members, |members| self.world.new_branch(me, members));
+        // SAFETY: all come together again before anybody has the communicator.
+        let library = shared.as_ref().and_then(|it| unsafe { self.world.take_seat(me, it) });
+        self.come();
+        (shared, library)
+    }
+
+    /// What all ranks offer.
+    pub fn offers(&self, offer: Offer) -> Vec<Offer> {
+        self.meet(Terms::default(), offer)
     }
 }

@@ -12,13 +12,16 @@ use super::log::Collective;
 use super::ops::Mark;
 use super::rank::fixed;
 use super::started::Gatherings;
-use super::topo::Cart;
+use super::topo::{Cart, Topology};
 use super::types::Place;
+use super::window::Part;
 use super::word::Word;
 use super::world::{Condition, Own, World, keep_errno, lock};
+use phalanx::raw::MemberSeats;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -38,6 +41,8 @@ pub enum Offer {
     Ranks(Arc<[usize]>),
     /// A new communicator's shared part.
     Comm(Arc<Shared>),
+    /// A rank's part of a window.
+    Window(Arc<Part>),
 }
 
 /// What a call says of itself, for the others to compare.
@@ -76,14 +81,16 @@ pub struct Shared {
     pub members: Vec<usize>,
     /// Collectives that were started.
     pub started: Gatherings,
+    /// The library's part, of a communicator that only its members make.
+    pub library: Option<MemberSeats>,
     seats: Vec<Seat>,
 }
 
 impl Shared {
     /// A communicator of these ranks of the world.
-    pub fn new(context: u32, members: Vec<usize>) -> Shared {
+    pub fn new(context: u32, members: Vec<usize>, library: Option<MemberSeats>) -> Shared {
         let seats = members.iter().map(|_| Seat::default()).collect();
-        Shared { context, members, started: Gatherings::default(), seats }
+        Shared { context, members, started: Gatherings::default(), library, seats }
     }
 
     /// Whether a rank of the world, if it is a member, has come to a meeting.
@@ -104,15 +111,29 @@ impl Shared {
     }
 }
 
+/// The two groups of an intercommunicator, as places among the members of both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// This rank's group.
+    pub own: Range<usize>,
+    /// The other one.
+    pub other: Range<usize>,
+}
+
+/// Keys and values that a program gives for a communicator or a window.
+pub type Hints = RefCell<Vec<(String, String)>>;
+
 /// One rank's communicator.
 #[derive(Debug)]
 pub struct Comm {
     /// What all its ranks share.
     pub shared: Arc<Shared>,
-    /// This rank in it.
+    /// This rank in it; of an intercommunicator: among the members of both groups.
     pub rank: usize,
-    /// Its grid, if it has one.
-    pub cart: Option<Cart>,
+    /// The groups of an intercommunicator.
+    pub sides: Option<Sides>,
+    /// Its grid or graph, if it has one.
+    pub topology: Option<Topology>,
     /// What is done with errors: the standard's handle.
     pub errhandler: Cell<Handle>,
     /// The program's handle of it.
@@ -121,10 +142,13 @@ pub struct Comm {
     pub attributes: RefCell<Vec<(c_int, usize)>>,
     /// The name that the program gave it.
     pub name: RefCell<Option<String>>,
+    /// The program's hints.
+    pub hints: Hints,
     /// The library's, where there are several ranks; none if it is the world's.
     library: Option<Own>,
     meetings: Cell<u64>,
     started: Cell<u64>,
+    numbered: Cell<Option<u64>>,
 }
 
 /// A meeting to which ranks have yet to come.
@@ -155,25 +179,81 @@ impl Comm {
         shared: Arc<Shared>,
         rank: usize,
         errhandler: Handle,
-        cart: Option<Cart>,
+        topology: Option<Topology>,
         library: Option<phalanx::Comm>,
+    ) -> Rc<Comm> {
+        Comm::whole(shared, rank, errhandler, topology, library, None)
+    }
+
+    /// This rank's part of an intercommunicator.
+    pub fn between(shared: Arc<Shared>, rank: usize, errhandler: Handle, sides: Sides) -> Rc<Comm> {
+        Comm::whole(shared, rank, errhandler, None, None, Some(sides))
+    }
+
+    fn whole(
+        shared: Arc<Shared>,
+        rank: usize,
+        errhandler: Handle,
+        topology: Option<Topology>,
+        library: Option<phalanx::Comm>,
+        sides: Option<Sides>,
     ) -> Rc<Comm> {
         let meetings = Cell::new(0);
         Rc::new(Comm {
             shared,
             rank,
-            cart,
+            sides,
+            topology,
             errhandler: Cell::new(errhandler),
             handle: Cell::new(fixed::COMM_NULL),
             attributes: RefCell::default(),
             name: RefCell::default(),
+            hints: RefCell::default(),
             library: library.map(Own::new),
             meetings,
             started: Cell::new(0),
+            numbered: Cell::new(None),
         })
     }
 
-    /// The number of ranks.
+    /// Whether it is between two groups.
+    #[inline]
+    pub fn is_inter(&self) -> bool {
+        self.sides.is_some()
+    }
+
+    /// The places of this rank's group.
+    pub fn own(&self) -> Range<usize> {
+        self.sides.as_ref().map_or(0..self.size(), |it| it.own.clone())
+    }
+
+    /// The places of those to which messages go: of the other group, if there are two.
+    #[inline]
+    pub fn peers(&self) -> Range<usize> {
+        self.sides.as_ref().map_or(0..self.size(), |it| it.other.clone())
+    }
+
+    /// This rank in its group.
+    #[inline]
+    pub fn own_rank(&self) -> usize {
+        self.rank - self.sides.as_ref().map_or(0, |it| it.own.start)
+    }
+
+    /// The rank of the world of one to which messages go.
+    #[inline]
+    pub fn peer(&self, rank: usize) -> usize {
+        self.shared.members[self.peers().start + rank]
+    }
+
+    /// Its grid, if it has one.
+    pub fn cart(&self) -> Option<&Cart> {
+        match &self.topology {
+            Some(Topology::Cart(cart)) => Some(cart),
+            _ => None,
+        }
+    }
+
+    /// The number of members, of both groups of an intercommunicator.
     pub fn size(&self) -> usize {
         self.shared.members.len()
     }
@@ -183,10 +263,27 @@ impl Comm {
         self.meetings.get()
     }
 
+    /// Gives the collective that `run` starts a number of its own. (A persistent one keeps apart
+    /// from the others: ranks may start several in different orders.)
+    pub fn numbered<R>(&self, number: u64, run: impl FnOnce() -> R) -> R {
+        self.numbered.set(Some(number));
+        let result = run();
+        self.numbered.set(None);
+        result
+    }
+
     /// The number of the next collective that is started.
     pub fn next_started(&self) -> u64 {
+        if let Some(number) = self.numbered.take() {
+            return number;
+        }
         self.started.set(self.started.get() + 1);
         self.started.get()
+    }
+
+    /// The number that `next_started` will give.
+    pub fn upcoming(&self) -> u64 {
+        self.started.get() + 1
     }
 
     /// The number of the next meeting.

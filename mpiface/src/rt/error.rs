@@ -25,18 +25,25 @@ pub enum Class {
     Truncate = 15,
     Other = 16,
     InStatus = 19,
-}
-
-impl Class {
-    /// The class of a code that a program gives; the codes are the classes.
-    pub fn of(code: i32) -> Class {
-        use Class::*;
-        const ALL: [Class; 16] = [
-            Buffer, Count, Type, Tag, Comm, Rank, Request, Root, Group, Op, Topology, Dims, Arg,
-            Truncate, Other, InStatus,
-        ];
-        ALL.into_iter().find(|it| *it as i32 == code).unwrap_or(Other)
-    }
+    Base = 24,
+    Disp = 26,
+    InfoKey = 31,
+    InfoNoKey = 32,
+    InfoValue = 33,
+    Info = 34,
+    Keyval = 36,
+    LockType = 37,
+    NoMem = 39,
+    RmaAttach = 46,
+    RmaConflict = 47,
+    RmaRange = 48,
+    RmaShared = 49,
+    RmaSync = 50,
+    Size = 52,
+    UnsupportedDatarep = 54,
+    Window = 56,
+    RmaFlavor = 57,
+    ErrorHandler = 61,
 }
 
 /// What went wrong in a call: its class, and words for a person.
@@ -58,7 +65,7 @@ pub fn error<T>(class: Class, text: impl Into<String>) -> Outcome<T> {
 
 /// The words for a class.
 pub fn class_text(class: i32) -> &'static str {
-    const TEXTS: [&str; 20] = [
+    const TEXTS: [&str; 62] = [
         "no error",
         "invalid buffer",
         "invalid count",
@@ -79,6 +86,48 @@ pub fn class_text(class: i32) -> &'static str {
         "internal error",
         "operation still pending",
         "the error stands in the status",
+        "permission denied",
+        "invalid mode of access",
+        "invalid assertion",
+        "invalid name of a file",
+        "invalid address of memory",
+        "error in the conversion of data",
+        "invalid displacement",
+        "representation of data defined twice",
+        "the file exists",
+        "the file is in use",
+        "invalid file",
+        "invalid key of an info",
+        "no such key in the info",
+        "invalid value of an info",
+        "invalid info",
+        "error of input or output",
+        "invalid key of an attribute",
+        "invalid kind of lock",
+        "the name is not published",
+        "no memory",
+        "arguments that must be equal differ",
+        "no space on the device",
+        "no such file",
+        "invalid port",
+        "quota exceeded",
+        "the file is read only",
+        "memory cannot be attached to the window",
+        "conflicting accesses to a window",
+        "the target does not lie in the window's memory",
+        "memory cannot be shared",
+        "wrong synchronisation of a window",
+        "the service is not published",
+        "invalid size",
+        "processes cannot be started",
+        "unknown representation of data",
+        "unsupported operation",
+        "invalid window",
+        "wrong kind of window",
+        "a process has ended",
+        "a value is too large for the argument",
+        "invalid session",
+        "invalid error handler",
     ];
     usize::try_from(class).ok().and_then(|it| TEXTS.get(it)).unwrap_or(&"an error of MPI")
 }

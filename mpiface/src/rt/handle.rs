@@ -1,7 +1,7 @@
 //! Handles: numbers that name a rank's objects, small enough for a Fortran integer.
 //!
-//! The predefined ones are the standard's (below 0x1000). One of ours has bit 30 set, three bits
-//! for its kind, five for the number of times that its place was used, and 22 for the place. A
+//! The predefined ones are the standard's (below 0x1000). One of ours has bit 30 set, four bits
+//! for its kind, five for the number of times that its place was used, and 21 for the place. A
 //! handle is looked up, never followed: a wrong one is an error.
 
 /// A handle, as a program holds it.
@@ -27,10 +27,14 @@ pub enum Kind {
     Info = 6,
     /// An error handler.
     ErrorHandler = 7,
+    /// A window.
+    Window = 8,
 }
 
 const OURS: usize = 1 << 30;
-const PLACES: usize = 1 << 22;
+const PLACES: usize = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 21;
+const KIND_AT: u32 = 26;
 const USES: u8 = 31;
 
 /// A rank's objects of one kind.
@@ -56,14 +60,15 @@ impl<T> Table<T> {
         });
         let entry = &mut self.places[place];
         entry.1 = Some(object);
-        OURS | (self.kind as usize) << 27 | usize::from(entry.0) << 22 | place
+        OURS | (self.kind as usize) << KIND_AT | usize::from(entry.0) << PLACE_BITS | place
     }
 
     fn place(&self, handle: Handle) -> Option<usize> {
         let place = handle & (PLACES - 1);
-        let head = handle >> 22;
+        let head = handle >> PLACE_BITS;
         let entry = self.places.get(place)?;
-        let expected = (OURS | (self.kind as usize) << 27) >> 22 | usize::from(entry.0);
+        let kind = OURS | (self.kind as usize) << KIND_AT;
+        let expected = kind >> PLACE_BITS | usize::from(entry.0);
         (head == expected && entry.1.is_some()).then_some(place)
     }
 

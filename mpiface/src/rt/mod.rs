@@ -12,31 +12,44 @@
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `polls.rs` | tests and probes that find nothing for long |
 //! | `types.rs`, `basic.rs` | datatypes as lists of blocks; the predefined ones |
+//! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
 //! | `ops.rs` | operators over memory |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
 //! | `route.rs` | collectives by the library |
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `started.rs` | collectives that complete later |
-//! | `topo.rs` | Cartesian grids |
-//! | `attributes.rs` | what programs hang on communicators |
+//! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
+//! | `neighbours.rs` | what neighbours of a grid or graph exchange |
+//! | `branch.rs` | communicators that only their members make |
+//! | `window.rs`, `target_lock.rs` | one-sided access: memory, epochs; a target's lock |
+//! | `attributes.rs` | what programs hang on communicators, datatypes and windows |
+//! | `codes.rs` | error codes of a program's own |
 
 pub mod api;
 pub mod attributes;
 pub mod basic;
+pub mod branch;
+pub mod codes;
 pub mod coll;
 pub mod comm;
+pub mod distributed;
 pub mod error;
+pub mod external;
+pub mod graph;
 pub mod handle;
 pub mod lane;
 pub mod log;
+pub mod neighbours;
 pub mod ops;
 pub mod p2p;
 pub mod polls;
 pub mod rank;
 pub mod route;
 pub mod started;
+pub mod target_lock;
 pub mod topo;
 pub mod types;
+pub mod window;
 pub mod word;
 pub mod world;

@@ -2,6 +2,7 @@
 
 use super::basic::Element;
 use super::handle::Handle;
+use std::ffi::c_int;
 
 /// What a call says of its operator, for the others to compare. Data that is only moved is not
 /// compared by its type: a program may send integers as bytes.
@@ -61,15 +62,22 @@ pub fn name(op: Handle) -> &'static str {
 pub fn knows(op: Handle, element: Element) -> bool {
     use Element::*;
     let whole = matches!(element, I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64);
-    let real = matches!(element, F32 | F64);
+    let real = matches!(element, F32 | F64 | Long);
     match op {
-        0x21 | 0x24 => whole || real || matches!(element, C32 | C64),
+        0x21 | 0x24 => whole || real || matches!(element, C32 | C64 | CLong),
         0x22 | 0x23 => whole || real,
         0x28..=0x2a => whole || matches!(element, Byte | Bool),
         0x30..=0x32 => whole || element == Bool,
         0x38 | 0x39 => matches!(
             element,
-            PairF32I32 | PairF64I32 | PairI64I32 | PairI32 | PairI16I32 | PairF32 | PairF64
+            PairF32I32
+                | PairF64I32
+                | PairI64I32
+                | PairI32
+                | PairI16I32
+                | PairF32
+                | PairF64
+                | PairLongI32
         ),
         _ => false,
     }
@@ -152,6 +160,26 @@ macro_rules! pair {
     }};
 }
 
+/// Arithmetic of C's long double: `b[i] = a[i] op b[i]`.
+type LongFunction = unsafe extern "C" fn(c_int, *const u8, *mut u8, usize);
+
+// c/long.c.
+unsafe extern "C" {
+    fn phalanx_long_real(op: c_int, a: *const u8, b: *mut u8, n: usize);
+    fn phalanx_long_complex(op: c_int, a: *const u8, b: *mut u8, n: usize);
+    fn phalanx_long_pair(op: c_int, a: *const u8, b: *mut u8, n: usize);
+}
+
+/// Combines by a function in C.
+///
+/// # Safety
+/// As `apply`, of what the function combines; the operator knows it.
+unsafe fn by_c(function: LongFunction, op: Handle, a: *const u8, b: *mut u8, n: usize) -> bool {
+    // SAFETY: passed on; a predefined operator is a small number.
+    unsafe { function(op as c_int, a, b, n) };
+    true
+}
+
 /// `b[i] = a[i] op b[i]` for `n` elements; says whether the operator knows the elements.
 ///
 /// # Safety
@@ -174,7 +202,8 @@ pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: u
             F64 => real!(f64, op, a, b, n),
             C32 => complex!(f32, op, a, b, n),
             C64 => complex!(f64, op, a, b, n),
-            Long => false,
+            Long => by_c(phalanx_long_real, op, a, b, n),
+            CLong => by_c(phalanx_long_complex, op, a, b, n),
             PairF32I32 => pair!(f32, i32, op, a, b, n, 4, 8),
             PairF64I32 => pair!(f64, i32, op, a, b, n, 8, 16),
             PairI64I32 => pair!(i64, i32, op, a, b, n, 8, 16),
@@ -182,6 +211,7 @@ pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: u
             PairI16I32 => pair!(i16, i32, op, a, b, n, 4, 8),
             PairF32 => pair!(f32, f32, op, a, b, n, 4, 8),
             PairF64 => pair!(f64, f64, op, a, b, n, 8, 16),
+            PairLongI32 => by_c(phalanx_long_pair, op, a, b, n),
         }
     }
 }

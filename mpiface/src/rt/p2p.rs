@@ -63,6 +63,8 @@ pub enum Kind {
     Receive,
     /// A collective.
     Collective,
+    /// One that the program completes.
+    General,
 }
 
 /// What a request asks for.
@@ -168,6 +170,7 @@ impl Req {
             tag => format!("tag {tag}"),
         };
         match (kind, peer) {
+            (Kind::General, _) => format!("the program to complete {}", site.describe()),
             (Kind::Collective, _) => format!("all ranks to start {}", site.describe()),
             (Kind::Send, peer) => format!("rank {peer} of the communicator to receive, {tag}"),
             (Kind::Receive, ANY_SOURCE) => format!("a message from any source, {tag}"),
@@ -194,7 +197,9 @@ impl Condition for OneOf {
         // What lies in a lane may be for one of them: the rank will see.
         let may_come =
             |it: &Req| it.ask.kind == Kind::Receive && self.world.has_arrivals(self.me, it.ask.by);
-        self.all.iter().any(|it| it.is_done() || may_come(it))
+        // Nobody knows when a thread of the program will complete its own.
+        let is_general = |it: &Req| it.ask.kind == Kind::General;
+        self.all.iter().any(|it| it.is_done() || may_come(it) || is_general(it))
     }
 
     fn describe(&self) -> String {
@@ -594,7 +599,7 @@ pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
     let is_ours =
         |it: &Message| matches!(&it.body, Body::Buffer(_, other) if Arc::ptr_eq(other, req));
-    if req.ask.kind == Kind::Collective {
+    if matches!(req.ask.kind, Kind::Collective | Kind::General) {
         return;
     }
     let is_found = if req.ask.kind == Kind::Send {

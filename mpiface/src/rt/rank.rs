@@ -1,14 +1,16 @@
 //! A rank's own state: its objects by their handles. Only this rank's threads use it, one at a time
 //! (MPI_THREAD_SERIALIZED at most); no borrow of a table lasts while the program's code runs.
 
-use super::attributes::Keys;
+use super::attributes::{Keys, Note};
+use super::codes::Codes;
 use super::comm::Comm;
-use super::error::{Class, Error, Outcome, Site, class_text, end, error};
+use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::{Ask, Message, Mode, Req, SENT};
 use super::polls::Polls;
 use super::route::{Memory, MemoryKey};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
+use super::window::Win;
 use super::world::{Condition, World};
 use crate::load::frame::Barred;
 use std::cell::{Cell, RefCell};
@@ -33,19 +35,59 @@ pub struct Started {
     pub active: Option<Arc<Req>>,
     /// What a persistent request starts.
     pub again: Option<Rc<Persistent>>,
+    /// The program's functions, of a request that the program completes.
+    pub general: Option<General>,
 }
 
-/// A send or receive that can be started many times.
+/// The functions of a request that the program completes, and their argument.
+#[derive(Clone, Copy, Debug)]
+pub struct General {
+    /// Fills the status.
+    pub query: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+    /// Called when the request is freed.
+    pub free: unsafe extern "C" fn(*mut c_void) -> c_int,
+    /// Called by MPI_Cancel, with whether it is complete.
+    pub cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
+    /// Their argument.
+    pub extra: usize,
+    /// Whether the program has freed it, before it completes it.
+    pub is_freed: bool,
+}
+
+/// What can be started many times.
 #[derive(Debug)]
-pub struct Persistent {
-    /// When the send is complete; none: it is a receive.
-    pub send: Option<Mode>,
-    /// The data.
-    pub place: Place,
-    /// The other rank, and the tag.
-    pub peer: (c_int, c_int),
-    /// The communicator.
-    pub comm: Rc<Comm>,
+pub enum Persistent {
+    /// A send or receive.
+    Message {
+        /// When the send is complete; none: it is a receive.
+        send: Option<Mode>,
+        /// The data.
+        place: Place,
+        /// The other rank, and the tag.
+        peer: (c_int, c_int),
+        /// The communicator.
+        comm: Rc<Comm>,
+    },
+    /// A collective.
+    Collective {
+        /// The communicator.
+        comm: Rc<Comm>,
+        /// Its number among those of the communicator that were started or made.
+        number: u64,
+        /// How often it was started.
+        starts: Cell<u64>,
+        /// Starts it.
+        start: Starter,
+    },
+}
+
+/// Starts a collective in a call of a rank.
+pub struct Starter(pub Box<dyn Fn(&Rank, Site) -> Outcome<Arc<Req>>>);
+
+impl std::fmt::Debug for Starter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Starter").finish_non_exhaustive()
+    }
 }
 
 /// How far a rank is.
@@ -69,6 +111,7 @@ pub mod fixed {
     pub const COMM_SELF: Handle = 0x102;
     pub const GROUP_NULL: Handle = 0x108;
     pub const GROUP_EMPTY: Handle = 0x109;
+    pub const WIN_NULL: Handle = 0x110;
     pub const INFO_NULL: Handle = 0x130;
     pub const INFO_ENV: Handle = 0x131;
     pub const ERRHANDLER_NULL: Handle = 0x140;
@@ -128,6 +171,14 @@ pub struct Rank {
     pub error_handlers: RefCell<Table<ErrorFunction>>,
     /// The kinds of attributes.
     pub keys: RefCell<Keys>,
+    /// What the program has hung on datatypes.
+    pub type_notes: RefCell<HashMap<Handle, Rc<Note>>>,
+    /// The datatypes of Fortran 90's numbers, by what they were asked to hold.
+    pub f90: RefCell<HashMap<(c_int, Vec<c_int>), Handle>>,
+    /// Error codes of the program's own.
+    pub codes: RefCell<Codes>,
+    /// Windows.
+    pub wins: RefCell<Table<Rc<Win>>>,
     /// The request of every send that was complete at once.
     pub sent: Arc<Req>,
     /// Requests that have ended, to be used again.
@@ -167,6 +218,10 @@ impl Rank {
             infos: RefCell::new(Table::new(Kind::Info)),
             error_handlers: RefCell::new(Table::new(Kind::ErrorHandler)),
             keys: RefCell::default(),
+            type_notes: RefCell::default(),
+            f90: RefCell::default(),
+            codes: RefCell::default(),
+            wins: RefCell::new(Table::new(Kind::Window)),
             spare: RefCell::default(),
             sent,
         }
@@ -213,25 +268,49 @@ impl Rank {
         }
     }
 
-    /// Acts on an error as the communicator's handler says.
+    /// Acts on an error as the handler of the communicator, or window, says.
     #[cold]
-    fn raise(&self, site: Site, comm: Handle, error: &Error) -> c_int {
-        let comm = self.comm(comm).unwrap_or_else(|_| Rc::clone(&self.whole));
+    fn raise(&self, site: Site, on: Handle, error: &Error) -> c_int {
         let class = error.class as c_int;
-        if comm.errhandler.get() == fixed::ERRORS_RETURN {
-            return class;
+        self.tell(site, on, class, &error.text);
+        class
+    }
+
+    /// Gives a code to the error handler of a communicator or window; the world's, if the handle
+    /// names none.
+    pub fn tell(&self, site: Site, on: Handle, code: c_int, text: &str) {
+        let (handle, handler) = match self.wins.borrow().get(on) {
+            Some(win) => (on, win.errhandler.get()),
+            None => {
+                let comm = self.comm(on).unwrap_or_else(|_| Rc::clone(&self.whole));
+                (comm.handle.get(), comm.errhandler.get())
+            }
+        };
+        if handler == fixed::ERRORS_RETURN {
+            return;
         }
-        let own = self.error_handlers.borrow().get(comm.errhandler.get()).copied();
+        let own = self.error_handlers.borrow().get(handler).copied();
         if let Some(function) = own {
-            let (mut handle, mut code) = (comm.handle.get(), class);
+            let (mut handle, mut code) = (handle, code);
             let _barred = Barred::new();
             // SAFETY: the program's own error handler, called as the standard says.
             unsafe { function(&raw mut handle, &raw mut code) };
-            return class;
+            return;
         }
         let place = site.describe();
-        let Error { text, .. } = error;
-        end(class, &format!("phalanx: rank {}: {place}: {}: {text}", self.me, class_text(class)))
+        let words = self.codes.borrow().text(code).to_owned();
+        end(code, &format!("phalanx: rank {}: {place}: {words}: {text}", self.me))
+    }
+
+    /// The window of a handle.
+    ///
+    /// # Errors
+    /// If it names none.
+    pub fn win(&self, handle: Handle) -> Outcome<Rc<Win>> {
+        match self.wins.borrow().get(handle) {
+            Some(win) => Ok(Rc::clone(win)),
+            None => error(Class::Window, format!("{handle:#x} is no window")),
+        }
     }
 
     /// The communicator of a handle.

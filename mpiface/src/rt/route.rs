@@ -451,7 +451,7 @@ impl<'a> Reduction<'a> {
 impl Call<'_> {
     /// Whether the library has a communicator for this one.
     pub fn is_routed(&self) -> bool {
-        self.comm.size() > 1
+        self.comm.size() > 1 && !self.comm.is_inter()
     }
 
     /// Makes a call of the library as this one.

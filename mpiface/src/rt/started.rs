@@ -6,6 +6,7 @@ use super::coll::{Operator, Temporary, fold};
 use super::comm::{Comm, Offer, Terms};
 use super::error::{Class, Error, Site, end};
 use super::log::Collective;
+use super::neighbours::{self, Exchanged};
 use super::p2p::{Req, SENT};
 use super::types::{Place, copy};
 use super::world::{World, lock};
@@ -25,6 +26,8 @@ pub enum Part {
         /// What the offer's places point to, if it is not the program's memory.
         kept: Vec<Vec<u8>>,
     },
+    /// What neighbours exchange.
+    Neighbours(Exchanged),
     /// A reduction.
     Fold {
         /// The rank's own values.
@@ -106,11 +109,30 @@ fn agree(comm: &Comm, cards: &[Card]) {
 /// # Safety
 /// As `start`, for all cards.
 unsafe fn work(cards: &[Card], me: usize) {
-    // A user's operator is the working rank's own.
-    if let Part::Fold { op, .. } = &cards[me].part {
-        // SAFETY: passed on.
-        unsafe { fold_cards(cards, *op) };
-        return;
+    match &cards[me].part {
+        // A user's operator is the working rank's own, if that has a part in it.
+        Part::Fold { op, own, gives } => {
+            let gets = |it: &&Card| matches!(&it.part, Part::Fold { gives: Some(_), .. });
+            let other =
+                if own.count > 0 || gives.is_some() { None } else { cards.iter().find(gets) };
+            let op = match other.map(|it| &it.part) {
+                Some(Part::Fold { op, .. }) => *op,
+                _ => *op,
+            };
+            // SAFETY: passed on.
+            unsafe { fold_cards(cards, op) };
+            return;
+        }
+        Part::Neighbours(_) => {
+            let all = cards.iter().map(|it| match &it.part {
+                Part::Neighbours(all) => Some((all, &*it.req)),
+                _ => None,
+            });
+            // SAFETY: passed on.
+            unsafe { neighbours::deliver(&all.flatten().collect::<Vec<_>>()) };
+            return;
+        }
+        Part::Exchange { .. } => {}
     }
     for (rank, card) in cards.iter().enumerate() {
         let Part::Exchange { takes, .. } = &card.part else { continue };

@@ -1,6 +1,18 @@
 //! Cartesian grids: coordinates, neighbours, and the division of a number into dimensions.
 
 use super::error::{Class, Outcome, error};
+use super::graph::{Adjacency, Graph};
+
+/// How a communicator's ranks are neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// On a grid.
+    Cart(Cart),
+    /// By a graph that every rank knows whole.
+    Graph(Graph),
+    /// By a graph of which every rank knows its own edges.
+    Adjacency(Adjacency),
+}
 
 /// A grid over a communicator's ranks, the last dimension fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,33 +81,71 @@ pub fn dims_create(nodes: usize, dims: &mut [i32]) -> Outcome {
     Ok(())
 }
 
-/// `count` factors of `number`, falling, whose largest is smallest, then whose second is, and so
-/// on.
+/// `count` factors of `number`, falling: the largest and the smallest are as near as can be; of
+/// those, the smallest is the largest possible, then the second smallest, and so on.
 fn balanced(number: usize, count: usize) -> Vec<usize> {
-    match count {
-        0 => return Vec::new(),
-        1 => return vec![number],
-        _ => {}
+    let mut factors = Vec::new();
+    for small in (1..=number.isqrt()).filter(|it| number.is_multiple_of(*it)) {
+        factors.extend([small, number / small]);
     }
-    let mut best: Option<Vec<usize>> = None;
-    // The largest factor is at least the count-th root.
-    for largest in (1..=number).filter(|it| number.is_multiple_of(*it)) {
-        if largest.checked_pow(count as u32).is_some_and(|it| it < number) {
-            continue;
+    // Falling, so that the first of equally near ones is the one wanted.
+    factors.sort_unstable_by(|one, two| two.cmp(one));
+    factors.dedup();
+    let mut search = Search { factors, best: None };
+    search.look(number, count, &mut Vec::new());
+    let mut found = search.best.map_or_else(Vec::new, |it| it.1);
+    found.reverse();
+    found
+}
+
+/// The search for balanced factors.
+struct Search {
+    /// The number's factors, falling.
+    factors: Vec<usize>,
+    /// The best yet, rising, behind its distance.
+    best: Option<(usize, Vec<usize>)>,
+}
+
+impl Search {
+    /// Puts `count` more behind those that were chosen, none smaller than the one before.
+    fn look(&mut self, rest: usize, count: usize, chosen: &mut Vec<usize>) {
+        let low = chosen.last().copied().unwrap_or(1);
+        let first = chosen.first().copied();
+        match count {
+            0 => return,
+            1 => {
+                let distance = rest - first.unwrap_or(rest);
+                if rest >= low && self.best.as_ref().is_none_or(|it| distance < it.0) {
+                    self.best = Some((distance, [chosen, &[rest][..]].concat()));
+                }
+                return;
+            }
+            _ => {}
         }
-        let rest = balanced(number / largest, count - 1);
-        if rest.first().is_none_or(|it| *it <= largest) {
-            let mut all = vec![largest];
-            all.extend(rest);
-            best = Some(all);
-            break;
+        let power = |it: usize, to: usize| it.checked_pow(to as u32).unwrap_or(usize::MAX);
+        for at in 0..self.factors.len() {
+            let factor = self.factors[at];
+            if factor < low {
+                return;
+            }
+            if power(factor, count) > rest || !rest.is_multiple_of(factor) {
+                continue;
+            }
+            if let Some((distance, _)) = self.best {
+                // All that come now would have to be smaller than this, to be nearer.
+                let bound = first.unwrap_or(factor) + distance;
+                if bound == 0 || power(bound - 1, count - 1) < rest / factor {
+                    if first.is_none() {
+                        return;
+                    }
+                    continue;
+                }
+            }
+            chosen.push(factor);
+            self.look(rest / factor, count - 1, chosen);
+            chosen.pop();
         }
     }
-    best.unwrap_or_else(|| {
-        let mut all = vec![1; count];
-        all[0] = number;
-        all
-    })
 }
 
 #[cfg(test)]
@@ -113,6 +163,12 @@ mod tests {
             (12, vec![0, 0, 0], vec![3, 2, 2]),
             (24, vec![0, 0], vec![6, 4]),
             (1, vec![0, 0, 0], vec![1, 1, 1]),
+            (72, vec![0, 0, 0], vec![6, 4, 3]),
+            // 21 - 15 = 20 - 14.
+            (5040, vec![0, 0, 0], vec![21, 16, 15]),
+            (19008, vec![0, 0, 0], vec![33, 24, 24]),
+            (1 << 20, vec![0; 20], vec![2; 20]),
+            (1 << 19, vec![0; 20], [vec![2; 19], vec![1]].concat()),
         ] {
             let mut dims = given;
             dims_create(nodes, &mut dims).expect("it divides");

@@ -4,7 +4,9 @@
 
 use super::basic::{self, Basic, Element};
 use super::error::{Class, Outcome, error};
+use super::external::{self, Unit};
 use super::handle::Handle;
+use std::ffi::c_int;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -28,41 +30,59 @@ pub struct Type {
     pub lb: isize,
     /// From one to the next.
     pub extent: isize,
-    /// Runs of predefined elements: bytes of each, and their number; for counting elements.
-    pub runs: Vec<(usize, usize)>,
+    /// Runs of predefined elements, and their number: for counting elements, and for the portable
+    /// format.
+    pub runs: Vec<(Unit, usize)>,
     /// The element, if all are of one kind.
     pub element: Option<Element>,
     /// The greatest alignment of an element.
     align: usize,
+    /// The lower and the upper bound, as far as they were set: those decide in what is made of it.
+    set: (Option<isize>, Option<isize>),
     /// The text of how it was made, for errors.
     pub name: &'static str,
+    /// The handle of a predefined one; else 0.
+    pub handle: Handle,
+    /// The call that made it, if a program may ask for it.
+    pub made: Option<Arc<Made>>,
+}
+
+/// The call that made a datatype.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The standard's number for the function.
+    pub combiner: c_int,
+    /// Its arguments that are integers,
+    pub integers: Vec<c_int>,
+    /// addresses,
+    pub addresses: Vec<isize>,
+    /// and datatypes.
+    pub types: Vec<AnyType>,
 }
 
 impl Type {
     /// A predefined datatype.
-    pub fn basic(basic: Basic, name: &'static str) -> Type {
+    pub fn basic(basic: Basic, handle: Handle) -> Type {
         use Element::*;
         let blocks = match basic.element {
             // A hole lies in the middle.
             PairI16I32 => vec![Block { at: 0, length: 2 }, Block { at: 4, length: 4 }],
+            _ if basic.size == 0 => Vec::new(),
             _ => vec![Block { at: 0, length: basic.size }],
         };
+        let set = |marker| (handle == marker).then_some(0);
         Type {
+            runs: if blocks.is_empty() { Vec::new() } else { external::units(basic, handle) },
             blocks,
             size: basic.size,
             lb: 0,
             extent: basic.extent as isize,
-            runs: match basic.element {
-                PairF32I32 | PairI32 => vec![(4, 2)],
-                PairF64I32 | PairI64I32 => vec![(8, 1), (4, 1)],
-                PairI16I32 => vec![(2, 1), (4, 1)],
-                PairF32 => vec![(4, 2)],
-                PairF64 => vec![(8, 2)],
-                _ => vec![(basic.size, 1)],
-            },
+            set: (set(basic::LB), set(basic::UB)),
             element: Some(basic.element),
-            align: basic.extent.clamp(1, 16),
-            name,
+            align: basic.element.align(basic.extent),
+            name: basic::name(handle),
+            handle,
+            made: None,
         }
     }
 
@@ -82,37 +102,57 @@ impl Type {
             runs: Vec::new(),
             element: None,
             align: 1,
+            set: (None, None),
             name,
+            handle: 0,
+            made: None,
         };
+        const FAR: &str = "a displacement is larger than an address";
         let (mut ub, mut is_first) = (isize::MIN, true);
         for (at, count, old) in parts {
             if count == 0 {
                 continue;
             }
-            new.element = if is_first || new.element == old.element { old.element } else { None };
-            is_first = false;
-            new.align = new.align.max(old.align);
-            for index in 0..count {
-                let Some(origin) =
-                    (index as isize).checked_mul(old.extent).and_then(|it| it.checked_add(at))
-                else {
-                    return error(Class::Arg, "a displacement is larger than an address");
-                };
-                let (Some(low), Some(high)) = (
-                    origin.checked_add(old.lb),
-                    origin.checked_add(old.lb).and_then(|it| it.checked_add(old.extent)),
-                ) else {
-                    return error(Class::Arg, "a displacement is larger than an address");
-                };
-                new.lb = new.lb.min(low);
-                ub = ub.max(high);
-                for block in &old.blocks {
-                    push(&mut new.blocks, Block { at: block.at + origin, length: block.length });
+            // Many that lie without gaps are one longer one.
+            let is_one = old.blocks.len() == 1 && old.runs.len() == 1 && old.is_contiguous(2);
+            let (repeats, times) = if is_one { (1, count) } else { (count, 1) };
+            let span = isize::try_from(times).ok().and_then(|it| old.extent.checked_mul(it));
+            let Some(span) = span else { return error(Class::Arg, FAR) };
+            if old.size > 0 || old.set == (None, None) {
+                let is_same = is_first || new.element == old.element;
+                new.element = if is_same { old.element } else { None };
+                is_first = false;
+                new.align = new.align.max(old.align);
+            }
+            for index in 0..repeats {
+                let origin =
+                    (index as isize).checked_mul(old.extent).and_then(|it| it.checked_add(at));
+                let bounds = origin.and_then(|origin| {
+                    let low = origin.checked_add(old.lb)?;
+                    Some((origin, low, low.checked_add(span)?))
+                });
+                let Some((origin, low, high)) = bounds else { return error(Class::Arg, FAR) };
+                if let Some(it) = old.set.0 {
+                    let it = origin.saturating_add(it);
+                    new.set.0 = Some(new.set.0.map_or(it, |set| set.min(it)));
                 }
-                for run in &old.runs {
+                if let Some(it) = old.set.1 {
+                    let last = origin.saturating_add(span.saturating_sub(old.extent));
+                    let it = last.saturating_add(it);
+                    new.set.1 = Some(new.set.1.map_or(it, |set| set.max(it)));
+                }
+                if old.size > 0 || old.set == (None, None) {
+                    new.lb = new.lb.min(low);
+                    ub = ub.max(high);
+                }
+                for block in &old.blocks {
+                    let length = block.length * times;
+                    push(&mut new.blocks, Block { at: block.at + origin, length });
+                }
+                for (unit, number) in &old.runs {
                     match new.runs.last_mut() {
-                        Some(last) if last.0 == run.0 => last.1 += run.1,
-                        _ => new.runs.push(*run),
+                        Some(last) if last.0 == *unit => last.1 += number * times,
+                        _ => new.runs.push((*unit, number * times)),
                     }
                 }
             }
@@ -125,12 +165,17 @@ impl Type {
         if is_first {
             (new.lb, ub) = (0, 0);
         }
-        new.extent = ub - new.lb;
+        new.lb = new.set.0.unwrap_or(new.lb);
+        new.extent = new.set.1.unwrap_or(ub) - new.lb;
         Ok(new)
     }
 
-    /// As C lays out a structure of these parts: the extent is rounded up to their alignment.
+    /// As C lays out a structure of these parts: the extent is rounded up to their alignment,
+    /// unless its end was set.
     pub fn padded(mut self) -> Type {
+        if self.set.1.is_some() {
+            return self;
+        }
         let rest = self.extent.rem_euclid(self.align as isize);
         if rest != 0 {
             self.extent += self.align as isize - rest;
@@ -140,7 +185,27 @@ impl Type {
 
     /// With other bounds.
     pub fn resized(&self, lb: isize, extent: isize) -> Type {
-        Type { lb, extent, name: "a resized type", ..self.clone() }
+        let set = (Some(lb), lb.checked_add(extent));
+        Type { lb, extent, set, name: "a resized type", handle: 0, made: None, ..self.clone() }
+    }
+
+    /// The same, made by a call with these arguments.
+    pub fn by(
+        mut self,
+        combiner: c_int,
+        integers: Vec<c_int>,
+        addresses: Vec<isize>,
+        types: Vec<AnyType>,
+    ) -> Type {
+        self.handle = 0;
+        self.made = Some(Arc::new(Made { combiner, integers, addresses, types }));
+        self
+    }
+
+    /// Whether predefined operators know it: a predefined one, named or of Fortran 90.
+    pub fn is_known(&self) -> bool {
+        let is_f90 = |it: &Arc<Made>| (F90_INTEGER..=F90_COMPLEX).contains(&it.combiner);
+        self.handle != 0 || self.made.as_ref().is_some_and(is_f90)
     }
 
     /// Whether `count` of it lie without gaps from the origin on.
@@ -173,17 +238,40 @@ impl Type {
         let whole: usize = self.runs.iter().map(|it| it.1).sum();
         let mut count = bytes / self.size * whole;
         let mut rest = bytes % self.size;
-        for (size, number) in &self.runs {
-            let fit = (rest / size).min(*number);
+        for (unit, number) in &self.runs {
+            let fit = (rest / unit.size).min(*number);
             count += fit;
-            rest -= fit * size;
+            rest -= fit * unit.size;
             if fit < *number {
                 break;
             }
         }
         (rest == 0).then_some(count)
     }
+
+    /// Bytes of so many predefined elements.
+    pub fn bytes_of(&self, elements: usize) -> usize {
+        let whole: usize = self.runs.iter().map(|it| it.1).sum();
+        if whole == 0 {
+            return 0;
+        }
+        let mut bytes = elements / whole * self.size;
+        let mut rest = elements % whole;
+        for (unit, number) in &self.runs {
+            let some = rest.min(*number);
+            bytes += some * unit.size;
+            rest -= some;
+        }
+        bytes
+    }
 }
+
+/// MPI_COMBINER_F90_INTEGER.
+pub const F90_INTEGER: c_int = 113;
+/// MPI_COMBINER_F90_REAL.
+pub const F90_REAL: c_int = 114;
+/// MPI_COMBINER_F90_COMPLEX.
+pub const F90_COMPLEX: c_int = 115;
 
 fn push(blocks: &mut Vec<Block>, block: Block) {
     match blocks.last_mut() {
@@ -200,6 +288,13 @@ pub enum AnyType {
     Basic(&'static Type),
     /// A program's own.
     Derived(Arc<Type>),
+}
+
+impl AnyType {
+    /// Itself.
+    pub fn as_any(&self) -> &AnyType {
+        self
+    }
 }
 
 impl Deref for AnyType {
@@ -237,7 +332,7 @@ pub fn predefined(handle: Handle) -> Option<&'static Type> {
     let slot = ALL.get(handle.checked_sub(PREDEFINED.0)?)?;
     slot.get().or_else(|| {
         let known = basic::basic(handle)?;
-        Some(slot.get_or_init(|| Type::basic(known, basic::name(handle))))
+        Some(slot.get_or_init(|| Type::basic(known, handle)))
     })
 }
 
@@ -308,20 +403,49 @@ impl Iterator for Pieces<'_> {
 pub unsafe fn copy(from: &Place, to: &Place) -> usize {
     if from.ty.is_contiguous(from.count) && to.ty.is_contiguous(to.count) {
         let length = from.bytes().min(to.bytes());
-        let (source, target) = (from.address as *const u8, to.address as *mut u8);
         // SAFETY: the caller's promise; a rank's buffers may overlap (its own message to itself).
-        unsafe {
-            // One number is no call of the C library's.
-            match length {
-                8 => target.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
-                4 => target.cast::<u32>().write_unaligned(source.cast::<u32>().read_unaligned()),
-                _ => std::ptr::copy(source, target, length),
-            }
-        }
+        unsafe { move_bytes(from.address, to.address, length) };
         return length;
     }
     // SAFETY: the caller's promise.
     unsafe { copy_pieces(from, to) }
+}
+
+/// Copies some bytes, which may overlap; one number is no call of the C library's.
+///
+/// # Safety
+/// So many bytes may be read and written there.
+#[inline(always)]
+unsafe fn move_bytes(source: usize, target: usize, length: usize) {
+    let (source, target) = (source as *const u8, target as *mut u8);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match length {
+            8 => target.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
+            4 => target.cast::<u32>().write_unaligned(source.cast::<u32>().read_unaligned()),
+            _ => std::ptr::copy(source, target, length),
+        }
+    }
+}
+
+/// Copies between all pieces of a place and as many contiguous bytes.
+///
+/// # Safety
+/// As `copy`; `bytes` is the address of as many bytes as the place has.
+unsafe fn copy_packed(place: &Place, bytes: usize, is_packing: bool) -> usize {
+    let mut at = bytes;
+    let mut origin = place.address;
+    for _ in 0..place.count {
+        for block in &place.ty.blocks {
+            let piece = origin.wrapping_add_signed(block.at);
+            let (source, target) = if is_packing { (piece, at) } else { (at, piece) };
+            // SAFETY: the caller's promise.
+            unsafe { move_bytes(source, target, block.length) };
+            at += block.length;
+        }
+        origin = origin.wrapping_add_signed(place.ty.extent);
+    }
+    at - bytes
 }
 
 /// As `copy`, piece by piece.
@@ -330,6 +454,15 @@ pub unsafe fn copy(from: &Place, to: &Place) -> usize {
 /// As there.
 #[inline(never)]
 unsafe fn copy_pieces(from: &Place, to: &Place) -> usize {
+    // SAFETY: the caller's promise, where the other has room for all.
+    unsafe {
+        if to.ty.is_contiguous(to.count) && from.bytes() <= to.bytes() {
+            return copy_packed(from, to.address, true);
+        }
+        if from.ty.is_contiguous(from.count) && to.bytes() <= from.bytes() {
+            return copy_packed(to, from.address, false);
+        }
+    }
     let (mut sources, mut targets) = (from.pieces(), to.pieces());
     let (mut source, mut target) = ((0, 0), (0, 0));
     let mut done = 0;
@@ -349,7 +482,7 @@ unsafe fn copy_pieces(from: &Place, to: &Place) -> usize {
         let length = source.1.min(target.1);
         // SAFETY: the caller's promise; `ptr::copy` allows a rank's buffers to overlap (its own
         // message to itself).
-        unsafe { std::ptr::copy(source.0 as *const u8, target.0 as *mut u8, length) };
+        unsafe { move_bytes(source.0, target.0, length) };
         source = (source.0 + length, source.1 - length);
         target = (target.0 + length, target.1 - length);
         done += length;
@@ -391,11 +524,11 @@ pub unsafe fn unpack(packed: &[u8], to: &Place) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::basic::basic;
+    use super::super::basic::{LB, UB, basic};
     use super::*;
 
     fn double() -> Type {
-        Type::basic(basic(0x214).expect("MPI_DOUBLE"), "MPI_DOUBLE")
+        Type::basic(basic(0x214).expect("MPI_DOUBLE"), 0x214)
     }
 
     #[test]
@@ -423,9 +556,45 @@ mod tests {
     }
 
     #[test]
+    fn bounds_that_were_set_decide() {
+        let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);
+        let marker = |it| Type::basic(basic(it).expect("a marker"), it);
+        let (lower, upper) = (marker(LB), marker(UB));
+        let parts = [(-3, 1, &lower), (0, 1, &int), (6, 1, &upper)];
+        let made = Type::structure(parts, "struct").expect("small").padded();
+        assert_eq!((made.lb, made.extent, made.size), (-3, 9, 4));
+        assert_eq!((made.element, made.true_bounds()), (int.element, (0, 4)));
+        // Two of them: from -3 to 6 + 9.
+        let two = Type::structure([(0, 2, &made)], "contiguous").expect("small");
+        assert_eq!((two.lb, two.extent, two.blocks.len()), (-3, 18, 2));
+        // A longer element behind it changes nothing, as with a resized type.
+        let more = Type::structure([(0, 1, &made), (100, 1, &int)], "struct").expect("small");
+        assert_eq!((more.lb, more.extent), (-3, 9));
+        let short = int.resized(0, 2);
+        let more = Type::structure([(0, 1, &short), (100, 1, &int)], "struct").expect("small");
+        assert_eq!((more.lb, more.extent, more.padded().extent), (0, 2, 2));
+        let only = Type::structure([(4, 1, &upper)], "struct").expect("small");
+        assert_eq!((only.lb, only.extent, only.size), (0, 4, 0));
+        // Without a marker on a side, the data decide there.
+        let parts = [(0, 1, &int), (2, 1, &upper)];
+        let made = Type::structure(parts, "struct").expect("small");
+        assert_eq!((made.lb, made.extent), (0, 2));
+    }
+
+    #[test]
+    fn many_contiguous_elements_are_made_at_once() {
+        let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);
+        let many = Type::structure([(8, 1 << 40, &int)], "contiguous").expect("it fits");
+        assert_eq!((many.lb, many.extent, many.size), (8, 1 << 42, 1 << 42));
+        assert_eq!(many.blocks, [Block { at: 8, length: 1 << 42 }]);
+        assert_eq!(many.elements_in(12), Some(3));
+        assert!(Type::structure([(0, 1 << 62, &int)], "contiguous").is_err());
+    }
+
+    #[test]
     fn neighbouring_blocks_join_and_structures_are_padded() {
         let old = double();
-        let int = Type::basic(basic(0x209).expect("MPI_INT"), "MPI_INT");
+        let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);
         let three = Type::structure([(0, 3, &old)], "contiguous").expect("small");
         assert!(three.is_contiguous(5));
         let mixed =

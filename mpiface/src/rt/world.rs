@@ -17,13 +17,14 @@
 //! can know, but not for the library, where that would be final. So every wait of this package
 //! judges, and so does a rank that rests, for those in a collective of the library.
 
+use super::branch::Branches;
 use super::comm::Shared;
 use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
 use super::p2p::{Queue, Short};
 use super::word::Word;
-use phalanx::raw::{self, Waits};
+use phalanx::raw::{self, MemberSeats, Waits};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -153,6 +154,8 @@ pub struct World {
     contexts: AtomicU32,
     /// By their numbers, for errors.
     comms: Mutex<HashMap<u32, Weak<Shared>>>,
+    /// Communicators that their members are making.
+    pub branches: Branches,
     waits: Waits,
     judge: Mutex<()>,
     start: Instant,
@@ -178,7 +181,7 @@ impl World {
             standing: Mutex::new(Standing { state: State::Running, changes: 0 }),
             thread: OnceLock::new(),
         };
-        let whole = Arc::new(Shared::new(0, (0..ranks).collect()));
+        let whole = Arc::new(Shared::new(0, (0..ranks).collect(), None));
         World {
             slots: comms.into_iter().map(slot).collect(),
             lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
@@ -186,6 +189,7 @@ impl World {
             whole,
             is_crowded: ranks > cores,
             contexts: AtomicU32::new(1),
+            branches: Branches::default(),
             waits,
             judge: Mutex::new(()),
             start: Instant::now(),
@@ -194,9 +198,31 @@ impl World {
 
     /// A new communicator of these ranks: the part that they share.
     pub fn new_shared(&self, members: Vec<usize>) -> Arc<Shared> {
+        self.add(members, None)
+    }
+
+    /// The same with the library's part, in which each member takes its seat. `me`: the caller.
+    pub fn new_branch(&self, me: usize, members: Vec<usize>) -> Arc<Shared> {
+        let library = self.slots[me].library.0.borrow();
+        let seats = |it: &phalanx::Comm| MemberSeats::new(it, &members);
+        let seats = library.as_ref().filter(|_| members.len() > 1).map(seats);
+        self.add(members, seats)
+    }
+
+    /// The library's communicator of one that its members make, for the rank `me`.
+    ///
+    /// # Safety
+    /// Nobody uses it before all members have taken theirs.
+    pub unsafe fn take_seat(&self, me: usize, shared: &Shared) -> Option<phalanx::Comm> {
+        let library = self.slots[me].library.0.borrow();
+        // SAFETY: passed on.
+        unsafe { shared.library.as_ref()?.take(library.as_ref()?) }
+    }
+
+    fn add(&self, members: Vec<usize>, library: Option<MemberSeats>) -> Arc<Shared> {
         // A counter: nothing is published by it.
         let context = self.contexts.fetch_add(1, Ordering::Relaxed);
-        let shared = Arc::new(Shared::new(context, members));
+        let shared = Arc::new(Shared::new(context, members, library));
         let mut comms = lock(&self.comms);
         comms.retain(|_, it| it.strong_count() > 0);
         comms.insert(context, Arc::downgrade(&shared));
@@ -387,8 +413,21 @@ impl World {
         Some(format!("{head}\n  rank {one}: {first}\n  rank {other}: {second}"))
     }
 
+    /// Ends the process: it has taken as long as it may.
+    pub fn time_is_up(&self, seconds: u64) -> ! {
+        let (lines, ..) = self.standings();
+        end(124, &format!("phalanx: the time is up ({seconds} s by MPIEXEC_TIMEOUT):{lines}"))
+    }
+
     /// What each rank waits for; none if none does.
     fn all_waits(&self) -> Option<String> {
+        let (lines, waits, runs) = self.standings();
+        let head = if runs { "some ranks cannot go on" } else { "no rank can go on" };
+        waits.then(|| format!("phalanx: {head}:{lines}"))
+    }
+
+    /// What each rank does; whether any waits, and whether any runs.
+    fn standings(&self) -> (String, bool, bool) {
         let (mut lines, mut waits, mut runs) = (String::new(), false, false);
         for (rank, slot) in self.slots.iter().enumerate() {
             let line = match &lock(&slot.standing).state {
@@ -415,8 +454,7 @@ impl World {
             };
             lines.push_str(&format!("\n  rank {rank} {line}"));
         }
-        let head = if runs { "some ranks cannot go on" } else { "no rank can go on" };
-        waits.then(|| format!("phalanx: {head}:{lines}"))
+        (lines, waits, runs)
     }
 
     /// Ends the run if nobody can go on.

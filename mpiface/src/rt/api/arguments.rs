@@ -83,9 +83,9 @@ pub(super) fn root_of(comm: &Comm, root: c_int) -> Outcome<usize> {
 /// The rank of a peer; `None` for MPI_PROC_NULL.
 pub(super) fn peer_of(comm: &Comm, peer: c_int) -> Outcome<Option<usize>> {
     match usize::try_from(peer) {
-        Ok(peer) if peer < comm.size() => Ok(Some(peer)),
+        Ok(peer) if peer < comm.peers().len() => Ok(Some(peer)),
         _ if peer == PROC_NULL => Ok(None),
-        _ => error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.size())),
+        _ => error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.peers().len())),
     }
 }
 
@@ -123,6 +123,11 @@ impl<T: Copy> Out<T> {
         unsafe { self.0.read() }
     }
 
+    /// The address.
+    pub(super) fn address(self) -> usize {
+        self.0 as usize
+    }
+
     /// The element of a list.
     pub(super) fn at(self, index: usize) -> Out<T> {
         Out(self.0.wrapping_add(index))
@@ -146,6 +151,9 @@ impl<T: Copy> Out<T> {
 pub(super) struct List<T>(*const T);
 
 impl<T> List<T> {
+    /// That is not given.
+    pub(super) const NONE: List<T> = List(std::ptr::null());
+
     /// # Safety
     /// See the head of the file.
     pub(super) unsafe fn new(at: *const T) -> List<T> {
@@ -165,16 +173,26 @@ impl<T> List<T> {
 
     /// As many elements as there are ranks.
     pub(super) fn each<'a>(self, comm: &Comm) -> Outcome<&'a [T]> {
-        let all = self.take(comm.size() as c_int);
-        if all.len() != comm.size() {
+        self.some(comm.size())
+    }
+
+    /// So many elements.
+    pub(super) fn some<'a>(self, count: usize) -> Outcome<&'a [T]> {
+        let all = self.take(int(count));
+        if all.len() != count {
             return error(Class::Arg, "a list with an entry for each rank is a null pointer");
         }
         Ok(all)
     }
+
+    /// Its address.
+    pub(super) fn address(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// MPI_Status.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Status {
     source: c_int,
@@ -211,6 +229,15 @@ impl StatusOut {
         if self.0.is_null() { self } else { StatusOut(self.0.wrapping_add(index)) }
     }
 
+    /// Of no request: here the error is set, too.
+    pub(super) fn set_empty(self) {
+        self.set(EMPTY, false);
+        if !self.0.is_null() {
+            // SAFETY: the constructor's promise.
+            unsafe { (*self.0).error = 0 };
+        }
+    }
+
     /// Writes it; the error stays as it is.
     pub(super) fn set(self, arrived: Arrived, is_cancelled: bool) {
         if self.0.is_null() {
@@ -225,6 +252,32 @@ impl StatusOut {
             (*self.0).inner =
                 [bytes as c_int, (bytes >> 32) as c_int, c_int::from(is_cancelled), 0, 0];
         }
+    }
+}
+
+impl StatusOut {
+    /// Sets the number of bytes alone.
+    pub(super) fn set_bytes(self, bytes: usize) {
+        if !self.0.is_null() {
+            // SAFETY: the constructor's promise.
+            unsafe {
+                (*self.0).inner[0] = bytes as c_int;
+                (*self.0).inner[1] = (bytes as u64 >> 32) as c_int;
+            }
+        }
+    }
+
+    /// Sets whether it was cancelled.
+    pub(super) fn set_cancelled(self, is_cancelled: bool) {
+        if !self.0.is_null() {
+            // SAFETY: the constructor's promise.
+            unsafe { (*self.0).inner[2] = c_int::from(is_cancelled) };
+        }
+    }
+
+    /// The status itself, for the program's functions.
+    pub(super) fn address(self) -> *mut c_void {
+        self.0.cast()
     }
 }
 
@@ -315,6 +368,21 @@ impl Buffer {
     }
 }
 
+/// Memory of a window: the rank that has it, the displacement there, and what lies there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remote {
+    pub(super) rank: c_int,
+    pub(super) displacement: isize,
+    pub(super) count: c_int,
+    pub(super) ty: Handle,
+}
+
+impl Remote {
+    pub(super) fn new(rank: c_int, displacement: isize, count: c_int, ty: Handle) -> Remote {
+        Remote { rank, displacement, count, ty }
+    }
+}
+
 /// A part of a buffer for each rank, by counts and displacements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
@@ -342,7 +410,12 @@ impl Blocks {
 
     /// The memory of the parts.
     pub(super) fn each(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Vec<Place>> {
-        let (counts, displacements) = (self.counts.each(comm)?, self.displacements.each(comm)?);
+        self.some(caller, comm.size())
+    }
+
+    /// The memory of so many parts.
+    pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
+        let (counts, displacements) = (self.counts.some(n)?, self.displacements.some(n)?);
         let largest = counts.iter().copied().max().unwrap_or(0);
         let base = caller.place(self.at, largest, self.ty)?;
         let part = |(count, by): (&c_int, &c_int)| Ok(base.moved(*by as isize, count_of(*count)?));
@@ -355,8 +428,15 @@ impl Blocks {
 pub(super) struct TypedBlocks {
     at: *const c_void,
     counts: List<c_int>,
-    displacements: List<c_int>,
+    displacements: Displacements,
     types: List<Handle>,
+}
+
+/// Displacements in bytes.
+#[derive(Clone, Copy, Debug)]
+enum Displacements {
+    Near(List<c_int>),
+    Far(List<isize>),
 }
 
 impl TypedBlocks {
@@ -368,8 +448,22 @@ impl TypedBlocks {
         displacements: *const c_int,
         types: *const Handle,
     ) -> TypedBlocks {
-        let (counts, displacements) = (List(counts), List(displacements));
-        TypedBlocks { at, counts, displacements, types: List(types) }
+        let displacements = Displacements::Near(List(displacements));
+        TypedBlocks { at, counts: List(counts), displacements, types: List(types) }
+    }
+
+    /// With displacements that are addresses.
+    ///
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn far(
+        at: *const c_void,
+        counts: *const c_int,
+        displacements: *const isize,
+        types: *const Handle,
+    ) -> TypedBlocks {
+        let displacements = Displacements::Far(List(displacements));
+        TypedBlocks { at, counts: List(counts), displacements, types: List(types) }
     }
 
     pub(super) fn is_in_place(&self) -> bool {
@@ -378,17 +472,25 @@ impl TypedBlocks {
 
     /// The memory of the parts.
     pub(super) fn each(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Vec<Place>> {
-        let (counts, displacements) = (self.counts.each(comm)?, self.displacements.each(comm)?);
-        let types = self.types.each(comm)?;
+        self.some(caller, comm.size())
+    }
+
+    /// The memory of so many parts.
+    pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
+        let (counts, types) = (self.counts.some(n)?, self.types.some(n)?);
+        let displacements: Vec<isize> = match self.displacements {
+            Displacements::Near(list) => list.some(n)?.iter().map(|it| *it as isize).collect(),
+            Displacements::Far(list) => list.some(n)?.to_vec(),
+        };
         let part = |peer: usize| {
             let ty = match types[peer] {
                 fixed::DATATYPE_NULL if counts[peer] == 0 => BYTE,
                 ty => ty,
             };
-            let at = self.at.wrapping_byte_offset(displacements[peer] as isize);
+            let at = self.at.wrapping_byte_offset(displacements[peer]);
             caller.place(at, counts[peer], ty)
         };
-        (0..comm.size()).map(part).collect()
+        (0..n).map(part).collect()
     }
 }
 
@@ -430,6 +532,12 @@ impl<C> Operands<C> {
 }
 
 impl Operands {
+    /// The operator, where the rank has no values of its own: on those that it gets.
+    pub(super) fn result_operator(&self, caller: Caller<'_>) -> Outcome<Operator> {
+        let at_target = Operands { send: self.recv.cast_const(), ..*self };
+        Ok(at_target.own(caller)?.1)
+    }
+
     /// The rank's own values, and the operator on them.
     pub(super) fn own(&self, caller: Caller<'_>) -> Outcome<(Place, Operator)> {
         let Operands { send, recv, count, ty, op } = *self;
@@ -440,7 +548,7 @@ impl Operands {
             return Ok((place, Operator::User(*function, ty)));
         }
         match place.ty.element.filter(|it| ops::knows(op, *it)) {
-            Some(element) if ty < 0x1000 => Ok((place, Operator::Known(op, element))),
+            Some(element) if place.ty.is_known() => Ok((place, Operator::Known(op, element))),
             _ if !is_predefined || op == fixed::OP_NULL => {
                 error(Class::Op, format!("{op:#x} is no operator"))
             }

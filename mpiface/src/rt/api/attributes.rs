@@ -9,6 +9,18 @@ use crate::rt::rank::fixed;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
+/// MPI_LASTUSEDCODE.
+const LAST_USED_CODE: c_int = 507;
+
+/// Gives an attribute's value, if there is one.
+pub(super) fn hand_over(found: Option<usize>, value: *mut c_void, flag: Out<c_int>) {
+    flag.set(c_int::from(found.is_some()));
+    if let Some(found) = found {
+        // SAFETY: the standard's argument is the address of a pointer.
+        unsafe { *value.cast::<usize>() = found };
+    }
+}
+
 /// The predefined attributes of the world: numbers that live for ever, as programs get their
 /// addresses.
 fn predefined(key: c_int, ranks: usize) -> Option<&'static c_int> {
@@ -20,7 +32,6 @@ fn predefined(key: c_int, ranks: usize) -> Option<&'static c_int> {
         504 => Some(&1),
         505 => Some(UNIVERSE.get_or_init(|| int(ranks))),
         506 => Some(&0),
-        507 => Some(&0x3fff),
         _ => None,
     }
 }
@@ -33,16 +44,14 @@ pub(super) fn comm_get_attr(
     flag: Out<c_int>,
 ) -> Outcome {
     let ranks = caller.world.slots.len();
-    let known = predefined(key, ranks).map(|it| std::ptr::from_ref(it) as usize);
+    let known = match key {
+        LAST_USED_CODE => Some(caller.codes.borrow().last()),
+        _ => predefined(key, ranks).map(|it| std::ptr::from_ref(it) as usize),
+    };
     if known.is_none() {
         attributes::check(caller.rank, key)?;
     }
-    let found = known.or_else(|| attributes::get(comm, key));
-    flag.set(c_int::from(found.is_some()));
-    if let Some(found) = found {
-        // SAFETY: the standard's argument is the address of a pointer.
-        unsafe { *value.cast::<usize>() = found };
-    }
+    hand_over(known.or_else(|| attributes::get(comm.holder(), key)), value, flag);
     Ok(())
 }
 pub(super) use comm_get_attr as attr_get;
@@ -53,12 +62,12 @@ pub(super) fn comm_set_attr(
     key: c_int,
     value: *mut c_void,
 ) -> Outcome {
-    attributes::set(caller.rank, comm, key, value as usize)
+    attributes::set(caller.rank, comm.holder(), key, value as usize)
 }
 pub(super) use comm_set_attr as attr_put;
 
 pub(super) fn comm_delete_attr(caller: Caller<'_>, comm: &Comm, key: c_int) -> Outcome {
-    attributes::delete(caller.rank, comm, key)
+    attributes::delete(caller.rank, comm.holder(), key)
 }
 pub(super) use comm_delete_attr as attr_delete;
 

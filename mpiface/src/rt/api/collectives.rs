@@ -7,6 +7,9 @@
 use super::arguments::{
     Blocks, Buffer, Caller, List, Operands, Operation, TypedBlocks, counts_of, root_of,
 };
+use super::between;
+use super::intercommunicators::within;
+use super::started::await_started;
 use crate::rt::coll::Call;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
@@ -14,11 +17,17 @@ use crate::rt::types::{Place, bytes_at, pack};
 use std::ffi::c_int;
 
 pub(super) fn barrier(caller: Caller<'_>, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ibarrier(caller, comm)?);
+    }
     caller.on(comm).barrier();
     Ok(())
 }
 
 pub(super) fn bcast(caller: Caller<'_>, data: Buffer, root: c_int, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::bcast(caller, data, root, comm)?);
+    }
     let place = data.place(caller)?;
     let root = root_of(comm, root)?;
     // SAFETY: see the head of the file.
@@ -43,10 +52,16 @@ fn reduce_to(caller: Caller<'_>, operands: Operands, root: Option<usize>, comm: 
 }
 
 pub(super) fn reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ireduce(caller, operands, root, comm)?);
+    }
     reduce_to(caller, operands, Some(root_of(comm, root)?), comm)
 }
 
 pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::iallreduce(caller, operands, comm)?);
+    }
     reduce_to(caller, operands, None, comm)
 }
 
@@ -79,15 +94,22 @@ pub(super) fn reduce_scatter(
     operands: Operands<List<c_int>>,
     comm: &Comm,
 ) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ireduce_scatter(caller, operands, comm)?);
+    }
     reduce_parts(caller, operands.with(operands.count.each(comm)?), comm)
 }
 
 pub(super) fn reduce_scatter_block(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ireduce_scatter_block(caller, operands, comm)?);
+    }
     let counts = vec![operands.count; comm.size()];
     reduce_parts(caller, operands.with(&counts), comm)
 }
 
 fn any_scan(caller: Caller<'_>, operands: Operands, is_exclusive: bool, comm: &Comm) -> Outcome {
+    within(comm)?;
     let reduction = operands.reduction(caller, comm)?;
     let target = operands.target(caller)?;
     let call = caller.on(comm);
@@ -131,6 +153,9 @@ pub(super) fn gather(
     root: c_int,
     comm: &Comm,
 ) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::igather(caller, data, room, root, comm)?);
+    }
     let root = root_of(comm, root)?;
     let all = if comm.rank == root { Some(room.whole(caller, comm)?) } else { None };
     let own = if data.is_in_place() { room.part(caller, comm)? } else { data.place(caller)? };
@@ -145,6 +170,9 @@ pub(super) fn gatherv(
     root: c_int,
     comm: &Comm,
 ) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::igatherv(caller, data, room, root, comm)?);
+    }
     let root = root_of(comm, root)?;
     let is_in_place = data.is_in_place();
     let takes = if comm.rank == root {
@@ -157,6 +185,9 @@ pub(super) fn gatherv(
 }
 
 pub(super) fn allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::iallgather(caller, data, room, comm)?);
+    }
     let own = if data.is_in_place() { None } else { Some(data.place(caller)?) };
     let all = room.whole(caller, comm)?;
     // SAFETY: see the head of the file.
@@ -164,6 +195,9 @@ pub(super) fn allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &C
 }
 
 pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::iallgatherv(caller, data, room, comm)?);
+    }
     let parts = room.each(caller, comm)?;
     let is_in_place = data.is_in_place();
     let own = if is_in_place { parts[comm.rank].clone() } else { data.place(caller)? };
@@ -177,6 +211,9 @@ pub(super) fn scatter(
     root: c_int,
     comm: &Comm,
 ) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::iscatter(caller, data, room, root, comm)?);
+    }
     let root = root_of(comm, root)?;
     let all = if comm.rank == root { Some(data.whole(caller, comm)?) } else { None };
     let own = if room.is_in_place() { None } else { Some(room.place(caller)?) };
@@ -191,6 +228,9 @@ pub(super) fn scatterv(
     root: c_int,
     comm: &Comm,
 ) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::iscatterv(caller, data, room, root, comm)?);
+    }
     let root = root_of(comm, root)?;
     let is_root = comm.rank == root;
     let offer = if is_root { Offer::Each(data.each(caller, comm)?.into()) } else { Offer::Nothing };
@@ -222,6 +262,9 @@ fn all_to_all_parts(
 }
 
 pub(super) fn alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ialltoall(caller, data, room, comm)?);
+    }
     let from = if data.is_in_place() { None } else { Some(data.whole(caller, comm)?) };
     let to = room.whole(caller, comm)?;
     // SAFETY: see the head of the file.
@@ -229,6 +272,9 @@ pub(super) fn alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Co
 }
 
 pub(super) fn alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ialltoallv(caller, data, room, comm)?);
+    }
     let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
     all_to_all_parts(caller, parts, room.each(caller, comm)?, comm)
 }
@@ -239,6 +285,9 @@ pub(super) fn alltoallw(
     room: TypedBlocks,
     comm: &Comm,
 ) -> Outcome {
+    if comm.is_inter() {
+        return await_started(caller, between::ialltoallw(caller, data, room, comm)?);
+    }
     let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
     all_to_all_parts(caller, parts, room.each(caller, comm)?, comm)
 }

@@ -2,13 +2,19 @@
 
 use super::UNDEFINED;
 use super::arguments::{Caller, Out, int};
-use super::groups::{SAME, alike};
+use super::groups::{SAME, UNEQUAL, alike};
+use super::infos::set_hints;
+use super::intercommunicators::{divide_both, split_both};
+use super::keep::Keep as _;
+use super::started::ibarrier;
 use crate::rt::attributes;
-use crate::rt::comm::{Comm, Shared};
+use crate::rt::branch::Key;
+use crate::rt::comm::{Comm, Offer, Shared};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::p2p::Req;
 use crate::rt::rank::fixed;
-use crate::rt::topo::Cart;
+use crate::rt::topo::Topology;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,11 +27,11 @@ fn part(
     caller: Caller<'_>,
     old: &Comm,
     (shared, library): (Option<Arc<Shared>>, Option<phalanx::Comm>),
-    cart: Option<Cart>,
+    topology: Option<Topology>,
 ) -> Option<Rc<Comm>> {
     let shared = shared?;
     let me = shared.members.iter().position(|it| *it == caller.me).unwrap_or(0);
-    Some(Comm::new(shared, me, old.errhandler.get(), cart, library))
+    Some(Comm::new(shared, me, old.errhandler.get(), topology, library))
 }
 
 /// Divides a communicator by colours (none for a negative one), in the order of the keys.
@@ -34,38 +40,142 @@ pub(super) fn split(
     old: &Comm,
     color: i64,
     key: i64,
-    cart: Option<Cart>,
+    topology: Option<Topology>,
 ) -> Outcome<Option<Rc<Comm>>> {
     let call = caller.on(old);
     let all = call.numbers(color, key);
     let mut members: Vec<usize> =
         (0..all.len()).filter(|it| color >= 0 && all[*it].0 == color).collect();
     members.sort_by_key(|it| (all[*it].1, *it));
-    Ok(part(caller, old, call.divide(&members), cart))
+    Ok(part(caller, old, call.divide(&members), topology))
 }
 
 pub(super) fn comm_rank(_: Caller<'_>, comm: &Comm, rank: Out<c_int>) -> Outcome {
-    rank.set(int(comm.rank));
+    rank.set(int(comm.own_rank()));
     Ok(())
 }
 
 pub(super) fn comm_size(_: Caller<'_>, comm: &Comm, size: Out<c_int>) -> Outcome {
-    size.set(int(comm.size()));
+    size.set(int(comm.own().len()));
     Ok(())
 }
 
 pub(super) fn comm_dup(caller: Caller<'_>, old: &Comm) -> Outcome<Option<Rc<Comm>>> {
-    let new = split(caller, old, 0, 0, old.cart.clone())?;
-    new.as_ref().map_or(Ok(()), |new| attributes::copy(caller.rank, old, new))?;
+    let new = match &old.sides {
+        Some(sides) => {
+            let places = |it: &std::ops::Range<usize>| it.clone().collect::<Vec<usize>>();
+            divide_both(caller, old, &places(&sides.own), &places(&sides.other))
+        }
+        None => split(caller, old, 0, 0, old.topology.clone())?,
+    };
+    new.as_ref().map_or(Ok(()), |new| copy_attributes(caller, old, new))?;
     Ok(new)
+}
+
+fn copy_attributes(caller: Caller<'_>, old: &Comm, new: &Comm) -> Outcome {
+    attributes::copy(caller.rank, old.holder(), new.holder())
 }
 
 pub(super) fn comm_dup_with_info(
     caller: Caller<'_>,
     old: &Comm,
-    _info: Handle,
+    info: Handle,
 ) -> Outcome<Option<Rc<Comm>>> {
-    comm_dup(caller, old)
+    let new = comm_dup(caller, old)?;
+    if let Some(new) = &new
+        && info != fixed::INFO_NULL
+    {
+        set_hints(caller, &new.hints, info)?;
+    }
+    Ok(new)
+}
+
+/// The new communicator is known at once: its shared part is made by the first that comes. It may
+/// be used when all have come, which is what the request awaits.
+pub(super) fn comm_idup_with_info(
+    caller: Caller<'_>,
+    old: &Comm,
+    info: Handle,
+    handle: Out<Handle>,
+) -> Outcome<Arc<Req>> {
+    let key = Key::Duplicate(old.shared.context, old.upcoming());
+    let members = || old.shared.members.clone();
+    let world = &caller.world;
+    let shared = world.branches.take(key, old.size(), || match old.is_inter() {
+        true => world.new_shared(members()),
+        false => world.new_branch(caller.me, members()),
+    });
+    let errors = old.errhandler.get();
+    let new = match &old.sides {
+        Some(sides) => Comm::between(shared, old.rank, errors, sides.clone()),
+        None => {
+            // SAFETY: the program uses it when the request is complete.
+            let library = unsafe { world.take_seat(caller.me, &shared) };
+            Comm::new(shared, old.rank, errors, old.topology.clone(), library)
+        }
+    };
+    copy_attributes(caller, old, &new)?;
+    if info != fixed::INFO_NULL {
+        set_hints(caller, &new.hints, info)?;
+    }
+    handle.set(Some(new).keep(caller));
+    ibarrier(caller, old)
+}
+
+pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> Outcome<Arc<Req>> {
+    comm_idup_with_info(caller, old, fixed::INFO_NULL, handle)
+}
+
+pub(super) fn comm_create_group(
+    caller: Caller<'_>,
+    old: &Comm,
+    group: &[usize],
+    tag: c_int,
+) -> Outcome<Option<Rc<Comm>>> {
+    if tag < 0 {
+        return error(Class::Tag, format!("the tag {tag} is negative"));
+    }
+    if group.iter().any(|it| !old.shared.members.contains(it)) {
+        return error(Class::Group, "a rank of the group is not in the communicator");
+    }
+    Ok(of_group(caller, (old.shared.context, tag), group, old.errhandler.get()))
+}
+
+/// A number for a tag that is a text; negative, as no program's tag is.
+pub(super) fn number_of(text: &str) -> c_int {
+    // FNV-1a: equal texts have equal numbers on all ranks, others seldom.
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    -1 - (text.bytes().fold(0x811c_9dc5, step) >> 2).cast_signed()
+}
+
+pub(super) fn comm_create_from_group(
+    caller: Caller<'_>,
+    group: &[usize],
+    tag: &str,
+    _info: Handle,
+    errhandler: Handle,
+) -> Outcome<Option<Rc<Comm>>> {
+    Ok(of_group(caller, (0, number_of(tag)), group, errhandler))
+}
+
+/// The communicator of a group, all of whose ranks call this with the same numbers; none if this
+/// rank is not one of them.
+pub(super) fn of_group(
+    caller: Caller<'_>,
+    (context, tag): (u32, c_int),
+    group: &[usize],
+    errhandler: Handle,
+) -> Option<Rc<Comm>> {
+    let place = group.iter().position(|it| *it == caller.me)?;
+    let key = Key::Group(context, tag, group.to_vec());
+    let (world, me) = (&caller.world, caller.me);
+    let make = || world.new_branch(me, group.to_vec());
+    let shared = world.branches.take(key, group.len(), make);
+    // SAFETY: all come together before anybody has the communicator.
+    let library = unsafe { world.take_seat(me, &shared) };
+    let new = Comm::new(shared, place, errhandler, None, library);
+    new.come(world, caller.site);
+    Some(new)
 }
 
 pub(super) fn comm_split(
@@ -77,6 +187,9 @@ pub(super) fn comm_split(
     if color < 0 && color != UNDEFINED {
         return error(Class::Arg, format!("the colour {color} is negative"));
     }
+    if old.is_inter() {
+        return Ok(split_both(caller, old, i64::from(color), i64::from(key)));
+    }
     split(caller, old, i64::from(color), i64::from(key), None)
 }
 
@@ -87,6 +200,9 @@ pub(super) fn comm_split_type(
     key: c_int,
     _info: Handle,
 ) -> Outcome<Option<Rc<Comm>>> {
+    if kind != UNDEFINED && !(SHARED..=SHARED + 3).contains(&kind) {
+        return error(Class::Arg, format!("{kind} is no kind of a division"));
+    }
     // All ranks share one memory; other kinds of hardware are not told apart.
     let color = if kind == SHARED { 0 } else { -1 };
     split(caller, old, color, i64::from(key), None)
@@ -97,6 +213,20 @@ pub(super) fn comm_create(
     old: &Comm,
     group: &[usize],
 ) -> Outcome<Option<Rc<Comm>>> {
+    if let Some(sides) = &old.sides {
+        let of = |range: std::ops::Range<usize>| &old.shared.members[range];
+        if group.iter().any(|it| !of(sides.own.clone()).contains(it)) {
+            return error(Class::Group, "a rank of the group is not in the local group");
+        }
+        let offers = caller.on(old).offers(Offer::Ranks(group.into()));
+        let other = match &offers[sides.other.start] {
+            Offer::Ranks(other) => other.to_vec(),
+            _ => Vec::new(),
+        };
+        let place = |it: &usize| old.shared.members.iter().position(|other| other == it);
+        let places = |list: &[usize]| list.iter().filter_map(place).collect::<Vec<usize>>();
+        return Ok(divide_both(caller, old, &places(group), &places(&other)));
+    }
     let index = |it: &usize| old.shared.members.iter().position(|other| other == it);
     let members: Vec<usize> = group.iter().filter_map(index).collect();
     if members.len() != group.len() {
@@ -111,23 +241,32 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if comm == fixed::COMM_WORLD || comm == fixed::COMM_SELF {
         return error(Class::Comm, "a predefined communicator cannot be freed");
     }
-    attributes::delete_all(caller.rank, caller.comm(comm)?.as_ref())?;
+    attributes::delete_all(caller.rank, caller.comm(comm)?.holder())?;
     caller.comms.borrow_mut().remove(comm);
     handle.set(fixed::COMM_NULL);
     Ok(())
 }
 
 pub(super) fn comm_group(_: Caller<'_>, comm: &Comm) -> Outcome<Vec<usize>> {
-    Ok(comm.shared.members.clone())
+    Ok(comm.shared.members[comm.own()].to_vec())
 }
 
 pub(super) fn comm_compare(_: Caller<'_>, one: &Comm, two: &Comm, result: Out<c_int>) -> Outcome {
-    let is_same = Arc::ptr_eq(&one.shared, &two.shared);
-    result.set(if is_same { SAME } else { alike(&one.shared.members, &two.shared.members) });
+    let group = |comm: &Comm, is_own| {
+        let places = if is_own { comm.own() } else { comm.peers() };
+        comm.shared.members[places].to_vec()
+    };
+    let both = |is_own| alike(&group(one, is_own), &group(two, is_own));
+    result.set(match () {
+        () if Arc::ptr_eq(&one.shared, &two.shared) => SAME,
+        () if one.is_inter() != two.is_inter() => UNEQUAL,
+        // The worse of the two, which are in this order.
+        () => both(true).max(both(false)),
+    });
     Ok(())
 }
 
-pub(super) fn comm_test_inter(_: Caller<'_>, _: &Comm, flag: Out<c_int>) -> Outcome {
-    flag.set(0);
+pub(super) fn comm_test_inter(_: Caller<'_>, comm: &Comm, flag: Out<c_int>) -> Outcome {
+    flag.set(c_int::from(comm.is_inter()));
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
 
 pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
     // The standard's way to be told of the end: an attribute of MPI_COMM_SELF.
-    attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.as_ref())?;
+    attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.holder())?;
     let world = caller.comm(fixed::COMM_WORLD)?;
     caller.on(&world).barrier();
     caller.stage.set(Stage::Finalized);
@@ -117,4 +117,12 @@ pub(super) fn free_mem(_: Caller<'_>, base: *mut c_void) -> Outcome {
     // SAFETY: the program gives what `alloc_mem` gave it.
     unsafe { libc::free(base) };
     Ok(())
+}
+
+pub(super) fn aint_add(_: Caller<'_>, base: isize, by: isize) -> isize {
+    base.wrapping_add(by)
+}
+
+pub(super) fn aint_diff(_: Caller<'_>, one: isize, other: isize) -> isize {
+    one.wrapping_sub(other)
 }

@@ -2,26 +2,61 @@
 
 use super::arguments::{Caller, Out, TextOut};
 use crate::rt::comm::Comm;
-use crate::rt::error::{Class, Outcome, class_text, error};
+use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::rank::{ErrorFunction, fixed};
 use std::ffi::c_int;
 
-pub(super) fn error_string(_: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
-    text.set(class_text(code), 512);
+pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
+    known_class(caller, code)?;
+    text.set(caller.codes.borrow().text(code), 512);
     Ok(())
 }
 
-pub(super) fn error_class(_: Caller<'_>, code: c_int, class: Out<c_int>) -> Outcome {
-    class.set(code);
+fn known_class(caller: Caller<'_>, code: c_int) -> Outcome<c_int> {
+    match caller.codes.borrow().class(code) {
+        Some(class) => Ok(class),
+        None => error(Class::Arg, format!("{code} is no error code")),
+    }
+}
+
+pub(super) fn error_class(caller: Caller<'_>, code: c_int, class: Out<c_int>) -> Outcome {
+    class.set(known_class(caller, code)?);
+    Ok(())
+}
+
+pub(super) fn add_error_class(caller: Caller<'_>, class: Out<c_int>) -> Outcome {
+    class.set(caller.codes.borrow_mut().add_class());
+    Ok(())
+}
+
+pub(super) fn add_error_code(caller: Caller<'_>, class: c_int, code: Out<c_int>) -> Outcome {
+    match caller.codes.borrow_mut().add_code(class) {
+        Some(made) => code.set(made),
+        None => return error(Class::Arg, format!("{class} is no error class")),
+    }
+    Ok(())
+}
+
+pub(super) fn add_error_string(caller: Caller<'_>, code: c_int, text: &str) -> Outcome {
+    if !caller.codes.borrow().is_own(code) {
+        return error(Class::Arg, format!("{code} is no error code of the program's own"));
+    }
+    caller.codes.borrow_mut().set_text(code, text.to_owned());
+    Ok(())
+}
+
+/// Whether a handle names an error handler.
+pub(super) fn check_handler(caller: Caller<'_>, handler: Handle) -> Outcome {
+    let is_predefined = (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handler);
+    if !is_predefined && caller.error_handlers.borrow().get(handler).is_none() {
+        return error(Class::ErrorHandler, format!("{handler:#x} is no error handler"));
+    }
     Ok(())
 }
 
 pub(super) fn comm_set_errhandler(caller: Caller<'_>, comm: &Comm, handler: Handle) -> Outcome {
-    let is_predefined = (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handler);
-    if !is_predefined && caller.error_handlers.borrow().get(handler).is_none() {
-        return error(Class::Arg, format!("{handler:#x} is no error handler"));
-    }
+    check_handler(caller, handler)?;
     comm.errhandler.set(handler);
     Ok(())
 }
@@ -30,6 +65,7 @@ pub(super) use comm_set_errhandler as errhandler_set;
 pub(super) fn comm_get_errhandler(_: Caller<'_>, comm: &Comm) -> Outcome<Handle> {
     Ok(comm.errhandler.get())
 }
+pub(super) use comm_get_errhandler as errhandler_get;
 
 pub(super) fn comm_create_errhandler(
     _: Caller<'_>,
@@ -37,6 +73,7 @@ pub(super) fn comm_create_errhandler(
 ) -> Outcome<ErrorFunction> {
     Ok(function)
 }
+pub(super) use comm_create_errhandler as errhandler_create;
 
 /// Communicators that have it keep it: its place is not used again.
 pub(super) fn errhandler_free(_: Caller<'_>, handle: Out<Handle>) -> Outcome {
@@ -44,9 +81,7 @@ pub(super) fn errhandler_free(_: Caller<'_>, handle: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn comm_call_errhandler(_: Caller<'_>, _: &Comm, code: c_int) -> Outcome {
-    if code == 0 {
-        return Ok(());
-    }
-    error(Class::of(code), "the program calls the error handler")
+pub(super) fn comm_call_errhandler(caller: Caller<'_>, comm: &Comm, code: c_int) -> Outcome {
+    caller.rank.tell(caller.site, comm.handle.get(), code, "the program calls the error handler");
+    Ok(())
 }

@@ -15,7 +15,7 @@ const CONGRUENT: c_int = 202;
 /// the same ranks,
 const SIMILAR: c_int = 203;
 /// or none of these.
-const UNEQUAL: c_int = 204;
+pub(super) const UNEQUAL: c_int = 204;
 
 pub(super) fn alike(one: &[usize], two: &[usize]) -> c_int {
     let sorted = |list: &[usize]| {

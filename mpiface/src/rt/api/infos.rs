@@ -1,28 +1,34 @@
 //! Lists of keys and values. Nothing in here reads them: they are the program's.
 
 use super::arguments::{Caller, Out, RawText, int};
+use super::windows::HINTS;
+use crate::rt::comm::{Comm, Hints};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::rank::fixed;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 
 /// A list of keys and values.
 type Info = Vec<(String, String)>;
 
 /// Does something with a list; those that are predefined are empty.
-fn with<R>(caller: Caller<'_>, info: Handle, run: impl FnOnce(&mut Info) -> R) -> Outcome<R> {
+pub(super) fn list<R>(
+    caller: Caller<'_>,
+    info: Handle,
+    run: impl FnOnce(&mut Info) -> R,
+) -> Outcome<R> {
     if info == fixed::INFO_ENV {
         return Ok(run(&mut Info::new()));
     }
     match caller.infos.borrow_mut().get_mut(info) {
         Some(list) => Ok(run(list)),
-        None => error(Class::Arg, format!("{info:#x} is no info")),
+        None => error(Class::Info, format!("{info:#x} is no info")),
     }
 }
 
 fn find(caller: Caller<'_>, info: Handle, key: &str) -> Outcome<Option<String>> {
     let value = |list: &mut Info| list.iter().find(|it| it.0 == key).map(|it| it.1.clone());
-    with(caller, info, value)
+    list(caller, info, value)
 }
 
 pub(super) fn info_create(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
@@ -31,13 +37,13 @@ pub(super) fn info_create(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
 }
 
 pub(super) fn info_dup(caller: Caller<'_>, info: Handle) -> Outcome<Handle> {
-    let copy = with(caller, info, |list| list.clone())?;
+    let copy = list(caller, info, |list| list.clone())?;
     Ok(caller.infos.borrow_mut().insert(copy))
 }
 
 pub(super) fn info_free(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
     if caller.infos.borrow_mut().remove(info.get()).is_none() {
-        return error(Class::Arg, format!("{:#x} is no info", info.get()));
+        return error(Class::Info, format!("{:#x} is no info", info.get()));
     }
     info.set(fixed::INFO_NULL);
     Ok(())
@@ -45,7 +51,7 @@ pub(super) fn info_free(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
 
 pub(super) fn info_set(caller: Caller<'_>, info: Handle, key: &str, value: &str) -> Outcome {
     let (key, value) = (key.to_owned(), value.to_owned());
-    with(caller, info, |list| match list.iter_mut().find(|it| it.0 == key) {
+    list(caller, info, |list| match list.iter_mut().find(|it| it.0 == key) {
         Some(old) => old.1 = value,
         None => list.push((key, value)),
     })
@@ -53,9 +59,9 @@ pub(super) fn info_set(caller: Caller<'_>, info: Handle, key: &str, value: &str)
 
 pub(super) fn info_delete(caller: Caller<'_>, info: Handle, key: &str) -> Outcome {
     if find(caller, info, key)?.is_none() {
-        return error(Class::Arg, format!("the info has no key {key:?}"));
+        return error(Class::InfoNoKey, format!("the info has no key {key:?}"));
     }
-    with(caller, info, |list| list.retain(|it| it.0 != key))
+    list(caller, info, |list| list.retain(|it| it.0 != key))
 }
 
 pub(super) fn info_get(
@@ -90,15 +96,87 @@ pub(super) fn info_get_valuelen(
 }
 
 pub(super) fn info_get_nkeys(caller: Caller<'_>, info: Handle, count: Out<c_int>) -> Outcome {
-    count.set(with(caller, info, |list| int(list.len()))?);
+    count.set(list(caller, info, |list| int(list.len()))?);
     Ok(())
 }
 
 pub(super) fn info_get_nthkey(caller: Caller<'_>, info: Handle, n: c_int, key: RawText) -> Outcome {
     let name = |list: &mut Info| usize::try_from(n).ok().and_then(|n| Some(list.get(n)?.0.clone()));
-    let Some(name) = with(caller, info, name)? else {
+    let Some(name) = list(caller, info, name)? else {
         return error(Class::Arg, format!("the info has no key of number {n}"));
     };
     key.set(&name, 256);
     Ok(())
+}
+
+pub(super) fn info_get_string(
+    caller: Caller<'_>,
+    info: Handle,
+    key: &str,
+    room: Out<c_int>,
+    value: RawText,
+    flag: Out<c_int>,
+) -> Outcome {
+    let found = find(caller, info, key)?;
+    flag.set(c_int::from(found.is_some()));
+    if let Some(text) = found {
+        let length = usize::try_from(room.get()).unwrap_or(0);
+        if length > 0 {
+            value.set(&text, length);
+        }
+        room.set(int(text.len() + 1));
+    }
+    Ok(())
+}
+
+pub(super) fn info_create_env(
+    caller: Caller<'_>,
+    count: c_int,
+    arguments: Out<*mut c_char>,
+) -> Outcome<Handle> {
+    let mut info = vec![("maxprocs".to_owned(), caller.world.slots.len().to_string())];
+    if count > 0 {
+        // SAFETY: the arguments of a program's main.
+        let name = unsafe { CStr::from_ptr(arguments.get()) };
+        info.insert(0, ("command".to_owned(), name.to_string_lossy().into_owned()));
+    }
+    Ok(caller.infos.borrow_mut().insert(info))
+}
+
+/// The standard's hints for communicators.
+const OF_COMMUNICATORS: [&str; 4] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+];
+
+/// Sets a communicator's or window's hints: those of the standard; a key that nobody knows is
+/// ignored.
+pub(super) fn set_hints(caller: Caller<'_>, hints: &Hints, info: Handle) -> Outcome {
+    let new = list(caller, info, |it| it.clone())?;
+    let mut all = hints.borrow_mut();
+    let of_windows = || HINTS.iter().map(|it| it.0);
+    let is_known = |key: &str| OF_COMMUNICATORS.into_iter().chain(of_windows()).any(|it| it == key);
+    for (key, value) in new.into_iter().filter(|it| is_known(&it.0)) {
+        match all.iter_mut().find(|it| it.0 == key) {
+            Some(old) => old.1 = value,
+            None => all.push((key, value)),
+        }
+    }
+    Ok(())
+}
+
+/// A new info of a communicator's or window's hints.
+pub(super) fn get_hints(caller: Caller<'_>, hints: &Hints) -> Handle {
+    let all = hints.borrow().clone();
+    caller.infos.borrow_mut().insert(all)
+}
+
+pub(super) fn comm_set_info(caller: Caller<'_>, comm: &Comm, info: Handle) -> Outcome {
+    set_hints(caller, &comm.hints, info)
+}
+
+pub(super) fn comm_get_info(caller: Caller<'_>, comm: &Comm) -> Outcome<Handle> {
+    Ok(get_hints(caller, &comm.hints))
 }

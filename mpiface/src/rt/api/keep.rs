@@ -6,6 +6,7 @@ use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
 use crate::rt::rank::{ErrorFunction, Persistent, Started, UserFunction, fixed};
 use crate::rt::types::Type;
+use crate::rt::window::Win;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,16 +46,24 @@ impl Keep for Option<Rc<Comm>> {
     }
 }
 
+impl Keep for Rc<Win> {
+    fn keep(self, caller: Caller<'_>) -> Handle {
+        let handle = caller.wins.borrow_mut().insert(Rc::clone(&self));
+        self.handle.set(handle);
+        handle
+    }
+}
+
 impl Keep for Arc<Req> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let started = Started { active: Some(self), again: None };
+        let started = Started { active: Some(self), again: None, general: None };
         caller.requests.borrow_mut().insert(started)
     }
 }
 
 impl Keep for Persistent {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let started = Started { active: None, again: Some(Rc::new(self)) };
+        let started = Started { active: None, again: Some(Rc::new(self)), general: None };
         caller.requests.borrow_mut().insert(started)
     }
 }

@@ -8,22 +8,31 @@
 
 mod arguments;
 mod attributes;
+mod between;
 mod collectives;
 mod communicators;
+mod contents;
 mod datatypes;
 mod environment;
 mod errors;
+mod general;
+mod graphs;
 mod groups;
 mod infos;
+mod intercommunicators;
 mod keep;
+mod neighbours;
+mod one_sided;
 mod operators;
 mod packing;
 mod point_to_point;
 mod requests;
 mod started;
 mod topologies;
+mod type_notes;
+mod windows;
 
-pub use table::TABLE;
+pub use table::{MARK, TABLE};
 
 use super::rank::Rank;
 
@@ -43,33 +52,42 @@ mod functions {
     pub(super) use super::attributes::*;
     pub(super) use super::collectives::*;
     pub(super) use super::communicators::*;
+    pub(super) use super::contents::*;
     pub(super) use super::datatypes::*;
     pub(super) use super::environment::*;
     pub(super) use super::errors::*;
+    pub(super) use super::general::*;
+    pub(super) use super::graphs::*;
     pub(super) use super::groups::*;
     pub(super) use super::infos::*;
+    pub(super) use super::intercommunicators::*;
+    pub(super) use super::neighbours::*;
+    pub(super) use super::one_sided::*;
     pub(super) use super::operators::*;
     pub(super) use super::packing::*;
     pub(super) use super::point_to_point::*;
     pub(super) use super::requests::*;
     pub(super) use super::started::*;
     pub(super) use super::topologies::*;
+    pub(super) use super::type_notes::*;
+    pub(super) use super::windows::*;
 }
 
 mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
     use super::arguments::{
-        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Status, StatusOut, TextOut,
-        TypedBlocks, text,
+        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
+        TextOut, TypedBlocks, text,
     };
     use super::keep::Keep as _;
     use super::{Entry, Rank, functions};
-    use crate::rt::error::{Outcome, Site, end};
+    use crate::rt::error::{Outcome, Site};
     use crate::rt::handle::Handle;
     use crate::rt::rank::{ErrorFunction, UserFunction, fixed};
     use phalanx::raw::ForeignCall;
     use std::ffi::{c_char, c_int, c_void};
+    use std::rc::Rc;
 
     /// Makes a call between MPI_Init and MPI_Finalize; an error goes by the communicator's handler.
     ///
@@ -100,6 +118,7 @@ mod table {
         caller.rank.always(site, || run(caller))
     }
 
+    #[allow(unused_macros, reason = "for functions that are declared only")]
     macro_rules! absent {
         ($name:literal) => {{
             unsafe extern "C" fn absent(rank: *const Rank, address: usize) -> c_int {
@@ -109,7 +128,10 @@ mod table {
                 // SAFETY: the shim gives this rank's state.
                 let me = unsafe { Caller::new(rank, site) }.me;
                 let place = site.describe();
-                end(1, &format!("phalanx: rank {me}: {place}: this function is not in the subset"))
+                crate::rt::error::end(
+                    1,
+                    &format!("phalanx: rank {me}: {place}: this function is not in the subset"),
+                )
             }
             absent as *const ()
         }};

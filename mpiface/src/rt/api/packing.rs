@@ -1,9 +1,10 @@
-//! Pack and unpack.
+//! Pack and unpack, as data lies here, and in the portable format.
 
 use super::arguments::{Buffer, Caller, Out, count_of, int};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
-use crate::rt::types::{Place, Type, bytes_at, copy};
+use crate::rt::external;
+use crate::rt::types::{self, Place, Type, bytes_at, copy};
 use std::ffi::{c_int, c_void};
 
 /// The part of the packed bytes that begins at a position, as long as the data of `data`.
@@ -57,5 +58,80 @@ pub(super) fn pack_size(
     size: Out<c_int>,
 ) -> Outcome {
     size.set(int(count_of(count)?.saturating_mul(ty.size)));
+    Ok(())
+}
+
+/// Checks the name of the format; gives the part of the packed bytes that begins at a position, as
+/// long as this data in the portable format.
+fn outside(
+    format: &str,
+    packed: *const c_void,
+    room: isize,
+    position: Out<isize>,
+    data: &Place,
+) -> Outcome<Place> {
+    known(format)?;
+    let length = (data.count * external::size(&data.ty.runs)) as isize;
+    let start = position.get();
+    if start < 0 || start.saturating_add(length) > room {
+        let text = format!("{length} bytes from {start} on do not lie within the {room}");
+        return error(Class::Truncate, text);
+    }
+    position.set(start + length);
+    Ok(bytes_at((packed as usize).wrapping_add_signed(start), length as usize))
+}
+
+fn known(format: &str) -> Outcome {
+    match format {
+        "external32" => Ok(()),
+        _ => error(Class::Arg, format!("{format:?} is no format: \"external32\" is")),
+    }
+}
+
+pub(super) fn pack_external(
+    caller: Caller<'_>,
+    format: &str,
+    data: Buffer,
+    packed: *mut c_void,
+    room: isize,
+    position: Out<isize>,
+) -> Outcome {
+    let data = data.place(caller)?;
+    let to = outside(format, packed, room, position, &data)?;
+    // SAFETY: both are memory of the program, as the standard asks of these arguments.
+    unsafe {
+        let made = external::to_outside(&data.ty.runs, data.count, &types::pack(&data));
+        types::unpack(&made, &to);
+    }
+    Ok(())
+}
+
+pub(super) fn unpack_external(
+    caller: Caller<'_>,
+    format: &str,
+    packed: *const c_void,
+    room: isize,
+    position: Out<isize>,
+    data: Buffer,
+) -> Outcome {
+    let data = data.place(caller)?;
+    let from = outside(format, packed, room, position, &data)?;
+    // SAFETY: both are memory of the program, as the standard asks of these arguments.
+    unsafe {
+        let made = external::to_inside(&data.ty.runs, data.count, &types::pack(&from));
+        types::unpack(&made, &data);
+    }
+    Ok(())
+}
+
+pub(super) fn pack_external_size(
+    _: Caller<'_>,
+    format: &str,
+    count: c_int,
+    ty: &Type,
+    size: Out<isize>,
+) -> Outcome {
+    known(format)?;
+    size.set((count_of(count)? * external::size(&ty.runs)) as isize);
     Ok(())
 }

@@ -27,10 +27,10 @@ fn start_send(
     if tag < 0 {
         return error(Class::Tag, format!("the tag {tag} is negative"));
     }
-    let Some(to) = peer_of(comm, rank)?.map(|it| comm.world_rank(it)) else { return Ok(None) };
+    let Some(to) = peer_of(comm, rank)?.map(|it| comm.peer(it)) else { return Ok(None) };
     let (me, site) = (caller.me, caller.site);
     let ask = Ask { owner: me, site, kind: Kind::Send, peer: rank, by: Some(to), tag };
-    let envelope = Envelope { context: comm.shared.context, source: int(comm.rank), tag };
+    let envelope = Envelope { context: comm.shared.context, source: int(comm.own_rank()), tag };
     let send = p2p::Send { me, to, envelope, place, mode, site };
     // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the send is
     // complete, as the standard asks of it.
@@ -46,7 +46,7 @@ fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
 
 /// The rank of the world from which a message must come, if it is one.
 fn source(comm: &Comm, peer: Peer) -> Option<usize> {
-    usize::try_from(peer.rank).ok().map(|it| comm.world_rank(it))
+    usize::try_from(peer.rank).ok().map(|it| comm.peer(it))
 }
 
 /// What a receive takes; `None` for a message from nobody.
@@ -171,7 +171,7 @@ fn persistent(
         peer_of(comm, rank)?;
     }
     let comm = caller.comm(comm.handle.get())?;
-    Ok(Persistent { send, place: data.place(caller)?, peer: (rank, tag), comm })
+    Ok(Persistent::Message { send, place: data.place(caller)?, peer: (rank, tag), comm })
 }
 
 macro_rules! persistent {
@@ -196,10 +196,18 @@ persistent! {
 
 /// Starts what a persistent request is for.
 pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Arc<Req>> {
-    let (place, peer) = (it.place.clone(), Peer::new(it.peer.0, it.peer.1));
-    match it.send {
-        Some(mode) => started(caller, start_send(caller, place, peer, &it.comm, mode)?),
-        None => start_receive(caller, place, peer, &it.comm),
+    let (send, place, peer, comm) = match it {
+        Persistent::Message { send, place, peer, comm } => (send, place.clone(), *peer, comm),
+        Persistent::Collective { comm, number, starts, start } => {
+            starts.set(starts.get() + 1);
+            let number = 1 << 63 | (number & 0x7fff_ffff) << 32 | starts.get() & 0xffff_ffff;
+            return comm.numbered(number, || start.0(caller.rank, caller.site));
+        }
+    };
+    let peer = Peer::new(peer.0, peer.1);
+    match send {
+        Some(mode) => started(caller, start_send(caller, place, peer, comm, *mode)?),
+        None => start_receive(caller, place, peer, comm),
     }
 }
 
@@ -245,6 +253,46 @@ pub(super) fn sendrecv_replace(
     let packed = unsafe { types::pack(&place) };
     let sent = bytes_at(packed.as_ptr() as usize, packed.len());
     swap(caller, (sent, to), (place, from), comm, status)
+}
+
+/// Sends one, of which a copy is kept, and starts to receive another: the request of that.
+fn start_swap(
+    caller: Caller<'_>,
+    (from, to): (Place, Peer),
+    (target, source): (Place, Peer),
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    // Checked before the receive begins, which cannot be taken back.
+    peer_of(comm, to.rank)?;
+    let receive = start_receive(caller, target, source, comm)?;
+    // Buffered, so it is complete at once.
+    start_send(caller, from, to, comm, Mode::Buffered)?;
+    Ok(receive)
+}
+
+pub(super) fn isendrecv(
+    caller: Caller<'_>,
+    data: Buffer,
+    to: Peer,
+    room: Buffer,
+    from: Peer,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    start_swap(caller, (data.place(caller)?, to), (room.place(caller)?, from), comm)
+}
+
+pub(super) fn isendrecv_replace(
+    caller: Caller<'_>,
+    data: Buffer,
+    to: Peer,
+    from: Peer,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let place = data.place(caller)?;
+    // SAFETY: the program's buffer.
+    let packed = unsafe { types::pack(&place) };
+    let sent = bytes_at(packed.as_ptr() as usize, packed.len());
+    start_swap(caller, (sent, to), (place, from), comm)
 }
 
 /// The first message that the pattern takes.

@@ -1,7 +1,8 @@
 //! Requests: waiting, testing, freeing.
 
 use super::UNDEFINED;
-use super::arguments::{Caller, EMPTY, Out, Status, StatusOut, int};
+use super::arguments::{Caller, Out, Status, StatusOut, int};
+use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -117,7 +118,7 @@ impl Requests {
             let status = statuses.at(place);
             match req {
                 Some(_) => outcome = outcome.and(self.retire(caller, place, status)),
-                None => status.set(EMPTY, false),
+                None => status.set_empty(),
             }
         }
         outcome
@@ -144,10 +145,11 @@ impl Requests {
 }
 
 fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    let general = general(caller, handle.get());
     let ended = {
         let mut requests = caller.requests.borrow_mut();
         match requests.get_mut(handle.get()) {
-            Some(Started { active, again: Some(_) }) => active.take(),
+            Some(Started { active, again: Some(_), .. }) => active.take(),
             _ => {
                 let started = requests.remove(handle.get());
                 handle.set(fixed::REQUEST_NULL);
@@ -155,13 +157,17 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
             }
         }
     };
-    ended.map_or(Ok(()), |req| finish(caller, req, status))
+    let outcome = ended.map_or(Ok(()), |req| finish(caller, req, status));
+    match general {
+        Some(general) => outcome.and(general.query(status)).and(general.free()),
+        None => outcome,
+    }
 }
 
 /// Starts a persistent request.
 pub(super) fn start(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let again = match caller.requests.borrow().get(handle.get()) {
-        Some(Started { active: None, again: Some(again) }) => Rc::clone(again),
+        Some(Started { active: None, again: Some(again), .. }) => Rc::clone(again),
         Some(Started { again: Some(_), .. }) => {
             return error(Class::Request, "the request is under way");
         }
@@ -200,7 +206,7 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
 
 pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
     let Some(req) = request(caller, handle.get())? else {
-        status.set(EMPTY, false);
+        status.set_empty();
         return Ok(());
     };
     wait_one(caller, &req);
@@ -228,7 +234,7 @@ pub(super) fn waitany(
     let requests = Requests::new(caller, count, handles)?;
     index.set(UNDEFINED);
     if requests.is_empty() {
-        status.set(EMPTY, false);
+        status.set_empty();
         return Ok(());
     }
     requests.wait(caller);
@@ -286,7 +292,7 @@ pub(super) fn test(
         None => {
             caller.polls.skip();
             flag.set(1);
-            status.set(EMPTY, false);
+            status.set_empty();
             Ok(())
         }
     }
@@ -319,7 +325,7 @@ pub(super) fn testany(
     index.set(UNDEFINED);
     if requests.is_empty() {
         flag.set(1);
-        status.set(EMPTY, false);
+        status.set_empty();
         return Ok(());
     }
     let first = requests.done().next();
@@ -338,11 +344,14 @@ pub(super) fn request_get_status(
     match request(caller, handle)? {
         Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
             status.set(req.arrived().0, req.is_cancelled());
+            if let Some(general) = general(caller, handle) {
+                return general.query(status);
+            }
         }
         Some(_) => {}
         None => {
             flag.set(1);
-            status.set(EMPTY, false);
+            status.set_empty();
         }
     }
     Ok(())
@@ -350,6 +359,9 @@ pub(super) fn request_get_status(
 
 pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     request(caller, handle.get())?;
+    if general(caller, handle.get()).is_some() {
+        return free_later(caller, handle);
+    }
     caller.requests.borrow_mut().remove(handle.get());
     handle.set(fixed::REQUEST_NULL);
     Ok(())
@@ -357,6 +369,9 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
 
 pub(super) fn cancel(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if let Some(req) = request(caller, handle.get())? {
+        if let Some(general) = general(caller, handle.get()) {
+            return general.cancel(req.is_done());
+        }
         p2p::cancel(&caller.world, caller.me, &req);
     }
     Ok(())

@@ -1,27 +1,54 @@
 //! Collectives that are started, and complete later.
 
 use super::arguments::{
-    Blocks, Buffer, Caller, List, Operands, TypedBlocks, count_of, counts_of, root_of,
+    Blocks, Buffer, Caller, List, Operands, StatusOut, TypedBlocks, count_of, counts_of, root_of,
 };
+use super::between;
 use super::collectives::takes;
+use super::intercommunicators::within;
+use super::requests::{finish, wait_one};
 use crate::rt::comm::{Comm, Offer, Terms};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::ops::Mark;
 use crate::rt::p2p::{Ask, Kind, Req};
+use crate::rt::rank::{Persistent, Starter};
 use crate::rt::started::{self, Part};
 use crate::rt::types::{Place, bytes_at, pack};
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Lays this rank's card down.
-fn start(caller: Caller<'_>, comm: &Comm, terms: Terms, part: Part) -> Outcome<Arc<Req>> {
+pub(super) fn begin(
+    caller: Caller<'_>,
+    comm: &Comm,
+    terms: Terms,
+    part: Part,
+) -> Outcome<Arc<Req>> {
     let (owner, site) = (caller.me, caller.site);
     let req = caller.request(Ask { owner, site, kind: Kind::Collective, ..Ask::default() });
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
     unsafe { started::start(&caller.world, comm, site, terms, part, &req) };
     Ok(req)
+}
+
+/// Awaits a collective that was started.
+pub(super) fn await_started(caller: Caller<'_>, req: Arc<Req>) -> Outcome {
+    wait_one(caller, &req);
+    finish(caller, req, StatusOut::IGNORED)
+}
+
+/// A collective that can be started many times.
+pub(super) fn again(
+    comm: Rc<Comm>,
+    start: impl Fn(Caller<'_>) -> Outcome<Arc<Req>> + 'static,
+) -> Outcome<Persistent> {
+    let start = Starter(Box::new(move |rank, site| start(Caller { rank, site })));
+    let (number, starts) = (comm.next_started(), Cell::new(0));
+    Ok(Persistent::Collective { comm, number, starts, start })
 }
 
 fn exchange(
@@ -32,7 +59,7 @@ fn exchange(
     takes: Vec<Option<Place>>,
 ) -> Outcome<Arc<Req>> {
     let terms = Terms { root, ..Terms::default() };
-    start(caller, comm, terms, Part::Exchange { offer, takes, kept: Vec::new() })
+    begin(caller, comm, terms, Part::Exchange { offer, takes, kept: Vec::new() })
 }
 
 fn from_root(comm: &Comm, root: usize, room: Option<Place>) -> Vec<Option<Place>> {
@@ -49,6 +76,9 @@ fn parts(caller: Caller<'_>, comm: &Comm, buffer: Buffer) -> Outcome<Vec<Place>>
 }
 
 pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ibarrier(caller, comm);
+    }
     exchange(caller, comm, None, Offer::Nothing, Vec::new())
 }
 
@@ -58,12 +88,15 @@ pub(super) fn ibcast(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::bcast(caller, data, root, comm);
+    }
     let (place, root) = (data.place(caller)?, root_of(comm, root)?);
     let terms = Terms { root: Some(root), bytes: Some(place.bytes()), op: Mark::None };
     let is_root = comm.rank == root;
     let takes = from_root(comm, root, (!is_root).then(|| place.clone()));
     let offer = if is_root { Offer::Same(place) } else { Offer::Nothing };
-    start(caller, comm, terms, Part::Exchange { offer, takes, kept: Vec::new() })
+    begin(caller, comm, terms, Part::Exchange { offer, takes, kept: Vec::new() })
 }
 
 /// Every rank's data at the root, where the parts lie.
@@ -88,6 +121,9 @@ pub(super) fn igather(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::igather(caller, data, room, root, comm);
+    }
     gather_parts(caller, data, || parts(caller, comm, room), root, comm)
 }
 
@@ -98,6 +134,9 @@ pub(super) fn igatherv(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::igatherv(caller, data, room, root, comm);
+    }
     gather_parts(caller, data, || room.each(caller, comm), root, comm)
 }
 
@@ -122,6 +161,9 @@ pub(super) fn iscatter(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::iscatter(caller, data, room, root, comm);
+    }
     scatter_parts(caller, || parts(caller, comm, data), room, root, comm)
 }
 
@@ -132,6 +174,9 @@ pub(super) fn iscatterv(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::iscatterv(caller, data, room, root, comm);
+    }
     scatter_parts(caller, || data.each(caller, comm), room, root, comm)
 }
 
@@ -152,6 +197,9 @@ pub(super) fn iallgather(
     room: Buffer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::iallgather(caller, data, room, comm);
+    }
     all_gather_parts(caller, data, parts(caller, comm, room)?, comm)
 }
 
@@ -161,6 +209,9 @@ pub(super) fn iallgatherv(
     room: Blocks,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::iallgatherv(caller, data, room, comm);
+    }
     all_gather_parts(caller, data, room.each(caller, comm)?, comm)
 }
 
@@ -184,7 +235,7 @@ fn all_to_all_parts(
         }
     };
     let takes = takes(comm, room, false);
-    start(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept })
+    begin(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept })
 }
 
 pub(super) fn ialltoall(
@@ -193,6 +244,9 @@ pub(super) fn ialltoall(
     room: Buffer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ialltoall(caller, data, room, comm);
+    }
     let from = if data.is_in_place() { None } else { Some(parts(caller, comm, data)?) };
     all_to_all_parts(caller, from, parts(caller, comm, room)?, comm)
 }
@@ -203,6 +257,9 @@ pub(super) fn ialltoallv(
     room: Blocks,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ialltoallv(caller, data, room, comm);
+    }
     let from = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
     all_to_all_parts(caller, from, room.each(caller, comm)?, comm)
 }
@@ -213,6 +270,9 @@ pub(super) fn ialltoallw(
     room: TypedBlocks,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ialltoallw(caller, data, room, comm);
+    }
     let from = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
     all_to_all_parts(caller, from, room.each(caller, comm)?, comm)
 }
@@ -231,7 +291,7 @@ fn fold(
         None => None,
     };
     let terms = Terms { root, op: op.mark(), bytes: Some(own.bytes()) };
-    start(caller, comm, terms, Part::Fold { own, op, gives })
+    begin(caller, comm, terms, Part::Fold { own, op, gives })
 }
 
 pub(super) fn ireduce(
@@ -240,20 +300,28 @@ pub(super) fn ireduce(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ireduce(caller, operands, root, comm);
+    }
     let root = root_of(comm, root)?;
     let gives = (comm.rank == root).then_some((operands.count, 0..comm.size(), 0));
     fold(caller, operands, Some(root), gives, comm)
 }
 
 pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::iallreduce(caller, operands, comm);
+    }
     fold(caller, operands, None, Some((operands.count, 0..comm.size(), 0)), comm)
 }
 
 pub(super) fn iscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+    within(comm)?;
     fold(caller, operands, None, Some((operands.count, 0..comm.rank + 1, 0)), comm)
 }
 
 pub(super) fn iexscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+    within(comm)?;
     fold(caller, operands, None, Some((operands.count, 0..comm.rank, 0)), comm)
 }
 
@@ -277,6 +345,9 @@ pub(super) fn ireduce_scatter(
     operands: Operands<List<c_int>>,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ireduce_scatter(caller, operands, comm);
+    }
     reduce_parts(caller, operands.with(operands.count.each(comm)?), comm)
 }
 
@@ -285,6 +356,9 @@ pub(super) fn ireduce_scatter_block(
     operands: Operands,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
+    if comm.is_inter() {
+        return between::ireduce_scatter_block(caller, operands, comm);
+    }
     let counts = vec![operands.count; comm.size()];
     reduce_parts(caller, operands.with(&counts), comm)
 }

@@ -3,25 +3,31 @@
 use super::UNDEFINED;
 use super::arguments::{Caller, List, Out, count_of, counts_of, int, peer_of};
 use super::communicators::split;
+use super::intercommunicators::within;
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::p2p::PROC_NULL;
-use crate::rt::topo::{self, Cart};
+use crate::rt::topo::{self, Cart, Topology};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// MPI_CART.
+/// MPI_CART, and behind it MPI_GRAPH and MPI_DIST_GRAPH.
 const CART: c_int = 211;
 
 fn grid(comm: &Comm) -> Outcome<&Cart> {
-    match &comm.cart {
+    match comm.cart() {
         Some(cart) => Ok(cart),
         None => error(Class::Topology, "the communicator has no grid"),
     }
 }
 
 pub(super) fn topo_test(_: Caller<'_>, comm: &Comm, status: Out<c_int>) -> Outcome {
-    status.set(if comm.cart.is_some() { CART } else { UNDEFINED });
+    status.set(match comm.topology {
+        Some(Topology::Cart(_)) => CART,
+        Some(Topology::Graph(_)) => CART + 1,
+        Some(Topology::Adjacency(_)) => CART + 2,
+        None => UNDEFINED,
+    });
     Ok(())
 }
 
@@ -43,6 +49,7 @@ pub(super) fn cart_create(
     periods: List<c_int>,
     _reorder: c_int,
 ) -> Outcome<Option<Rc<Comm>>> {
+    within(old)?;
     let dims = counts_of(dims.take(n))?;
     let total: usize = dims.iter().product();
     if n < 0 || total > old.size() || total == 0 {
@@ -50,7 +57,7 @@ pub(super) fn cart_create(
     }
     let color = if old.rank < total { 0 } else { -1 };
     let cart = Cart { periods: periods.take(n).iter().map(|it| *it != 0).collect(), dims };
-    split(caller, old, color, 0, Some(cart))
+    split(caller, old, color, 0, Some(Topology::Cart(cart)))
 }
 
 pub(super) fn cart_coords(
@@ -119,7 +126,7 @@ pub(super) fn cart_sub(
         dims: axes().map(|it| cart.dims[it]).collect(),
         periods: axes().map(|it| cart.periods[it]).collect(),
     };
-    split(caller, old, color, 0, Some(sub))
+    split(caller, old, color, 0, Some(Topology::Cart(sub)))
 }
 
 pub(super) fn cart_get(
@@ -140,5 +147,21 @@ pub(super) fn cart_get(
 
 pub(super) fn cartdim_get(_: Caller<'_>, comm: &Comm, n: Out<c_int>) -> Outcome {
     n.set(int(grid(comm)?.dims.len()));
+    Ok(())
+}
+
+pub(super) fn cart_map(
+    _: Caller<'_>,
+    comm: &Comm,
+    n: c_int,
+    dims: List<c_int>,
+    _periods: List<c_int>,
+    rank: Out<c_int>,
+) -> Outcome {
+    let total: usize = counts_of(dims.take(n))?.iter().product();
+    if n < 0 || total > comm.size() || total == 0 {
+        return error(Class::Dims, format!("a grid of {total} ranks out of {}", comm.size()));
+    }
+    rank.set(if comm.rank < total { int(comm.rank) } else { UNDEFINED });
     Ok(())
 }

@@ -1,0 +1,300 @@
+//! Collectives of intercommunicators: what one group gives, the other gets. All are started; the
+//! blocking ones are awaited.
+//!
+//! # Safety of the calls here
+//! See `started.rs`.
+
+use super::arguments::{Blocks, Buffer, Caller, List, Operands, TypedBlocks, count_of, counts_of};
+use super::started::begin;
+use crate::rt::coll::Operator;
+use crate::rt::comm::{Comm, Offer, Terms};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::p2p::{PROC_NULL, Req};
+use crate::rt::rank::fixed;
+use crate::rt::started::Part;
+use crate::rt::types::{Place, bytes_at};
+use std::ffi::c_int;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// MPI_ROOT.
+const ROOT: c_int = -4;
+
+/// What a rank is in a collective with a root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// The root.
+    Root,
+    /// In the root's group.
+    Idle,
+    /// In the other group: the root's place among the members.
+    Peer(usize),
+}
+
+impl Role {
+    fn of(comm: &Comm, root: c_int) -> Outcome<Role> {
+        let others = comm.peers();
+        match usize::try_from(root) {
+            Ok(root) if root < others.len() => Ok(Role::Peer(others.start + root)),
+            _ if root == ROOT => Ok(Role::Root),
+            _ if root == PROC_NULL => Ok(Role::Idle),
+            _ => error(Class::Root, format!("the root {root} is none of {} ranks", others.len())),
+        }
+    }
+}
+
+fn exchange(
+    caller: Caller<'_>,
+    comm: &Comm,
+    offer: Offer,
+    takes: Vec<Option<Place>>,
+) -> Outcome<Arc<Req>> {
+    begin(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept: Vec::new() })
+}
+
+/// Places of the other group's ranks, as takes of the members of both.
+fn from_others(comm: &Comm, parts: Vec<Place>) -> Vec<Option<Place>> {
+    let mut takes = vec![None; comm.size()];
+    for (place, part) in comm.peers().zip(parts) {
+        takes[place] = Some(part);
+    }
+    takes
+}
+
+/// The same as offers.
+fn to_others(comm: &Comm, parts: Vec<Place>) -> Offer {
+    let mut offers = vec![bytes_at(0, 0); comm.size()];
+    for (place, part) in comm.peers().zip(parts) {
+        offers[place] = part;
+    }
+    Offer::Each(offers.into())
+}
+
+fn from_one(comm: &Comm, place: usize, room: Place) -> Vec<Option<Place>> {
+    let mut takes = vec![None; comm.size()];
+    takes[place] = Some(room);
+    takes
+}
+
+/// A part of a buffer for each rank of the other group.
+fn parts(caller: Caller<'_>, comm: &Comm, buffer: Buffer) -> Outcome<Vec<Place>> {
+    let first = buffer.place(caller)?;
+    let count = first.count;
+    Ok((0..comm.peers().len()).map(|it| first.moved((it * count) as isize, count)).collect())
+}
+
+pub(super) fn bcast(
+    caller: Caller<'_>,
+    data: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    match Role::of(comm, root)? {
+        Role::Root => exchange(caller, comm, Offer::Same(data.place(caller)?), Vec::new()),
+        Role::Idle => exchange(caller, comm, Offer::Nothing, Vec::new()),
+        Role::Peer(root) => {
+            let takes = from_one(comm, root, data.place(caller)?);
+            exchange(caller, comm, Offer::Nothing, takes)
+        }
+    }
+}
+
+pub(super) fn gather(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: impl FnOnce() -> Outcome<Vec<Place>>,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    match Role::of(comm, root)? {
+        Role::Root => exchange(caller, comm, Offer::Nothing, from_others(comm, room()?)),
+        Role::Idle => exchange(caller, comm, Offer::Nothing, Vec::new()),
+        Role::Peer(root) => {
+            // What it offers is for the root alone.
+            let mut offers = vec![bytes_at(0, 0); comm.size()];
+            offers[root] = data.place(caller)?;
+            exchange(caller, comm, Offer::Each(offers.into()), Vec::new())
+        }
+    }
+}
+
+pub(super) fn igather(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    gather(caller, data, || parts(caller, comm, room), root, comm)
+}
+
+pub(super) fn igatherv(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Blocks,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    gather(caller, data, || room.some(caller, comm.peers().len()), root, comm)
+}
+
+fn scatter(
+    caller: Caller<'_>,
+    data: impl FnOnce() -> Outcome<Vec<Place>>,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    match Role::of(comm, root)? {
+        Role::Root => exchange(caller, comm, to_others(comm, data()?), Vec::new()),
+        Role::Idle => exchange(caller, comm, Offer::Nothing, Vec::new()),
+        Role::Peer(root) => {
+            let takes = from_one(comm, root, room.place(caller)?);
+            exchange(caller, comm, Offer::Nothing, takes)
+        }
+    }
+}
+
+pub(super) fn iscatter(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    scatter(caller, || parts(caller, comm, data), room, root, comm)
+}
+
+pub(super) fn iscatterv(
+    caller: Caller<'_>,
+    data: Blocks,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    scatter(caller, || data.some(caller, comm.peers().len()), room, root, comm)
+}
+
+pub(super) fn iallgather(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let takes = from_others(comm, parts(caller, comm, room)?);
+    exchange(caller, comm, Offer::Same(data.place(caller)?), takes)
+}
+
+pub(super) fn iallgatherv(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Blocks,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let takes = from_others(comm, room.some(caller, comm.peers().len())?);
+    exchange(caller, comm, Offer::Same(data.place(caller)?), takes)
+}
+
+pub(super) fn ialltoall(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let takes = from_others(comm, parts(caller, comm, room)?);
+    exchange(caller, comm, to_others(comm, parts(caller, comm, data)?), takes)
+}
+
+pub(super) fn ialltoallv(
+    caller: Caller<'_>,
+    data: Blocks,
+    room: Blocks,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let n = comm.peers().len();
+    let takes = from_others(comm, room.some(caller, n)?);
+    exchange(caller, comm, to_others(comm, data.some(caller, n)?), takes)
+}
+
+pub(super) fn ialltoallw(
+    caller: Caller<'_>,
+    data: TypedBlocks,
+    room: TypedBlocks,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let n = comm.peers().len();
+    let takes = from_others(comm, room.some(caller, n)?);
+    exchange(caller, comm, to_others(comm, data.some(caller, n)?), takes)
+}
+
+pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
+    exchange(caller, comm, Offer::Nothing, Vec::new())
+}
+
+/// What a rank gives that has no values.
+const NONE: Operator = Operator::Known(fixed::OP_NULL, crate::rt::basic::Element::Byte);
+
+fn fold(
+    caller: Caller<'_>,
+    comm: &Comm,
+    (own, op): (Place, Operator),
+    gives: Option<(Place, Range<usize>, usize)>,
+) -> Outcome<Arc<Req>> {
+    begin(caller, comm, Terms::default(), Part::Fold { own, op, gives })
+}
+
+pub(super) fn ireduce(
+    caller: Caller<'_>,
+    operands: Operands,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let nothing = || bytes_at(0, 0);
+    match Role::of(comm, root)? {
+        Role::Root => {
+            let gives = (operands.target(caller)?, comm.peers(), 0);
+            let op = operands.result_operator(caller)?;
+            fold(caller, comm, (nothing(), op), Some(gives))
+        }
+        Role::Idle => fold(caller, comm, (nothing(), NONE), None),
+        Role::Peer(_) => fold(caller, comm, operands.own(caller)?, None),
+    }
+}
+
+pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+    let gives = (operands.target(caller)?, comm.peers(), 0);
+    fold(caller, comm, operands.own(caller)?, Some(gives))
+}
+
+fn reduce_parts(
+    caller: Caller<'_>,
+    operands: Operands<&[c_int]>,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let counts = operands.count;
+    let Some(total) = counts.iter().try_fold(0, |sum: c_int, it| sum.checked_add(*it)) else {
+        return error(Class::Count, "the counts together are too large");
+    };
+    let start = counts_of(&counts[..comm.own_rank()])?.iter().sum();
+    let own = counts[comm.own_rank()];
+    count_of(own)?;
+    let gives = (operands.with(own).target(caller)?, comm.peers(), start);
+    fold(caller, comm, operands.with(total).own(caller)?, Some(gives))
+}
+
+pub(super) fn ireduce_scatter(
+    caller: Caller<'_>,
+    operands: Operands<List<c_int>>,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    reduce_parts(caller, operands.with(operands.count.some(comm.own().len())?), comm)
+}
+
+pub(super) fn ireduce_scatter_block(
+    caller: Caller<'_>,
+    operands: Operands,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let counts = vec![operands.count; comm.own().len()];
+    reduce_parts(caller, operands.with(&counts), comm)
+}

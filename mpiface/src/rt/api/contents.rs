@@ -1,0 +1,180 @@
+//! How datatypes were made, and those that are made by what they must hold.
+
+#![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
+
+use super::arguments::{Caller, List, Out, count_of, int};
+use super::keep::Keep as _;
+use crate::rt::distributed::{Axis, distributed};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::types::{AnyType, F90_COMPLEX, F90_INTEGER, F90_REAL, Made, Type, predefined};
+use std::ffi::c_int;
+
+/// MPI_COMBINER_NAMED.
+const NAMED: c_int = 101;
+/// MPI_COMBINER_DARRAY.
+const DARRAY: c_int = 112;
+/// MPI_ORDER_C: the last dimension is the fastest.
+const ORDER_C: c_int = 12;
+/// MPI_TYPECLASS_INTEGER, and behind it those of real and complex numbers.
+const INTEGERS: c_int = 192;
+const REALS: c_int = 193;
+const COMPLEXES: c_int = 194;
+
+pub(super) fn type_create_darray(
+    _: Caller<'_>,
+    ranks: c_int,
+    rank: c_int,
+    n: c_int,
+    sizes: List<c_int>,
+    kinds: List<c_int>,
+    arguments: List<c_int>,
+    grid: List<c_int>,
+    order: c_int,
+    old: &AnyType,
+) -> Outcome<Type> {
+    if n < 1 || rank < 0 || rank >= ranks {
+        return error(Class::Arg, format!("rank {rank} of {ranks}, {n} dimensions"));
+    }
+    let (sizes, kinds) = (sizes.take(n), kinds.take(n));
+    let (arguments, grid) = (arguments.take(n), grid.take(n));
+    let integers = [&[ranks, rank, n], sizes, kinds, arguments, grid, &[order]].concat();
+    let places: i64 = grid.iter().map(|it| i64::from(*it)).product();
+    if places != i64::from(ranks) {
+        return error(Class::Arg, format!("a grid of {places} places for {ranks} ranks"));
+    }
+    let mut axes = Vec::new();
+    // The ranks lie in the grid with the last dimension fastest, whatever the order of the array.
+    let mut rest = rank;
+    for axis in (0..sizes.len()).rev() {
+        let coordinate = rest % grid[axis];
+        rest /= grid[axis];
+        axes.push(Axis::new(sizes[axis], kinds[axis], arguments[axis], grid[axis], coordinate)?);
+    }
+    // Now the last dimension is the first of the list.
+    if order != ORDER_C {
+        axes.reverse();
+    }
+    let new = distributed(&axes, old)?;
+    Ok(new.by(DARRAY, integers, Vec::new(), vec![old.clone()]))
+}
+
+pub(super) fn type_get_envelope(
+    _: Caller<'_>,
+    ty: &Type,
+    integers: Out<c_int>,
+    addresses: Out<c_int>,
+    types: Out<c_int>,
+    combiner: Out<c_int>,
+) -> Outcome {
+    let made = ty.made.as_deref();
+    let count = |of: fn(&Made) -> usize| made.map_or(0, |it| int(of(it)));
+    integers.set(count(|it| it.integers.len()));
+    addresses.set(count(|it| it.addresses.len()));
+    types.set(count(|it| it.types.len()));
+    combiner.set(made.map_or(NAMED, |it| it.combiner));
+    Ok(())
+}
+
+pub(super) fn type_get_contents(
+    caller: Caller<'_>,
+    ty: &Type,
+    integer_room: c_int,
+    address_room: c_int,
+    type_room: c_int,
+    integers: Out<c_int>,
+    addresses: Out<isize>,
+    types: Out<Handle>,
+) -> Outcome {
+    let Some(made) = &ty.made else {
+        return error(Class::Type, "a predefined datatype has no contents");
+    };
+    let lacks = |room: c_int, has: usize| count_of(room).map(|room| room < has);
+    if lacks(integer_room, made.integers.len())?
+        || lacks(address_room, made.addresses.len())?
+        || lacks(type_room, made.types.len())?
+    {
+        return error(Class::Arg, "the arrays are too short for the contents");
+    }
+    integers.fill(made.integers.iter().copied());
+    addresses.fill(made.addresses.iter().copied());
+    types.fill(made.types.iter().map(|it| match it {
+        AnyType::Basic(ty) => ty.handle,
+        AnyType::Derived(ty) if ty.is_known() => {
+            caller.f90.borrow().get(&f90_key(ty)).copied().unwrap_or(0)
+        }
+        AnyType::Derived(ty) => caller.types.borrow_mut().insert(ty.clone()),
+    }));
+    Ok(())
+}
+
+/// What a datatype of Fortran 90 was asked to hold.
+fn f90_key(ty: &Type) -> (c_int, Vec<c_int>) {
+    ty.made.as_ref().map_or((0, Vec::new()), |it| (it.combiner, it.integers.clone()))
+}
+
+/// The datatype of this request, like the predefined one: one for each request.
+fn f90(caller: Caller<'_>, like: Handle, combiner: c_int, asked: Vec<c_int>) -> Outcome<Handle> {
+    if let Some(known) = caller.f90.borrow().get(&(combiner, asked.clone())) {
+        return Ok(*known);
+    }
+    let Some(like) = predefined(like) else {
+        return error(Class::Type, "no such datatype");
+    };
+    let new = Type::clone(like).by(combiner, asked.clone(), Vec::new(), Vec::new());
+    let handle = new.keep(caller);
+    caller.f90.borrow_mut().insert((combiner, asked), handle);
+    Ok(handle)
+}
+
+/// The first of some datatypes (bound of precision, of range, handle) that suffices; what the
+/// program does not ask for (MPI_UNDEFINED) is a negative number.
+fn sufficient(sizes: &[(c_int, c_int, Handle)], precision: c_int, range: c_int) -> Outcome<Handle> {
+    let found = sizes.iter().find(|it| precision <= it.0 && range <= it.1);
+    match found.filter(|_| precision >= 0 || range >= 0) {
+        Some((.., handle)) => Ok(*handle),
+        None => error(
+            Class::Arg,
+            format!("no number has a precision of {precision} digits and a range of {range}"),
+        ),
+    }
+}
+
+pub(super) fn type_create_f90_integer(caller: Caller<'_>, range: c_int) -> Outcome<Handle> {
+    let sizes = [(0, 2, 0x2c1), (0, 4, 0x2c9), (0, 9, 0x2d1), (0, 18, 0x2d9)];
+    f90(caller, sufficient(&sizes, 0, range.max(0))?, F90_INTEGER, vec![range])
+}
+
+pub(super) fn type_create_f90_real(
+    caller: Caller<'_>,
+    precision: c_int,
+    range: c_int,
+) -> Outcome<Handle> {
+    let sizes = [(6, 37, 0x2d2), (15, 307, 0x2da), (33, 4931, 0x2e2)];
+    f90(caller, sufficient(&sizes, precision, range)?, F90_REAL, vec![precision, range])
+}
+
+pub(super) fn type_create_f90_complex(
+    caller: Caller<'_>,
+    precision: c_int,
+    range: c_int,
+) -> Outcome<Handle> {
+    let sizes = [(6, 37, 0x2db), (15, 307, 0x2e3), (33, 4931, 0x2eb)];
+    f90(caller, sufficient(&sizes, precision, range)?, F90_COMPLEX, vec![precision, range])
+}
+
+pub(super) fn type_match_size(_: Caller<'_>, kind: c_int, size: c_int) -> Outcome<Handle> {
+    Ok(match (kind, size) {
+        (INTEGERS, 1) => 0x2c1,
+        (INTEGERS, 2) => 0x2c9,
+        (INTEGERS, 4) => 0x2d1,
+        (INTEGERS, 8) => 0x2d9,
+        (REALS, 4) => 0x2d2,
+        (REALS, 8) => 0x2da,
+        (REALS, 16) => 0x2e2,
+        (COMPLEXES, 8) => 0x2db,
+        (COMPLEXES, 16) => 0x2e3,
+        (COMPLEXES, 32) => 0x2eb,
+        _ => return error(Class::Arg, format!("no datatype of class {kind} has {size} bytes")),
+    })
+}

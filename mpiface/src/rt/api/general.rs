@@ -1,0 +1,117 @@
+//! Requests that the program completes.
+
+use super::arguments::{Caller, Out, Status, StatusOut};
+use crate::load::frame::Barred;
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::p2p::{Ask, Kind, SENT};
+use crate::rt::rank::{General, Started, fixed};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+pub(super) fn grequest_start(
+    caller: Caller<'_>,
+    query: *const c_void,
+    free: *const c_void,
+    cancel: *const c_void,
+    extra: *mut c_void,
+) -> Outcome<Handle> {
+    if query.is_null() || free.is_null() || cancel.is_null() {
+        return error(Class::Arg, "a function is a null pointer");
+    }
+    // SAFETY: the program's functions, of the types that the standard asks for.
+    let general = unsafe {
+        General {
+            query: std::mem::transmute::<
+                *const c_void,
+                unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+            >(query),
+            free: std::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(
+                free,
+            ),
+            cancel: std::mem::transmute::<
+                *const c_void,
+                unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
+            >(cancel),
+            extra: extra as usize,
+            is_freed: false,
+        }
+    };
+    let (owner, site) = (caller.me, caller.site);
+    let ask = Ask { owner, site, kind: Kind::General, ..Ask::default() };
+    let started =
+        Started { active: Some(caller.request(ask)), again: None, general: Some(general) };
+    Ok(caller.requests.borrow_mut().insert(started))
+}
+
+pub(super) fn grequest_complete(caller: Caller<'_>, handle: Handle) -> Outcome {
+    let found = match caller.requests.borrow().get(handle) {
+        Some(Started { active: Some(req), general: Some(general), .. }) => {
+            Some((Arc::clone(req), *general))
+        }
+        _ => None,
+    };
+    let Some((req, general)) = found else {
+        return error(Class::Request, format!("{handle:#x} is no request of the program's own"));
+    };
+    req.complete(&caller.world, caller.me, SENT);
+    if general.is_freed {
+        caller.requests.borrow_mut().remove(handle);
+        return general.free();
+    }
+    Ok(())
+}
+
+fn outcome(code: c_int) -> Outcome {
+    match code {
+        0 => Ok(()),
+        _ => error(Class::Other, format!("a function of the program's request gave {code}")),
+    }
+}
+
+impl General {
+    /// Asks the program for the status.
+    pub(super) fn query(&self, status: StatusOut) -> Outcome {
+        let mut own = Status::default();
+        let at = if status.address().is_null() { (&raw mut own).cast() } else { status.address() };
+        let _barred = Barred::new();
+        // SAFETY: the program's own function with its argument.
+        outcome(unsafe { (self.query)(self.extra as *mut c_void, at) })
+    }
+
+    /// Tells the program that the request is no more.
+    pub(super) fn free(&self) -> Outcome {
+        let _barred = Barred::new();
+        // SAFETY: as above.
+        outcome(unsafe { (self.free)(self.extra as *mut c_void) })
+    }
+
+    /// Tells the program that the request is cancelled.
+    pub(super) fn cancel(&self, is_complete: bool) -> Outcome {
+        let _barred = Barred::new();
+        // SAFETY: as above.
+        outcome(unsafe { (self.cancel)(self.extra as *mut c_void, c_int::from(is_complete)) })
+    }
+}
+
+/// The program's functions of a request, if it has such.
+pub(super) fn general(caller: Caller<'_>, handle: Handle) -> Option<General> {
+    caller.requests.borrow().get(handle).and_then(|it| it.general)
+}
+
+/// Frees a request of the program's own: it stays known until the program completes it.
+pub(super) fn free_later(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    let at = handle.get();
+    handle.set(fixed::REQUEST_NULL);
+    let mut all = caller.requests.borrow_mut();
+    let Some(started) = all.get_mut(at) else { return Ok(()) };
+    let Some(general) = &mut started.general else { return Ok(()) };
+    if started.active.as_ref().is_some_and(|it| !it.is_done()) {
+        general.is_freed = true;
+        return Ok(());
+    }
+    let general = *general;
+    all.remove(at);
+    drop(all);
+    general.free()
+}

@@ -1,0 +1,233 @@
+//! Access to other ranks' windows. Every call has moved its data when it returns, and the requests
+//! of those that give one are complete.
+//!
+//! # Safety of the calls here
+//! Origins and results are the program's buffers (`arguments.rs`). A target lies in memory that a
+//! rank has given to the window, in its bounds (`Win::target`); the program keeps others from it
+//! as the standard asks, by fences, locks, and the rest.
+
+#![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
+
+use super::arguments::{Buffer, Caller, Remote, count_of};
+use super::windows::{may_poll, place};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::p2p::Req;
+use crate::rt::types::{AnyType, Place, copy};
+use crate::rt::window::{Accumulation, Part, Win, compare_and_swap as swap};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// A target's part of the window, and the memory there.
+type Target<'a> = (&'a Arc<Part>, Place);
+
+/// The target's memory; none of MPI_PROC_NULL.
+fn target<'a>(
+    caller: Caller<'_>,
+    win: &'a Win,
+    remote: Remote,
+    is_passive: bool,
+) -> Outcome<Option<Target<'a>>> {
+    let Remote { rank, displacement, count, ty } = remote;
+    let (count, ty) = (count_of(count)?, caller.ty(ty)?);
+    match place(win, rank)? {
+        Some(rank) => win.target(rank, displacement, count, ty, is_passive).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Refuses an origin that is longer than its target.
+fn fits(given: &Place, room: &Place) -> Outcome {
+    if given.bytes() <= room.bytes() {
+        return Ok(());
+    }
+    let (given, room) = (given.bytes(), room.bytes());
+    error(Class::Truncate, format!("{given} bytes do not fit {room} bytes"))
+}
+
+fn any_put(
+    caller: Caller<'_>,
+    data: Buffer,
+    remote: Remote,
+    win: &Win,
+    is_passive: bool,
+) -> Outcome {
+    let origin = data.place(caller)?;
+    if let Some((_, target)) = target(caller, win, remote, is_passive)? {
+        fits(&origin, &target)?;
+        // SAFETY: see the head of the file.
+        unsafe { copy(&origin, &target) };
+    }
+    Ok(())
+}
+
+fn any_get(
+    caller: Caller<'_>,
+    room: Buffer,
+    remote: Remote,
+    win: &Win,
+    is_passive: bool,
+) -> Outcome {
+    may_poll(caller);
+    let origin = room.place(caller)?;
+    if let Some((_, target)) = target(caller, win, remote, is_passive)? {
+        fits(&target, &origin)?;
+        // SAFETY: see the head of the file.
+        unsafe { copy(&target, &origin) };
+    }
+    Ok(())
+}
+
+fn any_accumulate(
+    caller: Caller<'_>,
+    data: Option<Buffer>,
+    room: Option<Buffer>,
+    remote: Remote,
+    op: Handle,
+    win: &Win,
+    is_passive: bool,
+) -> Outcome {
+    let ty = caller.ty(remote.ty)?;
+    let accumulation = Accumulation::new(op, &ty)?;
+    let result = room.map(|it| it.place(caller)).transpose()?;
+    let origin = match data {
+        Some(data) => data.place(caller)?,
+        // Nothing is given where nothing changes.
+        None => Place { address: 0, count: 0, ty },
+    };
+    let Some((part, target)) = target(caller, win, remote, is_passive)? else { return Ok(()) };
+    fits(&origin, &target)?;
+    result.as_ref().map_or(Ok(()), |it| fits(&target, it))?;
+    // SAFETY: see the head of the file.
+    unsafe { accumulation.run(part, &origin, result.as_ref(), &target) };
+    Ok(())
+}
+
+/// A request that is complete.
+fn complete(caller: Caller<'_>) -> Arc<Req> {
+    Arc::clone(&caller.sent)
+}
+
+pub(super) fn put(caller: Caller<'_>, data: Buffer, remote: Remote, win: &Win) -> Outcome {
+    any_put(caller, data, remote, win, false)
+}
+
+pub(super) fn rput(
+    caller: Caller<'_>,
+    data: Buffer,
+    remote: Remote,
+    win: &Win,
+) -> Outcome<Arc<Req>> {
+    any_put(caller, data, remote, win, true)?;
+    Ok(complete(caller))
+}
+
+pub(super) fn get(caller: Caller<'_>, room: Buffer, remote: Remote, win: &Win) -> Outcome {
+    any_get(caller, room, remote, win, false)
+}
+
+pub(super) fn rget(
+    caller: Caller<'_>,
+    room: Buffer,
+    remote: Remote,
+    win: &Win,
+) -> Outcome<Arc<Req>> {
+    any_get(caller, room, remote, win, true)?;
+    Ok(complete(caller))
+}
+
+pub(super) fn accumulate(
+    caller: Caller<'_>,
+    data: Buffer,
+    remote: Remote,
+    op: Handle,
+    win: &Win,
+) -> Outcome {
+    any_accumulate(caller, Some(data), None, remote, op, win, false)
+}
+
+pub(super) fn raccumulate(
+    caller: Caller<'_>,
+    data: Buffer,
+    remote: Remote,
+    op: Handle,
+    win: &Win,
+) -> Outcome<Arc<Req>> {
+    any_accumulate(caller, Some(data), None, remote, op, win, true)?;
+    Ok(complete(caller))
+}
+
+/// MPI_NO_OP.
+const NO_OP: Handle = 0x3d;
+
+pub(super) fn get_accumulate(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    remote: Remote,
+    op: Handle,
+    win: &Win,
+) -> Outcome {
+    may_poll(caller);
+    let data = (op != NO_OP).then_some(data);
+    any_accumulate(caller, data, Some(room), remote, op, win, false)
+}
+
+pub(super) fn rget_accumulate(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    remote: Remote,
+    op: Handle,
+    win: &Win,
+) -> Outcome<Arc<Req>> {
+    let data = (op != NO_OP).then_some(data);
+    any_accumulate(caller, data, Some(room), remote, op, win, true)?;
+    Ok(complete(caller))
+}
+
+/// One element at a displacement.
+fn one(ty: &AnyType, at: *const c_void) -> Place {
+    Place { address: at as usize, count: 1, ty: ty.clone() }
+}
+
+pub(super) fn fetch_and_op(
+    caller: Caller<'_>,
+    origin: *const c_void,
+    result: *mut c_void,
+    ty: &AnyType,
+    rank: c_int,
+    displacement: isize,
+    op: Handle,
+    win: &Win,
+) -> Outcome {
+    may_poll(caller);
+    let accumulation = Accumulation::new(op, ty)?;
+    let Some(rank) = place(win, rank)? else { return Ok(()) };
+    let (part, target) = win.target(rank, displacement, 1, ty.clone(), false)?;
+    let (origin, result) = (one(ty, origin), one(ty, result));
+    // SAFETY: see the head of the file.
+    unsafe { accumulation.run(part, &origin, Some(&result), &target) };
+    Ok(())
+}
+
+pub(super) fn compare_and_swap(
+    caller: Caller<'_>,
+    origin: *const c_void,
+    compare: *const c_void,
+    result: *mut c_void,
+    ty: &AnyType,
+    rank: c_int,
+    displacement: isize,
+    win: &Win,
+) -> Outcome {
+    may_poll(caller);
+    if ty.handle == 0 || !ty.is_contiguous(1) {
+        return error(Class::Type, "only a predefined datatype can be compared and swapped");
+    }
+    let Some(rank) = place(win, rank)? else { return Ok(()) };
+    let (part, target) = win.target(rank, displacement, 1, ty.clone(), false)?;
+    // SAFETY: see the head of the file.
+    unsafe { swap(part, (origin as usize, compare as usize, result as usize), &target) };
+    Ok(())
+}

@@ -1,0 +1,416 @@
+//! Windows: their making, synchronisation, attributes and names.
+
+use super::arguments::{Caller, Out, TextOut};
+use super::attributes::hand_over;
+use super::communicators::split;
+use super::errors::check_handler;
+use super::infos::{get_hints, set_hints};
+use super::intercommunicators::within;
+use crate::rt::attributes;
+use crate::rt::comm::{Comm, Offer};
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::p2p::PROC_NULL;
+use crate::rt::rank::fixed;
+use crate::rt::window::{DYNAMIC, Memory, Part, SHARED, Win};
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(super) use super::attributes::comm_create_keyval as win_create_keyval;
+pub(super) use super::attributes::comm_free_keyval as win_free_keyval;
+pub(super) use super::errors::comm_create_errhandler as win_create_errhandler;
+
+/// MPI_WIN_FLAVOR_CREATE, and behind it ALLOCATE, DYNAMIC and SHARED.
+const CREATE: c_int = 311;
+const ALLOCATE: c_int = 312;
+/// MPI_WIN_UNIFIED.
+const UNIFIED: c_int = 321;
+/// MPI_MODE_NOSUCCEED.
+const NO_SUCCEED: c_int = 16384;
+/// MPI_LOCK_EXCLUSIVE, and behind it MPI_LOCK_SHARED.
+const EXCLUSIVE: c_int = 301;
+
+/// The standard's hints for windows, and what they are unless the program says so; none of these is
+/// used here.
+pub(super) const HINTS: [(&str, &str); 7] = [
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+    ("alloc_shm", "true"),
+    ("alloc_shared_noncontig", ""),
+];
+
+fn window(
+    caller: Caller<'_>,
+    comm: &Comm,
+    info: Handle,
+    memory: (usize, usize, usize),
+    made: Option<Arc<Memory>>,
+    flavor: c_int,
+) -> Outcome<Rc<Win>> {
+    let part = Part::new(caller.me, comm.size(), memory, made);
+    let offers = caller.on(comm).offers(Offer::Window(Arc::new(part)));
+    let part = |it| match it {
+        Offer::Window(part) => Some(part),
+        _ => None,
+    };
+    let parts = offers.into_iter().filter_map(part).collect();
+    let Some(own) = split(caller, comm, 0, 0, None)? else {
+        return error(Class::Comm, "the communicator was not made");
+    };
+    let win = Win::new(own, parts, flavor);
+    let given = HINTS.iter().filter(|it| !it.1.is_empty());
+    let given = given.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    *win.hints.borrow_mut() = given.collect();
+    if info != fixed::INFO_NULL {
+        set_hints(caller, &win.hints, info)?;
+    }
+    Ok(Rc::new(win))
+}
+
+/// The bytes and the unit that a program gives.
+fn sizes(size: isize, unit: c_int) -> Outcome<(usize, usize)> {
+    let Ok(bytes) = usize::try_from(size) else {
+        return error(Class::Size, format!("the size {size} is negative"));
+    };
+    match usize::try_from(unit) {
+        Ok(unit) if unit > 0 => Ok((bytes, unit)),
+        _ => error(Class::Disp, format!("the unit {unit} is not positive")),
+    }
+}
+
+pub(super) fn win_create(
+    caller: Caller<'_>,
+    base: *mut c_void,
+    size: isize,
+    unit: c_int,
+    info: Handle,
+    comm: &Comm,
+) -> Outcome<Rc<Win>> {
+    within(comm)?;
+    let (size, unit) = sizes(size, unit)?;
+    if base.is_null() && size > 0 {
+        return error(Class::Base, "the memory is a null pointer");
+    }
+    window(caller, comm, info, (base as usize, size, unit), None, CREATE)
+}
+
+fn memory(bytes: usize) -> Outcome<Arc<Memory>> {
+    match Memory::new(bytes) {
+        Some(memory) => Ok(Arc::new(memory)),
+        None => error(Class::NoMem, format!("no memory for {bytes} bytes")),
+    }
+}
+
+/// Gives the program an address.
+fn give(at: *mut c_void, address: usize) {
+    // SAFETY: the standard's argument is the address of a pointer.
+    unsafe { *at.cast::<usize>() = address };
+}
+
+pub(super) fn win_allocate(
+    caller: Caller<'_>,
+    size: isize,
+    unit: c_int,
+    info: Handle,
+    comm: &Comm,
+    base: *mut c_void,
+) -> Outcome<Rc<Win>> {
+    within(comm)?;
+    let (size, unit) = sizes(size, unit)?;
+    let made = memory(size)?;
+    let at = made.address();
+    let win = window(caller, comm, info, (at, size, unit), Some(made), ALLOCATE)?;
+    give(base, at);
+    Ok(win)
+}
+
+/// One piece of memory, in which the ranks' parts follow each other.
+pub(super) fn win_allocate_shared(
+    caller: Caller<'_>,
+    size: isize,
+    unit: c_int,
+    info: Handle,
+    comm: &Comm,
+    base: *mut c_void,
+) -> Outcome<Rc<Win>> {
+    within(comm)?;
+    let (size, unit) = sizes(size, unit)?;
+    let call = caller.on(comm);
+    let all: Vec<usize> = call.numbers(size as i64, 0).iter().map(|it| it.0 as usize).collect();
+    let mut offer = Offer::Nothing;
+    if comm.rank == 0 {
+        let made = memory(all.iter().sum())?;
+        let part = Part::new(caller.me, 0, (made.address(), 0, unit), Some(made));
+        offer = Offer::Window(Arc::new(part));
+    }
+    let mut offers = call.offers(offer);
+    let Offer::Window(first) = offers.swap_remove(0) else {
+        return error(Class::Other, "the memory was not made");
+    };
+    let before: usize = all[..comm.rank].iter().sum();
+    let at = first.base + before;
+    let win = window(caller, comm, info, (at, size, unit), first.memory.clone(), SHARED)?;
+    give(base, at);
+    Ok(win)
+}
+
+pub(super) fn win_shared_query(
+    _: Caller<'_>,
+    win: &Win,
+    rank: c_int,
+    size: Out<isize>,
+    unit: Out<c_int>,
+    base: *mut c_void,
+) -> Outcome {
+    if win.flavor != SHARED {
+        return error(Class::RmaFlavor, "the window's memory is not shared");
+    }
+    let part = match place(win, rank)? {
+        Some(rank) => Some(&win.parts[rank]),
+        None => win.parts.iter().find(|it| it.size > 0),
+    };
+    size.set(part.map_or(0, |it| it.size as isize));
+    unit.set(part.map_or(1, |it| it.unit as c_int));
+    // Of no bytes: no address.
+    give(base, part.filter(|it| it.size > 0).map_or(0, |it| it.base));
+    Ok(())
+}
+
+pub(super) fn win_create_dynamic(
+    caller: Caller<'_>,
+    info: Handle,
+    comm: &Comm,
+) -> Outcome<Rc<Win>> {
+    within(comm)?;
+    window(caller, comm, info, (0, 0, 1), None, DYNAMIC)
+}
+
+fn dynamic(win: &Win) -> Outcome<&Part> {
+    match win.flavor {
+        DYNAMIC => Ok(win.own()),
+        _ => error(Class::RmaFlavor, "the window is not dynamic"),
+    }
+}
+
+pub(super) fn win_attach(_: Caller<'_>, win: &Win, base: *mut c_void, size: isize) -> Outcome {
+    let (size, _) = sizes(size, 1)?;
+    dynamic(win)?.attach(base as usize, size)
+}
+
+pub(super) fn win_detach(_: Caller<'_>, win: &Win, base: *const c_void) -> Outcome {
+    dynamic(win)?.detach(base as usize)
+}
+
+pub(super) fn win_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    let win = caller.win(handle.get())?;
+    win.only_fences()?;
+    attributes::delete_all(caller.rank, win.holder())?;
+    caller.on(&win.comm).barrier();
+    caller.wins.borrow_mut().remove(handle.get());
+    handle.set(fixed::WIN_NULL);
+    Ok(())
+}
+
+pub(super) fn win_get_group(_: Caller<'_>, win: &Win) -> Outcome<Vec<usize>> {
+    Ok(win.comm.shared.members.clone())
+}
+
+pub(super) fn win_fence(caller: Caller<'_>, assertion: c_int, win: &Win) -> Outcome {
+    win.fence(assertion & NO_SUCCEED == 0)?;
+    caller.on(&win.comm).barrier();
+    Ok(())
+}
+
+/// The group's ranks in the window.
+fn places(win: &Win, group: &[usize]) -> Outcome<Vec<usize>> {
+    let find = |rank: &usize| win.comm.shared.members.iter().position(|it| it == rank);
+    let found: Vec<usize> = group.iter().filter_map(find).collect();
+    if found.len() != group.len() {
+        return error(Class::Group, "a rank of the group is not in the window");
+    }
+    Ok(found)
+}
+
+pub(super) fn win_start(
+    caller: Caller<'_>,
+    group: &[usize],
+    _assertion: c_int,
+    win: &Win,
+) -> Outcome {
+    win.start(&caller.world, caller.site, places(win, group)?)
+}
+
+pub(super) fn win_complete(caller: Caller<'_>, win: &Win) -> Outcome {
+    win.complete(&caller.world)
+}
+
+pub(super) fn win_post(
+    caller: Caller<'_>,
+    group: &[usize],
+    _assertion: c_int,
+    win: &Win,
+) -> Outcome {
+    win.post(&caller.world, places(win, group)?)
+}
+
+pub(super) fn win_wait(caller: Caller<'_>, win: &Win) -> Outcome {
+    win.wait(&caller.world, caller.site)
+}
+
+pub(super) fn win_test(caller: Caller<'_>, win: &Win, flag: Out<c_int>) -> Outcome {
+    let is_over = win.test()?;
+    flag.set(c_int::from(is_over));
+    caller.tested(is_over);
+    Ok(())
+}
+
+/// The place of a rank; none for MPI_PROC_NULL.
+pub(super) fn place(win: &Win, rank: c_int) -> Outcome<Option<usize>> {
+    match usize::try_from(rank) {
+        Ok(rank) if rank < win.parts.len() => Ok(Some(rank)),
+        _ if rank == PROC_NULL => Ok(None),
+        _ => error(Class::Rank, format!("rank {rank} is none of {} ranks", win.parts.len())),
+    }
+}
+
+pub(super) fn win_lock(
+    caller: Caller<'_>,
+    kind: c_int,
+    rank: c_int,
+    _assertion: c_int,
+    win: &Win,
+) -> Outcome {
+    if !(EXCLUSIVE..=EXCLUSIVE + 1).contains(&kind) {
+        return error(Class::LockType, format!("{kind} is no kind of lock"));
+    }
+    match place(win, rank)? {
+        Some(target) => win.lock(&caller.world, caller.site, target, kind == EXCLUSIVE),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn win_unlock(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
+    match place(win, rank)? {
+        Some(target) => win.unlock(&caller.world, target),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn win_lock_all(caller: Caller<'_>, _assertion: c_int, win: &Win) -> Outcome {
+    win.lock_all(&caller.world, caller.site)
+}
+
+pub(super) fn win_unlock_all(caller: Caller<'_>, win: &Win) -> Outcome {
+    win.unlock_all(&caller.world)
+}
+
+/// A program may call this again and again until another rank has done something: where ranks share
+/// cores, that must get one.
+pub(super) fn may_poll(caller: Caller<'_>) {
+    if caller.world.is_crowded() {
+        caller.tested(false);
+    }
+}
+
+pub(super) fn win_flush(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
+    may_poll(caller);
+    match place(win, rank)? {
+        Some(target) => win.flush(Some(target)),
+        None => Ok(()),
+    }
+}
+pub(super) use win_flush as win_flush_local;
+
+pub(super) fn win_flush_all(caller: Caller<'_>, win: &Win) -> Outcome {
+    may_poll(caller);
+    win.flush(None)
+}
+pub(super) use win_flush_all as win_flush_local_all;
+
+pub(super) fn win_sync(caller: Caller<'_>, _: &Win) -> Outcome {
+    may_poll(caller);
+    // Loads and stores of the program around this call: pairs with the same fence of the rank that
+    // has stored, or looks, on the other side.
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    Ok(())
+}
+
+/// The address of what the standard hangs on a window.
+fn predefined(win: &Win, key: c_int) -> Option<usize> {
+    let number = |it: &c_int| std::ptr::from_ref(it) as usize;
+    match key {
+        601 => Some(win.own().base),
+        602 => Some(number(&win.numbers.1)),
+        603 => Some(std::ptr::from_ref(&win.numbers.0) as usize),
+        604 => Some(number(&win.flavor)),
+        605 => Some(number(&UNIFIED_MODEL)),
+        _ => None,
+    }
+}
+
+static UNIFIED_MODEL: c_int = UNIFIED;
+
+pub(super) fn win_get_attr(
+    caller: Caller<'_>,
+    win: &Win,
+    key: c_int,
+    value: *mut c_void,
+    flag: Out<c_int>,
+) -> Outcome {
+    let known = predefined(win, key);
+    if known.is_none() {
+        attributes::check(caller.rank, key)?;
+    }
+    hand_over(known.or_else(|| attributes::get(win.holder(), key)), value, flag);
+    Ok(())
+}
+
+pub(super) fn win_set_attr(
+    caller: Caller<'_>,
+    win: &Win,
+    key: c_int,
+    value: *mut c_void,
+) -> Outcome {
+    attributes::set(caller.rank, win.holder(), key, value as usize)
+}
+
+pub(super) fn win_delete_attr(caller: Caller<'_>, win: &Win, key: c_int) -> Outcome {
+    attributes::delete(caller.rank, win.holder(), key)
+}
+
+pub(super) fn win_set_name(_: Caller<'_>, win: &Win, name: &str) -> Outcome {
+    name.clone_into(&mut win.name.borrow_mut());
+    Ok(())
+}
+
+pub(super) fn win_get_name(_: Caller<'_>, win: &Win, name: TextOut) -> Outcome {
+    name.set(&win.name.borrow(), 128);
+    Ok(())
+}
+
+pub(super) fn win_set_info(caller: Caller<'_>, win: &Win, info: Handle) -> Outcome {
+    set_hints(caller, &win.hints, info)
+}
+
+pub(super) fn win_get_info(caller: Caller<'_>, win: &Win) -> Outcome<Handle> {
+    Ok(get_hints(caller, &win.hints))
+}
+
+pub(super) fn win_set_errhandler(caller: Caller<'_>, win: &Win, handler: Handle) -> Outcome {
+    check_handler(caller, handler)?;
+    win.errhandler.set(handler);
+    Ok(())
+}
+
+pub(super) fn win_get_errhandler(_: Caller<'_>, win: &Win) -> Outcome<Handle> {
+    Ok(win.errhandler.get())
+}
+
+pub(super) fn win_call_errhandler(caller: Caller<'_>, win: &Win, code: c_int) -> Outcome {
+    caller.rank.tell(caller.site, win.handle.get(), code, "the program calls the error handler");
+    Ok(())
+}

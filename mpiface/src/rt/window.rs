@@ -1,0 +1,718 @@
+//! One-sided access. All ranks share one memory, so the rank that calls moves the data at once: a
+//! put is a copy into the target's memory, and needs no call of the target.
+//!
+//! What is left is to say when: a fence is a barrier; a lock is a word of the target under its
+//! mutex; post, start, complete and wait are numbers that rise, one word ([`Word`]) for each pair
+//! of ranks and direction. A rank waits for them as for everything else (`world.rs`).
+//! Accumulating calls on one target come one at a time, by the target's gate.
+
+use super::attributes::{Holder, Values};
+use super::comm::{Comm, Hints};
+use super::error::{Class, Outcome, Site, error};
+use super::handle::Handle;
+use super::ops;
+use super::rank::fixed;
+use super::target_lock::TargetLock;
+use super::types::{AnyType, Place, Type, bytes_at, copy, pack, predefined, unpack};
+use super::word::Word;
+use super::world::{Condition, World, lock};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+/// MPI_REPLACE.
+const REPLACE: Handle = 0x3c;
+/// MPI_NO_OP.
+const NO_OP: Handle = 0x3d;
+
+/// Memory of a window that the window has made: zeros.
+#[derive(Debug)]
+pub struct Memory {
+    address: usize,
+    layout: Layout,
+}
+
+impl Memory {
+    /// So many bytes; none if there are not as many.
+    pub fn new(bytes: usize) -> Option<Memory> {
+        let layout = Layout::from_size_align(bytes.max(1), 64).ok()?;
+        // SAFETY: the layout is not empty.
+        let address = unsafe { alloc_zeroed(layout) } as usize;
+        (address != 0).then_some(Memory { address, layout })
+    }
+
+    /// Where it begins.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: made by `alloc_zeroed` with this layout.
+        unsafe { dealloc(self.address as *mut u8, self.layout) };
+    }
+}
+
+/// One rank's part of a window, as the others see it.
+#[derive(Debug)]
+pub struct Part {
+    /// The rank of the world.
+    pub owner: usize,
+    /// Its memory: where it begins, bytes, and bytes of a unit of displacement.
+    pub base: usize,
+    /// Bytes.
+    pub size: usize,
+    /// Bytes of a displacement of one.
+    pub unit: usize,
+    /// Memory that the window has made.
+    pub memory: Option<Arc<Memory>>,
+    /// Of a dynamic window: what is attached, address and bytes.
+    attached: Mutex<Vec<(usize, usize)>>,
+    lock: TargetLock,
+    /// Whoever accumulates here holds it.
+    gate: Mutex<()>,
+    /// By the rank to which it posts: how often it has. Told by the owner.
+    posted: Vec<Word>,
+    /// By the rank that accesses it: how often that has completed. Told by that rank.
+    completed: Vec<Word>,
+}
+
+impl Part {
+    /// Of a window of so many ranks.
+    pub fn new(
+        owner: usize,
+        ranks: usize,
+        (base, size, unit): (usize, usize, usize),
+        memory: Option<Arc<Memory>>,
+    ) -> Part {
+        let words = || (0..ranks).map(|_| Word::default()).collect();
+        Part {
+            owner,
+            base,
+            size,
+            unit,
+            memory,
+            attached: Mutex::default(),
+            lock: TargetLock::default(),
+            gate: Mutex::default(),
+            posted: words(),
+            completed: words(),
+        }
+    }
+
+    /// Attaches memory of the program.
+    ///
+    /// # Errors
+    /// If a part of it is attached.
+    pub fn attach(&self, base: usize, size: usize) -> Outcome {
+        let mut all = lock(&self.attached);
+        if all.iter().any(|it| base < it.0 + it.1 && it.0 < base + size) {
+            return error(Class::RmaAttach, "a part of the memory is attached already");
+        }
+        all.push((base, size));
+        Ok(())
+    }
+
+    /// Detaches it.
+    ///
+    /// # Errors
+    /// If it is not attached.
+    pub fn detach(&self, base: usize) -> Outcome {
+        let mut all = lock(&self.attached);
+        let Some(place) = all.iter().position(|it| it.0 == base) else {
+            return error(Class::RmaAttach, "no memory that begins there is attached");
+        };
+        all.remove(place);
+        Ok(())
+    }
+
+    /// Whether all bytes of a range are attached.
+    fn is_attached(&self, low: usize, high: usize) -> bool {
+        let all = lock(&self.attached);
+        let mut at = low;
+        while at < high {
+            match all.iter().find(|it| (it.0..it.0 + it.1).contains(&at)) {
+                Some(found) => at = found.0 + found.1,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn unlock(&self, world: &World, me: usize, is_exclusive: bool) {
+        self.lock.give_back(is_exclusive).into_iter().for_each(|it| world.wake(me, it));
+    }
+}
+
+/// A lock that is not free yet.
+#[derive(Debug)]
+struct Locked {
+    part: Arc<Part>,
+    is_exclusive: bool,
+}
+
+impl Condition for Locked {
+    fn holds(&self) -> bool {
+        self.part.lock.is_free(self.is_exclusive)
+    }
+
+    fn describe(&self) -> String {
+        let Part { owner, lock, .. } = &*self.part;
+        format!("the lock of rank {owner}'s window, {}", lock.describe())
+    }
+}
+
+/// A number that a rank has not told yet.
+#[derive(Debug)]
+struct Told {
+    part: Arc<Part>,
+    /// The other rank in the window.
+    with: usize,
+    number: u64,
+    is_post: bool,
+}
+
+impl Told {
+    fn word(&self) -> &Word {
+        if self.is_post { &self.part.posted[self.with] } else { &self.part.completed[self.with] }
+    }
+}
+
+impl Condition for Told {
+    fn holds(&self) -> bool {
+        self.word().has_told(self.number)
+    }
+
+    fn describe(&self) -> String {
+        if self.is_post {
+            format!("rank {} to call MPI_Win_post", self.part.owner)
+        } else {
+            format!("rank {} of the window to call MPI_Win_complete", self.with)
+        }
+    }
+}
+
+/// What a rank may do now.
+#[derive(Debug, Default)]
+struct Epochs {
+    /// Between fences.
+    fence: bool,
+    /// Whether it has accessed anything since the fence.
+    is_used: bool,
+    /// The targets of MPI_Win_start.
+    started: Option<Vec<usize>>,
+    /// The ranks of MPI_Win_post.
+    posted: Option<Vec<usize>>,
+    /// Targets whose lock it has, and whether alone.
+    locks: BTreeMap<usize, bool>,
+    lock_all: bool,
+    /// By rank: how often it has posted to it, and has started an access to it.
+    posts: Vec<u64>,
+    starts: Vec<u64>,
+}
+
+/// One rank's window.
+#[derive(Debug)]
+pub struct Win {
+    /// The communicator of its ranks, of its own.
+    pub comm: Rc<Comm>,
+    /// What the ranks have brought.
+    pub parts: Vec<Arc<Part>>,
+    /// What is done with errors: the standard's handle.
+    pub errhandler: Cell<Handle>,
+    /// The program's handle of it.
+    pub handle: Cell<Handle>,
+    /// The program's attributes.
+    pub attributes: Values,
+    /// The name that the program gave it.
+    pub name: RefCell<String>,
+    /// The program's hints.
+    pub hints: Hints,
+    /// How it was made: the standard's number.
+    pub flavor: c_int,
+    /// Numbers whose addresses programs get: bytes, and bytes of a unit.
+    pub numbers: (isize, c_int),
+    epochs: RefCell<Epochs>,
+}
+
+/// MPI_WIN_FLAVOR_DYNAMIC.
+pub const DYNAMIC: c_int = 313;
+/// MPI_WIN_FLAVOR_SHARED.
+pub const SHARED: c_int = 314;
+
+impl Win {
+    /// Of these parts.
+    pub fn new(comm: Rc<Comm>, parts: Vec<Arc<Part>>, flavor: c_int) -> Win {
+        let own = &parts[comm.rank];
+        let zeros = || vec![0; parts.len()];
+        Win {
+            numbers: (own.size as isize, own.unit as c_int),
+            epochs: RefCell::new(Epochs { posts: zeros(), starts: zeros(), ..Epochs::default() }),
+            comm,
+            parts,
+            errhandler: Cell::new(fixed::ERRORS_ARE_FATAL),
+            handle: Cell::new(fixed::WIN_NULL),
+            attributes: Values::default(),
+            name: RefCell::default(),
+            hints: Hints::default(),
+            flavor,
+        }
+    }
+
+    /// For its attributes.
+    pub fn holder(&self) -> Holder<'_> {
+        Holder { handle: self.handle.get(), values: &self.attributes }
+    }
+
+    /// The rank's own part.
+    pub fn own(&self) -> &Arc<Part> {
+        &self.parts[self.comm.rank]
+    }
+
+    fn me(&self) -> usize {
+        self.own().owner
+    }
+
+    /// Between fences from now on, or no more.
+    ///
+    /// # Errors
+    /// In another epoch.
+    pub fn fence(&self, is_followed: bool) -> Outcome {
+        self.only_fences()?;
+        let mut epochs = self.epochs.borrow_mut();
+        (epochs.fence, epochs.is_used) = (is_followed, false);
+        Ok(())
+    }
+
+    /// # Errors
+    /// In an epoch of another kind than between fences.
+    pub fn only_fences(&self) -> Outcome {
+        let epochs = self.epochs.borrow();
+        match () {
+            () if epochs.started.is_some() => sync("MPI_Win_complete is missing"),
+            () if epochs.posted.is_some() => sync("MPI_Win_wait is missing"),
+            () if epochs.lock_all || !epochs.locks.is_empty() => sync("a target is locked"),
+            () => Ok(()),
+        }
+    }
+
+    /// An access may begin: fences lie behind.
+    fn begin(&self) -> Outcome {
+        let mut epochs = self.epochs.borrow_mut();
+        match () {
+            () if epochs.fence && epochs.is_used => sync("MPI_Win_fence is missing"),
+            () if epochs.started.is_some() => sync("MPI_Win_complete is missing"),
+            () => {
+                epochs.fence = false;
+                Ok(())
+            }
+        }
+    }
+
+    /// MPI_Win_post, to these ranks.
+    ///
+    /// # Errors
+    /// If it has posted.
+    pub fn post(&self, world: &World, ranks: Vec<usize>) -> Outcome {
+        let mut epochs = self.epochs.borrow_mut();
+        if epochs.posted.is_some() {
+            return sync("MPI_Win_wait is missing");
+        }
+        epochs.fence = false;
+        for rank in &ranks {
+            epochs.posts[*rank] += 1;
+            // Publishes what the owner has written to its memory.
+            self.own().posted[*rank].tell(epochs.posts[*rank]);
+            world.wake(self.me(), self.parts[*rank].owner);
+        }
+        epochs.posted = Some(ranks);
+        Ok(())
+    }
+
+    /// MPI_Win_start, to these ranks: awaits that they have posted.
+    ///
+    /// # Errors
+    /// In another epoch.
+    pub fn start(&self, world: &World, site: Site, ranks: Vec<usize>) -> Outcome {
+        self.begin()?;
+        if self.epochs.borrow().lock_all || !self.epochs.borrow().locks.is_empty() {
+            return sync("a target is locked");
+        }
+        for rank in &ranks {
+            let number = {
+                let mut epochs = self.epochs.borrow_mut();
+                epochs.starts[*rank] += 1;
+                epochs.starts[*rank]
+            };
+            let (part, with) = (Arc::clone(&self.parts[*rank]), self.comm.rank);
+            self.await_told(world, site, Told { part, with, number, is_post: true });
+        }
+        self.epochs.borrow_mut().started = Some(ranks);
+        Ok(())
+    }
+
+    fn await_told(&self, world: &World, site: Site, told: Told) {
+        let by = if told.is_post { told.part.owner } else { self.parts[told.with].owner };
+        let told = Arc::new(told);
+        let condition = || Arc::clone(&told) as _;
+        world.wait(self.me(), site, Some(by), || told.holds(), condition);
+    }
+
+    /// MPI_Win_complete.
+    ///
+    /// # Errors
+    /// If it has not started.
+    pub fn complete(&self, world: &World) -> Outcome {
+        let mut epochs = self.epochs.borrow_mut();
+        let Some(ranks) = epochs.started.take() else {
+            return sync("MPI_Win_start is missing");
+        };
+        for rank in ranks {
+            let part = &self.parts[rank];
+            // Publishes what this rank has put there.
+            part.completed[self.comm.rank].tell(epochs.starts[rank]);
+            world.wake(self.me(), part.owner);
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_wait.
+    ///
+    /// # Errors
+    /// If it has not posted.
+    pub fn wait(&self, world: &World, site: Site) -> Outcome {
+        for (with, number) in self.exposed()? {
+            let part = Arc::clone(self.own());
+            self.await_told(world, site, Told { part, with, number, is_post: false });
+        }
+        self.epochs.borrow_mut().posted = None;
+        Ok(())
+    }
+
+    /// MPI_Win_test.
+    ///
+    /// # Errors
+    /// If it has not posted.
+    pub fn test(&self) -> Outcome<bool> {
+        let told = |(with, number): &(usize, u64)| self.own().completed[*with].has_told(*number);
+        let is_over = self.exposed()?.iter().all(told);
+        if is_over {
+            self.epochs.borrow_mut().posted = None;
+        }
+        Ok(is_over)
+    }
+
+    /// The ranks to which it has posted, and how often.
+    fn exposed(&self) -> Outcome<Vec<(usize, u64)>> {
+        let epochs = self.epochs.borrow();
+        match &epochs.posted {
+            Some(ranks) => Ok(ranks.iter().map(|it| (*it, epochs.posts[*it])).collect()),
+            None => sync("MPI_Win_post is missing"),
+        }
+    }
+
+    fn acquire(&self, world: &World, site: Site, target: usize, is_exclusive: bool) {
+        let (part, me) = (&self.parts[target], self.me());
+        let has = Cell::new(false);
+        let take = || {
+            if !has.get() {
+                has.set(part.lock.take(me, is_exclusive));
+            }
+            has.get()
+        };
+        let condition = || Arc::new(Locked { part: Arc::clone(part), is_exclusive }) as _;
+        world.wait(me, site, None, take, condition);
+    }
+
+    /// MPI_Win_lock.
+    ///
+    /// # Errors
+    /// In another epoch, or if it has the lock.
+    pub fn lock(&self, world: &World, site: Site, target: usize, is_exclusive: bool) -> Outcome {
+        self.begin()?;
+        let epochs = self.epochs.borrow();
+        if epochs.lock_all || epochs.locks.contains_key(&target) {
+            return sync("the target is locked already");
+        }
+        drop(epochs);
+        self.acquire(world, site, target, is_exclusive);
+        self.epochs.borrow_mut().locks.insert(target, is_exclusive);
+        Ok(())
+    }
+
+    /// MPI_Win_unlock.
+    ///
+    /// # Errors
+    /// If it has not the lock.
+    pub fn unlock(&self, world: &World, target: usize) -> Outcome {
+        let Some(is_exclusive) = self.epochs.borrow_mut().locks.remove(&target) else {
+            return sync("the target is not locked");
+        };
+        self.parts[target].unlock(world, self.me(), is_exclusive);
+        Ok(())
+    }
+
+    /// MPI_Win_lock_all.
+    ///
+    /// # Errors
+    /// In another epoch.
+    pub fn lock_all(&self, world: &World, site: Site) -> Outcome {
+        self.begin()?;
+        if self.epochs.borrow().lock_all || !self.epochs.borrow().locks.is_empty() {
+            return sync("a target is locked already");
+        }
+        (0..self.parts.len()).for_each(|it| self.acquire(world, site, it, false));
+        self.epochs.borrow_mut().lock_all = true;
+        Ok(())
+    }
+
+    /// MPI_Win_unlock_all.
+    ///
+    /// # Errors
+    /// If not all are locked.
+    pub fn unlock_all(&self, world: &World) -> Outcome {
+        if !std::mem::take(&mut self.epochs.borrow_mut().lock_all) {
+            return sync("MPI_Win_lock_all is missing");
+        }
+        self.parts.iter().for_each(|it| it.unlock(world, self.me(), false));
+        Ok(())
+    }
+
+    /// What has been done at a target (or at all) is done: by the call itself.
+    ///
+    /// # Errors
+    /// If the target is not locked.
+    pub fn flush(&self, target: Option<usize>) -> Outcome {
+        let epochs = self.epochs.borrow();
+        let has = match target {
+            Some(target) => epochs.locks.contains_key(&target),
+            None => !epochs.locks.is_empty(),
+        };
+        if has || epochs.lock_all { Ok(()) } else { sync("the target is not locked") }
+    }
+
+    /// The memory of a target that a call names, and the target's part.
+    ///
+    /// # Errors
+    /// If it does not lie in the window, or the rank may not access it now.
+    pub fn target(
+        &self,
+        target: usize,
+        displacement: isize,
+        count: usize,
+        ty: AnyType,
+        is_passive: bool,
+    ) -> Outcome<(&Arc<Part>, Place)> {
+        {
+            let mut epochs = self.epochs.borrow_mut();
+            let is_locked = epochs.lock_all || epochs.locks.contains_key(&target);
+            let is_started = epochs.started.as_ref().is_some_and(|it| it.contains(&target));
+            if is_passive && !is_locked {
+                return sync("the target is not locked");
+            }
+            if !is_locked && !is_started {
+                if !epochs.fence {
+                    return sync("no epoch of access to the target has begun");
+                }
+                epochs.is_used = true;
+            }
+        }
+        let part = &self.parts[target];
+        let is_dynamic = self.flavor == DYNAMIC;
+        let start = if is_dynamic {
+            displacement
+        } else {
+            if displacement < 0 {
+                return error(Class::Disp, format!("the displacement {displacement} is negative"));
+            }
+            displacement.saturating_mul(part.unit as isize)
+        };
+        let place = Place { address: part.base.wrapping_add_signed(start), count, ty };
+        if place.bytes() > 0 {
+            let (low, high) = place.ty.true_bounds();
+            let steps = place.ty.extent.saturating_mul(count as isize - 1);
+            let low = start.saturating_add(low).saturating_add(steps.min(0));
+            let high = start.saturating_add(high).saturating_add(steps.max(0));
+            let is_inside = match is_dynamic {
+                true => part.is_attached(low as usize, high as usize),
+                false => low >= 0 && high.cast_unsigned() <= part.size,
+            };
+            if !is_inside {
+                let text = format!(
+                    "bytes {low} to {high} of rank {}'s window, which has {}",
+                    part.owner, part.size
+                );
+                return error(Class::RmaRange, text);
+            }
+        }
+        Ok((part, place))
+    }
+}
+
+fn sync<T>(text: &str) -> Outcome<T> {
+    error(Class::RmaSync, text)
+}
+
+/// An operator on a target's data.
+#[derive(Clone, Copy, Debug)]
+pub struct Accumulation {
+    op: Handle,
+    /// Predefined datatype of the elements; none if the operator does not look at them.
+    element: Option<&'static Type>,
+}
+
+impl Accumulation {
+    /// On elements of this type.
+    ///
+    /// # Errors
+    /// If the operator does not know them.
+    pub fn new(op: Handle, ty: &Type) -> Outcome<Accumulation> {
+        if matches!(op, REPLACE | NO_OP) {
+            return Ok(Accumulation { op, element: None });
+        }
+        let is_ours = |it: &&Type| it.element == ty.element && ty.element.is_some();
+        // Pairs are found here; what is no pair has no gaps, whichever of its names is found.
+        let find = || (0x200..0x300).filter_map(predefined).find(is_ours);
+        let element = predefined(ty.handle).or_else(find);
+        match element.filter(|it| it.element.is_some_and(|it| ops::knows(op, it))) {
+            Some(element) => Ok(Accumulation { op, element: Some(element) }),
+            None => {
+                let (op, name) = (ops::name(op), ty.name);
+                error(Class::Op, format!("{op} is not defined for {name}"))
+            }
+        }
+    }
+
+    /// `target = origin op target`; what the target held before goes to `result`, if that is given.
+    ///
+    /// # Safety
+    /// The places are memory as their types say: the origin is not written, the result not used,
+    /// and the target used only by calls through this part, or as the standard allows.
+    pub unsafe fn run(&self, part: &Part, origin: &Place, result: Option<&Place>, target: &Place) {
+        let _alone = lock(&part.gate);
+        // SAFETY: the caller's promise; the gate keeps other accumulating calls away.
+        unsafe {
+            if let Some(result) = result {
+                copy(target, result);
+            }
+            match (self.op, self.element) {
+                (NO_OP, _) => {}
+                (_, None) => {
+                    copy(origin, target);
+                }
+                (op, Some(ty)) if is_plain(ty, origin) && is_plain(ty, target) => {
+                    let n = origin.bytes().min(target.bytes()) / ty.size.max(1);
+                    let (from, to) = (origin.address as *const u8, target.address as *mut u8);
+                    ty.element.into_iter().for_each(|it| {
+                        ops::apply(op, it, from, to, n);
+                    });
+                }
+                (op, Some(ty)) => {
+                    let (new, old) = (pack(origin), pack(target));
+                    let n = new.len().min(old.len()) / ty.size.max(1);
+                    let (a, b) = (laid_out(ty, n, &new), laid_out(ty, n, &old));
+                    if let Some(element) = ty.element {
+                        let to = b.as_ptr().cast_mut().cast::<u8>();
+                        ops::apply(op, element, a.as_ptr().cast(), to, n);
+                    }
+                    let made =
+                        Place { address: b.as_ptr() as usize, count: n, ty: AnyType::Basic(ty) };
+                    copy(&made, target);
+                }
+            }
+        }
+    }
+}
+
+/// Whether elements lie in a place one behind the other, without gaps in them.
+fn is_plain(ty: &Type, place: &Place) -> bool {
+    ty.size.cast_signed() == ty.extent && place.ty.is_contiguous(place.count)
+}
+
+/// Packed elements, as they lie in memory: pairs may have gaps.
+fn laid_out(ty: &'static Type, n: usize, packed: &[u8]) -> Vec<u128> {
+    let bytes = n * ty.extent.max(0).cast_unsigned();
+    let mut room = vec![0_u128; bytes.div_ceil(16)];
+    let place = Place { address: room.as_mut_ptr() as usize, count: n, ty: AnyType::Basic(ty) };
+    // SAFETY: the room is new, and as long as the elements are.
+    unsafe { unpack(&packed[..n * ty.size], &place) };
+    room
+}
+
+/// If the target's bytes are those to compare with, they become the origin's; what they were goes
+/// to `result`.
+///
+/// # Safety
+/// As `Accumulation::run`, of as many bytes each.
+pub unsafe fn compare_and_swap(
+    part: &Part,
+    (origin, compare, result): (usize, usize, usize),
+    target: &Place,
+) {
+    let bytes = target.bytes();
+    let at = |address| bytes_at(address, bytes);
+    let _alone = lock(&part.gate);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let old = pack(target);
+        let is_same = old == pack(&at(compare));
+        if is_same {
+            copy(&at(origin), target);
+        }
+        unpack(&old, &at(result));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(numbers: &mut [i32]) -> Place {
+        let ty = AnyType::Basic(predefined(0x209).expect("MPI_INT"));
+        Place { address: numbers.as_mut_ptr() as usize, count: numbers.len(), ty }
+    }
+
+    #[test]
+    fn a_target_is_combined_and_its_old_value_given() {
+        let part = Part::new(0, 1, (0, 0, 1), None);
+        let (mut origin, mut target, mut result) = ([1, 2], [10, 20], [0, 0]);
+        let (from, to, old) = (place(&mut origin), place(&mut target), place(&mut result));
+        let sum = Accumulation::new(0x21, &to.ty).expect("a sum of integers");
+        // SAFETY: arrays of this test.
+        unsafe { sum.run(&part, &from, Some(&old), &to) };
+        assert_eq!((target, result), ([11, 22], [10, 20]));
+        assert!(Accumulation::new(0x38, &to.ty).is_err());
+    }
+
+    #[test]
+    fn pairs_with_gaps_are_combined() {
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        struct Pair(f64, i32);
+        let mut origin = [Pair(1.0, 3), Pair(5.0, 4)];
+        let mut target = [Pair(2.0, 1), Pair(4.0, 2)];
+        let ty = || AnyType::Basic(predefined(0x229).expect("MPI_DOUBLE_INT"));
+        let at =
+            |it: &mut [Pair; 2]| Place { address: it.as_mut_ptr() as usize, count: 2, ty: ty() };
+        let (from, to) = (at(&mut origin), at(&mut target));
+        let least = Accumulation::new(0x38, &to.ty).expect("the place of the smallest");
+        // SAFETY: arrays of this test.
+        unsafe { least.run(&Part::new(0, 1, (0, 0, 1), None), &from, None, &to) };
+        assert_eq!(target, [Pair(1.0, 3), Pair(4.0, 2)]);
+    }
+
+    #[test]
+    fn what_is_attached_may_consist_of_neighbours() {
+        let part = Part::new(0, 1, (0, 0, 1), None);
+        part.attach(100, 10).expect("new");
+        part.attach(110, 10).expect("new");
+        assert!(part.attach(105, 1).is_err());
+        assert!(part.is_attached(105, 115) && !part.is_attached(105, 121));
+        part.detach(110).expect("attached");
+        assert!(part.detach(110).is_err() && !part.is_attached(105, 115));
+    }
+}

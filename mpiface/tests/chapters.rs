@@ -1,0 +1,63 @@
+//! Chapters of the standard beyond the first functions, each as a program of tests/programs, on
+//! several numbers of ranks. Without the compiler, a test says so and passes.
+
+mod common;
+
+use common::{CC, FORT, compile, fail, has, succeed};
+
+fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, file, options);
+    for ranks in ranks {
+        assert_eq!(succeed(*ranks, &program, &[]), words);
+    }
+}
+
+#[test]
+fn contents_names_and_attributes_of_datatypes() {
+    runs("contents.c", &[], &[1, 2, 4, 6], "contents fine\n");
+}
+
+#[test]
+fn communicators_between_groups_and_of_a_part() {
+    runs("between.c", &[], &[1, 2, 3, 5, 8], "between fine\n");
+}
+
+#[test]
+fn graphs_and_collectives_of_neighbours() {
+    runs("graphs.c", &[], &[1, 2, 3, 4, 6, 8], "graphs fine\n");
+}
+
+#[test]
+fn windows_of_each_kind() {
+    runs("windows.c", &[], &[1, 2, 3, 4, 8], "windows fine\n");
+}
+
+#[test]
+fn codes_requests_and_infos_of_a_programs_own() {
+    runs("codes.c", &["-pthread"], &[1, 3], "codes fine\n");
+}
+
+#[test]
+fn wrong_access_and_waits_without_end_are_named() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "windows.c", &[]);
+    fail(&program, "held", 1, &["MPI_Win_lock", "rank 0's window", "has left"]);
+    fail(&program, "unposted", 1, &["MPI_Win_start", "to call MPI_Win_post"]);
+    fail(&program, "outside", 48, &["MPI_Put at windows.c", "bytes 1 to 5 of rank 0's window"]);
+}
+
+#[test]
+fn fortran_has_the_same_functions() {
+    if !has("gfortran") {
+        return;
+    }
+    let program = compile(FORT, "chapters.f90", &["-w"]);
+    for ranks in [1, 4] {
+        assert_eq!(succeed(ranks, &program, &[]), " chapters fine\n");
+    }
+}

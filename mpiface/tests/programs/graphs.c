@@ -1,0 +1,157 @@
+/* Graphs, and collectives of neighbours on them and on grids. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(x)                                                                                   \
+  do {                                                                                             \
+    if (!(x)) {                                                                                    \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                                      \
+      MPI_Abort(MPI_COMM_WORLD, 3);                                                                \
+    }                                                                                              \
+  } while (0)
+
+/* A ring: each has its successor and its predecessor as neighbours. */
+static void ring(int rank, int ranks) {
+  int *ends = malloc(ranks * sizeof *ends), *edges = malloc(2 * ranks * sizeof *edges);
+  int nodes, count, own[2], kind, map;
+  MPI_Comm graph, twin;
+  for (int r = 0; r < ranks; r++) {
+    ends[r] = 2 * r + 2;
+    edges[2 * r] = (r + 1) % ranks;
+    edges[2 * r + 1] = (r + ranks - 1) % ranks;
+  }
+  MPI_Graph_create(MPI_COMM_WORLD, ranks, ends, edges, 0, &graph);
+  MPI_Comm_dup(graph, &twin); /* has the graph, too */
+  MPI_Topo_test(twin, &kind);
+  CHECK(kind == MPI_GRAPH);
+  MPI_Graphdims_get(twin, &nodes, &count);
+  CHECK(nodes == ranks && count == 2 * ranks);
+  MPI_Graph_neighbors_count(twin, rank, &count);
+  MPI_Graph_neighbors(twin, rank, 2, own);
+  CHECK(count == 2 && own[0] == (rank + 1) % ranks && own[1] == (rank + ranks - 1) % ranks);
+  MPI_Graph_get(twin, ranks, 2 * ranks, ends, edges);
+  CHECK(ends[ranks - 1] == 2 * ranks && edges[0] == 1 % ranks);
+  MPI_Graph_map(MPI_COMM_WORLD, ranks, ends, edges, &map);
+  CHECK(map == rank);
+  int got[2];
+  MPI_Neighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, twin);
+  CHECK(got[0] == own[0] && got[1] == own[1]);
+  MPI_Comm_free(&graph);
+  MPI_Comm_free(&twin);
+  ends[0] = 1;
+  edges[0] = ranks;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  CHECK(MPI_Graph_create(MPI_COMM_WORLD, 1, ends, edges, 0, &graph) == MPI_ERR_ARG);
+  CHECK(MPI_Graph_neighbors_count(MPI_COMM_WORLD, 0, &count) == MPI_ERR_TOPOLOGY);
+  CHECK(MPI_Neighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_WORLD) ==
+        MPI_ERR_TOPOLOGY);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  free(ends);
+  free(edges);
+}
+
+/* Rank r sends to r + 1 and r + 3, twice to the latter where that is another one. */
+static void adjacent(int rank, int ranks, int whole) {
+  int to[3] = {(rank + 1) % ranks, (rank + 3) % ranks, (rank + 3) % ranks}, weights[3] = {1, 2, 3};
+  int from[3] = {(rank + ranks - 1) % ranks, (rank + 3 * ranks - 3) % ranks,
+                 (rank + 3 * ranks - 3) % ranks};
+  MPI_Comm graph;
+  if (whole) {
+    /* Rank 0 knows all edges. */
+    int *sources = malloc(ranks * sizeof(int)), *degrees = malloc(ranks * sizeof(int));
+    int *targets = malloc(3 * ranks * sizeof(int)), *all = malloc(3 * ranks * sizeof(int));
+    for (int r = 0; r < ranks; r++) {
+      sources[r] = r, degrees[r] = 3;
+      targets[3 * r] = (r + 1) % ranks, targets[3 * r + 1] = targets[3 * r + 2] = (r + 3) % ranks;
+      for (int i = 0; i < 3; i++)
+        all[3 * r + i] = weights[i];
+    }
+    MPI_Dist_graph_create(MPI_COMM_WORLD, rank == 0 ? ranks : 0, sources, degrees, targets, all,
+                          MPI_INFO_NULL, 0, &graph);
+    free(sources), free(degrees), free(targets), free(all);
+  } else
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 3, from, weights, 3, to, weights, MPI_INFO_NULL,
+                                   0, &graph);
+  int in, out, weighted, sources[3], targets[3], in_weights[3], out_weights[3], kind;
+  MPI_Topo_test(graph, &kind);
+  CHECK(kind == MPI_DIST_GRAPH);
+  MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
+  CHECK(in == 3 && out == 3 && weighted);
+  MPI_Dist_graph_neighbors(graph, 3, sources, in_weights, 3, targets, out_weights);
+  int given = 0;
+  for (int i = 0; i < 3; i++) {
+    given += in_weights[i];
+    CHECK(targets[i] == to[i] && out_weights[i] == weights[i]);
+    if (!whole)
+      CHECK(sources[i] == from[i]);
+  }
+  CHECK(given == 6);
+  int send[3], got[3] = {-1, -1, -1};
+  for (int i = 0; i < 3; i++)
+    send[i] = 10 * rank + i;
+  MPI_Neighbor_alltoall(send, 1, MPI_INT, got, 1, MPI_INT, graph);
+  for (int i = 0; i < 3; i++)
+    CHECK(got[i] / 10 == sources[i]);
+  if (ranks > 3 && !whole)
+    CHECK(got[0] % 10 == 0 && got[1] % 10 == 1 && got[2] % 10 == 2);
+  /* As many as the weights say, from and to places of their own. */
+  int counts[3] = {1, 2, 3}, at[3] = {0, 4, 8}, long_send[12], long_got[12];
+  for (int i = 0; i < 12; i++)
+    long_send[i] = 100 * rank + i, long_got[i] = -1;
+  MPI_Request request;
+  if (!whole) {
+    MPI_Ineighbor_alltoallv(long_send, counts, at, MPI_INT, long_got, counts, at, MPI_INT, graph,
+                            &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (ranks > 3)
+      for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k++)
+          CHECK(long_got[4 * i + k] == (k <= i ? 100 * from[i] + 4 * i + k : -1));
+    MPI_Neighbor_allgatherv(&rank, 1, MPI_INT, long_got, (int[]){1, 1, 1}, at, MPI_INT, graph);
+    for (int i = 0; i < 3; i++)
+      CHECK(long_got[at[i]] == from[i]);
+  }
+  MPI_Comm_free(&graph);
+}
+
+/* On a grid what goes in one direction comes from the other, also if both are the same rank. */
+static void grid(int rank, int ranks) {
+  int dims[2] = {0, 0}, periods[2] = {1, 0}, map;
+  MPI_Comm cart;
+  MPI_Dims_create(ranks, 2, dims);
+  MPI_Cart_map(MPI_COMM_WORLD, 2, dims, periods, &map);
+  CHECK(map == rank);
+  MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart);
+  int around[4], send[4], got[4] = {-1, -1, -1, -1};
+  MPI_Cart_shift(cart, 0, 1, &around[0], &around[1]);
+  MPI_Cart_shift(cart, 1, 1, &around[2], &around[3]);
+  for (int i = 0; i < 4; i++)
+    send[i] = 10 * rank + i;
+  MPI_Neighbor_alltoall(send, 1, MPI_INT, got, 1, MPI_INT, cart);
+  for (int i = 0; i < 4; i++)
+    CHECK(got[i] == (around[i] < 0 ? -1 : 10 * around[i] + (i ^ 1)));
+  double values[4] = {0, 1, 2, 3}, others[4] = {-1, -1, -1, -1};
+  int ones[4] = {1, 1, 1, 1};
+  MPI_Aint at[4] = {0, 8, 16, 24};
+  MPI_Datatype types[4] = {MPI_DOUBLE, MPI_DOUBLE, MPI_DOUBLE, MPI_DOUBLE};
+  MPI_Neighbor_alltoallw(values, ones, at, types, others, ones, at, types, cart);
+  for (int i = 0; i < 4; i++)
+    CHECK(others[i] == (around[i] < 0 ? -1 : (i ^ 1)));
+  MPI_Comm_free(&cart);
+}
+
+int main(int argc, char **argv) {
+  int rank, ranks;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  ring(rank, ranks);
+  adjacent(rank, ranks, 0);
+  adjacent(rank, ranks, 1);
+  grid(rank, ranks);
+  if (rank == 0)
+    printf("graphs fine\n");
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,56 @@
+//! A communicator for some ranks of a team, of which the others need not know.
+
+use super::Comm;
+use super::audit::Audit;
+use crate::fabric::{CommState, Port};
+use crate::sync::Arc;
+use crate::sync::diagnostic::{AtomicBool, Ordering::Relaxed};
+use std::fmt;
+
+/// What the members of a new communicator share: one of them makes it, each takes its seat. A call
+/// of the other ranks, as [`Comm::split`] is for them, is not needed.
+pub struct MemberSeats {
+    fabric: Arc<CommState>,
+    audit: Arc<Audit>,
+    /// By place: whether it is taken.
+    taken: Vec<AtomicBool>,
+}
+
+impl fmt::Debug for MemberSeats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemberSeats").finish_non_exhaustive()
+    }
+}
+
+impl MemberSeats {
+    /// For these ranks of `comm`, in this order, each once.
+    pub fn new(comm: &Comm, members: &[usize]) -> MemberSeats {
+        let parent = comm.port.fabric();
+        let world = members.iter().map(|&rank| parent.member(rank)).collect();
+        let state = CommState::new(parent.world_arc().clone(), world, parent.is_apart());
+        let fabric = Arc::new(state);
+        let audit = Arc::new(Audit::new(fabric.clone(), comm.port.run()));
+        let taken = members.iter().map(|_| AtomicBool::new(false)).collect();
+        MemberSeats { fabric, audit, taken }
+    }
+
+    /// The new communicator, for the rank of `comm`, a communicator of the same team; none if the
+    /// rank is no member, or has taken its seat.
+    ///
+    /// # Safety
+    /// No member uses the new communicator before all have taken their seats, and know it: a seat
+    /// puts the rank's mailboxes into its own memory.
+    pub unsafe fn take(&self, comm: &Comm) -> Option<Comm> {
+        let me = comm.port.fabric().member(comm.port.rank());
+        let place = (0..self.fabric.size()).find(|&place| self.fabric.member(place) == me)?;
+        // Relaxed: of an RMW on one word, and it publishes nothing.
+        if self.taken[place].swap(true, Relaxed) {
+            return None;
+        }
+        let (run, wait) = (comm.port.run(), comm.port.wait_policy());
+        // SAFETY: the place is this rank's, and nobody had taken it.
+        let mut port = unsafe { Port::new(self.fabric.clone(), place, run, wait) };
+        port.first_touch();
+        Some(comm.child(port, self.audit.clone()))
+    }
+}
