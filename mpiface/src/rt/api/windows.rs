@@ -339,7 +339,7 @@ pub(super) fn win_sync(caller: Caller<'_>, _: &Win) -> Outcome {
     Ok(())
 }
 
-/// The address of what the standard hangs on a window.
+/// The address of an attribute that the standard gives a window.
 fn predefined(win: &Win, key: c_int) -> Option<usize> {
     let number = |it: &c_int| std::ptr::from_ref(it) as usize;
     match key {
