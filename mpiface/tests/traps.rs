@@ -328,7 +328,7 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
         ["rank 0 waits in MPI_Wait at leave.c:", "all ranks to start MPI_Ibarrier at leave.c:"];
     fail(&program, "never", 1, &never);
     fail(&program, "never", 1, &["rank 1 has left: exit with code 0 without MPI_Finalize"]);
-    fail(&program, "absent", 1, &["MPI_Comm_remote_size at leave.c:", "is not in the subset"]);
+    fail(&program, "absent", 1, &["MPI_Comm_spawn at leave.c:", "is not in the subset"]);
     for rank in 0..3 {
         let waits = format!("rank {rank} waits in MPI_Send at leave.c:");
         fail(&program, "circle", 1, &[&waits, &format!("rank {} of the", (rank + 1) % 3)]);

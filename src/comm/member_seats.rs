@@ -54,3 +54,27 @@ impl MemberSeats {
         Some(comm.child(port, self.audit.clone()))
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::sync::OnceLock;
+
+    #[test]
+    fn members_alone_make_a_communicator() {
+        let seats = OnceLock::new();
+        let sums = crate::run(4, |comm| {
+            let seats = seats.get_or_init(|| MemberSeats::new(comm, &[3, 1]));
+            // SAFETY: a barrier comes before the first use.
+            let (own, again) = unsafe { (seats.take(comm), seats.take(comm)) };
+            assert!(again.is_none());
+            comm.barrier();
+            own.map(|mut own| {
+                let mut sum = [comm.rank()];
+                own.all_reduce(&mut sum, crate::op::Sum);
+                (own.rank(), own.size(), sum[0])
+            })
+        });
+        assert_eq!(sums.unwrap(), [None, Some((1, 2, 4)), None, Some((0, 2, 4))]);
+    }
+}

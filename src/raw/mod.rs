@@ -19,7 +19,9 @@
 mod foreign_wait;
 mod user_operator;
 
-pub use crate::comm::{MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory};
+pub use crate::comm::{
+    MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
+};
 pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;

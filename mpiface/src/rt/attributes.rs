@@ -2,7 +2,7 @@
 //! copy and delete values.
 
 use super::comm::Comm;
-use super::error::{Class, Outcome, error};
+use super::error::{Class, Error, Outcome, error};
 use super::handle::Handle;
 use super::rank::Rank;
 use crate::load::frame::Barred;
@@ -13,9 +13,22 @@ use std::rc::Rc;
 /// Keys and values.
 pub type Values = RefCell<Vec<(c_int, usize)>>;
 
+/// What may have attributes: keys are made for one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Communicators.
+    Comm,
+    /// Datatypes.
+    Type,
+    /// Windows.
+    Window,
+}
+
 /// An object that has attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
+    /// What it is.
+    pub kind: Kind,
     /// Its handle, for the program's functions.
     pub handle: Handle,
     /// Its attributes.
@@ -25,7 +38,7 @@ pub struct Holder<'a> {
 impl Comm {
     /// For its attributes.
     pub fn holder(&self) -> Holder<'_> {
-        Holder { handle: self.handle.get(), values: &self.attributes }
+        Holder { kind: Kind::Comm, handle: self.handle.get(), values: &self.attributes }
     }
 }
 
@@ -41,7 +54,7 @@ pub struct Note {
 impl Note {
     /// For the attributes of the datatype of this handle.
     pub fn holder(&self, handle: Handle) -> Holder<'_> {
-        Holder { handle, values: &self.values }
+        Holder { kind: Kind::Type, handle, values: &self.values }
     }
 }
 
@@ -80,6 +93,7 @@ enum Copying {
 /// A kind of attribute.
 #[derive(Clone, Copy, Debug)]
 struct Key {
+    of: Kind,
     copy: Copying,
     delete: Option<Delete>,
     extra: usize,
@@ -97,6 +111,7 @@ impl Keys {
     /// that the standard names.
     pub unsafe fn add(
         &mut self,
+        of: Kind,
         copy: *const c_void,
         delete: *const c_void,
         extra: *mut c_void,
@@ -110,14 +125,17 @@ impl Keys {
             };
             (copy, std::mem::transmute::<*const c_void, Option<Delete>>(delete))
         };
-        self.0.push(Key { copy, delete, extra: extra as usize });
+        self.0.push(Key { of, copy, delete, extra: extra as usize });
         FIRST + self.0.len() as c_int - 1
     }
 
-    fn get(&self, key: c_int) -> Outcome<Key> {
+    fn get(&self, key: c_int, of: Kind) -> Outcome<Key> {
         let found = key.checked_sub(FIRST).and_then(|it| self.0.get(usize::try_from(it).ok()?));
         match found {
-            Some(found) => Ok(*found),
+            Some(found) if found.of == of => Ok(*found),
+            Some(found) => {
+                error(Class::Keyval, format!("{key} is a key for {:?}, not {of:?}", found.of))
+            }
             None => error(Class::Keyval, format!("{key} is no key of an attribute")),
         }
     }
@@ -128,15 +146,16 @@ fn outcome(code: c_int, which: &str) -> Outcome {
     if code == 0 {
         return Ok(());
     }
-    error(Class::Other, format!("the function that {which} an attribute gave {code}"))
+    let text = format!("the function that {which} an attribute gave {code}");
+    Err(Error { code, ..Error::new(Class::Other, text) })
 }
 
-/// Whether a key is known.
+/// Whether a key is known, for such objects.
 ///
 /// # Errors
 /// If it is not.
-pub fn check(rank: &Rank, key: c_int) -> Outcome {
-    rank.keys.borrow().get(key).map(drop)
+pub fn check(rank: &Rank, key: c_int, of: Kind) -> Outcome {
+    rank.keys.borrow().get(key, of).map(drop)
 }
 
 /// An attribute's value.
@@ -149,7 +168,7 @@ pub fn get(on: Holder<'_>, key: c_int) -> Option<usize> {
 /// # Errors
 /// If the key is unknown, or the function fails.
 pub fn delete(rank: &Rank, on: Holder<'_>, key: c_int) -> Outcome {
-    let known = rank.keys.borrow().get(key)?;
+    let known = rank.keys.borrow().get(key, on.kind)?;
     let Some(value) = get(on, key) else { return Ok(()) };
     if let Some(function) = known.delete {
         let _barred = Barred::new();
@@ -189,7 +208,7 @@ pub fn set(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) -> Outcome {
 pub fn copy(rank: &Rank, old: Holder<'_>, new: Holder<'_>) -> Outcome {
     let all = old.values.borrow().clone();
     for (key, value) in all {
-        let known = rank.keys.borrow().get(key)?;
+        let known = rank.keys.borrow().get(key, old.kind)?;
         let copied = match known.copy {
             Copying::Nothing => None,
             Copying::Same => Some(value),

@@ -53,6 +53,15 @@ pub struct Error {
     pub class: Class,
     /// The words, without the rank and the place of the call.
     pub text: String,
+    /// What the call gives: the class, or the code of a function of the program.
+    pub code: i32,
+}
+
+impl Error {
+    /// Of this class, with these words.
+    pub fn new(class: Class, text: impl Into<String>) -> Error {
+        Error { class, text: text.into(), code: class as i32 }
+    }
 }
 
 /// What a call gives.
@@ -60,7 +69,7 @@ pub type Outcome<T = ()> = Result<T, Error>;
 
 /// An error of this class with these words.
 pub fn error<T>(class: Class, text: impl Into<String>) -> Outcome<T> {
-    Err(Error { class, text: text.into() })
+    Err(Error::new(class, text))
 }
 
 /// The words for a class.

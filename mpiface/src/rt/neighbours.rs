@@ -75,7 +75,7 @@ pub unsafe fn deliver(all: &[(&Exchanged, &Req)]) {
             let (peer, number) = *edge;
             let before = own.takes[..index].iter().filter(|it| it.0 == *edge).count();
             let mut given = all[peer].0.gives.iter().filter(|it| it.0 == (rank, number));
-            let fail = |text: String| req.fail(Error { class: Class::Truncate, text });
+            let fail = |text: String| req.fail(Error::new(Class::Truncate, text));
             match given.nth(before) {
                 Some((_, from)) if from.bytes() <= to.bytes() => {
                     // SAFETY: the caller's promise.

@@ -378,7 +378,7 @@ fn longer(room: usize, envelope: Envelope, bytes: usize, sender: usize, from: Si
         envelope.tag,
         from.describe(),
     );
-    Error { class: Class::Truncate, text }
+    Error::new(Class::Truncate, text)
 }
 
 /// When a send is complete.

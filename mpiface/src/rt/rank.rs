@@ -271,9 +271,8 @@ impl Rank {
     /// Acts on an error as the handler of the communicator, or window, says.
     #[cold]
     fn raise(&self, site: Site, on: Handle, error: &Error) -> c_int {
-        let class = error.class as c_int;
-        self.tell(site, on, class, &error.text);
-        class
+        self.tell(site, on, error.code, &error.text);
+        error.code
     }
 
     /// Gives a code to the error handler of a communicator or window; the world's, if the handle

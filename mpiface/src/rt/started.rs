@@ -153,7 +153,7 @@ unsafe fn work(cards: &[Card], me: usize) {
                     "rank {peer} of the communicator gives {given} bytes in {place}, and \
                      {expected} are expected"
                 );
-                card.req.fail(Error { class: Class::Truncate, text });
+                card.req.fail(Error::new(Class::Truncate, text));
             }
         }
     }

@@ -6,7 +6,7 @@
 //! of ranks and direction. A rank waits for them as for everything else (`world.rs`).
 //! Accumulating calls on one target come one at a time, by the target's gate.
 
-use super::attributes::{Holder, Values};
+use super::attributes::{Holder, Kind, Values};
 use super::comm::{Comm, Hints};
 use super::error::{Class, Outcome, Site, error};
 use super::handle::Handle;
@@ -265,7 +265,7 @@ impl Win {
 
     /// For its attributes.
     pub fn holder(&self) -> Holder<'_> {
-        Holder { handle: self.handle.get(), values: &self.attributes }
+        Holder { kind: Kind::Window, handle: self.handle.get(), values: &self.attributes }
     }
 
     /// The rank's own part.

@@ -165,6 +165,9 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm parent;
+  MPI_Comm_get_parent(&parent);
+  CHECK(parent == MPI_COMM_NULL);
   parts(rank, ranks);
   if (ranks > 1)
     for (int low = 1; low<ranks; low += ranks> 2 ? ranks / 2 : 1) {
@@ -185,7 +188,8 @@ int main(int argc, char **argv) {
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
       CHECK(MPI_Comm_remote_size(MPI_COMM_WORLD, &others) == MPI_ERR_COMM);
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-      MPI_Comm_free(&both);
+      MPI_Comm_disconnect(&both);
+      CHECK(both == MPI_COMM_NULL);
       MPI_Comm_free(&local);
     }
   if (rank == 0)

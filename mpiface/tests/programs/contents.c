@@ -99,7 +99,8 @@ static void notes(void) {
   /* The function that deletes refuses: the call says so, and the attribute stays. */
   MPI_Type_set_attr(twin, key, &extra);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  CHECK(MPI_Type_delete_attr(twin, key) != MPI_SUCCESS);
+  CHECK(MPI_Type_delete_attr(twin, key) == MPI_ERR_OTHER);
+  CHECK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, 0) == MPI_ERR_KEYVAL);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   MPI_Type_get_attr(twin, key, &value, &flag);
   CHECK(flag && value == &extra);

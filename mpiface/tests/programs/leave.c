@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     if (!strcmp(how, "type")) { float x = 1, y; MPI_Allreduce(&x, &y, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); return 0; }
     if (!strcmp(how, "later")) { MPI_Request r; MPI_Ibcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD, &r); MPI_Wait(&r, MPI_STATUS_IGNORE); }
     if (!strcmp(how, "never")) exit(0);
-    if (!strcmp(how, "absent")) MPI_Comm_remote_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(how, "absent")) { MPI_Comm c; MPI_Comm_spawn("a", 0, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &c, 0); }
   }
   if (!strcmp(how, "root")) MPI_Bcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (!strcmp(how, "count")) { int x[4]; MPI_Allreduce(&size, x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }

@@ -228,6 +228,8 @@ static void objects(void) {
   CHECK(MPI_Put(&value, 1, MPI_INT, rank, 7, 1, MPI_INT, win) == MPI_ERR_RMA_RANGE);
   CHECK(MPI_Put(&value, 1, MPI_INT, rank, -1, 1, MPI_INT, win) == MPI_ERR_DISP);
   CHECK(MPI_Accumulate(&value, 1, MPI_INT, rank, 0, 1, MPI_INT, MPI_MINLOC, win) == MPI_ERR_OP);
+  float real = 0;
+  CHECK(MPI_Compare_and_swap(&real, &real, &real, MPI_FLOAT, rank, 0, win) == MPI_ERR_TYPE);
   CHECK(MPI_Win_shared_query(win, 0, (MPI_Aint *)&base, &value, &base) == MPI_ERR_RMA_FLAVOR);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
   MPI_Info info;

@@ -1,7 +1,7 @@
 //! Attributes and names of communicators.
 
 use super::arguments::{Caller, Out, TextOut, int};
-use crate::rt::attributes;
+use crate::rt::attributes::{self, Kind};
 use crate::rt::comm::Comm;
 use crate::rt::error::Outcome;
 use crate::rt::p2p::{ANY_SOURCE, PROC_NULL};
@@ -49,7 +49,7 @@ pub(super) fn comm_get_attr(
         _ => predefined(key, ranks).map(|it| std::ptr::from_ref(it) as usize),
     };
     if known.is_none() {
-        attributes::check(caller.rank, key)?;
+        attributes::check(caller.rank, key, Kind::Comm)?;
     }
     hand_over(known.or_else(|| attributes::get(comm.holder(), key)), value, flag);
     Ok(())
@@ -71,25 +71,35 @@ pub(super) fn comm_delete_attr(caller: Caller<'_>, comm: &Comm, key: c_int) -> O
 }
 pub(super) use comm_delete_attr as attr_delete;
 
-pub(super) fn comm_create_keyval(
-    caller: Caller<'_>,
-    copy: *const c_void,
-    delete: *const c_void,
-    key: Out<c_int>,
-    extra: *mut c_void,
-) -> Outcome {
-    // SAFETY: the program's functions, of the types that the standard asks for.
-    key.set(unsafe { caller.keys.borrow_mut().add(copy, delete, extra) });
-    Ok(())
+macro_rules! keys {
+    ($($create:ident $free:ident $kind:expr;)*) => {$(
+        pub(super) fn $create(
+            caller: Caller<'_>,
+            copy: *const c_void,
+            delete: *const c_void,
+            key: Out<c_int>,
+            extra: *mut c_void,
+        ) -> Outcome {
+            // SAFETY: the program's functions, of the types that the standard asks for.
+            key.set(unsafe { caller.keys.borrow_mut().add($kind, copy, delete, extra) });
+            Ok(())
+        }
+
+        pub(super) fn $free(caller: Caller<'_>, key: Out<c_int>) -> Outcome {
+            attributes::check(caller.rank, key.get(), $kind)?;
+            // MPI_KEYVAL_INVALID.
+            key.set(0);
+            Ok(())
+        }
+    )*};
+}
+keys! {
+    comm_create_keyval comm_free_keyval Kind::Comm;
+    type_create_keyval type_free_keyval Kind::Type;
+    win_create_keyval win_free_keyval Kind::Window;
 }
 pub(super) use comm_create_keyval as keyval_create;
 
-pub(super) fn comm_free_keyval(caller: Caller<'_>, key: Out<c_int>) -> Outcome {
-    attributes::check(caller.rank, key.get())?;
-    // MPI_KEYVAL_INVALID.
-    key.set(0);
-    Ok(())
-}
 pub(super) use comm_free_keyval as keyval_free;
 
 pub(super) fn comm_set_name(_: Caller<'_>, comm: &Comm, name: &str) -> Outcome {

@@ -118,7 +118,6 @@ mod table {
         caller.rank.always(site, || run(caller))
     }
 
-    #[allow(unused_macros, reason = "for functions that are declared only")]
     macro_rules! absent {
         ($name:literal) => {{
             unsafe extern "C" fn absent(rank: *const Rank, address: usize) -> c_int {

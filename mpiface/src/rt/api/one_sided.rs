@@ -10,6 +10,7 @@
 
 use super::arguments::{Buffer, Caller, Remote, count_of};
 use super::windows::{may_poll, place};
+use crate::rt::basic::Element;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
@@ -202,6 +203,9 @@ pub(super) fn fetch_and_op(
     win: &Win,
 ) -> Outcome {
     may_poll(caller);
+    if !ty.is_known() {
+        return error(Class::Type, "only a predefined datatype can be fetched");
+    }
     let accumulation = Accumulation::new(op, ty)?;
     let Some(rank) = place(win, rank)? else { return Ok(()) };
     let (part, target) = win.target(rank, displacement, 1, ty.clone(), false)?;
@@ -209,6 +213,12 @@ pub(super) fn fetch_and_op(
     // SAFETY: see the head of the file.
     unsafe { accumulation.run(part, &origin, Some(&result), &target) };
     Ok(())
+}
+
+/// Whether the standard allows these elements for MPI_Compare_and_swap.
+fn may_swap(element: Element) -> bool {
+    use Element::*;
+    matches!(element, I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64 | Bool | Byte)
 }
 
 pub(super) fn compare_and_swap(
@@ -222,8 +232,9 @@ pub(super) fn compare_and_swap(
     win: &Win,
 ) -> Outcome {
     may_poll(caller);
-    if ty.handle == 0 || !ty.is_contiguous(1) {
-        return error(Class::Type, "only a predefined datatype can be compared and swapped");
+    if !ty.is_known() || !ty.element.is_some_and(may_swap) {
+        let text = "only integers, logical values and bytes can be compared and swapped";
+        return error(Class::Type, text);
     }
     let Some(rank) = place(win, rank)? else { return Ok(()) };
     let (part, target) = win.target(rank, displacement, 1, ty.clone(), false)?;

@@ -2,13 +2,10 @@
 
 use super::arguments::{Caller, Out, TextOut};
 use super::attributes::hand_over;
-use crate::rt::attributes;
+use crate::rt::attributes::{self, Kind};
 use crate::rt::error::Outcome;
 use crate::rt::handle::Handle;
 use std::ffi::{c_int, c_void};
-
-pub(super) use super::attributes::comm_create_keyval as type_create_keyval;
-pub(super) use super::attributes::comm_free_keyval as type_free_keyval;
 
 pub(super) fn type_set_attr(
     caller: Caller<'_>,
@@ -28,7 +25,7 @@ pub(super) fn type_get_attr(
     flag: Out<c_int>,
 ) -> Outcome {
     caller.ty(ty)?;
-    attributes::check(caller.rank, key)?;
+    attributes::check(caller.rank, key, Kind::Type)?;
     hand_over(attributes::get(caller.type_note(ty).holder(ty), key), value, flag);
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::communicators::split;
 use super::errors::check_handler;
 use super::infos::{get_hints, set_hints};
 use super::intercommunicators::within;
-use crate::rt::attributes;
+use crate::rt::attributes::{self, Kind};
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -17,8 +17,6 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub(super) use super::attributes::comm_create_keyval as win_create_keyval;
-pub(super) use super::attributes::comm_free_keyval as win_free_keyval;
 pub(super) use super::errors::comm_create_errhandler as win_create_errhandler;
 
 /// MPI_WIN_FLAVOR_CREATE, and behind it ALLOCATE, DYNAMIC and SHARED.
@@ -339,7 +337,7 @@ pub(super) fn win_sync(caller: Caller<'_>, _: &Win) -> Outcome {
     Ok(())
 }
 
-/// The address of what the standard hangs on a window.
+/// The address of an attribute that the standard gives a window.
 fn predefined(win: &Win, key: c_int) -> Option<usize> {
     let number = |it: &c_int| std::ptr::from_ref(it) as usize;
     match key {
@@ -363,7 +361,7 @@ pub(super) fn win_get_attr(
 ) -> Outcome {
     let known = predefined(win, key);
     if known.is_none() {
-        attributes::check(caller.rank, key)?;
+        attributes::check(caller.rank, key, Kind::Window)?;
     }
     hand_over(known.or_else(|| attributes::get(win.holder(), key)), value, flag);
     Ok(())
