@@ -15,7 +15,10 @@ use std::{env, thread};
 /// For so long a rank may test in vain.
 const LIMIT: Duration = Duration::from_secs(10);
 /// A program that works longer than this between two tests, on the average, does something else.
-const WORK: Duration = Duration::from_micros(5);
+const WORK: Duration = Duration::from_micros(10);
+/// In a long row, each so many tests another thread gets the core. The program's way to the next
+/// test is not measured then: the caches are the other's.
+const TURN: u32 = 4;
 /// For so long a rank stands as blocked.
 const STANDS: Duration = Duration::from_millis(10);
 /// It looks so often whether the awaited has come.
@@ -37,9 +40,11 @@ pub struct Polls {
 struct Row {
     start: Instant,
     tests: u32,
-    /// The processor's time that the program has spent between them.
+    /// How often it was measured what the program works between two of them.
+    measured: u32,
+    /// The processor's time that it has spent there.
     worked: Duration,
-    /// The thread's time when the last one ended.
+    /// The thread's time when the last test ended.
     last: Duration,
 }
 
@@ -74,7 +79,8 @@ impl Polls {
         }
     }
 
-    /// This call has found nothing of what `condition` says. `is_long`: and many before it, too.
+    /// This call has found nothing of what `condition` says. `is_long`: and many before it, too:
+    /// now and then another thread gets the core.
     #[inline]
     pub fn miss(
         &self,
@@ -87,26 +93,40 @@ impl Polls {
             self.row.set(None);
         }
         self.last.set(self.calls.get());
-        if is_long && let Some(waited) = self.count() {
+        if !is_long {
+            return;
+        }
+        let mut row = self.count();
+        let waited = row.start.elapsed();
+        let is_idle = row.worked / row.measured.max(1) < WORK;
+        if is_idle && limit().is_some_and(|limit| waited >= limit) {
             stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
         }
-        if let Some(row) = self.row.get() {
-            self.row.set(Some(Row { last: thread_time(), ..row }));
+        if row.tests.is_multiple_of(TURN) {
+            thread::yield_now();
         }
+        row.last = thread_time();
+        self.row.set(Some(row));
     }
 
-    /// Another test of a long row: how long that has lasted, if it is time to judge.
+    /// Another test of a long row.
     #[cold]
-    fn count(&self) -> Option<Duration> {
-        let limit = limit()?;
-        let new =
-            || Row { start: Instant::now(), tests: 0, worked: Duration::ZERO, last: thread_time() };
+    fn count(&self) -> Row {
+        let now = thread_time();
+        let new = || Row {
+            start: Instant::now(),
+            tests: 0,
+            measured: 0,
+            worked: Duration::ZERO,
+            last: now,
+        };
         let mut row = self.row.get().unwrap_or_else(new);
-        row.tests = row.tests.saturating_add(1);
-        row.worked += thread_time().saturating_sub(row.last);
-        self.row.set(Some(row));
-        let waited = row.start.elapsed();
-        (waited >= limit && row.worked / row.tests < WORK).then_some(waited)
+        if !row.tests.is_multiple_of(TURN) {
+            row.worked += now.saturating_sub(row.last);
+            row.measured = row.measured.saturating_add(1);
+        }
+        row.tests = row.tests.wrapping_add(1);
+        row
     }
 }
 

@@ -408,9 +408,6 @@ impl Rank {
         let count = if is_found { 0 } else { self.idle.get().saturating_add(1) };
         self.idle.set(count);
         let is_long = count > 1000 || (count > 10 && self.world.is_crowded());
-        if is_long {
-            std::thread::yield_now();
-        }
         if !is_found {
             self.polls.miss(&self.world, (self.me, self.last.get()), is_long, condition);
         }
