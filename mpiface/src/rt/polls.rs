@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 /// For so long a rank may test in vain.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 /// A program that works longer than this between two tests, on the average, does something else.
 const WORK: Duration = Duration::from_micros(10);
 /// In a long row, each so many tests another thread gets the core. The program's way to the next
