@@ -405,11 +405,22 @@ impl Rank {
     /// Notes whether a test found something: after tests in vain another thread gets the core,
     /// soon where ranks share cores. `condition`: what it looks for.
     pub fn tested(&self, is_found: bool, condition: impl FnOnce() -> Arc<dyn Condition>) {
-        let count = if is_found { 0 } else { self.idle.get().saturating_add(1) };
-        self.idle.set(count);
-        let is_long = count > 1000 || (count > 10 && self.world.is_crowded());
+        let is_long = self.is_idle_for_long(is_found);
         if !is_found {
             self.polls.miss(&self.world, (self.me, self.last.get()), is_long, condition);
         }
+    }
+
+    /// The same of a call of which nobody can say what it looks for: it is not judged.
+    pub fn looked(&self, is_found: bool) {
+        if self.is_idle_for_long(is_found) {
+            std::thread::yield_now();
+        }
+    }
+
+    fn is_idle_for_long(&self, is_found: bool) -> bool {
+        let count = if is_found { 0 } else { self.idle.get().saturating_add(1) };
+        self.idle.set(count);
+        count > 1000 || (count > 10 && self.world.is_crowded())
     }
 }

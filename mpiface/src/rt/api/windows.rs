@@ -262,7 +262,7 @@ pub(super) fn win_wait(caller: Caller<'_>, win: &Win) -> Outcome {
 pub(super) fn win_test(caller: Caller<'_>, win: &Win, flag: Out<c_int>) -> Outcome {
     let is_over = win.test()?;
     flag.set(c_int::from(is_over));
-    caller.tested(is_over);
+    caller.looked(is_over);
     Ok(())
 }
 
@@ -310,7 +310,7 @@ pub(super) fn win_unlock_all(caller: Caller<'_>, win: &Win) -> Outcome {
 /// cores, that must get one.
 pub(super) fn may_poll(caller: Caller<'_>) {
     if caller.world.is_crowded() {
-        caller.tested(false);
+        caller.looked(false);
     }
 }
 
