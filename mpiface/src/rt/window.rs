@@ -571,7 +571,8 @@ impl Accumulation {
     /// # Errors
     /// If the operator does not know them.
     pub fn new(op: Handle, ty: &Type) -> Outcome<Accumulation> {
-        if matches!(op, REPLACE | NO_OP) {
+        // Of a datatype without data nothing is combined.
+        if matches!(op, REPLACE | NO_OP) || ty.size == 0 {
             return Ok(Accumulation { op, element: None });
         }
         let is_ours = |it: &&Type| it.element == ty.element && ty.element.is_some();
@@ -686,6 +687,8 @@ mod tests {
         unsafe { sum.run(&part, &from, Some(&old), &to) };
         assert_eq!((target, result), ([11, 22], [10, 20]));
         assert!(Accumulation::new(0x38, &to.ty).is_err());
+        let nothing = Type::structure([], "empty").expect("small");
+        assert!(Accumulation::new(0x21, &nothing).is_ok());
     }
 
     #[test]
