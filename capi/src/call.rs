@@ -640,8 +640,8 @@ pub(crate) fn is_usual<T>(at: *const c_void, n: usize) -> bool {
     odd_bits::<T>(at, n) >> 48 == 0
 }
 
-/// The same of `n` elements at `from`, to be read, and `n` times `ranks` at `to`, to be written; and
-/// that they do not overlap. If not, perhaps, [`input`], [`apart`] and [`output`] say it.
+/// The same of `n` elements at `from`, to be read, and `n` times `ranks` at `to`, to be written;
+/// and that they do not overlap. If not, perhaps, [`input`], [`apart`] and [`output`] say it.
 #[inline(always)]
 pub(crate) fn are_usual<T>(from: *const c_void, to: *const c_void, n: usize, ranks: usize) -> bool {
     if (odd_bits::<T>(from, n) | odd_bits::<T>(to, n)) >> 48 != 0 {
@@ -652,8 +652,8 @@ pub(crate) fn are_usual<T>(from: *const c_void, to: *const c_void, n: usize, ran
     from + bytes <= to || to + bytes * ranks <= from
 }
 
-/// Below 2^48 only if `at` is not null and aligned for `T`, and `n` is from 1 to 2^48: what is wrong
-/// shows in the high bits of the one or the other, which are looked at at once.
+/// Below 2^48 only if `at` is not null and aligned for `T`, and `n` is from 1 to 2^48: what is
+/// wrong shows in the high bits of the one or the other, which are looked at at once.
 #[inline(always)]
 fn odd_bits<T>(at: *const c_void, n: usize) -> usize {
     const { assert!(align_of::<T>() > 1 && size_of::<T>() <= 16 && phalanx::MAX_RANKS <= 1 << 10) };

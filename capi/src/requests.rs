@@ -853,7 +853,10 @@ pub unsafe extern "C" fn phx_start_recv_at(
                 let buf = output::<T>("the buffer", buf, n)?;
                 match persistent {
                     0 => Work::Started(Box::new(raw::recv_tagged(scope, buf, (source, tag), at))),
-                    _ => Work::Idle(Box::new(raw::persistent_recv_tagged(scope, buf, (source, tag), at))),
+                    _ => {
+                        let (from, call) = ((source, tag), raw::persistent_recv_tagged);
+                        Work::Idle(Box::new(call(scope, buf, from, at)))
+                    }
                 }
             });
             state.keep(Some(ty), work, request);

@@ -5,8 +5,8 @@
 //!   errors, and catches what they throw; [`first_cause`] then says why the run has ended.
 //! - [`reduce`]: reductions on memory, by the library's operators on types that are chosen when the
 //!   program runs; [`UserOperator`]: by a function pointer, on elements of any size.
-//! - [`start`], [`set_up`]: calls on memory in a scope of requests, and [`send_tagged`] and its likes
-//!   with a location of another language's call; [`wait_any`] for one of them;
+//! - [`start`], [`set_up`]: calls on memory in a scope of requests, and [`send_tagged`] and its
+//!   likes with a location of another language's call; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
 //! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not

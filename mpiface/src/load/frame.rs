@@ -41,15 +41,15 @@ pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char)
     Ended { code, exit: (!exited.is_null()).then_some(exited as usize) }
 }
 
-/// What the process prints by the C library's stream goes line by line from now on: before it prints
-/// anything.
+/// What the process prints by the C library's stream goes line by line from now on: before it
+/// prints anything.
 pub fn print_lines() {
     // SAFETY: sets the buffer of a stream that nobody has used.
     unsafe { phalanx_print_lines() };
 }
 
-/// The address after an instruction, or if that is in a library which the calling rank's program has
-/// called: the address after the call.
+/// The address after an instruction, or if that is in a library which the calling rank's program
+/// has called: the address after the call.
 pub fn in_program(address: usize) -> usize {
     // SAFETY: any address may be asked for; walks the stack of this thread.
     unsafe { phalanx_in_program(address as *mut c_void) as usize }

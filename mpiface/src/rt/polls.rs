@@ -2,8 +2,9 @@
 //!
 //! Such a rank is not blocked as `world.rs` means it: it may give up by itself. So it is judged
 //! late. After [`LIMIT`] of nothing but tests in vain, with next to no work of the program between
-//! them (that it sleeps there is no work), it stands as blocked for a moment, again and again; if all others are blocked, have left,
-//! or do the same, the run ends. PHALANX_MPI_POLLS gives other seconds than the limit's; 0: never.
+//! them (that it sleeps there is no work), it stands as blocked for a moment, again and again; if
+//! all others are blocked, have left, or do the same, the run ends. PHALANX_MPI_POLLS gives other
+//! seconds than the limit's; 0: never.
 
 use super::error::Site;
 use super::world::{Condition, World};

@@ -110,7 +110,9 @@ impl Own {
         use phalanx::Error::{Dead, Deadlock, Left, Mismatch};
         // On a circle it names the ranks' last collectives, which may have ended: a rank that waits
         // for a message is in none.
-        let is_circle = |it: &phalanx::Error| matches!(it, Mismatch { what, .. } if what.ends_with("they wait for each other"));
+        let in_circle = |what: &str| what.ends_with("they wait for each other");
+        let is_circle =
+            |it: &phalanx::Error| matches!(it, Mismatch { what, .. } if in_circle(what));
         let is_known = |it: &phalanx::Error| {
             matches!(it, Left { .. } | Deadlock { .. } | Dead) || is_circle(it)
         };
