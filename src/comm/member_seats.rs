@@ -55,7 +55,7 @@ impl MemberSeats {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::OnceLock;

@@ -81,8 +81,10 @@ pub enum Persistent {
     },
 }
 
+type Start = dyn Fn(&Rank, Site) -> Outcome<Arc<Req>>;
+
 /// Starts a collective in a call of a rank.
-pub struct Starter(pub Box<dyn Fn(&Rank, Site) -> Outcome<Arc<Req>>>);
+pub struct Starter(pub Box<Start>);
 
 impl std::fmt::Debug for Starter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
