@@ -1,6 +1,8 @@
 //! A line of the user's program, in Rust or in a language that calls through the C interface.
 
+#[cfg(not(loom))]
 use crate::wait::Lock;
+#[cfg(not(loom))]
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
@@ -34,20 +36,25 @@ pub struct ForeignCall {
     pub line: u32,
 }
 
-/// The calls that have a location of their own.
+/// The calls that have a location of their own. (Loom's models have none, and its locks are made
+/// while a model runs.)
+#[cfg(not(loom))]
 struct Located {
     by_location: BTreeMap<usize, &'static ForeignCall>,
     by_call: BTreeMap<usize, &'static Location<'static>>,
 }
 
+#[cfg(not(loom))]
 static LOCATED: Lock<Located> =
     Lock::new(Located { by_location: BTreeMap::new(), by_call: BTreeMap::new() });
 
 /// What every location of a [`ForeignCall`] is a copy of.
+#[cfg(not(loom))]
 const fn mark() -> &'static Location<'static> {
     Location::caller()
 }
 
+#[cfg(not(loom))]
 impl ForeignCall {
     /// The location that stands for this call, wherever one is passed on and recorded: its address
     /// says which it is. It is kept for ever.
@@ -67,6 +74,13 @@ impl ForeignCall {
             return None;
         }
         LOCATED.with(|located| located.by_location.get(&std::ptr::from_ref(at).addr()).copied())
+    }
+}
+
+#[cfg(loom)]
+impl ForeignCall {
+    pub(crate) fn of(_: &'static Location<'static>) -> Option<&'static ForeignCall> {
+        None
     }
 }
 
