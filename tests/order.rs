@@ -283,6 +283,26 @@ fn parts_that_do_not_follow_one_another_are_named() {
         assert!(matches!(error, Error::Mismatch { .. }) && said.contains("global index"), "{said}");
         check_usable(&team, 2);
     }
+    // Two ranks, cut inside of a block or not, as each of them believes.
+    let team_of_two = team(2);
+    for (len, begin) in [(10, 11), (10, 256), (256, 250), (256, 512), (300, 0), (0, 1), (9, 0)] {
+        for dots in [false, true] {
+            let error = failure(team_of_two.run(|comm| {
+                let x = [1.0; 300];
+                let (part, offset) =
+                    if comm.rank() == 0 { (&x[..len], 0) } else { (&x[..], begin) };
+                if dots {
+                    comm.fixed_dots([(part, part); 3], offset);
+                } else {
+                    comm.fixed_sum(part, offset);
+                }
+            }));
+            let said = error.to_string();
+            let named = format!("expected {len}, where that of rank 0 ends, got {begin}");
+            assert!(said.contains(&named), "{len}, {begin}: {said}");
+            check_usable(&team_of_two, 2);
+        }
+    }
     let error = failure(team(2).run(|comm| comm.fixed_sum(&[1.0], 1 + comm.rank())));
     assert!(error.to_string().contains("must begin at 0"), "{error}");
     let error = failure(team(2).run(|comm| {

@@ -9,11 +9,13 @@
 //! the call, when all readers are known to be done.
 
 use super::Comm;
-use crate::dist::{Partial, Products, Values};
+use super::fixed_sum_of_two::end_of_first_part;
+use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values};
 use crate::element::Element;
 use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::{Operator, Sum};
 use crate::schedule::{Algorithm, Doubling};
+use std::cell::Cell;
 use std::ops::Mul;
 use std::panic::Location;
 
@@ -190,10 +192,16 @@ impl Comm {
             self.wrong(sig, at, len, what);
             self.nothing_to_return();
         }
-        let Some(parts) = all_of(values.map(|x| contribution(&x, offset, op))) else {
+        if offset.checked_add(len).and_then(|end| end.checked_add(BLOCK)).is_none() {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
-        };
+        }
+        let values = values.map(Vectorised);
+        let cut = if self.rank() == 0 { len } else { offset };
+        if N > 0 && self.size() == 2 && !self.spans_nodes() && FirstPart::<T>::fits(cut) {
+            return self.whole_of_two(sig, at, &values, op, offset);
+        }
+        let parts = values.map(|x| Partial::new(&x, offset, op));
         if self.spans_nodes() {
             return self.whole_wide(sig, at, parts.into(), op);
         }
@@ -209,30 +217,50 @@ impl Comm {
     }
 }
 
-/// [`Partial::new`] with the vectors of the processor at hand. The same bits: the lanes are part of
-/// the definition, and Rust never contracts a multiplication and an addition.
-#[inline(never)]
-fn contribution<T: Element, O: Operator<T>>(
-    x: &impl Values<T>,
-    offset: usize,
-    op: &O,
-) -> Option<Partial<T>> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn avx2<T: Element, O: Operator<T>>(
-            x: &impl Values<T>,
-            offset: usize,
-            op: &O,
-        ) -> Option<Partial<T>> {
-            Partial::new(x, offset, op)
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { avx2(x, offset, op) };
-        }
+/// Values whose lanes are combined with the vectors of the processor at hand. The same bits: the
+/// lanes are part of the definition, and Rust never contracts a multiplication and an addition.
+struct Vectorised<V>(V);
+
+impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
+    fn len(&self) -> usize {
+        self.0.len()
     }
-    Partial::new(x, offset, op)
+
+    #[inline(always)]
+    fn at(&self, i: usize) -> T {
+        self.0.at(i)
+    }
+
+    /// Never inlined: next to the code that joins the lanes, whose last step is of two numbers, the
+    /// compiler takes vectors of two.
+    #[inline(never)]
+    fn rows(
+        &self,
+        first: usize,
+        n: usize,
+        op: &impl Operator<T>,
+        sums: &mut [T; LANES],
+        begun: bool,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2")]
+            fn avx2<T: Element>(
+                x: &impl Values<T>,
+                (first, n): (usize, usize),
+                op: &impl Operator<T>,
+                sums: &mut [T; LANES],
+                begun: bool,
+            ) {
+                x.rows(first, n, op, sums, begun);
+            }
+            if std::arch::is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                return unsafe { avx2(&self.0, (first, n), op, sums, begun) };
+            }
+        }
+        self.0.rows(first, n, op, sums, begun);
+    }
 }
 
 /// All values, if all are there.
@@ -268,14 +296,14 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
             });
         }
         lends = true;
-        let words = WordBytes { at: parts.as_ptr().cast(), count: 1, len: N };
+        let words = WordBytes { at: parts.as_ptr().cast(), count: PARTIALS, len: N };
         port.post_words(peer, PayloadKind::SLICE, words)
     };
     let join = |port: &mut Port, peer: usize, own: &[Partial<T>; N]| {
-        let mut apart = None;
-        let mut join = |own: &Partial<T>, theirs: &Partial<T>| {
+        let apart = Cell::new(None);
+        let join = |own: &Partial<T>, theirs: &Partial<T>| {
             let both = if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) };
-            both.map_err(|bounds| apart = Some(bounds)).ok()
+            both.map_err(|bounds| apart.set(Some(bounds))).ok()
         };
         let joined = port.take_any(peer, |kind, body| {
             let read;
@@ -295,21 +323,20 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
                     if words.len != N {
                         return None;
                     }
+                    if words.count != PARTIALS {
+                        let end = end_of_first_part::<T>(words);
+                        apart.set(end.map(|end| (end, own[0].bounds().0)));
+                        return None;
+                    }
                     &*words.at.cast::<[Partial<T>; N]>()
                 },
             };
             all_of(std::array::from_fn(|k| join(&own[k], &theirs[k])))
         })?;
-        let what = match (joined, apart) {
+        let what = match (joined, apart.get()) {
             (Some(joined), _) => return Ok(joined),
             (None, None) => format!("sums at once, expected {N}"),
-            (None, Some((expected, got))) => {
-                let (low, high) = (peer.min(rank), peer.max(rank));
-                format!(
-                    "global index at which the part of rank {high} or the first one joined to it \
-                     begins: expected {expected}, where that of rank {low} ends, got {got}"
-                )
-            }
+            (None, Some(bounds)) => do_not_follow(peer, rank, bounds),
         };
         Err(Stop::Differs { peer, what })
     };
@@ -349,6 +376,16 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
     Ok(())
 }
 
+/// What is wrong with parts that do not follow one another: where the left one ends, and where the
+/// right one begins.
+pub(super) fn do_not_follow(a: usize, b: usize, (expected, got): (usize, usize)) -> String {
+    let (low, high) = (a.min(b), a.max(b));
+    format!(
+        "global index at which the part of rank {high} or the first one joined to it begins: \
+         expected {expected}, where that of rank {low} ends, got {got}"
+    )
+}
+
 /// The results of the contributions that were joined last.
 fn conclude<T: Element, O: Operator<T>, const N: usize>(
     history: &[[Partial<T>; N]],
@@ -360,8 +397,11 @@ fn conclude<T: Element, O: Operator<T>, const N: usize>(
     }
 }
 
+/// What posted words point to, as their count: `[Partial<T>; N]`. See `fixed_sum_of_two.rs`.
+pub(super) const PARTIALS: usize = 1;
+
 /// Bytes of where a part begins and ends.
-const BOUNDS: usize = 2 * size_of::<usize>();
+pub(super) const BOUNDS: usize = 2 * size_of::<usize>();
 
 /// Where the parts begin and end, and how many values they have, if all that
 /// fits the mailbox's line.

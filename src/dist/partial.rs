@@ -26,11 +26,11 @@ use crate::element::Element;
 use crate::op::Operator;
 
 /// Elements of a block; part of the definition, as is the next.
-const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// Interleaved partial results of a block: enough to keep eight vector
 /// registers of two doubles busy.
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// Elements above this many bytes get their lanes on the heap: [`LANES`] of them may be more than
 /// a thread's stack.
@@ -40,9 +40,16 @@ const ON_STACK: usize = 256;
 pub(crate) trait Values<T: Element> {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> T;
-    /// The lanes of elements `first..first + n`, of which the last `n % LANES`
-    /// are left out; `n >= LANES`.
-    fn lanes(&self, first: usize, n: usize, op: &impl Operator<T>) -> [T; LANES];
+    /// The lanes of elements `first..first + n`, at least one row of [`LANES`] and whole ones, into
+    /// `sums`; of a block that has `begun`, combined onto them.
+    fn rows(
+        &self,
+        first: usize,
+        n: usize,
+        op: &impl Operator<T>,
+        sums: &mut [T; LANES],
+        begun: bool,
+    );
 }
 
 impl<T: Element> Values<T> for &[T] {
@@ -56,15 +63,23 @@ impl<T: Element> Values<T> for &[T] {
     }
 
     #[inline(always)]
-    fn lanes(&self, first: usize, n: usize, op: &impl Operator<T>) -> [T; LANES] {
+    fn rows(
+        &self,
+        first: usize,
+        n: usize,
+        op: &impl Operator<T>,
+        sums: &mut [T; LANES],
+        begun: bool,
+    ) {
         let (rows, _) = self[first..first + n].as_chunks::<LANES>();
-        let mut sums = rows[0];
-        for row in &rows[1..] {
-            for (sum, &x) in sums.iter_mut().zip(row) {
+        // A copy, which the compiler keeps in registers.
+        let (mut all, rest) = if begun { (*sums, rows) } else { (rows[0], &rows[1..]) };
+        for row in rest {
+            for (sum, &x) in all.iter_mut().zip(row) {
                 *sum = op.combine(*sum, x);
             }
         }
-        sums
+        *sums = all;
     }
 }
 
@@ -83,36 +98,49 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
     }
 
     #[inline(always)]
-    fn lanes(&self, first: usize, n: usize, op: &impl Operator<T>) -> [T; LANES] {
-        let (xs, _) = self.0[first..first + n].as_chunks::<LANES>();
-        let (ys, _) = self.1[first..first + n].as_chunks::<LANES>();
-        let mut sums = xs[0];
-        for (sum, &y) in sums.iter_mut().zip(&ys[0]) {
-            *sum = *sum * y;
+    fn rows(
+        &self,
+        first: usize,
+        n: usize,
+        op: &impl Operator<T>,
+        sums: &mut [T; LANES],
+        begun: bool,
+    ) {
+        let (mut xs, _) = self.0[first..first + n].as_chunks::<LANES>();
+        let (mut ys, _) = self.1[first..first + n].as_chunks::<LANES>();
+        let mut all = *sums;
+        if !begun {
+            all = xs[0];
+            all.iter_mut().zip(&ys[0]).for_each(|(x, &y)| *x = *x * y);
+            (xs, ys) = (&xs[1..], &ys[1..]);
         }
-        for (x, y) in xs[1..].iter().zip(&ys[1..]) {
+        for (x, y) in xs.iter().zip(ys) {
             for k in 0..LANES {
-                sums[k] = op.combine(sums[k], x[k] * y[k]);
+                all[k] = op.combine(all[k], x[k] * y[k]);
             }
         }
-        sums
+        *sums = all;
     }
 }
 
-/// Combines elements `first..first + n`, `n > 0`, of a block: for a commutative
-/// operator lane by lane (lane k has every `LANES`-th element from the block's
-/// k-th on), then the upper half of the lanes onto the lower, and so on; for
-/// others from left to right.
+/// Combines elements `first..first + n`, `n > 0`, of a block, as
+/// [`OpenBlock`](super::open_block::OpenBlock) does.
 #[inline(always)]
-fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, op: &O) -> T {
+pub(super) fn leaf<T: Element, O: Operator<T>>(
+    x: &impl Values<T>,
+    first: usize,
+    n: usize,
+    op: &O,
+) -> T {
     if !O::COMMUTATIVE || n < LANES {
         return (first + 1..first + n).fold(x.at(first), |sum, i| op.combine(sum, x.at(i)));
     }
     if const { size_of::<T>() > ON_STACK } {
         return leaf_of_large(x, first, n, op);
     }
-    let mut sums = x.lanes(first, n, op);
-    for (sum, i) in sums.iter_mut().zip(n / LANES * LANES..n) {
+    let (mut sums, rows) = ([x.at(first); LANES], n / LANES * LANES);
+    x.rows(first, rows, op, &mut sums, false);
+    for (sum, i) in sums.iter_mut().zip(rows..n) {
         *sum = op.combine(*sum, x.at(first + i));
     }
     halve(&mut sums, op);
@@ -138,7 +166,7 @@ fn leaf_of_large<T: Element, O: Operator<T>>(
 
 /// Combines the upper half of the lanes onto the lower, until one is left.
 #[inline(always)]
-fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
+pub(super) fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
     let mut half = LANES / 2;
     while half > 0 {
         for k in 0..half {
@@ -150,14 +178,14 @@ fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
 
 /// A subtree's result: blocks `index << height ..` of `1 << height` blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Root<T> {
-    index: usize,
-    height: u32,
-    value: T,
+pub(super) struct Root<T> {
+    pub(super) index: usize,
+    pub(super) height: u32,
+    pub(super) value: T,
 }
 
 /// The largest subtrees inside of elements `start..end`: first block and height.
-fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, u32)> {
+pub(super) fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, u32)> {
     let mut block = start.div_ceil(BLOCK);
     let last = end / BLOCK;
     std::iter::from_fn(move || {
@@ -166,6 +194,48 @@ fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, u32)> {
         block += 1 << height;
         Some((first, height))
     })
+}
+
+/// Adds a subtree behind the others, and completes what it completes.
+#[inline(always)]
+pub(super) fn push<T: Element>(roots: &mut Vec<Root<T>>, mut root: Root<T>, op: &impl Operator<T>) {
+    while let Some(&left) = roots.last()
+        && left.height == root.height
+        && root.index % 2 == 1
+    {
+        roots.pop();
+        let value = op.combine(left.value, root.value);
+        root = Root { index: root.index / 2, height: root.height + 1, value };
+    }
+    roots.push(root);
+}
+
+/// The largest subtrees of the blocks from `x`'s element `first` on, with which one begins; and the
+/// first element behind them.
+pub(super) fn blocks<T: Element>(
+    x: &impl Values<T>,
+    start: usize,
+    first: usize,
+    op: &impl Operator<T>,
+) -> (Vec<Root<T>>, usize) {
+    let (mut roots, mut i) = (vec![], first);
+    while i + BLOCK <= x.len() {
+        let value = leaf(x, i, BLOCK, op);
+        push(&mut roots, Root { index: (start + i) / BLOCK, height: 0, value }, op);
+        i += BLOCK;
+    }
+    (roots, i)
+}
+
+/// The result of a whole vector. The last block may be short; what stands alone on its level joins
+/// the smallest tree on its left that has a place for it.
+pub(super) fn total<T: Element>(
+    roots: &[Root<T>],
+    last: Option<T>,
+    op: &impl Operator<T>,
+) -> Option<T> {
+    let roots = roots.iter().rev().map(|root| root.value);
+    last.into_iter().chain(roots).reduce(|right, left| op.combine(left, right))
 }
 
 /// What elements `start..end` contribute. See the module documentation.
@@ -182,40 +252,15 @@ pub(crate) struct Partial<T> {
 }
 
 impl<T: Element> Partial<T> {
-    /// The contribution of `x`, whose first element has the global index
-    /// `start`; none if the last one's index would not fit. Inlined, so that its loops are compiled
-    /// for the vectors of the function that it is called from.
-    #[inline(always)]
-    pub(crate) fn new(x: &impl Values<T>, start: usize, op: &impl Operator<T>) -> Option<Self> {
+    /// The contribution of `x`, whose first element has the global index `start`; the last one's
+    /// is at most `usize::MAX - BLOCK`.
+    pub(crate) fn new(x: &impl Values<T>, start: usize, op: &impl Operator<T>) -> Self {
         let n = x.len();
-        let end = start.checked_add(n).filter(|end| end.checked_add(BLOCK).is_some())?;
+        let end = start + n;
         let first = start.next_multiple_of(BLOCK).min(end) - start;
         let list = |range: std::ops::Range<usize>| range.map(|i| x.at(i)).collect();
-        let mut part = Partial { start, end, head: list(0..first), roots: vec![], tail: vec![] };
-        let mut i = first;
-        while i + BLOCK <= n {
-            part.push(
-                Root { index: (start + i) / BLOCK, height: 0, value: leaf(x, i, BLOCK, op) },
-                op,
-            );
-            i += BLOCK;
-        }
-        part.tail = list(i..n);
-        Some(part)
-    }
-
-    /// Adds a subtree behind the others, and completes what it completes.
-    #[inline(always)]
-    fn push(&mut self, mut root: Root<T>, op: &impl Operator<T>) {
-        while let Some(&left) = self.roots.last()
-            && left.height == root.height
-            && root.index % 2 == 1
-        {
-            self.roots.pop();
-            let value = op.combine(left.value, root.value);
-            root = Root { index: root.index / 2, height: root.height + 1, value };
-        }
-        self.roots.push(root);
+        let (roots, last) = blocks(x, start, first, op);
+        Partial { start, end, head: list(0..first), roots, tail: list(last..n) }
     }
 
     /// The contribution of both parts, of which `right` must follow.
@@ -241,9 +286,9 @@ impl<T: Element> Partial<T> {
             let index = self.end / BLOCK;
             let value = leaf(&&both.tail[..], 0, BLOCK, op);
             both.tail.clear();
-            both.push(Root { index, height: 0, value }, op);
+            push(&mut both.roots, Root { index, height: 0, value }, op);
         }
-        right.roots.iter().for_each(|&root| both.push(root, op));
+        right.roots.iter().for_each(|&root| push(&mut both.roots, root, op));
         both.tail.extend_from_slice(&right.tail);
         Ok(both)
     }
@@ -318,11 +363,8 @@ impl<T: Element> Partial<T> {
     /// is empty.
     pub(crate) fn result(&self, op: &impl Operator<T>) -> Option<T> {
         debug_assert_eq!(self.start, 0);
-        // The last block may be short; what stands alone on its level joins the
-        // smallest tree on its left that has a place for it.
         let last = (!self.tail.is_empty()).then(|| leaf(&&self.tail[..], 0, self.tail.len(), op));
-        let roots = self.roots.iter().rev().map(|root| root.value);
-        last.into_iter().chain(roots).reduce(|right, left| op.combine(left, right))
+        total(&self.roots, last, op)
     }
 }
 
@@ -350,7 +392,7 @@ mod tests {
         let ends = cuts.iter().copied().chain([x.len()]);
         let mut from = 0;
         ends.map(|to| {
-            let part = Partial::new(&&x[from..to], from, op).unwrap();
+            let part = Partial::new(&&x[from..to], from, op);
             from = to;
             part
         })
@@ -377,7 +419,7 @@ mod tests {
         for n in [0, 1, 15, 16, 17, 255, 256, 257, 511, 512, 1000, 4096, 5000, 12_345] {
             let x: Vec<f64> = (0..n).map(x).collect();
             let want = defined(&x, &op::Sum).map(f64::to_bits);
-            let whole = Partial::new(&&x[..], 0, &op::Sum).unwrap();
+            let whole = Partial::new(&&x[..], 0, &op::Sum);
             assert_eq!(whole.result(&op::Sum).map(f64::to_bits), want, "{n}");
             for seed in 1..200usize {
                 let p = seed % 17 + 1;
@@ -435,7 +477,7 @@ mod tests {
         let run = move || {
             let few: Vec<f64> = (0..700).map(x).collect();
             let large: Vec<Large> = few.iter().map(|&x| [x; 2048]).collect();
-            let whole = Partial::new(&&large[..], 0, &op).unwrap();
+            let whole = Partial::new(&&large[..], 0, &op);
             let want = defined(&few, &op::Sum).map(f64::to_bits);
             assert_eq!(whole.result(&op).map(|sum| sum[2047].to_bits()), want);
         };
@@ -446,11 +488,10 @@ mod tests {
     #[test]
     fn a_part_keeps_little_and_gaps_are_found() {
         let x = vec![1.0; 1_000_000];
-        let part = Partial::new(&&x[..], 12_345, &op::Sum).unwrap();
+        let part = Partial::new(&&x[..], 12_345, &op::Sum);
         assert!(part.roots.len() <= 2 * 12 && part.head.len() < BLOCK && part.tail.len() < BLOCK);
-        let after = |start| Partial::new(&&x[..1], start, &op::Sum).unwrap();
+        let after = |start| Partial::new(&&x[..1], start, &op::Sum);
         assert_eq!(part.join(&after(5), &op::Sum), Err((1_012_345, 5)));
         assert!(part.join(&after(1_012_345), &op::Sum).is_ok());
-        assert!(Partial::new(&&x[..], usize::MAX, &op::Sum).is_none());
     }
 }
