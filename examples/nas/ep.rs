@@ -127,7 +127,7 @@ impl Ep {
 /// One batch of pairs. The loops over the streams carry nothing from one to the next, so that they
 /// vectorise; they are three, so that the processor sees several of the long chains through the
 /// logarithm at once.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx2+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn tally(batch: u64) -> Tally {
     const PAIRS: u64 = BATCH / LANES as u64;
     let mut start = Random::new(SEED).jumped(2 * BATCH * batch);
