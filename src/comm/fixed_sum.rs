@@ -37,9 +37,10 @@ impl Comm {
     /// where p is no power of two) of at most `2 log2 (N/256)` partial sums and
     /// two cut blocks, by address; up to 24 bytes of partial sums (few: cut at
     /// multiples of 256, see [`Block::aligned`](crate::dist::Block::aligned)) in
-    /// the mailbox's line. Beside a dot product in 16 lanes by hand and a plain
-    /// sum, on two ranks: 1.1 to 1.2 times the time at 131072 elements a rank,
-    /// 1.5 to 2.7 times at 10000, 1.3 to 1.7 times at 1024 (`benches/solver.rs`).
+    /// the mailbox's line. Two ranks that are cut inside of a block: a message to
+    /// rank 1 and one back. Beside a dot product in 16 lanes by hand and a plain
+    /// sum, on two ranks: 1.0 to 1.1 times the time at 131072 elements a rank,
+    /// 1.4 to 1.5 times at 10000, 1.3 to 1.7 times at 1024 (`benches/solver.rs`).
     ///
     /// # Errors
     /// Parts that do not follow one another end the run.
