@@ -7,8 +7,8 @@
 //! results are the same bits: each element is combined by itself, in rank
 //! order, and Rust never contracts a multiplication and an addition.
 //!
-//! On aarch64 the baseline has NEON. AVX-512 was measured with a prototype and
-//! gained nothing over AVX2 (such loops wait for memory), so it is left out.
+//! On aarch64 the baseline has NEON. AVX-512 gains up to a tenth at some sizes and
+//! loses it at others (docs/measurements.md), so it is left out.
 
 mod copy;
 mod foreign_operator;
