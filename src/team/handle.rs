@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
+use super::run_body::RunBody;
 use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
 use crate::comm::{Roster, Tally, explain_team};
@@ -372,23 +373,13 @@ impl Team {
     ) -> Result<Vec<R>, Error> {
         if std::mem::needs_drop::<R>() {
             let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
-            let slots = PerRank::new(&mut results);
-            self.dispatch(busy, &|rank, comm| {
-                let result = f(comm);
-                // SAFETY: each rank runs this once, with its own number.
-                *unsafe { slots.get(rank) } = Some(result);
-            })?;
+            self.dispatch(busy, RunBody::marking(&f, &mut results))?;
             return Ok(results.into_iter().flatten().collect());
         }
         // No marks: where the ranks return nothing, no line moves for it.
         let mut results: Vec<MaybeUninit<R>> =
             (0..self.size()).map(|_| MaybeUninit::uninit()).collect();
-        let slots = PerRank::new(&mut results);
-        self.dispatch(busy, &|rank, comm| {
-            let result = f(comm);
-            // SAFETY: as above.
-            unsafe { slots.get(rank) }.write(result);
-        })?;
+        self.dispatch(busy, RunBody::new(&f, &mut results))?;
         // SAFETY: the run went well, so every rank's closure has returned (one
         // that unwinds poisons the run, see `take_part`).
         Ok(results.into_iter().map(|result| unsafe { result.assume_init() }).collect())
@@ -539,11 +530,9 @@ impl Team {
         bound.ok()
     }
 
-    fn dispatch(
-        &self,
-        busy: IfBusy,
-        body: &(dyn Fn(usize, &mut Comm) + Sync),
-    ) -> Result<(), Error> {
+    /// Runs `body`, which has a result of each rank. What it was made of stays borrowed by its
+    /// caller until this returns.
+    fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
         let thread = Thread::here();
         let is_inner = thread.is_in_a_run();
         let mut comm = match self.caller.try_lock() {
@@ -568,11 +557,6 @@ impl Team {
         let run = shared.world.begin(self.size());
         // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
         shared.world.sit(0, thread);
-        // SAFETY: only the type changes, by a lifetime; no worker uses the
-        // pointer after `await_done`, which comes before this frame ends
-        // (nothing in between unwinds: `take_part` catches).
-        let body: &(dyn Fn(usize, &mut Comm) + Sync + 'static) =
-            unsafe { std::mem::transmute(body) };
         // SAFETY: the lock makes this the only caller; `await_done` ended the
         // job before.
         unsafe { shared.dispatch.start(WorkerJob::Run(body, run)) };

@@ -8,6 +8,7 @@ mod handle;
 mod nodes;
 mod per_rank;
 mod record;
+mod run_body;
 mod run_rank;
 mod taken_units;
 #[cfg(test)]

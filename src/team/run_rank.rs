@@ -1,5 +1,6 @@
 //! One rank's part of a run: call the closure, catch what it throws, leave.
 
+use super::run_body::RunBody;
 use crate::Comm;
 use crate::error::thrown;
 use crate::fabric::{TeamState, Thread, discard};
@@ -16,12 +17,14 @@ pub(crate) fn take_part(
     rank: usize,
     run: u64,
     comm: &mut Comm,
-    body: &(dyn Fn(usize, &mut Comm) + Sync),
+    body: RunBody,
 ) -> bool {
     let fabric = comm.fabric_id();
     comm.join_run(run);
     world.records(rank).begin_run();
-    let body = AssertUnwindSafe(|| body(rank, comm));
+    // SAFETY: once for each rank of a run, while `Team::run` waits for all of them with what the
+    // body was made of.
+    let body = AssertUnwindSafe(|| unsafe { body.call(rank, comm) });
     let result = thread.within(world, run, true, || catch_unwind(body));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.

@@ -1,6 +1,7 @@
 //! The state that a team's workers share with its caller, and a worker's life.
 
 use super::dispatch::Dispatch;
+use super::run_body::RunBody;
 use super::run_rank::take_part;
 use crate::Comm;
 use crate::comm::Roster;
@@ -21,12 +22,13 @@ pub(super) enum WorkerJob {
     Idle,
     /// Move into the new communicator ([`Port::first_touch`]).
     FirstTouch,
-    Run(*const (dyn Fn(usize, &mut Comm) + Sync), u64),
+    Run(RunBody, u64),
     Stop,
 }
 
-// SAFETY: the pointer is used only between `start` and `await_done` of one
-// run, while the closure is borrowed by `run`; the closure is `Sync`.
+// SAFETY: the body is used only between `start` and `await_done` of one run (nothing in between
+// unwinds: `take_part` catches), while `run` borrows the closure, which is `Sync`, and the results,
+// which are `Send`.
 unsafe impl Send for WorkerJob {}
 // SAFETY: as above.
 unsafe impl Sync for WorkerJob {}
@@ -120,7 +122,7 @@ impl WorkerShared {
         rank: usize,
         run: u64,
         comm: &mut Comm,
-        body: &(dyn Fn(usize, &mut Comm) + Sync),
+        body: RunBody,
     ) {
         // Relaxed: the end of the job publishes it.
         if take_part(thread, &self.world, rank, run, comm, body) {
@@ -188,9 +190,6 @@ impl WorkerShared {
                 WorkerJob::Stop => return,
                 WorkerJob::Run(body, run) => {
                     let comm = self.current(rank, &mut comm);
-                    // SAFETY: `dispatch` keeps the closure until this worker
-                    // is done.
-                    let body = unsafe { &*body };
                     self.take_part(thread, rank, run, comm, body);
                 }
             }
