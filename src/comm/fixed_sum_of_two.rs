@@ -84,13 +84,18 @@ fn lend<T: Element, const N: usize>(
         }
         // SAFETY: what is not copied in this call is described by words.
         let words = unsafe { body.cast::<WordBytes>().read() };
-        // SAFETY: the peer posted as many of them (length, count), for elements of the same type
-        // (fingerprint), and keeps them until this is consumed.
-        match words.count {
-            _ if kind != PayloadKind::SLICE || words.len != N => return false,
-            RESULTS => *results = unsafe { words.at.cast::<[Option<T>; N]>().read() },
-            PARTIALS => begins = Some(unsafe { (*words.at.cast::<Partial<T>>()).bounds().0 }),
-            _ => return false,
+        if kind != PayloadKind::SLICE || words.len != N {
+            return false;
+        }
+        if words.count == PARTIALS {
+            // SAFETY: the peer posted them (count) for elements of the same type (fingerprint), and
+            // keeps them until this is consumed.
+            begins = Some(unsafe { (*words.at.cast::<Partial<T>>()).bounds().0 });
+            return false;
+        }
+        if words.count == RESULTS {
+            // SAFETY: as above, and as many (length).
+            *results = unsafe { words.at.cast::<[Option<T>; N]>().read() };
         }
         words.count == RESULTS
     })?;
