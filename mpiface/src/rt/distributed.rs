@@ -88,7 +88,7 @@ mod tests {
         let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);
         let ty = distributed(axes, &int).expect("small");
         let one = |at: isize, length: usize| (0..length as isize / 4).map(move |it| at / 4 + it);
-        ty.blocks.iter().flat_map(|it| one(it.at, it.length)).collect()
+        ty.shape.list().into_iter().flat_map(|(at, length)| one(at, length)).collect()
     }
 
     #[test]

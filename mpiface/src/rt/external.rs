@@ -3,6 +3,7 @@
 
 use super::basic::{Basic, Element};
 use super::handle::Handle;
+use super::signature::Signature;
 
 /// A predefined element, here and in the portable format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,35 +120,30 @@ fn back(unit: Unit, packed: &[u8], inside: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of a datatype's data in the portable format.
-pub fn size(runs: &[(Unit, usize)]) -> usize {
-    runs.iter().map(|(unit, number)| unit.outside * number).sum()
-}
-
 /// Packed data of `count` such datatypes, in the portable format.
-pub fn to_outside(runs: &[(Unit, usize)], count: usize, inside: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(size(runs) * count);
+pub fn to_outside(elements: &Signature, count: usize, inside: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(elements.outside() * count);
     let mut rest = inside;
-    for (unit, number) in std::iter::repeat_n(runs, count).flatten() {
-        for _ in 0..*number {
+    for _ in 0..count {
+        elements.each(&mut |unit| {
             let (one, more) = rest.split_at(unit.size);
-            out(*unit, one, &mut packed);
+            out(unit, one, &mut packed);
             rest = more;
-        }
+        });
     }
     packed
 }
 
 /// Packed data here, of the portable format.
-pub fn to_inside(runs: &[(Unit, usize)], count: usize, packed: &[u8]) -> Vec<u8> {
+pub fn to_inside(elements: &Signature, count: usize, packed: &[u8]) -> Vec<u8> {
     let mut inside = Vec::new();
     let mut rest = packed;
-    for (unit, number) in std::iter::repeat_n(runs, count).flatten() {
-        for _ in 0..*number {
+    for _ in 0..count {
+        elements.each(&mut |unit| {
             let (one, more) = rest.split_at(unit.outside);
-            back(*unit, one, &mut inside);
+            back(unit, one, &mut inside);
             rest = more;
-        }
+        });
     }
     inside
 }
@@ -157,20 +153,20 @@ mod tests {
     use super::super::basic::basic;
     use super::*;
 
-    fn runs(handle: Handle) -> Vec<(Unit, usize)> {
-        units(basic(handle).expect("a predefined datatype"), handle)
+    fn elements(handle: Handle) -> Signature {
+        Signature::of(&units(basic(handle).expect("a predefined datatype"), handle))
     }
 
     #[test]
     fn numbers_are_reversed_shortened_and_come_back() {
-        let int = runs(0x209);
+        let int = elements(0x209);
         assert_eq!(to_outside(&int, 1, &0x0102_0304_i32.to_le_bytes()), [1, 2, 3, 4]);
-        let long = runs(0x20a);
+        let long = elements(0x20a);
         let packed = to_outside(&long, 2, &[(-2_i64).to_le_bytes(), 7_i64.to_le_bytes()].concat());
         assert_eq!(packed, [0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 7]);
         let back = to_inside(&long, 2, &packed);
         assert_eq!(back, [(-2_i64).to_le_bytes(), 7_i64.to_le_bytes()].concat());
-        let complex = runs(0x212);
+        let complex = elements(0x212);
         let pair = [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat();
         let packed = to_outside(&complex, 1, &pair);
         assert_eq!(packed, [1.5_f32.to_be_bytes(), (-2.0_f32).to_be_bytes()].concat());
@@ -183,10 +179,10 @@ mod tests {
         let mut inside = [0_u8; 16];
         inside[..8].copy_from_slice(&(3_u64 << 62).to_le_bytes());
         inside[8..10].copy_from_slice(&0x3fff_u16.to_le_bytes());
-        let packed = to_outside(&runs(0x220), 1, &inside);
+        let packed = to_outside(&elements(0x220), 1, &inside);
         let mut wanted = [0_u8; 16];
         wanted[..3].copy_from_slice(&[0x3f, 0xff, 0x80]);
         assert_eq!(packed, wanted);
-        assert_eq!(to_inside(&runs(0x220), 1, &packed), inside);
+        assert_eq!(to_inside(&elements(0x220), 1, &packed), inside);
     }
 }

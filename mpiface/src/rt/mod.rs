@@ -11,7 +11,9 @@
 //! | `lane.rs` | short messages of one rank to another, a line each |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `polls.rs` | tests and probes that find nothing for long |
-//! | `types.rs`, `basic.rs` | datatypes as lists of blocks; the predefined ones |
+//! | `types.rs`, `basic.rs` | datatypes; the predefined ones |
+//! | `shape.rs`, `signature.rs` | where a datatype's data lies; its elements in their order |
+//! | `place.rs` | memory that holds elements of a datatype, and copying |
 //! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
 //! | `ops.rs` | operators over memory |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
@@ -43,9 +45,12 @@ pub mod log;
 pub mod neighbours;
 pub mod ops;
 pub mod p2p;
+pub mod place;
 pub mod polls;
 pub mod rank;
 pub mod route;
+pub mod shape;
+pub mod signature;
 pub mod started;
 pub mod target_lock;
 pub mod topo;

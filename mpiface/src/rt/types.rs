@@ -1,38 +1,30 @@
-//! Datatypes as lists of blocks, and copying between two of them.
-//!
-//! Safe code but for `copy`, `pack` and `unpack`, which touch the program's memory.
+//! Datatypes: what they are made of, their bounds, and where their data lies (`shape.rs`).
 
 use super::basic::{self, Basic, Element};
 use super::error::{Class, Outcome, error};
-use super::external::{self, Unit};
+use super::external;
 use super::handle::Handle;
+use super::shape::{Builder, Shape};
+use super::signature::{Sequence, Signature};
 use std::ffi::c_int;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// Contiguous bytes of a datatype, from its origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Bytes from the origin.
-    pub at: isize,
-    /// Bytes.
-    pub length: usize,
-}
+pub use super::place::{Place, bytes_at, copy, pack, unpack};
 
 /// A datatype.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// Its blocks in the order of the type map; neighbours are joined.
-    pub blocks: Vec<Block>,
+    /// Where its data lies.
+    pub shape: Shape,
     /// Bytes of data.
     pub size: usize,
     /// Lower bound.
     pub lb: isize,
     /// From one to the next.
     pub extent: isize,
-    /// Runs of predefined elements, and their number: for counting elements, and for the portable
-    /// format.
-    pub runs: Vec<(Unit, usize)>,
+    /// Its predefined elements, for counting them, and for the portable format.
+    pub signature: Signature,
     /// The element, if all are of one kind.
     pub element: Option<Element>,
     /// The greatest alignment of an element.
@@ -63,17 +55,20 @@ pub struct Made {
 impl Type {
     /// A predefined datatype.
     pub fn basic(basic: Basic, handle: Handle) -> Type {
-        use Element::*;
-        let blocks = match basic.element {
+        let mut parts = Builder::default();
+        match basic.element {
             // A hole lies in the middle.
-            PairI16I32 => vec![Block { at: 0, length: 2 }, Block { at: 4, length: 4 }],
-            _ if basic.size == 0 => Vec::new(),
-            _ => vec![Block { at: 0, length: basic.size }],
-        };
+            Element::PairI16I32 => {
+                parts.push(Shape::block(0, 2));
+                parts.push(Shape::block(4, 4));
+            }
+            _ => parts.push(Shape::block(0, basic.size)),
+        }
         let set = |marker| (handle == marker).then_some(0);
+        let units = external::units(basic, handle);
         Type {
-            runs: if blocks.is_empty() { Vec::new() } else { external::units(basic, handle) },
-            blocks,
+            shape: parts.finish().unwrap_or_else(Shape::nothing),
+            signature: Signature::of(if basic.size == 0 { &[] } else { &units }),
             size: basic.size,
             lb: 0,
             extent: basic.extent as isize,
@@ -86,7 +81,7 @@ impl Type {
         }
     }
 
-    /// Copies of older types, each at a displacement: all constructors are made of this.
+    /// Copies of older types, each at a displacement: so many, one behind the other.
     ///
     /// # Errors
     /// If a size or displacement is larger than addresses are.
@@ -94,80 +89,30 @@ impl Type {
         parts: impl IntoIterator<Item = (isize, usize, &'a Type)>,
         name: &'static str,
     ) -> Outcome<Type> {
-        let mut new = Type {
-            blocks: Vec::new(),
-            size: 0,
-            lb: isize::MAX,
-            extent: 0,
-            runs: Vec::new(),
-            element: None,
-            align: 1,
-            set: (None, None),
-            name,
-            handle: 0,
-            made: None,
-        };
-        const FAR: &str = "a displacement is larger than an address";
-        let (mut ub, mut is_first) = (isize::MIN, true);
+        let mut new = Layer::default();
         for (at, count, old) in parts {
-            if count == 0 {
-                continue;
-            }
-            // Many that lie without gaps are one longer one.
-            let is_one = old.blocks.len() == 1 && old.runs.len() == 1 && old.is_contiguous(2);
-            let (repeats, times) = if is_one { (1, count) } else { (count, 1) };
-            let span = isize::try_from(times).ok().and_then(|it| old.extent.checked_mul(it));
-            let Some(span) = span else { return error(Class::Arg, FAR) };
-            if old.size > 0 || old.set == (None, None) {
-                let is_same = is_first || new.element == old.element;
-                new.element = if is_same { old.element } else { None };
-                is_first = false;
-                new.align = new.align.max(old.align);
-            }
-            for index in 0..repeats {
-                let origin =
-                    (index as isize).checked_mul(old.extent).and_then(|it| it.checked_add(at));
-                let bounds = origin.and_then(|origin| {
-                    let low = origin.checked_add(old.lb)?;
-                    Some((origin, low, low.checked_add(span)?))
-                });
-                let Some((origin, low, high)) = bounds else { return error(Class::Arg, FAR) };
-                if let Some(it) = old.set.0 {
-                    let it = origin.saturating_add(it);
-                    new.set.0 = Some(new.set.0.map_or(it, |set| set.min(it)));
-                }
-                if let Some(it) = old.set.1 {
-                    let last = origin.saturating_add(span.saturating_sub(old.extent));
-                    let it = last.saturating_add(it);
-                    new.set.1 = Some(new.set.1.map_or(it, |set| set.max(it)));
-                }
-                if old.size > 0 || old.set == (None, None) {
-                    new.lb = new.lb.min(low);
-                    ub = ub.max(high);
-                }
-                for block in &old.blocks {
-                    let length = block.length * times;
-                    push(&mut new.blocks, Block { at: block.at + origin, length });
-                }
-                for (unit, number) in &old.runs {
-                    match new.runs.last_mut() {
-                        Some(last) if last.0 == *unit => last.1 += number * times,
-                        _ => new.runs.push((*unit, number * times)),
-                    }
-                }
-            }
-            let Some(size) = old.size.checked_mul(count).and_then(|it| it.checked_add(new.size))
-            else {
-                return error(Class::Arg, "a datatype is larger than the address space");
-            };
-            new.size = size;
+            new.add(at, (count, old.extent), old)?;
         }
-        if is_first {
-            (new.lb, ub) = (0, 0);
+        new.finish(name)
+    }
+
+    /// So many rows of `length` older ones, each row `step` bytes from the last.
+    ///
+    /// # Errors
+    /// As `structure`.
+    pub fn rows(
+        count: usize,
+        length: usize,
+        step: isize,
+        old: &Type,
+        name: &'static str,
+    ) -> Outcome<Type> {
+        let row = Type::structure([(0, length, old)], name)?;
+        let mut new = Layer::default();
+        if length > 0 {
+            new.add(0, (count, step), &row)?;
         }
-        new.lb = new.set.0.unwrap_or(new.lb);
-        new.extent = new.set.1.unwrap_or(ub) - new.lb;
-        Ok(new)
+        new.finish(name)
     }
 
     /// As C lays out a structure of these parts: the extent is rounded up to their alignment,
@@ -209,12 +154,11 @@ impl Type {
     }
 
     /// Whether `count` of it lie without gaps from the origin on.
+    #[inline]
     pub fn is_contiguous(&self, count: usize) -> bool {
-        match self.blocks.as_slice() {
-            [] => true,
-            [block] => block.at == 0 && (count <= 1 || self.extent == block.length as isize),
-            _ => false,
-        }
+        self.size == 0
+            || (self.shape.as_block() == Some(0)
+                && (count <= 1 || self.extent == self.size.cast_signed()))
     }
 
     /// The alignment of its elements.
@@ -225,44 +169,98 @@ impl Type {
 
     /// The smallest and the end of the largest byte that one touches.
     pub fn true_bounds(&self) -> (isize, isize) {
-        let low = self.blocks.iter().map(|it| it.at).min().unwrap_or(0);
-        let high = self.blocks.iter().map(|it| it.at + it.length as isize).max().unwrap_or(0);
-        (low, high)
+        self.shape.bounds()
     }
 
     /// The number of predefined elements in `bytes` of data; `None` if they end within one.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
-        if self.size == 0 {
-            return Some(0);
-        }
-        let whole: usize = self.runs.iter().map(|it| it.1).sum();
-        let mut count = bytes / self.size * whole;
-        let mut rest = bytes % self.size;
-        for (unit, number) in &self.runs {
-            let fit = (rest / unit.size).min(*number);
-            count += fit;
-            rest -= fit * unit.size;
-            if fit < *number {
-                break;
-            }
-        }
-        (rest == 0).then_some(count)
+        self.signature.elements_in(bytes)
     }
 
     /// Bytes of so many predefined elements.
     pub fn bytes_of(&self, elements: usize) -> usize {
-        let whole: usize = self.runs.iter().map(|it| it.1).sum();
-        if whole == 0 {
-            return 0;
+        self.signature.bytes_of(elements)
+    }
+}
+
+/// A datatype in the making.
+#[derive(Default)]
+struct Layer {
+    parts: Builder,
+    sequence: Sequence,
+    size: usize,
+    /// Lower and upper bound of what has data; none if nothing has.
+    bounds: Option<(isize, isize)>,
+    element: Option<Element>,
+    align: usize,
+    set: (Option<isize>, Option<isize>),
+}
+
+const FAR: &str = "a displacement is larger than an address";
+
+impl Layer {
+    /// So many of an older type, each `step` bytes from the last, the first at `at`.
+    fn add(&mut self, at: isize, (count, step): (usize, isize), old: &Type) -> Outcome {
+        if count == 0 {
+            return Ok(());
         }
-        let mut bytes = elements / whole * self.size;
-        let mut rest = elements % whole;
-        for (unit, number) in &self.runs {
-            let some = rest.min(*number);
-            bytes += some * unit.size;
-            rest -= some;
+        let Some(size) = old.size.checked_mul(count).and_then(|it| it.checked_add(self.size))
+        else {
+            return error(Class::Arg, "a datatype is larger than the address space");
+        };
+        let Some(made) = self.place(at, (count, step), old) else {
+            return error(Class::Arg, FAR);
+        };
+        self.size = size;
+        self.parts.push(made);
+        self.sequence.push(&old.signature, count);
+        Ok(())
+    }
+
+    /// Notes the bounds; gives the shape.
+    fn place(&mut self, at: isize, (count, step): (usize, isize), old: &Type) -> Option<Shape> {
+        let last = isize::try_from(count - 1).ok()?.checked_mul(step)?.checked_add(at)?;
+        let (first, last) = (at.min(last), at.max(last));
+        if let Some(it) = old.set.0 {
+            let it = first.saturating_add(it);
+            self.set.0 = Some(self.set.0.map_or(it, |set| set.min(it)));
         }
-        bytes
+        if let Some(it) = old.set.1 {
+            let it = last.saturating_add(it);
+            self.set.1 = Some(self.set.1.map_or(it, |set| set.max(it)));
+        }
+        let low = first.checked_add(old.lb)?;
+        let high = last.checked_add(old.lb)?.checked_add(old.extent)?;
+        if old.size > 0 || old.set == (None, None) {
+            let is_same = self.bounds.is_none() || self.element == old.element;
+            self.element = if is_same { old.element } else { None };
+            let before = self.bounds.unwrap_or((low, high));
+            self.bounds = Some((before.0.min(low), before.1.max(high)));
+            self.align = self.align.max(old.align);
+        }
+        old.shape.repeated(count, step)?.moved(at)
+    }
+
+    fn finish(self, name: &'static str) -> Outcome<Type> {
+        let Some(shape) = self.parts.finish() else { return error(Class::Arg, FAR) };
+        let (low, high) = self.bounds.unwrap_or_default();
+        let lb = self.set.0.unwrap_or(low);
+        let Some(extent) = self.set.1.unwrap_or(high).checked_sub(lb) else {
+            return error(Class::Arg, FAR);
+        };
+        Ok(Type {
+            shape,
+            size: self.size,
+            lb,
+            extent,
+            signature: self.sequence.finish(),
+            element: self.element,
+            align: self.align.max(1),
+            set: self.set,
+            name,
+            handle: 0,
+            made: None,
+        })
     }
 }
 
@@ -272,14 +270,6 @@ pub const F90_INTEGER: c_int = 113;
 pub const F90_REAL: c_int = 114;
 /// MPI_COMBINER_F90_COMPLEX.
 pub const F90_COMPLEX: c_int = 115;
-
-fn push(blocks: &mut Vec<Block>, block: Block) {
-    match blocks.last_mut() {
-        Some(last) if last.at + last.length as isize == block.at => last.length += block.length,
-        _ if block.length == 0 => {}
-        _ => blocks.push(block),
-    }
-}
 
 /// A datatype as it is passed on: a predefined one lives for ever, so that nobody counts its uses.
 #[derive(Clone, Debug)]
@@ -336,191 +326,8 @@ pub fn predefined(handle: Handle) -> Option<&'static Type> {
     })
 }
 
-/// Memory of a program: an address, and what lies there.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The address (a number: it is used only where data is moved).
-    pub address: usize,
-    /// How many of the type.
-    pub count: usize,
-    /// The type.
-    pub ty: AnyType,
-}
-
-impl Place {
-    /// Bytes of data.
-    pub fn bytes(&self) -> usize {
-        self.count.saturating_mul(self.ty.size)
-    }
-
-    /// The same, `by` of the type's extents further on.
-    pub fn moved(&self, by: isize, count: usize) -> Place {
-        let address = self.address.wrapping_add_signed(by.wrapping_mul(self.ty.extent));
-        Place { address, count, ty: self.ty.clone() }
-    }
-
-    fn pieces(&self) -> Pieces<'_> {
-        Pieces { place: self, index: 0, block: 0 }
-    }
-}
-
-/// The contiguous pieces of a place in the order of its data: address and length.
-struct Pieces<'a> {
-    place: &'a Place,
-    index: usize,
-    block: usize,
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = (usize, usize);
-
-    fn next(&mut self) -> Option<(usize, usize)> {
-        let ty = &*self.place.ty;
-        if self.index == 0 && self.block == 0 && ty.is_contiguous(self.place.count) {
-            self.index = self.place.count;
-            return (self.place.bytes() > 0).then(|| (self.place.address, self.place.bytes()));
-        }
-        if self.index >= self.place.count {
-            return None;
-        }
-        let block = ty.blocks.get(self.block)?;
-        let origin = (self.index as isize).wrapping_mul(ty.extent).wrapping_add(block.at);
-        self.block += 1;
-        if self.block == ty.blocks.len() {
-            self.block = 0;
-            self.index += 1;
-        }
-        Some((self.place.address.wrapping_add_signed(origin), block.length))
-    }
-}
-
-/// Copies the data of one place to another, as much as both have; gives the bytes.
-///
-/// # Safety
-/// Both places are memory of the program as their types say, valid until this returns; nobody else
-/// writes the source or uses the target.
-#[inline]
-pub unsafe fn copy(from: &Place, to: &Place) -> usize {
-    if from.ty.is_contiguous(from.count) && to.ty.is_contiguous(to.count) {
-        let length = from.bytes().min(to.bytes());
-        // SAFETY: the caller's promise; a rank's buffers may overlap (its own message to itself).
-        unsafe { move_bytes(from.address, to.address, length) };
-        return length;
-    }
-    // SAFETY: the caller's promise.
-    unsafe { copy_pieces(from, to) }
-}
-
-/// Copies some bytes, which may overlap; one number is no call of the C library's.
-///
-/// # Safety
-/// So many bytes may be read and written there.
-#[inline(always)]
-unsafe fn move_bytes(source: usize, target: usize, length: usize) {
-    let (source, target) = (source as *const u8, target as *mut u8);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match length {
-            8 => target.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
-            4 => target.cast::<u32>().write_unaligned(source.cast::<u32>().read_unaligned()),
-            _ => std::ptr::copy(source, target, length),
-        }
-    }
-}
-
-/// Copies between all pieces of a place and as many contiguous bytes.
-///
-/// # Safety
-/// As `copy`; `bytes` is the address of as many bytes as the place has.
-unsafe fn copy_packed(place: &Place, bytes: usize, is_packing: bool) -> usize {
-    let mut at = bytes;
-    let mut origin = place.address;
-    for _ in 0..place.count {
-        for block in &place.ty.blocks {
-            let piece = origin.wrapping_add_signed(block.at);
-            let (source, target) = if is_packing { (piece, at) } else { (at, piece) };
-            // SAFETY: the caller's promise.
-            unsafe { move_bytes(source, target, block.length) };
-            at += block.length;
-        }
-        origin = origin.wrapping_add_signed(place.ty.extent);
-    }
-    at - bytes
-}
-
-/// As `copy`, piece by piece.
-///
-/// # Safety
-/// As there.
-#[inline(never)]
-unsafe fn copy_pieces(from: &Place, to: &Place) -> usize {
-    // SAFETY: the caller's promise, where the other has room for all.
-    unsafe {
-        if to.ty.is_contiguous(to.count) && from.bytes() <= to.bytes() {
-            return copy_packed(from, to.address, true);
-        }
-        if from.ty.is_contiguous(from.count) && to.bytes() <= from.bytes() {
-            return copy_packed(to, from.address, false);
-        }
-    }
-    let (mut sources, mut targets) = (from.pieces(), to.pieces());
-    let (mut source, mut target) = ((0, 0), (0, 0));
-    let mut done = 0;
-    loop {
-        if source.1 == 0 {
-            match sources.next() {
-                Some(next) => source = next,
-                None => return done,
-            }
-        }
-        if target.1 == 0 {
-            match targets.next() {
-                Some(next) => target = next,
-                None => return done,
-            }
-        }
-        let length = source.1.min(target.1);
-        // SAFETY: the caller's promise; `ptr::copy` allows a rank's buffers to overlap (its own
-        // message to itself).
-        unsafe { move_bytes(source.0, target.0, length) };
-        source = (source.0 + length, source.1 - length);
-        target = (target.0 + length, target.1 - length);
-        done += length;
-    }
-}
-
 /// MPI_BYTE.
 pub const BYTE: Handle = 0x247;
-
-/// A place that is these bytes.
-pub fn bytes_at(address: usize, length: usize) -> Place {
-    let ty = predefined(BYTE).expect("MPI_BYTE is a predefined datatype");
-    Place { address, count: length, ty: AnyType::Basic(ty) }
-}
-
-/// The data of a place, packed.
-///
-/// # Safety
-/// As `copy`'s source.
-pub unsafe fn pack(from: &Place) -> Vec<u8> {
-    let length = from.bytes();
-    let mut packed: Vec<u8> = Vec::with_capacity(length);
-    // SAFETY: the vector has room for all bytes of data, and nobody else knows it.
-    unsafe {
-        let done = copy(from, &bytes_at(packed.as_mut_ptr() as usize, length));
-        packed.set_len(done);
-    }
-    packed
-}
-
-/// Packed data to a place; gives the bytes.
-///
-/// # Safety
-/// As `copy`'s target.
-pub unsafe fn unpack(packed: &[u8], to: &Place) -> usize {
-    // SAFETY: the slice is read only; the rest is the caller's promise.
-    unsafe { copy(&bytes_at(packed.as_ptr() as usize, packed.len()), to) }
-}
 
 #[cfg(test)]
 mod tests {
@@ -537,7 +344,7 @@ mod tests {
         let old = double();
         // Column 1 of a 3 by 4 matrix.
         let column = Type::structure((0..3).map(|i| (i * 32, 1, &old)), "vector").expect("small");
-        assert_eq!((column.size, column.extent, column.blocks.len()), (24, 72, 3));
+        assert_eq!((column.size, column.extent, column.shape.list().len()), (24, 72, 3));
         let place = Place {
             address: matrix[1..].as_ptr() as usize,
             count: 1,
@@ -566,7 +373,7 @@ mod tests {
         assert_eq!((made.element, made.true_bounds()), (int.element, (0, 4)));
         // Two of them: from -3 to 6 + 9.
         let two = Type::structure([(0, 2, &made)], "contiguous").expect("small");
-        assert_eq!((two.lb, two.extent, two.blocks.len()), (-3, 18, 2));
+        assert_eq!((two.lb, two.extent, two.shape.list().len()), (-3, 18, 2));
         // A longer element behind it changes nothing, as with a resized type.
         let more = Type::structure([(0, 1, &made), (100, 1, &int)], "struct").expect("small");
         assert_eq!((more.lb, more.extent), (-3, 9));
@@ -586,7 +393,7 @@ mod tests {
         let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);
         let many = Type::structure([(8, 1 << 40, &int)], "contiguous").expect("it fits");
         assert_eq!((many.lb, many.extent, many.size), (8, 1 << 42, 1 << 42));
-        assert_eq!(many.blocks, [Block { at: 8, length: 1 << 42 }]);
+        assert_eq!(many.shape.list(), [(8, 1 << 42)]);
         assert_eq!(many.elements_in(12), Some(3));
         assert!(Type::structure([(0, 1 << 62, &int)], "contiguous").is_err());
     }

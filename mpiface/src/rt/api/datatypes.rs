@@ -18,9 +18,7 @@ const DUP: c_int = 102;
 
 /// A number of blocks, each so many bytes from the last.
 fn vector(count: c_int, length: c_int, step: isize, old: &Type) -> Outcome<Type> {
-    let length = count_of(length)?;
-    let parts = (0..count_of(count)?).map(|it| (it as isize * step, length, old));
-    Type::structure(parts, "a vector type")
+    Type::rows(count_of(count)?, count_of(length)?, step, old, "a vector type")
 }
 
 /// Blocks at displacements in bytes.
@@ -34,8 +32,8 @@ fn indexed(
 }
 
 /// Displacements in a type's extents, in bytes.
-fn in_bytes(displacements: &[c_int], old: &Type) -> Vec<isize> {
-    displacements.iter().map(|it| *it as isize * old.extent).collect()
+fn in_bytes<'a>(displacements: &'a [c_int], old: &'a Type) -> impl Iterator<Item = isize> + 'a {
+    displacements.iter().map(|it| *it as isize * old.extent)
 }
 
 pub(super) fn type_contiguous(_: Caller<'_>, count: c_int, old: &AnyType) -> Outcome<Type> {
@@ -162,8 +160,7 @@ pub(super) fn type_create_subarray(
         axes.reverse();
     }
     for axis in axes {
-        let row = (0..parts[axis] as isize).map(|it| (it * stride, 1, &ty));
-        let next = Type::structure(row, "a subarray type")?;
+        let next = Type::rows(parts[axis] as usize, 1, stride, &ty, "a subarray type")?;
         offset += starts[axis] as isize * stride;
         stride *= sizes[axis] as isize;
         ty = next.resized(0, stride);

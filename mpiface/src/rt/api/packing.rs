@@ -71,7 +71,7 @@ fn outside(
     data: &Place,
 ) -> Outcome<Place> {
     known(format)?;
-    let length = (data.count * external::size(&data.ty.runs)) as isize;
+    let length = (data.count * data.ty.signature.outside()) as isize;
     let start = position.get();
     if start < 0 || start.saturating_add(length) > room {
         let text = format!("{length} bytes from {start} on do not lie within the {room}");
@@ -100,7 +100,7 @@ pub(super) fn pack_external(
     let to = outside(format, packed, room, position, &data)?;
     // SAFETY: both are memory of the program, as the standard asks of these arguments.
     unsafe {
-        let made = external::to_outside(&data.ty.runs, data.count, &types::pack(&data));
+        let made = external::to_outside(&data.ty.signature, data.count, &types::pack(&data));
         types::unpack(&made, &to);
     }
     Ok(())
@@ -118,7 +118,7 @@ pub(super) fn unpack_external(
     let from = outside(format, packed, room, position, &data)?;
     // SAFETY: both are memory of the program, as the standard asks of these arguments.
     unsafe {
-        let made = external::to_inside(&data.ty.runs, data.count, &types::pack(&from));
+        let made = external::to_inside(&data.ty.signature, data.count, &types::pack(&from));
         types::unpack(&made, &data);
     }
     Ok(())
@@ -132,6 +132,6 @@ pub(super) fn pack_external_size(
     size: Out<isize>,
 ) -> Outcome {
     known(format)?;
-    size.set((count_of(count)? * external::size(&ty.runs)) as isize);
+    size.set((count_of(count)? * ty.signature.outside()) as isize);
     Ok(())
 }
