@@ -36,16 +36,29 @@ const NOT_IN_FORTRAN: [&str; 15] = [
 const HANDLES: [&str; 9] =
     ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info", "Message", "Win"];
 
-struct Function<'a> {
+/// Types of the list whose lines are two functions: in the one without, and in the one with _c.
+const WIDTHS: [(&str, &str, &str); 3] = [
+    ("COUNT", "int", "MPI_Count"),
+    ("DISPL", "int", "MPI_Aint"),
+    ("WIDE", "MPI_Aint", "MPI_Count"),
+];
+
+struct Function {
     is_there: bool,
-    returns: &'a str,
-    name: &'a str,
-    /// As declared, and the names alone.
-    parameters: &'a str,
-    arguments: Vec<&'a str>,
+    returns: String,
+    name: String,
+    /// The name without _c, and whether it is the one with.
+    base: String,
+    is_large: bool,
+    /// As the list has them, and as they are declared.
+    listed: String,
+    parameters: String,
+    /// The names alone.
+    arguments: Vec<String>,
 }
 
-fn parse(line: &str) -> Option<Function<'_>> {
+/// The functions of a line.
+fn parse(line: &str) -> Option<Vec<Function>> {
     let (mark, rest) = line.split_at_checked(2)?;
     let is_there = match mark {
         "+ " => true,
@@ -53,19 +66,35 @@ fn parse(line: &str) -> Option<Function<'_>> {
         _ => return None,
     };
     let (returns, rest) = rest.split_once(' ')?;
-    let (name, parameters) = rest.trim_end().strip_suffix(')')?.split_once('(')?;
+    let (base, listed) = rest.trim_end().strip_suffix(')')?.split_once('(')?;
     let mut arguments = Vec::new();
-    if parameters != "void" {
-        for parameter in parameters.split(", ").filter(|it| *it != "...") {
+    if listed != "void" {
+        for parameter in listed.split(", ").filter(|it| *it != "...") {
             let bare = parameter.split('[').next()?;
-            arguments.push(bare.rsplit([' ', '*']).next()?);
+            arguments.push(bare.rsplit([' ', '*']).next()?.to_owned());
         }
     }
-    Some(Function { is_there, returns, name, parameters, arguments })
+    let one = |is_large: bool| {
+        let declared = |text: String, it: &(&str, &str, &str)| {
+            text.replace(&format!("{} ", it.0), &format!("{} ", if is_large { it.2 } else { it.1 }))
+        };
+        Function {
+            is_there,
+            returns: returns.to_owned(),
+            name: format!("{base}{}", if is_large { "_c" } else { "" }),
+            base: base.to_owned(),
+            is_large,
+            listed: listed.to_owned(),
+            parameters: WIDTHS.iter().fold(listed.to_owned(), declared),
+            arguments: arguments.clone(),
+        }
+    };
+    let is_pair = WIDTHS.iter().any(|it| listed.contains(&format!("{} ", it.0)));
+    Some(if is_pair { vec![one(false), one(true)] } else { vec![one(false)] })
 }
 
 /// The types of a function's parameters, for the cast of the table's entry.
-fn types(function: &Function<'_>) -> String {
+fn types(function: &Function) -> String {
     if function.parameters == "void" {
         return String::new();
     }
@@ -80,7 +109,7 @@ fn mark(list: &str) -> u64 {
     list.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-fn shim(functions: &[Function<'_>], mark: u64) -> String {
+fn shim(functions: &[Function], mark: u64) -> String {
     let mut text = String::from(
         "#define _GNU_SOURCE\n#include <mpi.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
          static const void *const *phx_table;\nstatic const void *phx_rank;\n\
@@ -112,8 +141,8 @@ fn shim(functions: &[Function<'_>], mark: u64) -> String {
     text.push_str("#define MPI_PHX(x) ((void *)(intptr_t)(x))\n");
     for (index, f) in functions.iter().enumerate() {
         // One is variadic, one has lists of handles without a length, others are told functions
-        // that are called as C's.
-        if !NOT_IN_FORTRAN.contains(&f.name) {
+        // that are called as C's; large counts are `use mpi_f08`'s alone, which is not there.
+        if !f.name.ends_with("_c") && !NOT_IN_FORTRAN.contains(&f.name.as_str()) {
             text.push_str(&fortran(index, f));
         }
     }
@@ -153,7 +182,7 @@ static void phx_blanks(char *text, size_t room, const char *from, int length) {
 
 /// A function's Fortran binding (gfortran's names): all arguments by address, handles as integers,
 /// places in lists from one, the error last.
-fn fortran(index: usize, f: &Function<'_>) -> String {
+fn fortran(index: usize, f: &Function) -> String {
     let low = f.name.to_lowercase();
     let weak = |arguments: &str, returns: &str| {
         format!(
@@ -267,7 +296,7 @@ fn fortran(index: usize, f: &Function<'_>) -> String {
                     if f.name.ends_with("get_attr") || f.name == "Attr_get" {
                         before.push_str("void *got = 0; ");
                         gives.push("&got".to_owned());
-                        let key = f.arguments[1];
+                        let key = &f.arguments[1];
                         after.push_str(&format!(
                             "if (*f_flag) *f_{name} = *f_{key} == MPI_WIN_SIZE \
                              ? ({whole})*(MPI_Aint *)got \
@@ -397,10 +426,10 @@ fn main() {
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
     let list = fs::read_to_string("functions.txt").expect("functions.txt is part of the package");
-    let functions: Vec<Function<'_>> = list
+    let functions: Vec<Function> = list
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| parse(line).unwrap_or_else(|| panic!("functions.txt: {line}")))
+        .flat_map(|line| parse(line).unwrap_or_else(|| panic!("functions.txt: {line}")))
         .collect();
 
     let mut declared = String::new();

@@ -11,13 +11,17 @@
 //! | `target_rank`, displacement, count, datatype | `Remote` |
 //! | communicator, group, datatype, window | the object, looked up |
 //! | a handle's address, as the last of several arguments | the object that the function gives |
+//! | a list of counts or of displacements, `int` or wide | `Counts` |
+//! | where a count is written, `int` or wide | `CountOut` |
 //! | other pointers | `Out`, `List`, `StatusOut` |
+//!
+//! A function with large counts (`_c`) and the one without are one function there.
 
 use super::Function;
 use std::fmt::Write as _;
 
 /// What may be called before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 29] = [
+const AT_ANY_TIME: [&str; 32] = [
     "Info_create",
     "Info_free",
     "Info_dup",
@@ -31,6 +35,9 @@ const AT_ANY_TIME: [&str; 29] = [
     "Add_error_class",
     "Add_error_code",
     "Add_error_string",
+    "Remove_error_class",
+    "Remove_error_code",
+    "Remove_error_string",
     "Info_create_env",
     "Init",
     "Init_thread",
@@ -59,10 +66,12 @@ const BY_HANDLE: [&str; 6] = [
     "Type_get_name",
 ];
 
-/// A parameter: its type in C, and its name.
+/// A parameter: its type in C, the one of the list, and its name.
 struct Parameter<'a> {
     c: String,
+    listed: String,
     name: &'a str,
+    is_large: bool,
 }
 
 impl Parameter<'_> {
@@ -75,6 +84,8 @@ impl Parameter<'_> {
             "MPI_Count *" => "*mut i64",
             "int *" | "int []" => "*mut c_int",
             "const int []" => "*const c_int",
+            "MPI_Count []" => "*mut i64",
+            "const MPI_Count []" => "*const i64",
             "MPI_Aint *" | "MPI_Aint []" => "*mut isize",
             "const MPI_Aint []" => "*const isize",
             "int [][3]" => "*const [c_int; 3]",
@@ -87,7 +98,8 @@ impl Parameter<'_> {
             "const char *" => "*const c_char",
             "char ***" => "*mut *mut *mut c_char",
             "char * []" => "*mut *mut c_char",
-            "MPI_User_function *" => "UserFunction",
+            "MPI_User_function *" => "NearFunction",
+            "MPI_User_function_c *" => "FarFunction",
             "MPI_Comm_errhandler_function *" | "MPI_Win_errhandler_function *" => "ErrorFunction",
             // Some of these are numbers, not functions.
             other if other.ends_with("_function *") => "*const c_void",
@@ -96,12 +108,35 @@ impl Parameter<'_> {
         }
     }
 
+    /// What the function takes for one that has two widths.
+    fn counted(&self) -> Option<String> {
+        let Parameter { name, is_large, .. } = self;
+        let width = if *is_large { "far" } else { "near" };
+        // Addresses and MPI_Count are of one length.
+        let cast = if *is_large { ".cast()" } else { "" };
+        Some(match (self.listed.as_str(), is_large) {
+            ("COUNT" | "DISPL", false) => format!("i64::from({name})"),
+            ("COUNT", true) => (*name).to_owned(),
+            ("DISPL", true) => format!("{name} as i64"),
+            ("WIDE", false) => (*name).to_owned(),
+            ("WIDE", true) => format!("{name} as isize"),
+            ("COUNT *" | "DISPL *", _) => format!("CountOut::{width}({name}{cast})"),
+            ("const COUNT []" | "const DISPL []", _) => format!("Counts::{width}({name}{cast})"),
+            ("WIDE *", _) => format!("Out::<isize>::new({name}{cast})"),
+            ("const WIDE []", _) => format!("List::<isize>::new({name}{cast})"),
+            _ => return None,
+        })
+    }
+
     /// What the function takes for it, if it stands alone.
     fn argument(&self, is_raw: bool) -> String {
         let name = self.name;
+        if let Some(counted) = self.counted() {
+            return counted;
+        }
         match self.rust() {
-            "c_int" | "isize" | "i64" | "UserFunction" | "ErrorFunction" | "*mut c_void"
-            | "*const c_void" => name.to_owned(),
+            "c_int" | "isize" | "i64" | "NearFunction" | "FarFunction" | "ErrorFunction"
+            | "*mut c_void" | "*const c_void" => name.to_owned(),
             "*const Status" => format!("&*{name}"),
             "*mut Status" => format!("StatusOut::new({name})"),
             "*const c_char" => format!("&text({name})"),
@@ -121,65 +156,74 @@ impl Parameter<'_> {
     }
 }
 
-fn parameters<'a>(function: &Function<'a>) -> Vec<Parameter<'a>> {
-    let all = function.parameters.split(", ").filter(|it| !matches!(*it, "void" | "..."));
-    let one = |(text, name): (&str, &&'a str)| {
-        let at = text.rfind(name).expect("a parameter has its name");
-        let (before, after) = (text[..at].trim(), &text[at + name.len()..]);
-        let c = if after.is_empty() { before.to_owned() } else { format!("{before} {after}") };
-        Parameter { c, name }
+fn parameters(function: &Function) -> Vec<Parameter<'_>> {
+    let is_one = |it: &&str| !matches!(*it, "void" | "...");
+    let declared = function.parameters.split(", ").filter(is_one);
+    let listed = function.listed.split(", ").filter(is_one);
+    let one = |((text, listed), name): ((&str, &str), &'_ String)| {
+        let ty = |text: &str| {
+            let at = text.rfind(name.as_str()).expect("a parameter has its name");
+            let (before, after) = (text[..at].trim(), &text[at + name.len()..]);
+            if after.is_empty() { before.to_owned() } else { format!("{before} {after}") }
+        };
+        (ty(text), ty(listed))
     };
-    all.zip(&function.arguments).map(one).collect()
+    let types: Vec<_> = declared.zip(listed).zip(&function.arguments).map(one).collect();
+    let is_large = function.is_large;
+    let all = types.into_iter().zip(&function.arguments);
+    all.map(|((c, listed), name)| Parameter { c, listed, name, is_large }).collect()
 }
 
 /// The arguments of the function, of these parameters.
 fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> String {
     let mut text = String::from("caller");
     while let Some(first) = rest.first() {
-        let kinds: Vec<&str> = rest.iter().map(|it| it.c.as_str()).collect();
+        let kinds: Vec<&str> = rest.iter().map(|it| it.listed.as_str()).collect();
         let names: Vec<&str> = rest.iter().map(|it| it.name).collect();
+        let counted = |index: usize| {
+            let it: &Parameter<'_> = &rest[index];
+            match it.listed.as_str() {
+                // Displacements that are addresses in both widths.
+                "const MPI_Aint []" => format!("Counts::far({}.cast())", it.name),
+                _ => it.counted().expect("a count, or a list of counts"),
+            }
+        };
         let (argument, taken) = match (kinds.as_slice(), names.as_slice()) {
             (
-                ["const void *", "void *", "int", "MPI_Datatype", "MPI_Op", ..],
-                [a, b, n, t, o, ..],
-            ) => (format!("Operands::new({a}, {b}, {n}, {t}, {o})"), 5),
-            (
-                ["const void *", "void *", "const int []", "MPI_Datatype", "MPI_Op", ..],
-                [a, b, n, t, o, ..],
-            ) => (format!("Operands::new({a}, {b}, List::new({n}), {t}, {o})"), 5),
-            (["const void *" | "void *", "int", "MPI_Datatype", ..], [at, n, t, ..]) => {
-                (format!("Buffer::new({at}, {n}, {t})"), 3)
+                [
+                    "const void *",
+                    "void *",
+                    "COUNT" | "const COUNT []",
+                    "MPI_Datatype",
+                    "MPI_Op",
+                    ..,
+                ],
+                [a, b, _, t, o, ..],
+            ) => (format!("Operands::new({a}, {b}, {}, {t}, {o})", counted(2)), 5),
+            (["const void *" | "void *", "COUNT", "MPI_Datatype", ..], [at, _, t, ..]) => {
+                (format!("Buffer::new({at}, {}, {t})", counted(1)), 3)
             }
             (
-                ["const void *" | "void *", "const int []", "const int []", "MPI_Datatype", ..],
-                [at, n, d, t, ..],
-            ) => (format!("Blocks::new({at}, {n}, {d}, {t})"), 4),
+                ["const void *" | "void *", "const COUNT []", "const DISPL []", "MPI_Datatype", ..],
+                [at, _, _, t, ..],
+            ) => (format!("Blocks::new({at}, {}, {}, {t})", counted(1), counted(2)), 4),
             (
                 [
                     "const void *" | "void *",
-                    "const int []",
-                    "const int []",
+                    "const COUNT []",
+                    "const DISPL []" | "const MPI_Aint []",
                     "const MPI_Datatype []",
                     ..,
                 ],
-                [at, n, d, t, ..],
-            ) => (format!("TypedBlocks::new({at}, {n}, {d}, {t})"), 4),
-            (
-                [
-                    "const void *" | "void *",
-                    "const int []",
-                    "const MPI_Aint []",
-                    "const MPI_Datatype []",
-                    ..,
-                ],
-                [at, n, d, t, ..],
-            ) => (format!("TypedBlocks::far({at}, {n}, {d}, {t})"), 4),
+                [at, _, _, t, ..],
+            ) => (format!("TypedBlocks::new({at}, {}, {}, {t})", counted(1), counted(2)), 4),
             (["int", "int", ..], [peer @ ("dest" | "source"), tag, ..]) if tag.ends_with("tag") => {
                 (format!("Peer::new({peer}, {tag})"), 2)
             }
-            (["int", "MPI_Aint", "int", "MPI_Datatype", ..], [r @ "target_rank", d, n, t, ..]) => {
-                (format!("Remote::new({r}, {d}, {n}, {t})"), 4)
-            }
+            (
+                ["int", "MPI_Aint", "COUNT", "MPI_Datatype", ..],
+                [r @ "target_rank", d, _, t, ..],
+            ) => (format!("Remote::new({r}, {d}, {}, {t})", counted(2)), 4),
             (["char *", "int *"], [at, length @ "resultlen"]) => {
                 (format!("TextOut::new({at}, {length})"), 2)
             }
@@ -193,20 +237,21 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
 }
 
 /// A function's entry, and its line in the table.
-fn entry(function: &Function<'_>, entries: &mut String) -> String {
-    let Function { name, returns, .. } = function;
+fn entry(function: &Function, entries: &mut String) -> String {
+    let Function { name, base, returns, .. } = function;
+    let (name, base, returns) = (name.as_str(), base.as_str(), returns.as_str());
     if !function.is_there {
         return format!("Entry(absent!(\"{name}\")),\n");
     }
     let all = parameters(function);
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
-    let (is_raw, by_handle) = (AT_ANY_TIME.contains(name), BY_HANDLE.contains(name));
-    let low = name.to_lowercase();
-    let is_collective_again = name.ends_with("_init") && all.iter().any(|it| it.c == "MPI_Info");
+    let (is_raw, by_handle) = (AT_ANY_TIME.contains(&name), BY_HANDLE.contains(&name));
+    let low = base.to_lowercase();
+    let is_collective_again = base.ends_with("_init") && all.iter().any(|it| it.c == "MPI_Info");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
-    let body = if *returns != "int" {
+    let body = if returns != "int" {
         format!(
             "let caller = Caller::new(own, site); functions::{low}({})",
             arguments(&all, true, false)
@@ -239,6 +284,11 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
             }
             None => format!("functions::{low}({})", arguments(&all, is_raw, by_handle)),
         };
+        // Constructors of datatypes note it.
+        let run = match function.is_large {
+            true => format!("let caller = caller.large(); {run}"),
+            false => run,
+        };
         let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
         let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));
         let at = all.iter().find(|it| matches!(it.c.as_str(), "MPI_Comm *" | "MPI_Win *"));
@@ -253,7 +303,7 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
             None => format!("call(own, site, fixed::COMM_WORLD, |caller| {{ {run} }})"),
         }
     };
-    let gives = match *returns {
+    let gives = match returns {
         "double" => "f64",
         "MPI_Aint" => "isize",
         _ => "c_int",
@@ -272,7 +322,7 @@ fn entry(function: &Function<'_>, entries: &mut String) -> String {
 }
 
 /// The entries, and the table of them.
-pub(crate) fn table(functions: &[Function<'_>], teams: &[&str]) -> String {
+pub(crate) fn table(functions: &[Function], teams: &[&str]) -> String {
     let mut entries = String::new();
     let mut lines: String = functions.iter().map(|it| entry(it, &mut entries)).collect();
     lines.extend(teams.iter().map(|it| format!("Entry(crate::embed::{it} as *const ()),\n")));

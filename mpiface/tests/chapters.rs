@@ -31,6 +31,11 @@ fn graphs_and_collectives_of_neighbours() {
 }
 
 #[test]
+fn large_counts_and_datatypes_of_many_blocks() {
+    runs("large.c", &[], &[1, 2, 3, 8], "large fine\n");
+}
+
+#[test]
 fn windows_of_each_kind() {
     runs("windows.c", &[], &[1, 2, 3, 4, 8], "windows fine\n");
 }

@@ -1,4 +1,4 @@
-//! Error classes and codes that a program adds, and its texts for them.
+//! Error classes and codes that a program adds and removes, and its texts for them.
 
 use super::error::class_text;
 use std::cell::Cell;
@@ -11,8 +11,8 @@ const LAST: c_int = 0x3fff;
 /// A rank's own codes: the one after `LAST` is the first.
 #[derive(Debug)]
 pub struct Codes {
-    /// The class of each; a class is its own.
-    classes: Vec<c_int>,
+    /// The class of each, but of those that were removed; a class is its own.
+    classes: Vec<Option<c_int>>,
     texts: HashMap<c_int, String>,
     /// The number of the last one, as an attribute of the world: at an address that stays.
     last: Box<Cell<c_int>>,
@@ -28,7 +28,7 @@ impl Codes {
     fn add(&mut self, class: Option<c_int>) -> c_int {
         let code = self.last.get() + 1;
         self.last.set(code);
-        self.classes.push(class.unwrap_or(code));
+        self.classes.push(Some(class.unwrap_or(code)));
         code
     }
 
@@ -49,12 +49,60 @@ impl Codes {
             return Some(code);
         }
         let own = code.checked_sub(LAST + 1)?;
-        self.classes.get(usize::try_from(own).ok()?).copied()
+        *self.classes.get(usize::try_from(own).ok()?)?
     }
 
     /// Whether it is a program's own.
     pub fn is_own(&self, code: c_int) -> bool {
         code > LAST && self.class(code).is_some()
+    }
+
+    /// Removes a class of the program's own, to which no code belongs.
+    ///
+    /// # Errors
+    /// If it is another.
+    pub fn remove_class(&mut self, class: c_int) -> Result<(), &'static str> {
+        if !self.is_own(class) || self.class(class) != Some(class) {
+            return Err("is no error class of the program's own");
+        }
+        if self.classes.iter().filter(|it| **it == Some(class)).count() > 1 {
+            return Err("has error codes");
+        }
+        self.remove(class);
+        Ok(())
+    }
+
+    /// Removes a code of the program's own.
+    ///
+    /// # Errors
+    /// If it is another.
+    pub fn remove_code(&mut self, code: c_int) -> Result<(), &'static str> {
+        if !self.is_own(code) || self.class(code) == Some(code) {
+            return Err("is no error code of the program's own");
+        }
+        self.remove(code);
+        Ok(())
+    }
+
+    /// The numbers at the end are given again; those before them are not, so that a new code is
+    /// never a removed one that a program still holds while others are in use behind it.
+    fn remove(&mut self, code: c_int) {
+        self.texts.remove(&code);
+        self.classes[(code - LAST - 1) as usize] = None;
+        while self.classes.pop_if(|it| it.is_none()).is_some() {
+            self.last.set(self.last.get() - 1);
+        }
+    }
+
+    /// Removes the text of a program's own code.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn remove_text(&mut self, code: c_int) -> Result<(), &'static str> {
+        match self.texts.remove(&code) {
+            Some(_) => Ok(()),
+            None => Err("has no text of the program's own"),
+        }
     }
 
     /// Sets the text of a program's own code.
@@ -95,5 +143,16 @@ mod tests {
         assert_eq!(codes.text(code), "");
         codes.set_text(code, "mine".to_owned());
         assert_eq!((codes.text(code), codes.text(13)), ("mine", "invalid argument"));
+        // A class with a code stays; the numbers at the end are given again.
+        assert!(codes.remove_class(class).is_err() && codes.remove_class(13).is_err());
+        assert!(codes.remove_code(class).is_err() && codes.remove_text(other).is_err());
+        assert_eq!(codes.remove_text(code), Ok(()));
+        assert_eq!(codes.text(code), "");
+        assert_eq!(codes.remove_code(code), Ok(()));
+        assert_eq!((codes.class(code), codes.class(other)), (None, Some(13)));
+        assert_eq!(codes.remove_class(class), Ok(()));
+        assert_eq!(codes.add_class(), 0x4003);
+        assert_eq!((codes.remove_class(0x4003), codes.remove_code(other)), (Ok(()), Ok(())));
+        assert_eq!(codes.add_class(), class);
     }
 }

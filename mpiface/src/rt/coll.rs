@@ -14,8 +14,6 @@ use super::ops::{Mark, apply};
 use super::rank::UserFunction;
 use super::types::{AnyType, Place, copy};
 use super::world::World;
-use crate::load::frame::Barred;
-use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -54,12 +52,10 @@ impl Operator {
                     apply(op, element, a.address as *const u8, b.address as *mut u8, b.count)
                 };
             }
-            Operator::User(function, mut ty) => {
-                let mut count = c_int::try_from(b.count).unwrap_or(c_int::MAX);
-                let _barred = Barred::new();
-                let (a, b) = (a.address as *mut c_void, b.address as *mut c_void);
-                // SAFETY: the program's own operator, on as many elements as it is told.
-                unsafe { function(a, b, &raw mut count, &raw mut ty) };
+            Operator::User(function, ty) => {
+                let elements = (b.count, b.ty.extent);
+                // SAFETY: both places hold as many elements of the datatype.
+                unsafe { function.call(a.address, b.address, elements, ty) };
             }
         }
     }

@@ -9,6 +9,7 @@
 use super::error::Site;
 use super::handle::Handle;
 use super::log::Collective;
+use super::neighbours::Desk;
 use super::ops::Mark;
 use super::rank::fixed;
 use super::started::Gatherings;
@@ -23,7 +24,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a rank offers the others in a collective.
 #[derive(Clone, Debug, Default)]
@@ -84,13 +85,21 @@ pub struct Shared {
     /// The library's part, of a communicator that only its members make.
     pub library: Option<MemberSeats>,
     seats: Vec<Seat>,
+    /// Made when neighbours first exchange something.
+    desks: OnceLock<Box<[Desk]>>,
 }
 
 impl Shared {
     /// A communicator of these ranks of the world.
     pub fn new(context: u32, members: Vec<usize>, library: Option<MemberSeats>) -> Shared {
         let seats = members.iter().map(|_| Seat::default()).collect();
-        Shared { context, members, started: Gatherings::default(), library, seats }
+        let (started, desks) = (Gatherings::default(), OnceLock::new());
+        Shared { context, members, started, library, seats, desks }
+    }
+
+    /// Where neighbours meet: a desk for each rank.
+    pub fn desks(&self) -> &[Desk] {
+        self.desks.get_or_init(|| self.members.iter().map(|_| Desk::default()).collect())
     }
 
     /// Whether a rank of the world, if it is a member, has come to a meeting.

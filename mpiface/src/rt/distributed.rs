@@ -29,7 +29,7 @@ impl Axis {
     /// # Errors
     /// If these do not agree.
     pub fn new(
-        size: c_int,
+        size: i64,
         kind: c_int,
         argument: c_int,
         places: c_int,
@@ -40,12 +40,12 @@ impl Axis {
         }
         let block = match (kind, argument) {
             (NONE, _) if places == 1 => size,
-            (BLOCK, DEFAULT) => (size - 1) / places + 1,
-            (BLOCK, given) if given > 0 && i64::from(given) * i64::from(places) >= size.into() => {
-                given
+            (BLOCK, DEFAULT) => (size - 1) / i64::from(places) + 1,
+            (BLOCK, given) if given > 0 && i64::from(given) * i64::from(places) >= size => {
+                given.into()
             }
             (CYCLIC, DEFAULT) => 1,
-            (CYCLIC, given) if given > 0 => given,
+            (CYCLIC, given) if given > 0 => given.into(),
             _ => {
                 let text = format!("distribution {kind} by {argument} of {size} among {places}");
                 return error(Class::Arg, text);

@@ -22,7 +22,7 @@
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `started.rs` | collectives that complete later |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
-//! | `neighbours.rs` | what neighbours of a grid or graph exchange |
+//! | `neighbours.rs` | what neighbours of a grid or graph exchange, edge by edge |
 //! | `branch.rs` | communicators that only their members make |
 //! | `window.rs`, `target_lock.rs` | one-sided access: memory, epochs; a target's lock |
 //! | `attributes.rs` | what programs hang on communicators, datatypes and windows |

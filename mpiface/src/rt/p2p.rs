@@ -63,6 +63,8 @@ pub enum Kind {
     Receive,
     /// A collective.
     Collective,
+    /// A collective of neighbours.
+    Neighbours,
     /// One that the program completes.
     General,
 }
@@ -172,6 +174,7 @@ impl Req {
         match (kind, peer) {
             (Kind::General, _) => format!("the program to complete {}", site.describe()),
             (Kind::Collective, _) => format!("all ranks to start {}", site.describe()),
+            (Kind::Neighbours, _) => format!("its neighbours to start {}", site.describe()),
             (Kind::Send, peer) => format!("rank {peer} of the communicator to receive, {tag}"),
             (Kind::Receive, ANY_SOURCE) => format!("a message from any source, {tag}"),
             (Kind::Receive, peer) => {
@@ -599,7 +602,7 @@ pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
     let is_ours =
         |it: &Message| matches!(&it.body, Body::Buffer(_, other) if Arc::ptr_eq(other, req));
-    if matches!(req.ask.kind, Kind::Collective | Kind::General) {
+    if matches!(req.ask.kind, Kind::Collective | Kind::Neighbours | Kind::General) {
         return;
     }
     let is_found = if req.ask.kind == Kind::Send {

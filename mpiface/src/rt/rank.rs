@@ -20,7 +20,46 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A user's operator.
-pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
+pub type NearFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
+/// One with large counts.
+pub type FarFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
+
+/// A user's operator, as it was given.
+#[derive(Clone, Copy, Debug)]
+pub enum UserFunction {
+    /// Takes an `int`.
+    Near(NearFunction),
+    /// Takes an MPI_Count.
+    Far(FarFunction),
+}
+
+impl UserFunction {
+    /// `b = a op b` of `n` elements, each `step` bytes from the last; of a datatype.
+    ///
+    /// # Safety
+    /// Both are addresses of so many elements of this datatype, and `b` may be written.
+    pub unsafe fn call(self, a: usize, b: usize, (n, step): (usize, isize), mut ty: Handle) {
+        // As many at once as their number can say.
+        const MOST: usize = c_int::MAX as usize;
+        let _barred = Barred::new();
+        match self {
+            // SAFETY: the program's own operator, on as many elements as it is told.
+            UserFunction::Near(function) => unsafe {
+                for start in (0..n.max(1)).step_by(MOST) {
+                    let mut count = (n - start).min(MOST) as c_int;
+                    let by = step.wrapping_mul(start.cast_signed());
+                    let at = |it: usize| it.wrapping_add_signed(by) as *mut c_void;
+                    function(at(a), at(b), &raw mut count, &raw mut ty);
+                }
+            },
+            // SAFETY: the same.
+            UserFunction::Far(function) => unsafe {
+                let mut count = n as i64;
+                function(a as *mut c_void, b as *mut c_void, &raw mut count, &raw mut ty);
+            },
+        }
+    }
+}
 
 /// So many ended requests are kept at most.
 const SPARE: usize = 64;
@@ -150,7 +189,7 @@ pub struct Rank {
     /// The same, if it made no other calls.
     pub polls: Polls,
     /// The buffer that the program attached: its messages are kept elsewhere.
-    pub buffer: Cell<(usize, c_int)>,
+    pub buffer: Cell<(usize, i64)>,
     whole: Rc<Comm>,
     alone: Rc<Comm>,
     /// Communicators but the predefined ones.
@@ -372,7 +411,7 @@ impl Rank {
     ///
     /// # Errors
     /// If the count is negative, the type unknown, or there is data but no buffer.
-    pub fn place(&self, buffer: *const c_void, count: c_int, ty: Handle) -> Outcome<Place> {
+    pub fn place(&self, buffer: *const c_void, count: i64, ty: Handle) -> Outcome<Place> {
         let Ok(count) = usize::try_from(count) else {
             return error(Class::Count, format!("the count {count} is negative"));
         };

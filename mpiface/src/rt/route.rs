@@ -17,12 +17,11 @@ use super::handle::Handle;
 use super::ops::{self, Mark, apply};
 use super::rank::{Rank, UserFunction};
 use super::types::{Place, bytes_at, copy};
-use crate::load::frame::Barred;
 use phalanx::op::{self, Operator as LibraryOperator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::{Comm, Order};
 use std::any::TypeId;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::rc::Rc;
 use std::slice;
 
@@ -286,10 +285,7 @@ unsafe extern "C-unwind" fn combine(
                 apply(*op, *element, left.cast(), target, n);
             }
             Arithmetic::User(function, ty, _) => {
-                let mut count = c_int::try_from(n).unwrap_or(c_int::MAX);
-                let mut ty = *ty;
-                let _barred = Barred::new();
-                function(left.cast_mut(), target.cast(), &raw mut count, &raw mut ty);
+                function.call(left as usize, target as usize, (n, size.cast_signed()), *ty);
             }
         }
         if !kept.is_empty() {

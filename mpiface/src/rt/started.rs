@@ -6,7 +6,6 @@ use super::coll::{Operator, Temporary, fold};
 use super::comm::{Comm, Offer, Terms};
 use super::error::{Class, Error, Site, end};
 use super::log::Collective;
-use super::neighbours::{self, Exchanged};
 use super::p2p::{Req, SENT};
 use super::types::{Place, copy};
 use super::world::{World, lock};
@@ -26,8 +25,6 @@ pub enum Part {
         /// What the offer's places point to, if it is not the program's memory.
         kept: Vec<Vec<u8>>,
     },
-    /// What neighbours exchange.
-    Neighbours(Exchanged),
     /// A reduction.
     Fold {
         /// The rank's own values.
@@ -121,15 +118,6 @@ unsafe fn work(cards: &[Card], me: usize) {
             };
             // SAFETY: passed on.
             unsafe { fold_cards(cards, op) };
-            return;
-        }
-        Part::Neighbours(_) => {
-            let all = cards.iter().map(|it| match &it.part {
-                Part::Neighbours(all) => Some((all, &*it.req)),
-                _ => None,
-            });
-            // SAFETY: passed on.
-            unsafe { neighbours::deliver(&all.flatten().collect::<Vec<_>>()) };
             return;
         }
         Part::Exchange { .. } => {}

@@ -44,12 +44,57 @@ pub struct Type {
 pub struct Made {
     /// The standard's number for the function.
     pub combiner: c_int,
+    /// Whether it was the function with large counts: these stand in a list of their own.
+    is_large: bool,
     /// Its arguments that are integers,
     pub integers: Vec<c_int>,
     /// addresses,
     pub addresses: Vec<isize>,
+    /// large counts,
+    pub counts: Vec<i64>,
     /// and datatypes.
     pub types: Vec<AnyType>,
+}
+
+impl Made {
+    /// Without arguments yet.
+    pub fn new(combiner: c_int, is_large: bool) -> Made {
+        let (integers, addresses) = (Vec::new(), Vec::new());
+        Made { combiner, is_large, integers, addresses, counts: Vec::new(), types: Vec::new() }
+    }
+
+    /// Arguments that are integers.
+    pub fn integers(mut self, all: &[c_int]) -> Made {
+        self.integers.extend_from_slice(all);
+        self
+    }
+
+    /// Counts: integers, if they are not large.
+    pub fn counts(mut self, all: impl IntoIterator<Item = i64>) -> Made {
+        if self.is_large {
+            self.counts.extend(all);
+        } else {
+            // Of a function that takes integers.
+            self.integers.extend(all.into_iter().map(|it| it as c_int));
+        }
+        self
+    }
+
+    /// Displacements in bytes: addresses, but counts in the function with large counts.
+    pub fn places(mut self, all: impl IntoIterator<Item = isize>) -> Made {
+        if self.is_large {
+            self.counts.extend(all.into_iter().map(|it| it as i64));
+        } else {
+            self.addresses.extend(all);
+        }
+        self
+    }
+
+    /// Datatypes.
+    pub fn types(mut self, all: impl IntoIterator<Item = AnyType>) -> Made {
+        self.types.extend(all);
+        self
+    }
 }
 
 impl Type {
@@ -134,16 +179,10 @@ impl Type {
         Type { lb, extent, set, name: "a resized type", handle: 0, made: None, ..self.clone() }
     }
 
-    /// The same, made by a call with these arguments.
-    pub fn by(
-        mut self,
-        combiner: c_int,
-        integers: Vec<c_int>,
-        addresses: Vec<isize>,
-        types: Vec<AnyType>,
-    ) -> Type {
+    /// The same, made by this call.
+    pub fn by(mut self, made: Made) -> Type {
         self.handle = 0;
-        self.made = Some(Arc::new(Made { combiner, integers, addresses, types }));
+        self.made = Some(Arc::new(made));
         self
     }
 

@@ -141,6 +141,65 @@ static void grid(int rank, int ranks) {
   MPI_Comm_free(&cart);
 }
 
+/* Long data, of which each rank copies its own; of columns as well. */
+static void longer(int rank, int ranks) {
+  enum { LENGTH = 1 << 14 };
+  int dims[1] = {ranks}, periods[1] = {1}, around[2];
+  MPI_Comm cart;
+  MPI_Request requests[2];
+  MPI_Datatype column;
+  int *send = malloc(4 * LENGTH * sizeof *send), *got = malloc(4 * LENGTH * sizeof *got);
+  MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &cart);
+  MPI_Cart_shift(cart, 0, 1, &around[0], &around[1]);
+  MPI_Type_vector(LENGTH, 1, 2, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  for (int round = 0; round < 20; round++) {
+    for (int i = 0; i < 4 * LENGTH; i++)
+      send[i] = 7 * i + rank + round, got[i] = -1;
+    if (round % 4 == 3) {
+      /* Of those that are started, a second one before the first has ended. */
+      MPI_Ineighbor_alltoall(send, LENGTH, MPI_INT, got, LENGTH, MPI_INT, cart, &requests[0]);
+      MPI_Ineighbor_allgather(send, LENGTH, MPI_INT, got + 2 * LENGTH, LENGTH, MPI_INT, cart,
+                              &requests[1]);
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      for (int i = 0; i < 2 * LENGTH; i++)
+        CHECK(got[2 * LENGTH + i] == 7 * (i % LENGTH) + around[i / LENGTH] + round);
+    } else {
+      MPI_Neighbor_alltoall(send, LENGTH, MPI_INT, got, LENGTH, MPI_INT, cart);
+    }
+    for (int i = 0; i < 2 * LENGTH; i++)
+      CHECK(got[i] == 7 * ((i + LENGTH) % (2 * LENGTH)) + around[i / LENGTH] + round);
+    /* Every second element, to every second one. */
+    int ones[2] = {1, 1};
+    MPI_Aint at[2] = {0, 2 * LENGTH * sizeof *send};
+    MPI_Datatype types[2] = {column, column};
+    for (int i = 0; i < 4 * LENGTH; i++)
+      got[i] = -1;
+    MPI_Neighbor_alltoallw(send, ones, at, types, got, ones, at, types, cart);
+    for (int i = 0; i < 4 * LENGTH; i++)
+      CHECK(got[i] == (i % 2 ? -1
+                             : 7 * ((i + 2 * LENGTH) % (4 * LENGTH)) + around[i / 2 / LENGTH] +
+                                   round));
+  }
+  MPI_Type_free(&column);
+  MPI_Comm_free(&cart);
+  free(send), free(got);
+}
+
+/* A rank waits for its neighbours only: the last one of a line comes when it is told to. */
+static void alone(int rank, int ranks) {
+  int dims[1] = {ranks}, periods[1] = {0}, send[2] = {rank, rank}, got[2] = {-1, -1};
+  MPI_Comm cart;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &cart);
+  if (ranks > 2 && rank == ranks - 1)
+    MPI_Recv(NULL, 0, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Neighbor_alltoall(send, 1, MPI_INT, got, 1, MPI_INT, cart);
+  if (ranks > 2 && rank == 0)
+    MPI_Send(NULL, 0, MPI_INT, ranks - 1, 5, MPI_COMM_WORLD);
+  CHECK(got[0] == (rank ? rank - 1 : -1) && got[1] == (rank < ranks - 1 ? rank + 1 : -1));
+  MPI_Comm_free(&cart);
+}
+
 int main(int argc, char **argv) {
   int rank, ranks;
   MPI_Init(&argc, &argv);
@@ -150,6 +209,8 @@ int main(int argc, char **argv) {
   adjacent(rank, ranks, 0);
   adjacent(rank, ranks, 1);
   grid(rank, ranks);
+  longer(rank, ranks);
+  alone(rank, ranks);
   if (rank == 0)
     printf("graphs fine\n");
   MPI_Finalize();

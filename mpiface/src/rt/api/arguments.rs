@@ -7,6 +7,7 @@
 //! elements than it has.
 
 use super::UNDEFINED;
+use super::counts::{Counts, count_of};
 use crate::rt::coll::{Call, Operator};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, Site, error};
@@ -32,6 +33,8 @@ pub(super) const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, by
 pub(super) struct Caller<'a> {
     pub(super) rank: &'a Rank,
     pub(super) site: Site,
+    /// Whether the function is the one with large counts.
+    pub(super) is_large: bool,
 }
 
 impl Deref for Caller<'_> {
@@ -47,25 +50,18 @@ impl<'a> Caller<'a> {
     /// `rank` is the calling rank's state.
     pub(super) unsafe fn new(rank: *const Rank, site: Site) -> Caller<'a> {
         // SAFETY: the caller's promise; the state lives for ever.
-        Caller { rank: unsafe { &*rank }, site }
+        Caller { rank: unsafe { &*rank }, site, is_large: false }
+    }
+
+    /// In a function with large counts.
+    pub(super) fn large(self) -> Caller<'a> {
+        Caller { is_large: true, ..self }
     }
 
     /// A collective call on a communicator.
     pub(super) fn on(&self, comm: &'a Comm) -> Call<'a> {
         Call { world: &self.rank.world, comm, site: self.site }
     }
-}
-
-/// A number of things, as C gives it.
-pub(super) fn count_of(count: c_int) -> Outcome<usize> {
-    match usize::try_from(count) {
-        Ok(count) => Ok(count),
-        Err(_) => error(Class::Count, format!("the count {count} is negative")),
-    }
-}
-
-pub(super) fn counts_of(counts: &[c_int]) -> Outcome<Vec<usize>> {
-    counts.iter().map(|it| count_of(*it)).collect()
 }
 
 /// A number as C takes it: undefined if it does not fit.
@@ -161,8 +157,8 @@ impl<T> List<T> {
     }
 
     /// Its elements; none if it is a null pointer, or the count is negative.
-    pub(super) fn take<'a>(self, count: c_int) -> &'a [T] {
-        match usize::try_from(count) {
+    pub(super) fn take<'a>(self, count: impl Into<i64>) -> &'a [T] {
+        match usize::try_from(count.into()) {
             // SAFETY: the constructor's promise; no function keeps the list.
             Ok(count) if count > 0 && !self.0.is_null() => unsafe {
                 std::slice::from_raw_parts(self.0, count)
@@ -171,14 +167,9 @@ impl<T> List<T> {
         }
     }
 
-    /// As many elements as there are ranks.
-    pub(super) fn each<'a>(self, comm: &Comm) -> Outcome<&'a [T]> {
-        self.some(comm.size())
-    }
-
     /// So many elements.
     pub(super) fn some<'a>(self, count: usize) -> Outcome<&'a [T]> {
-        let all = self.take(int(count));
+        let all = self.take(count as i64);
         if all.len() != count {
             return error(Class::Arg, "a list with an entry for each rank is a null pointer");
         }
@@ -335,14 +326,14 @@ pub(super) unsafe fn text(at: *const c_char) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     at: *const c_void,
-    count: c_int,
+    count: i64,
     ty: Handle,
 }
 
 impl Buffer {
     /// # Safety
     /// See the head of the file.
-    pub(super) unsafe fn new(at: *const c_void, count: c_int, ty: Handle) -> Buffer {
+    pub(super) unsafe fn new(at: *const c_void, count: i64, ty: Handle) -> Buffer {
         Buffer { at, count, ty }
     }
 
@@ -373,12 +364,12 @@ impl Buffer {
 pub(super) struct Remote {
     pub(super) rank: c_int,
     pub(super) displacement: isize,
-    pub(super) count: c_int,
+    pub(super) count: i64,
     pub(super) ty: Handle,
 }
 
 impl Remote {
-    pub(super) fn new(rank: c_int, displacement: isize, count: c_int, ty: Handle) -> Remote {
+    pub(super) fn new(rank: c_int, displacement: isize, count: i64, ty: Handle) -> Remote {
         Remote { rank, displacement, count, ty }
     }
 }
@@ -387,8 +378,8 @@ impl Remote {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
     at: *const c_void,
-    counts: List<c_int>,
-    displacements: List<c_int>,
+    counts: Counts,
+    displacements: Counts,
     ty: Handle,
 }
 
@@ -397,11 +388,11 @@ impl Blocks {
     /// See the head of the file.
     pub(super) unsafe fn new(
         at: *const c_void,
-        counts: *const c_int,
-        displacements: *const c_int,
+        counts: Counts,
+        displacements: Counts,
         ty: Handle,
     ) -> Blocks {
-        Blocks { at, counts: List(counts), displacements: List(displacements), ty }
+        Blocks { at, counts, displacements, ty }
     }
 
     pub(super) fn is_in_place(&self) -> bool {
@@ -416,10 +407,10 @@ impl Blocks {
     /// The memory of so many parts.
     pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
         let (counts, displacements) = (self.counts.some(n)?, self.displacements.some(n)?);
-        let largest = counts.iter().copied().max().unwrap_or(0);
+        let largest = counts.clone().max().unwrap_or(0);
         let base = caller.place(self.at, largest, self.ty)?;
-        let part = |(count, by): (&c_int, &c_int)| Ok(base.moved(*by as isize, count_of(*count)?));
-        counts.iter().zip(displacements).map(part).collect()
+        let part = |(count, by): (i64, i64)| Ok(base.moved(by as isize, count_of(count)?));
+        counts.zip(displacements).map(part).collect()
     }
 }
 
@@ -427,16 +418,9 @@ impl Blocks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TypedBlocks {
     at: *const c_void,
-    counts: List<c_int>,
-    displacements: Displacements,
+    counts: Counts,
+    displacements: Counts,
     types: List<Handle>,
-}
-
-/// Displacements in bytes.
-#[derive(Clone, Copy, Debug)]
-enum Displacements {
-    Near(List<c_int>),
-    Far(List<isize>),
 }
 
 impl TypedBlocks {
@@ -444,26 +428,11 @@ impl TypedBlocks {
     /// See the head of the file.
     pub(super) unsafe fn new(
         at: *const c_void,
-        counts: *const c_int,
-        displacements: *const c_int,
+        counts: Counts,
+        displacements: Counts,
         types: *const Handle,
     ) -> TypedBlocks {
-        let displacements = Displacements::Near(List(displacements));
-        TypedBlocks { at, counts: List(counts), displacements, types: List(types) }
-    }
-
-    /// With displacements that are addresses.
-    ///
-    /// # Safety
-    /// See the head of the file.
-    pub(super) unsafe fn far(
-        at: *const c_void,
-        counts: *const c_int,
-        displacements: *const isize,
-        types: *const Handle,
-    ) -> TypedBlocks {
-        let displacements = Displacements::Far(List(displacements));
-        TypedBlocks { at, counts: List(counts), displacements, types: List(types) }
+        TypedBlocks { at, counts, displacements, types: List(types) }
     }
 
     pub(super) fn is_in_place(&self) -> bool {
@@ -478,19 +447,14 @@ impl TypedBlocks {
     /// The memory of so many parts.
     pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
         let (counts, types) = (self.counts.some(n)?, self.types.some(n)?);
-        let displacements: Vec<isize> = match self.displacements {
-            Displacements::Near(list) => list.some(n)?.iter().map(|it| *it as isize).collect(),
-            Displacements::Far(list) => list.some(n)?.to_vec(),
-        };
-        let part = |peer: usize| {
-            let ty = match types[peer] {
-                fixed::DATATYPE_NULL if counts[peer] == 0 => BYTE,
+        let part = |((count, by), ty): ((i64, i64), &Handle)| {
+            let ty = match *ty {
+                fixed::DATATYPE_NULL if count == 0 => BYTE,
                 ty => ty,
             };
-            let at = self.at.wrapping_byte_offset(displacements[peer]);
-            caller.place(at, counts[peer], ty)
+            caller.place(self.at.wrapping_byte_offset(by as isize), count, ty)
         };
-        (0..n).map(part).collect()
+        counts.zip(self.displacements.some(n)?).zip(types).map(part).collect()
     }
 }
 
@@ -504,7 +468,7 @@ pub(super) enum Operation<'a> {
 
 /// What a reduction takes: buffers, how many elements, and the operator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operands<C = c_int> {
+pub(super) struct Operands<C = i64> {
     send: *const c_void,
     recv: *mut c_void,
     pub(super) count: C,

@@ -4,7 +4,8 @@
 //! # Safety of the calls here
 //! See `started.rs`.
 
-use super::arguments::{Blocks, Buffer, Caller, List, Operands, TypedBlocks, count_of, counts_of};
+use super::arguments::{Blocks, Buffer, Caller, Operands, TypedBlocks};
+use super::counts::{Counts, count_of, counts_of, total_of};
 use super::started::begin;
 use crate::rt::coll::Operator;
 use crate::rt::comm::{Comm, Offer, Terms};
@@ -266,15 +267,9 @@ pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) ->
     fold(caller, comm, operands.own(caller)?, Some(gives))
 }
 
-fn reduce_parts(
-    caller: Caller<'_>,
-    operands: Operands<&[c_int]>,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+fn reduce_parts(caller: Caller<'_>, operands: Operands<&[i64]>, comm: &Comm) -> Outcome<Arc<Req>> {
     let counts = operands.count;
-    let Some(total) = counts.iter().try_fold(0, |sum: c_int, it| sum.checked_add(*it)) else {
-        return error(Class::Count, "the counts together are too large");
-    };
+    let total = total_of(counts)?;
     let start = counts_of(&counts[..comm.own_rank()])?.iter().sum();
     let own = counts[comm.own_rank()];
     count_of(own)?;
@@ -284,10 +279,11 @@ fn reduce_parts(
 
 pub(super) fn ireduce_scatter(
     caller: Caller<'_>,
-    operands: Operands<List<c_int>>,
+    operands: Operands<Counts>,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    reduce_parts(caller, operands.with(operands.count.some(comm.own().len())?), comm)
+    let counts: Vec<i64> = operands.count.some(comm.own().len())?.collect();
+    reduce_parts(caller, operands.with(&counts), comm)
 }
 
 pub(super) fn ireduce_scatter_block(

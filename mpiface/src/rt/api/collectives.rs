@@ -4,15 +4,14 @@
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, as the standard asks of them.
 
-use super::arguments::{
-    Blocks, Buffer, Caller, List, Operands, Operation, TypedBlocks, counts_of, root_of,
-};
+use super::arguments::{Blocks, Buffer, Caller, Operands, Operation, TypedBlocks, root_of};
 use super::between;
+use super::counts::{Counts, counts_of, total_of};
 use super::intercommunicators::within;
 use super::started::await_started;
 use crate::rt::coll::Call;
 use crate::rt::comm::{Comm, Offer};
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::Outcome;
 use crate::rt::types::{Place, bytes_at, pack};
 use std::ffi::c_int;
 
@@ -66,12 +65,9 @@ pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> 
 }
 
 /// Reduces, and gives each rank its part; the parts are so long.
-fn reduce_parts(caller: Caller<'_>, operands: Operands<&[c_int]>, comm: &Comm) -> Outcome {
+fn reduce_parts(caller: Caller<'_>, operands: Operands<&[i64]>, comm: &Comm) -> Outcome {
     let counts = operands.count;
-    let Some(total) = counts.iter().try_fold(0, |sum: c_int, it| sum.checked_add(*it)) else {
-        return error(Class::Count, "the counts together are too large");
-    };
-    let reduction = operands.with(total).reduction(caller, comm)?;
+    let reduction = operands.with(total_of(counts)?).reduction(caller, comm)?;
     let target = operands.with(counts[comm.rank]).target(caller)?;
     let counts = counts_of(counts)?;
     let call = caller.on(comm);
@@ -91,13 +87,14 @@ fn reduce_parts(caller: Caller<'_>, operands: Operands<&[c_int]>, comm: &Comm) -
 
 pub(super) fn reduce_scatter(
     caller: Caller<'_>,
-    operands: Operands<List<c_int>>,
+    operands: Operands<Counts>,
     comm: &Comm,
 ) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::ireduce_scatter(caller, operands, comm)?);
     }
-    reduce_parts(caller, operands.with(operands.count.each(comm)?), comm)
+    let counts: Vec<i64> = operands.count.some(comm.size())?.collect();
+    reduce_parts(caller, operands.with(&counts), comm)
 }
 
 pub(super) fn reduce_scatter_block(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {

@@ -2,7 +2,9 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::arguments::{Caller, List, Out, count_of, int};
+use super::arguments::{Caller, List, Out, int};
+use super::counts::{Counts, count_of};
+use super::datatypes::made;
 use super::keep::Keep as _;
 use crate::rt::distributed::{Axis, distributed};
 use crate::rt::error::{Class, Outcome, error};
@@ -22,11 +24,11 @@ const REALS: c_int = 193;
 const COMPLEXES: c_int = 194;
 
 pub(super) fn type_create_darray(
-    _: Caller<'_>,
+    caller: Caller<'_>,
     ranks: c_int,
     rank: c_int,
     n: c_int,
-    sizes: List<c_int>,
+    sizes: Counts,
     kinds: List<c_int>,
     arguments: List<c_int>,
     grid: List<c_int>,
@@ -36,9 +38,10 @@ pub(super) fn type_create_darray(
     if n < 1 || rank < 0 || rank >= ranks {
         return error(Class::Arg, format!("rank {rank} of {ranks}, {n} dimensions"));
     }
-    let (sizes, kinds) = (sizes.take(n), kinds.take(n));
+    let (sizes, kinds): (Vec<i64>, _) = (sizes.take(n).collect(), kinds.take(n));
     let (arguments, grid) = (arguments.take(n), grid.take(n));
-    let integers = [&[ranks, rank, n], sizes, kinds, arguments, grid, &[order]].concat();
+    let call = made(caller, DARRAY).integers(&[ranks, rank, n]).counts(sizes.iter().copied());
+    let call = call.integers(kinds).integers(arguments).integers(grid).integers(&[order]);
     let places: i64 = grid.iter().map(|it| i64::from(*it)).product();
     if places != i64::from(ranks) {
         return error(Class::Arg, format!("a grid of {places} places for {ranks} ranks"));
@@ -56,7 +59,7 @@ pub(super) fn type_create_darray(
         axes.reverse();
     }
     let new = distributed(&axes, old)?;
-    Ok(new.by(DARRAY, integers, Vec::new(), vec![old.clone()]))
+    Ok(new.by(call.types([old.clone()])))
 }
 
 pub(super) fn type_get_envelope(
@@ -68,9 +71,38 @@ pub(super) fn type_get_envelope(
     combiner: Out<c_int>,
 ) -> Outcome {
     let made = ty.made.as_deref();
+    no_large_counts(made)?;
     let count = |of: fn(&Made) -> usize| made.map_or(0, |it| int(of(it)));
     integers.set(count(|it| it.integers.len()));
     addresses.set(count(|it| it.addresses.len()));
+    types.set(count(|it| it.types.len()));
+    combiner.set(made.map_or(NAMED, |it| it.combiner));
+    Ok(())
+}
+
+/// Large counts are told by the functions with large counts alone.
+fn no_large_counts(made: Option<&Made>) -> Outcome {
+    if made.is_some_and(|it| !it.counts.is_empty()) {
+        let text = "the datatype was made with large counts: the function with _c tells them";
+        return error(Class::Type, text);
+    }
+    Ok(())
+}
+
+pub(super) fn type_get_envelope_c(
+    _: Caller<'_>,
+    ty: &Type,
+    integers: Out<i64>,
+    addresses: Out<i64>,
+    counts: Out<i64>,
+    types: Out<i64>,
+    combiner: Out<c_int>,
+) -> Outcome {
+    let made = ty.made.as_deref();
+    let count = |of: fn(&Made) -> usize| made.map_or(0, |it| of(it) as i64);
+    integers.set(count(|it| it.integers.len()));
+    addresses.set(count(|it| it.addresses.len()));
+    counts.set(count(|it| it.counts.len()));
     types.set(count(|it| it.types.len()));
     combiner.set(made.map_or(NAMED, |it| it.combiner));
     Ok(())
@@ -86,18 +118,50 @@ pub(super) fn type_get_contents(
     addresses: Out<isize>,
     types: Out<Handle>,
 ) -> Outcome {
+    no_large_counts(ty.made.as_deref())?;
+    let rooms = [integer_room.into(), address_room.into(), 0, type_room.into()];
+    contents(caller, ty, rooms, integers, addresses, None, types)
+}
+
+pub(super) fn type_get_contents_c(
+    caller: Caller<'_>,
+    ty: &Type,
+    integer_room: i64,
+    address_room: i64,
+    count_room: i64,
+    type_room: i64,
+    integers: Out<c_int>,
+    addresses: Out<isize>,
+    counts: Out<i64>,
+    types: Out<Handle>,
+) -> Outcome {
+    let rooms = [integer_room, address_room, count_room, type_room];
+    contents(caller, ty, rooms, integers, addresses, Some(counts), types)
+}
+
+fn contents(
+    caller: Caller<'_>,
+    ty: &Type,
+    rooms: [i64; 4],
+    integers: Out<c_int>,
+    addresses: Out<isize>,
+    counts: Option<Out<i64>>,
+    types: Out<Handle>,
+) -> Outcome {
     let Some(made) = &ty.made else {
         return error(Class::Type, "a predefined datatype has no contents");
     };
-    let lacks = |room: c_int, has: usize| count_of(room).map(|room| room < has);
-    if lacks(integer_room, made.integers.len())?
-        || lacks(address_room, made.addresses.len())?
-        || lacks(type_room, made.types.len())?
-    {
-        return error(Class::Arg, "the arrays are too short for the contents");
+    let all = [made.integers.len(), made.addresses.len(), made.counts.len(), made.types.len()];
+    for (room, has) in rooms.into_iter().zip(all) {
+        if count_of(room)? < has {
+            return error(Class::Arg, "the arrays are too short for the contents");
+        }
     }
     integers.fill(made.integers.iter().copied());
     addresses.fill(made.addresses.iter().copied());
+    if let Some(counts) = counts {
+        counts.fill(made.counts.iter().copied());
+    }
     types.fill(made.types.iter().map(|it| match it {
         AnyType::Basic(ty) => ty.handle,
         AnyType::Derived(ty) if ty.is_known() => {
@@ -121,7 +185,7 @@ fn f90(caller: Caller<'_>, like: Handle, combiner: c_int, asked: Vec<c_int>) -> 
     let Some(like) = predefined(like) else {
         return error(Class::Type, "no such datatype");
     };
-    let new = Type::clone(like).by(combiner, asked.clone(), Vec::new(), Vec::new());
+    let new = Type::clone(like).by(made(caller, combiner).integers(&asked));
     let handle = new.keep(caller);
     caller.f90.borrow_mut().insert((combiner, asked), handle);
     Ok(handle)

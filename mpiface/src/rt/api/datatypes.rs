@@ -1,13 +1,13 @@
 //! Derived datatypes: constructors, sizes, bounds. Each keeps the arguments that it was made of.
 
-use super::UNDEFINED;
-use super::arguments::{Caller, List, Out, Status, StatusOut, count_of, counts_of, int};
+use super::arguments::{Caller, List, Out, Status, StatusOut};
+use super::counts::{CountOut, Counts, count_of};
 use super::keep::Keep as _;
 use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::rank::fixed;
-use crate::rt::types::{AnyType, Type};
+use crate::rt::types::{AnyType, Made, Type};
 use std::ffi::c_int;
 
 /// MPI_ORDER_C: the last dimension is the fastest.
@@ -16,142 +16,182 @@ const ORDER_C: c_int = 12;
 /// MPI_COMBINER_DUP.
 const DUP: c_int = 102;
 
-/// A number of blocks, each so many bytes from the last.
-fn vector(count: c_int, length: c_int, step: isize, old: &Type) -> Outcome<Type> {
-    Type::rows(count_of(count)?, count_of(length)?, step, old, "a vector type")
+/// The call, as a program may ask for it.
+pub(super) fn made(caller: Caller<'_>, combiner: c_int) -> Made {
+    Made::new(combiner, caller.is_large)
 }
 
 /// Blocks at displacements in bytes.
 fn indexed(
-    lengths: impl IntoIterator<Item = usize>,
+    lengths: impl IntoIterator<Item = i64>,
     displacements: impl IntoIterator<Item = isize>,
     old: &Type,
 ) -> Outcome<Type> {
+    let mut is_negative = false;
+    let lengths = lengths.into_iter().map(|it| {
+        is_negative |= it < 0;
+        usize::try_from(it).unwrap_or(0)
+    });
     let parts = displacements.into_iter().zip(lengths).map(|(at, length)| (at, length, old));
-    Type::structure(parts, "an indexed type")
+    let new = Type::structure(parts, "an indexed type")?;
+    if is_negative {
+        return error(Class::Count, "a block has a negative length");
+    }
+    Ok(new)
 }
 
-/// Displacements in a type's extents, in bytes.
-fn in_bytes<'a>(displacements: &'a [c_int], old: &'a Type) -> impl Iterator<Item = isize> + 'a {
-    displacements.iter().map(|it| *it as isize * old.extent)
+/// A displacement in a type's extents, in bytes.
+fn in_bytes(displacement: i64, old: &Type) -> isize {
+    (displacement as isize).saturating_mul(old.extent)
 }
 
-pub(super) fn type_contiguous(_: Caller<'_>, count: c_int, old: &AnyType) -> Outcome<Type> {
+pub(super) fn type_contiguous(caller: Caller<'_>, count: i64, old: &AnyType) -> Outcome<Type> {
     let new = Type::structure([(0, count_of(count)?, &**old)], "a contiguous type")?;
-    Ok(new.by(103, vec![count], Vec::new(), vec![old.clone()]))
+    Ok(new.by(made(caller, 103).counts([count]).types([old.clone()])))
 }
 
 pub(super) fn type_vector(
-    _: Caller<'_>,
-    count: c_int,
-    length: c_int,
-    stride: c_int,
+    caller: Caller<'_>,
+    count: i64,
+    length: i64,
+    stride: i64,
     old: &AnyType,
 ) -> Outcome<Type> {
-    let new = vector(count, length, stride as isize * old.extent, old)?;
-    Ok(new.by(104, vec![count, length, stride], Vec::new(), vec![old.clone()]))
+    let step = in_bytes(stride, old);
+    let new = Type::rows(count_of(count)?, count_of(length)?, step, old, "a vector type")?;
+    Ok(new.by(made(caller, 104).counts([count, length, stride]).types([old.clone()])))
 }
 
 pub(super) fn type_create_hvector(
-    _: Caller<'_>,
+    caller: Caller<'_>,
+    count: i64,
+    length: i64,
+    stride: isize,
+    old: &AnyType,
+) -> Outcome<Type> {
+    let new = Type::rows(count_of(count)?, count_of(length)?, stride, old, "a vector type")?;
+    Ok(new.by(made(caller, 105).counts([count, length]).places([stride]).types([old.clone()])))
+}
+
+pub(super) fn type_hvector(
+    caller: Caller<'_>,
     count: c_int,
     length: c_int,
     stride: isize,
     old: &AnyType,
 ) -> Outcome<Type> {
-    let new = vector(count, length, stride, old)?;
-    Ok(new.by(105, vec![count, length], vec![stride], vec![old.clone()]))
+    type_create_hvector(caller, count.into(), length.into(), stride, old)
 }
-pub(super) use type_create_hvector as type_hvector;
 
 pub(super) fn type_indexed(
-    _: Caller<'_>,
-    count: c_int,
-    lengths: List<c_int>,
-    displacements: List<c_int>,
+    caller: Caller<'_>,
+    count: i64,
+    lengths: Counts,
+    displacements: Counts,
     old: &AnyType,
 ) -> Outcome<Type> {
     count_of(count)?;
     let (lengths, at) = (lengths.take(count), displacements.take(count));
-    let new = indexed(counts_of(lengths)?, in_bytes(at, old), old)?;
-    Ok(new.by(106, [&[count], lengths, at].concat(), Vec::new(), vec![old.clone()]))
+    let new = indexed(lengths.clone(), at.clone().map(|it| in_bytes(it, old)), old)?;
+    Ok(new.by(made(caller, 106).counts([count]).counts(lengths).counts(at).types([old.clone()])))
 }
 
 pub(super) fn type_create_hindexed(
-    _: Caller<'_>,
+    caller: Caller<'_>,
+    count: i64,
+    lengths: Counts,
+    displacements: List<isize>,
+    old: &AnyType,
+) -> Outcome<Type> {
+    count_of(count)?;
+    let (lengths, at) = (lengths.take(count), displacements.take(count).iter().copied());
+    let new = indexed(lengths.clone(), at.clone(), old)?;
+    Ok(new.by(made(caller, 107).counts([count]).counts(lengths).places(at).types([old.clone()])))
+}
+
+pub(super) fn type_hindexed(
+    caller: Caller<'_>,
     count: c_int,
     lengths: List<c_int>,
     displacements: List<isize>,
     old: &AnyType,
 ) -> Outcome<Type> {
-    count_of(count)?;
-    let (lengths, at) = (lengths.take(count), displacements.take(count).to_vec());
-    let new = indexed(counts_of(lengths)?, at.iter().copied(), old)?;
-    Ok(new.by(107, [&[count], lengths].concat(), at, vec![old.clone()]))
+    type_create_hindexed(caller, count.into(), Counts::Near(lengths), displacements, old)
 }
-pub(super) use type_create_hindexed as type_hindexed;
 
 pub(super) fn type_create_indexed_block(
-    _: Caller<'_>,
-    count: c_int,
-    length: c_int,
-    displacements: List<c_int>,
+    caller: Caller<'_>,
+    count: i64,
+    length: i64,
+    displacements: Counts,
     old: &AnyType,
 ) -> Outcome<Type> {
-    let lengths = std::iter::repeat_n(count_of(length)?, count_of(count)?);
+    count_of(length)?;
     let at = displacements.take(count);
-    let new = indexed(lengths, in_bytes(at, old), old)?;
-    Ok(new.by(108, [&[count, length], at].concat(), Vec::new(), vec![old.clone()]))
+    let lengths = std::iter::repeat_n(length, count_of(count)?);
+    let new = indexed(lengths, at.clone().map(|it| in_bytes(it, old)), old)?;
+    Ok(new.by(made(caller, 108).counts([count, length]).counts(at).types([old.clone()])))
 }
 
 pub(super) fn type_create_hindexed_block(
-    _: Caller<'_>,
-    count: c_int,
-    length: c_int,
+    caller: Caller<'_>,
+    count: i64,
+    length: i64,
     displacements: List<isize>,
     old: &AnyType,
 ) -> Outcome<Type> {
-    let lengths = std::iter::repeat_n(count_of(length)?, count_of(count)?);
-    let at = displacements.take(count).to_vec();
-    let new = indexed(lengths, at.iter().copied(), old)?;
-    Ok(new.by(109, vec![count, length], at, vec![old.clone()]))
+    count_of(length)?;
+    let at = displacements.take(count).iter().copied();
+    let new = indexed(std::iter::repeat_n(length, count_of(count)?), at.clone(), old)?;
+    Ok(new.by(made(caller, 109).counts([count, length]).places(at).types([old.clone()])))
 }
 
 pub(super) fn type_create_struct(
+    caller: Caller<'_>,
+    count: i64,
+    lengths: Counts,
+    displacements: List<isize>,
+    types: List<Handle>,
+) -> Outcome<Type> {
+    count_of(count)?;
+    let (lengths, at) = (lengths.take(count), displacements.take(count).iter().copied());
+    let types: Outcome<Vec<AnyType>> = types.take(count).iter().map(|it| caller.ty(*it)).collect();
+    let types = types?;
+    if lengths.clone().any(|it| it < 0) {
+        return error(Class::Count, "a block has a negative length");
+    }
+    let parts = at.clone().zip(lengths.clone()).zip(&types);
+    let parts = parts.map(|((at, length), ty)| (at, length as usize, &**ty));
+    let new = Type::structure(parts, "a structure type")?.padded();
+    Ok(new.by(made(caller, 110).counts([count]).counts(lengths).places(at).types(types)))
+}
+
+pub(super) fn type_struct(
     caller: Caller<'_>,
     count: c_int,
     lengths: List<c_int>,
     displacements: List<isize>,
     types: List<Handle>,
 ) -> Outcome<Type> {
-    count_of(count)?;
-    let (integers, at) = ([&[count], lengths.take(count)].concat(), displacements.take(count));
-    let lengths = counts_of(lengths.take(count))?;
-    let types: Outcome<Vec<AnyType>> = types.take(count).iter().map(|it| caller.ty(*it)).collect();
-    let types = types?;
-    let parts = at.iter().zip(&lengths).zip(&types);
-    let parts = parts.map(|((at, length), ty)| (*at, *length, &**ty));
-    let new = Type::structure(parts, "a structure type")?.padded();
-    Ok(new.by(110, integers, at.to_vec(), types))
+    type_create_struct(caller, count.into(), Counts::Near(lengths), displacements, types)
 }
-pub(super) use type_create_struct as type_struct;
 
 pub(super) fn type_create_subarray(
-    _: Caller<'_>,
+    caller: Caller<'_>,
     n: c_int,
-    sizes: List<c_int>,
-    parts: List<c_int>,
-    starts: List<c_int>,
+    sizes: Counts,
+    parts: Counts,
+    starts: Counts,
     order: c_int,
     old: &AnyType,
 ) -> Outcome<Type> {
-    let (sizes, parts, starts) = (sizes.take(n), parts.take(n), starts.take(n));
+    let (sizes, parts, starts): (Vec<i64>, Vec<i64>, Vec<i64>) =
+        (sizes.take(n).collect(), parts.take(n).collect(), starts.take(n).collect());
     let bad =
         |i: usize| sizes[i] < 1 || parts[i] < 1 || starts[i] < 0 || starts[i] > sizes[i] - parts[i];
     if n < 1 || (0..sizes.len()).any(bad) {
         return error(Class::Arg, "the part does not lie within the array");
     }
-    let integers = [&[n], sizes, parts, starts, &[order]].concat();
     let mut ty = Type::clone(old);
     let (mut stride, mut offset) = (ty.extent, 0_isize);
     // From the fastest dimension to the slowest, each makes a vector of the last.
@@ -161,26 +201,34 @@ pub(super) fn type_create_subarray(
     }
     for axis in axes {
         let next = Type::rows(parts[axis] as usize, 1, stride, &ty, "a subarray type")?;
-        offset += starts[axis] as isize * stride;
-        stride *= sizes[axis] as isize;
+        let before = (starts[axis] as isize).checked_mul(stride);
+        let before = before.and_then(|it| it.checked_add(offset));
+        let all = (sizes[axis] as isize).checked_mul(stride);
+        let (Some(before), Some(all)) = (before, all) else {
+            return error(Class::Arg, "the array is larger than the address space");
+        };
+        (offset, stride) = (before, all);
         ty = next.resized(0, stride);
     }
     let placed = Type::structure([(offset, 1, &ty)], "a subarray type")?;
-    Ok(placed.resized(0, stride).by(111, integers, Vec::new(), vec![old.clone()]))
+    let call = made(caller, 111).integers(&[n]).counts(sizes).counts(parts).counts(starts);
+    Ok(placed.resized(0, stride).by(call.integers(&[order]).types([old.clone()])))
 }
 
 pub(super) fn type_create_resized(
-    _: Caller<'_>,
+    caller: Caller<'_>,
     old: &AnyType,
     lb: isize,
     extent: isize,
 ) -> Outcome<Type> {
-    Ok(old.resized(lb, extent).by(116, Vec::new(), vec![lb, extent], vec![old.clone()]))
+    let call = made(caller, 116).places([lb, extent]).types([old.clone()]);
+    Ok(old.resized(lb, extent).by(call))
 }
 
 pub(super) fn type_dup(caller: Caller<'_>, handle: Handle) -> Outcome<Handle> {
     let old = caller.ty(handle)?;
-    let new = Type::clone(&old).by(DUP, Vec::new(), Vec::new(), vec![old]);
+    let call = made(caller, DUP).types([old.clone()]);
+    let new = Type::clone(&old).by(call);
     let made = new.keep(caller);
     let (from, to) = (caller.type_note(handle), caller.type_note(made));
     let copied = attributes::copy(caller.rank, from.holder(handle), to.holder(made));
@@ -209,8 +257,8 @@ pub(super) fn type_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: Out<c_int>) -> Outcome {
-    size.set(int(ty.size));
+pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: CountOut) -> Outcome {
+    size.set(ty.size);
     Ok(())
 }
 
@@ -242,34 +290,27 @@ pub(super) fn type_get_true_extent(
     Ok(())
 }
 
-pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type, count: Out<c_int>) -> Outcome {
+pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
     let bytes = status.bytes();
     count.set(match ty.size {
-        0 => 0,
-        size if !bytes.is_multiple_of(size) => UNDEFINED,
-        size => int(bytes / size),
+        0 => Some(0),
+        size => bytes.is_multiple_of(size).then_some(bytes / size),
     });
     Ok(())
 }
 
-pub(super) fn get_elements(
-    _: Caller<'_>,
-    status: &Status,
-    ty: &Type,
-    count: Out<c_int>,
-) -> Outcome {
-    count.set(ty.elements_in(status.bytes()).map_or(UNDEFINED, int));
+pub(super) fn get_elements(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
+    count.set(ty.elements_in(status.bytes()));
     Ok(())
 }
 
 pub(super) fn get_elements_x(
-    _: Caller<'_>,
+    caller: Caller<'_>,
     status: &Status,
     ty: &Type,
     count: Out<i64>,
 ) -> Outcome {
-    count.set(ty.elements_in(status.bytes()).map_or(UNDEFINED.into(), |it| it as i64));
-    Ok(())
+    get_elements(caller, status, ty, CountOut::Far(count))
 }
 
 pub(super) fn status_set_elements_x(
@@ -285,14 +326,7 @@ pub(super) fn status_set_elements_x(
     Ok(())
 }
 
-pub(super) fn status_set_elements(
-    caller: Caller<'_>,
-    status: StatusOut,
-    ty: &Type,
-    count: c_int,
-) -> Outcome {
-    status_set_elements_x(caller, status, ty, count.into())
-}
+pub(super) use status_set_elements_x as status_set_elements;
 
 pub(super) fn status_set_cancelled(_: Caller<'_>, status: StatusOut, flag: c_int) -> Outcome {
     status.set_cancelled(flag != 0);

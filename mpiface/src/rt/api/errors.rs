@@ -46,6 +46,27 @@ pub(super) fn add_error_string(caller: Caller<'_>, code: c_int, text: &str) -> O
     Ok(())
 }
 
+pub(super) fn remove_error_class(caller: Caller<'_>, class: c_int) -> Outcome {
+    match caller.codes.borrow_mut().remove_class(class) {
+        Ok(()) => Ok(()),
+        Err(text) => error(Class::Arg, format!("{class} {text}")),
+    }
+}
+
+pub(super) fn remove_error_code(caller: Caller<'_>, code: c_int) -> Outcome {
+    match caller.codes.borrow_mut().remove_code(code) {
+        Ok(()) => Ok(()),
+        Err(text) => error(Class::Arg, format!("{code} {text}")),
+    }
+}
+
+pub(super) fn remove_error_string(caller: Caller<'_>, code: c_int) -> Outcome {
+    match caller.codes.borrow_mut().remove_text(code) {
+        Ok(()) => Ok(()),
+        Err(text) => error(Class::Arg, format!("{code} {text}")),
+    }
+}
+
 /// Whether a handle names an error handler.
 pub(super) fn check_handler(caller: Caller<'_>, handler: Handle) -> Outcome {
     let is_predefined = (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handler);

@@ -3,8 +3,9 @@
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
 use super::UNDEFINED;
-use super::arguments::{Caller, List, Out, count_of, int, peer_of};
+use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
+use super::counts::count_of;
 use super::intercommunicators::within;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};

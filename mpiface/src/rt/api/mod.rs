@@ -12,6 +12,7 @@ mod between;
 mod collectives;
 mod communicators;
 mod contents;
+mod counts;
 mod datatypes;
 mod environment;
 mod errors;
@@ -80,11 +81,12 @@ mod table {
         Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
         TextOut, TypedBlocks, text,
     };
+    use super::counts::{CountOut, Counts};
     use super::keep::Keep as _;
     use super::{Entry, Rank, functions};
     use crate::rt::error::{Outcome, Site};
     use crate::rt::handle::Handle;
-    use crate::rt::rank::{ErrorFunction, UserFunction, fixed};
+    use crate::rt::rank::{ErrorFunction, FarFunction, NearFunction, fixed};
     use phalanx::raw::ForeignCall;
     use std::ffi::{c_char, c_int, c_void};
     use std::rc::Rc;

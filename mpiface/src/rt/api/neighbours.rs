@@ -1,31 +1,49 @@
-//! Collectives of neighbours. The blocking ones are started, and awaited.
+//! Collectives of neighbours: started, and awaited by the blocking ones.
 //!
 //! # Safety of the calls here
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, or their requests are complete, as the standard asks of them.
 
-use super::arguments::{Blocks, Buffer, Caller, TypedBlocks};
-use super::started::{await_started, begin};
-use crate::rt::comm::{Comm, Terms};
+use super::arguments::{Blocks, Buffer, Caller, StatusOut, TypedBlocks};
+use super::requests::finish;
+use crate::rt::comm::Comm;
 use crate::rt::error::Outcome;
-use crate::rt::neighbours::{Edge, Edges, Exchanged};
-use crate::rt::p2p::Req;
-use crate::rt::started::Part;
+use crate::rt::neighbours::{self, Edge, Edges, Exchanged, Exchanging};
+use crate::rt::p2p::{Ask, Kind, Req};
 use crate::rt::types::Place;
 use std::sync::Arc;
 
-fn exchange(
-    caller: Caller<'_>,
-    comm: &Comm,
-    edges: &Edges,
-    gives: Vec<Place>,
-    takes: Vec<Place>,
-) -> Outcome<Arc<Req>> {
+/// What a rank gives and takes, by its edges.
+fn exchanged(edges: &Edges, gives: Vec<Place>, takes: Vec<Place>) -> Exchanged {
     let some = |edges: &[Option<Edge>], places: Vec<Place>| {
         edges.iter().zip(places).filter_map(|(edge, place)| Some(((*edge)?, place))).collect()
     };
-    let all = Exchanged { gives: some(&edges.targets, gives), takes: some(&edges.sources, takes) };
-    begin(caller, comm, Terms::default(), Part::Neighbours(all))
+    Exchanged { gives: some(&edges.targets, gives), takes: some(&edges.sources, takes) }
+}
+
+fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged, is_awaited: bool) -> Arc<Req> {
+    let (owner, site) = (caller.me, caller.site);
+    let req = caller.request(Ask { owner, site, kind: Kind::Neighbours, ..Ask::default() });
+    // SAFETY: see the head of the file.
+    unsafe { neighbours::start(&caller.world, comm, site, all, is_awaited, &req) };
+    req
+}
+
+/// Exchanges it, and awaits the neighbours: what is long for this rank, it copies itself.
+fn exchange(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Outcome {
+    let req = start(caller, comm, all, true);
+    let desk = &comm.shared.desks()[comm.rank];
+    while !req.is_done() {
+        let seen = desk.brought();
+        neighbours::serve(&caller.world, comm);
+        let holds = || req.is_done() || desk.brought() > seen;
+        let condition = || {
+            let (shared, rank, req) = (Arc::clone(&comm.shared), comm.rank, Arc::clone(&req));
+            Arc::new(Exchanging { shared, rank, seen, req }) as _
+        };
+        caller.world.wait(caller.me, caller.site, None, holds, condition);
+    }
+    finish(caller, req, StatusOut::IGNORED)
 }
 
 /// As many such buffers, one behind the other.
@@ -45,82 +63,66 @@ fn same(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Vec<Place>> {
     Ok(vec![buffer.place(caller)?; n])
 }
 
-pub(super) fn ineighbor_allgather(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Buffer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+fn all_gather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome<Exchanged> {
     let edges = Edges::of(comm)?;
     let gives = same(caller, data, edges.targets.len())?;
-    let takes = rows(caller, room, edges.sources.len())?;
-    exchange(caller, comm, &edges, gives, takes)
+    Ok(exchanged(&edges, gives, rows(caller, room, edges.sources.len())?))
 }
 
-pub(super) fn ineighbor_allgatherv(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Blocks,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+fn all_gather_v(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome<Exchanged> {
     let edges = Edges::of(comm)?;
     let gives = same(caller, data, edges.targets.len())?;
-    let takes = room.some(caller, edges.sources.len())?;
-    exchange(caller, comm, &edges, gives, takes)
+    Ok(exchanged(&edges, gives, room.some(caller, edges.sources.len())?))
 }
 
-pub(super) fn ineighbor_alltoall(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Buffer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+fn all_to_all(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome<Exchanged> {
     let edges = Edges::of(comm)?;
     let gives = rows(caller, data, edges.targets.len())?;
-    let takes = rows(caller, room, edges.sources.len())?;
-    exchange(caller, comm, &edges, gives, takes)
+    Ok(exchanged(&edges, gives, rows(caller, room, edges.sources.len())?))
 }
 
-pub(super) fn ineighbor_alltoallv(
-    caller: Caller<'_>,
-    data: Blocks,
-    room: Blocks,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+fn all_to_all_v(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome<Exchanged> {
     let edges = Edges::of(comm)?;
     let gives = data.some(caller, edges.targets.len())?;
-    let takes = room.some(caller, edges.sources.len())?;
-    exchange(caller, comm, &edges, gives, takes)
+    Ok(exchanged(&edges, gives, room.some(caller, edges.sources.len())?))
 }
 
-pub(super) fn ineighbor_alltoallw(
+fn all_to_all_w(
     caller: Caller<'_>,
     data: TypedBlocks,
     room: TypedBlocks,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> Outcome<Exchanged> {
     let edges = Edges::of(comm)?;
     let gives = data.some(caller, edges.targets.len())?;
-    let takes = room.some(caller, edges.sources.len())?;
-    exchange(caller, comm, &edges, gives, takes)
+    Ok(exchanged(&edges, gives, room.some(caller, edges.sources.len())?))
 }
 
-macro_rules! blocking {
-    ($($name:ident $started:ident $data:ty, $room:ty;)*) => {$(
+macro_rules! both {
+    ($($name:ident $started:ident $what:ident $data:ty, $room:ty;)*) => {$(
         pub(super) fn $name(
             caller: Caller<'_>,
             data: $data,
             room: $room,
             comm: &Comm,
         ) -> Outcome {
-            await_started(caller, $started(caller, data, room, comm)?)
+            exchange(caller, comm, $what(caller, data, room, comm)?)
+        }
+
+        pub(super) fn $started(
+            caller: Caller<'_>,
+            data: $data,
+            room: $room,
+            comm: &Comm,
+        ) -> Outcome<Arc<Req>> {
+            Ok(start(caller, comm, $what(caller, data, room, comm)?, false))
         }
     )*};
 }
-blocking! {
-    neighbor_allgather ineighbor_allgather Buffer, Buffer;
-    neighbor_allgatherv ineighbor_allgatherv Buffer, Blocks;
-    neighbor_alltoall ineighbor_alltoall Buffer, Buffer;
-    neighbor_alltoallv ineighbor_alltoallv Blocks, Blocks;
-    neighbor_alltoallw ineighbor_alltoallw TypedBlocks, TypedBlocks;
+both! {
+    neighbor_allgather ineighbor_allgather all_gather Buffer, Buffer;
+    neighbor_allgatherv ineighbor_allgatherv all_gather_v Buffer, Blocks;
+    neighbor_alltoall ineighbor_alltoall all_to_all Buffer, Buffer;
+    neighbor_alltoallv ineighbor_alltoallv all_to_all_v Blocks, Blocks;
+    neighbor_alltoallw ineighbor_alltoallw all_to_all_w TypedBlocks, TypedBlocks;
 }

@@ -8,7 +8,8 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::arguments::{Buffer, Caller, Remote, count_of};
+use super::arguments::{Buffer, Caller, Remote};
+use super::counts::count_of;
 use super::windows::{may_poll, place};
 use crate::rt::basic::Element;
 use crate::rt::error::{Class, Outcome, error};

@@ -3,15 +3,23 @@
 use super::arguments::{Caller, Operands, Out};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::{UserFunction, fixed};
+use crate::rt::rank::{FarFunction, NearFunction, UserFunction, fixed};
 use std::ffi::c_int;
 
 pub(super) fn op_create(
     _: Caller<'_>,
-    function: UserFunction,
+    function: NearFunction,
     commutes: c_int,
 ) -> Outcome<(UserFunction, bool)> {
-    Ok((function, commutes != 0))
+    Ok((UserFunction::Near(function), commutes != 0))
+}
+
+pub(super) fn op_create_c(
+    _: Caller<'_>,
+    function: FarFunction,
+    commutes: c_int,
+) -> Outcome<(UserFunction, bool)> {
+    Ok((UserFunction::Far(function), commutes != 0))
 }
 
 pub(super) fn op_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {

@@ -1,14 +1,15 @@
 //! Pack and unpack, as data lies here, and in the portable format.
 
-use super::arguments::{Buffer, Caller, Out, count_of, int};
+use super::arguments::{Buffer, Caller, Out};
+use super::counts::{CountOut, count_of};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::external;
 use crate::rt::types::{self, Place, Type, bytes_at, copy};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// The part of the packed bytes that begins at a position, as long as the data of `data`.
-fn at(packed: *const c_void, room: c_int, position: Out<c_int>, data: &Place) -> Outcome<Place> {
+fn at(packed: *const c_void, room: i64, position: CountOut, data: &Place) -> Outcome<Place> {
     let (start, room) = (count_of(position.get())?, count_of(room)?);
     let length = data.bytes();
     let end = start.saturating_add(length);
@@ -16,7 +17,7 @@ fn at(packed: *const c_void, room: c_int, position: Out<c_int>, data: &Place) ->
         let text = format!("{length} bytes from {start} on do not lie within the {room}");
         return error(Class::Truncate, text);
     }
-    position.set(int(end));
+    position.set(end);
     Ok(bytes_at(packed as usize + start, length))
 }
 
@@ -24,8 +25,8 @@ pub(super) fn pack(
     caller: Caller<'_>,
     data: Buffer,
     packed: *mut c_void,
-    room: c_int,
-    position: Out<c_int>,
+    room: i64,
+    position: CountOut,
     _: &Comm,
 ) -> Outcome {
     let data = data.place(caller)?;
@@ -38,8 +39,8 @@ pub(super) fn pack(
 pub(super) fn unpack(
     caller: Caller<'_>,
     packed: *const c_void,
-    room: c_int,
-    position: Out<c_int>,
+    room: i64,
+    position: CountOut,
     data: Buffer,
     _: &Comm,
 ) -> Outcome {
@@ -50,14 +51,8 @@ pub(super) fn unpack(
     Ok(())
 }
 
-pub(super) fn pack_size(
-    _: Caller<'_>,
-    count: c_int,
-    ty: &Type,
-    _: &Comm,
-    size: Out<c_int>,
-) -> Outcome {
-    size.set(int(count_of(count)?.saturating_mul(ty.size)));
+pub(super) fn pack_size(_: Caller<'_>, count: i64, ty: &Type, _: &Comm, size: CountOut) -> Outcome {
+    size.set(count_of(count)?.saturating_mul(ty.size));
     Ok(())
 }
 
@@ -127,7 +122,7 @@ pub(super) fn unpack_external(
 pub(super) fn pack_external_size(
     _: Caller<'_>,
     format: &str,
-    count: c_int,
+    count: i64,
     ty: &Type,
     size: Out<isize>,
 ) -> Outcome {

@@ -1,6 +1,7 @@
 //! Sends, receives and probes.
 
 use super::arguments::{Buffer, Caller, NOBODY, Out, Peer, StatusOut, int, peer_of};
+use super::counts::CountOut;
 use super::requests::{finish, wait_one};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
@@ -422,15 +423,15 @@ pub(super) fn mrecv(
     finish(caller, imrecv(caller, data, message)?, status)
 }
 
-pub(super) fn buffer_attach(caller: Caller<'_>, buffer: *mut c_void, size: c_int) -> Outcome {
+pub(super) fn buffer_attach(caller: Caller<'_>, buffer: *mut c_void, size: i64) -> Outcome {
     caller.buffer.set((buffer as usize, size));
     Ok(())
 }
 
-pub(super) fn buffer_detach(caller: Caller<'_>, buffer: *mut c_void, size: Out<c_int>) -> Outcome {
+pub(super) fn buffer_detach(caller: Caller<'_>, buffer: *mut c_void, size: CountOut) -> Outcome {
     let (at, length) = caller.buffer.take();
     // SAFETY: the standard's argument is the address of a pointer.
     unsafe { *buffer.cast::<usize>() = at };
-    size.set(length);
+    size.set(usize::try_from(length).ok());
     Ok(())
 }

@@ -1,14 +1,13 @@
 //! Collectives that are started, and complete later.
 
-use super::arguments::{
-    Blocks, Buffer, Caller, List, Operands, StatusOut, TypedBlocks, count_of, counts_of, root_of,
-};
+use super::arguments::{Blocks, Buffer, Caller, Operands, StatusOut, TypedBlocks, root_of};
 use super::between;
 use super::collectives::takes;
+use super::counts::{Counts, count_of, counts_of, total_of};
 use super::intercommunicators::within;
 use super::requests::{finish, wait_one};
 use crate::rt::comm::{Comm, Offer, Terms};
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::Outcome;
 use crate::rt::ops::Mark;
 use crate::rt::p2p::{Ask, Kind, Req};
 use crate::rt::rank::{Persistent, Starter};
@@ -46,7 +45,7 @@ pub(super) fn again(
     comm: Rc<Comm>,
     start: impl Fn(Caller<'_>) -> Outcome<Arc<Req>> + 'static,
 ) -> Outcome<Persistent> {
-    let start = Starter(Box::new(move |rank, site| start(Caller { rank, site })));
+    let start = Starter(Box::new(move |rank, site| start(Caller { rank, site, is_large: false })));
     let (number, starts) = (comm.next_started(), Cell::new(0));
     Ok(Persistent::Collective { comm, number, starts, start })
 }
@@ -282,7 +281,7 @@ fn fold(
     caller: Caller<'_>,
     operands: Operands,
     root: Option<usize>,
-    gives: Option<(c_int, Range<usize>, usize)>,
+    gives: Option<(i64, Range<usize>, usize)>,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let (own, op) = operands.own(caller)?;
@@ -325,15 +324,9 @@ pub(super) fn iexscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Ou
     fold(caller, operands, None, Some((operands.count, 0..comm.rank, 0)), comm)
 }
 
-fn reduce_parts(
-    caller: Caller<'_>,
-    operands: Operands<&[c_int]>,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+fn reduce_parts(caller: Caller<'_>, operands: Operands<&[i64]>, comm: &Comm) -> Outcome<Arc<Req>> {
     let counts = operands.count;
-    let Some(total) = counts.iter().try_fold(0, |sum: c_int, it| sum.checked_add(*it)) else {
-        return error(Class::Count, "the counts together are too large");
-    };
+    let total = total_of(counts)?;
     let start = counts_of(&counts[..comm.rank])?.iter().sum();
     let own = counts[comm.rank];
     count_of(own)?;
@@ -342,13 +335,14 @@ fn reduce_parts(
 
 pub(super) fn ireduce_scatter(
     caller: Caller<'_>,
-    operands: Operands<List<c_int>>,
+    operands: Operands<Counts>,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     if comm.is_inter() {
         return between::ireduce_scatter(caller, operands, comm);
     }
-    reduce_parts(caller, operands.with(operands.count.each(comm)?), comm)
+    let counts: Vec<i64> = operands.count.some(comm.size())?.collect();
+    reduce_parts(caller, operands.with(&counts), comm)
 }
 
 pub(super) fn ireduce_scatter_block(

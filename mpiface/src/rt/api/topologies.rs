@@ -1,8 +1,9 @@
 //! Cartesian topologies.
 
 use super::UNDEFINED;
-use super::arguments::{Caller, List, Out, count_of, counts_of, int, peer_of};
+use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
+use super::counts::{count_of, counts_of};
 use super::intercommunicators::within;
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};

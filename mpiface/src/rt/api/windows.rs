@@ -3,6 +3,7 @@
 use super::arguments::{Caller, Out, TextOut};
 use super::attributes::hand_over;
 use super::communicators::split;
+use super::counts::CountOut;
 use super::errors::check_handler;
 use super::infos::{get_hints, set_hints};
 use super::intercommunicators::within;
@@ -70,7 +71,7 @@ fn window(
 }
 
 /// The bytes and the unit that a program gives.
-fn sizes(size: isize, unit: c_int) -> Outcome<(usize, usize)> {
+fn sizes(size: isize, unit: i64) -> Outcome<(usize, usize)> {
     let Ok(bytes) = usize::try_from(size) else {
         return error(Class::Size, format!("the size {size} is negative"));
     };
@@ -84,7 +85,7 @@ pub(super) fn win_create(
     caller: Caller<'_>,
     base: *mut c_void,
     size: isize,
-    unit: c_int,
+    unit: i64,
     info: Handle,
     comm: &Comm,
 ) -> Outcome<Rc<Win>> {
@@ -112,7 +113,7 @@ fn give(at: *mut c_void, address: usize) {
 pub(super) fn win_allocate(
     caller: Caller<'_>,
     size: isize,
-    unit: c_int,
+    unit: i64,
     info: Handle,
     comm: &Comm,
     base: *mut c_void,
@@ -130,7 +131,7 @@ pub(super) fn win_allocate(
 pub(super) fn win_allocate_shared(
     caller: Caller<'_>,
     size: isize,
-    unit: c_int,
+    unit: i64,
     info: Handle,
     comm: &Comm,
     base: *mut c_void,
@@ -161,7 +162,7 @@ pub(super) fn win_shared_query(
     win: &Win,
     rank: c_int,
     size: Out<isize>,
-    unit: Out<c_int>,
+    unit: CountOut,
     base: *mut c_void,
 ) -> Outcome {
     if win.flavor != SHARED {
@@ -172,7 +173,7 @@ pub(super) fn win_shared_query(
         None => win.parts.iter().find(|it| it.size > 0),
     };
     size.set(part.map_or(0, |it| it.size as isize));
-    unit.set(part.map_or(1, |it| it.unit as c_int));
+    unit.set(part.map_or(1, |it| it.unit));
     // Of no bytes: no address.
     give(base, part.filter(|it| it.size > 0).map_or(0, |it| it.base));
     Ok(())
