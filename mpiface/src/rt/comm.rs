@@ -6,10 +6,10 @@
 //! places in turn: it comes to meeting n + 2 only after all came to n + 1, and each read the cards
 //! of n before that.
 
+use super::desk::Desk;
 use super::error::Site;
 use super::handle::Handle;
 use super::log::Collective;
-use super::neighbours::Desk;
 use super::ops::Mark;
 use super::rank::fixed;
 use super::started::Gatherings;
@@ -85,7 +85,7 @@ pub struct Shared {
     /// The library's part, of a communicator that only its members make.
     pub library: Option<MemberSeats>,
     seats: Vec<Seat>,
-    /// Made when neighbours first exchange something.
+    /// Made when they are first used.
     desks: OnceLock<Box<[Desk]>>,
 }
 
@@ -97,7 +97,7 @@ impl Shared {
         Shared { context, members, started, library, seats, desks }
     }
 
-    /// Where neighbours meet: a desk for each rank.
+    /// Where data is exchanged pair by pair: a desk for each rank.
     pub fn desks(&self) -> &[Desk] {
         self.desks.get_or_init(|| self.members.iter().map(|_| Desk::default()).collect())
     }

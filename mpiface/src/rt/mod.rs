@@ -22,7 +22,8 @@
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `started.rs` | collectives that complete later |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
-//! | `neighbours.rs` | what neighbours of a grid or graph exchange, edge by edge |
+//! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
+//! | `neighbours.rs` | the edges of a grid or graph |
 //! | `branch.rs` | communicators that only their members make |
 //! | `window.rs`, `target_lock.rs` | one-sided access: memory, epochs; a target's lock |
 //! | `attributes.rs` | what programs hang on communicators, datatypes and windows |
@@ -35,6 +36,7 @@ pub mod branch;
 pub mod codes;
 pub mod coll;
 pub mod comm;
+pub mod desk;
 pub mod distributed;
 pub mod error;
 pub mod external;

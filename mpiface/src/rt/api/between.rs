@@ -9,8 +9,9 @@ use super::counts::{Counts, count_of, counts_of, total_of};
 use super::started::begin;
 use crate::rt::coll::Operator;
 use crate::rt::comm::{Comm, Offer, Terms};
+use crate::rt::desk::{self, Exchanged, Way};
 use crate::rt::error::{Class, Outcome, error};
-use crate::rt::p2p::{PROC_NULL, Req};
+use crate::rt::p2p::{Ask, Kind, PROC_NULL, Req};
 use crate::rt::rank::fixed;
 use crate::rt::started::Part;
 use crate::rt::types::{Place, bytes_at};
@@ -44,37 +45,31 @@ impl Role {
     }
 }
 
+/// Exchanges these places, with these members.
 fn exchange(
     caller: Caller<'_>,
     comm: &Comm,
-    offer: Offer,
-    takes: Vec<Option<Place>>,
+    gives: Vec<(usize, Place)>,
+    takes: Vec<(usize, Place)>,
 ) -> Outcome<Arc<Req>> {
-    begin(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept: Vec::new() })
+    let (owner, site) = (caller.me, caller.site);
+    let req = caller.request(Ask { owner, site, kind: Kind::Collective, ..Ask::default() });
+    let way = |gives: bool| move |(member, place)| Way { edge: (member, 0), gives, place };
+    let ways = gives.into_iter().map(way(true)).chain(takes.into_iter().map(way(false)));
+    let all = Exchanged { ways: ways.collect(), is_exact: true };
+    // SAFETY: see the head of the file.
+    unsafe { desk::start(&caller.world, comm, site, all, false, &req) };
+    Ok(req)
 }
 
-/// Places of the other group's ranks, as takes of the members of both.
-fn from_others(comm: &Comm, parts: Vec<Place>) -> Vec<Option<Place>> {
-    let mut takes = vec![None; comm.size()];
-    for (place, part) in comm.peers().zip(parts) {
-        takes[place] = Some(part);
-    }
-    takes
+/// These places, each of a rank of the other group.
+fn others(comm: &Comm, parts: Vec<Place>) -> Vec<(usize, Place)> {
+    comm.peers().zip(parts).collect()
 }
 
-/// The same as offers.
-fn to_others(comm: &Comm, parts: Vec<Place>) -> Offer {
-    let mut offers = vec![bytes_at(0, 0); comm.size()];
-    for (place, part) in comm.peers().zip(parts) {
-        offers[place] = part;
-    }
-    Offer::Each(offers.into())
-}
-
-fn from_one(comm: &Comm, place: usize, room: Place) -> Vec<Option<Place>> {
-    let mut takes = vec![None; comm.size()];
-    takes[place] = Some(room);
-    takes
+/// The same place, of each rank of the other group.
+fn all_others(comm: &Comm, place: &Place) -> Vec<(usize, Place)> {
+    comm.peers().map(|it| (it, place.clone())).collect()
 }
 
 /// A part of a buffer for each rank of the other group.
@@ -91,12 +86,9 @@ pub(super) fn bcast(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     match Role::of(comm, root)? {
-        Role::Root => exchange(caller, comm, Offer::Same(data.place(caller)?), Vec::new()),
-        Role::Idle => exchange(caller, comm, Offer::Nothing, Vec::new()),
-        Role::Peer(root) => {
-            let takes = from_one(comm, root, data.place(caller)?);
-            exchange(caller, comm, Offer::Nothing, takes)
-        }
+        Role::Root => exchange(caller, comm, all_others(comm, &data.place(caller)?), Vec::new()),
+        Role::Idle => exchange(caller, comm, Vec::new(), Vec::new()),
+        Role::Peer(root) => exchange(caller, comm, Vec::new(), vec![(root, data.place(caller)?)]),
     }
 }
 
@@ -108,14 +100,9 @@ pub(super) fn gather(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     match Role::of(comm, root)? {
-        Role::Root => exchange(caller, comm, Offer::Nothing, from_others(comm, room()?)),
-        Role::Idle => exchange(caller, comm, Offer::Nothing, Vec::new()),
-        Role::Peer(root) => {
-            // What it offers is for the root alone.
-            let mut offers = vec![bytes_at(0, 0); comm.size()];
-            offers[root] = data.place(caller)?;
-            exchange(caller, comm, Offer::Each(offers.into()), Vec::new())
-        }
+        Role::Root => exchange(caller, comm, Vec::new(), others(comm, room()?)),
+        Role::Idle => exchange(caller, comm, Vec::new(), Vec::new()),
+        Role::Peer(root) => exchange(caller, comm, vec![(root, data.place(caller)?)], Vec::new()),
     }
 }
 
@@ -147,12 +134,9 @@ fn scatter(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     match Role::of(comm, root)? {
-        Role::Root => exchange(caller, comm, to_others(comm, data()?), Vec::new()),
-        Role::Idle => exchange(caller, comm, Offer::Nothing, Vec::new()),
-        Role::Peer(root) => {
-            let takes = from_one(comm, root, room.place(caller)?);
-            exchange(caller, comm, Offer::Nothing, takes)
-        }
+        Role::Root => exchange(caller, comm, others(comm, data()?), Vec::new()),
+        Role::Idle => exchange(caller, comm, Vec::new(), Vec::new()),
+        Role::Peer(root) => exchange(caller, comm, Vec::new(), vec![(root, room.place(caller)?)]),
     }
 }
 
@@ -182,8 +166,8 @@ pub(super) fn iallgather(
     room: Buffer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    let takes = from_others(comm, parts(caller, comm, room)?);
-    exchange(caller, comm, Offer::Same(data.place(caller)?), takes)
+    let takes = others(comm, parts(caller, comm, room)?);
+    exchange(caller, comm, all_others(comm, &data.place(caller)?), takes)
 }
 
 pub(super) fn iallgatherv(
@@ -192,8 +176,8 @@ pub(super) fn iallgatherv(
     room: Blocks,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    let takes = from_others(comm, room.some(caller, comm.peers().len())?);
-    exchange(caller, comm, Offer::Same(data.place(caller)?), takes)
+    let takes = others(comm, room.some(caller, comm.peers().len())?);
+    exchange(caller, comm, all_others(comm, &data.place(caller)?), takes)
 }
 
 pub(super) fn ialltoall(
@@ -202,8 +186,8 @@ pub(super) fn ialltoall(
     room: Buffer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    let takes = from_others(comm, parts(caller, comm, room)?);
-    exchange(caller, comm, to_others(comm, parts(caller, comm, data)?), takes)
+    let takes = others(comm, parts(caller, comm, room)?);
+    exchange(caller, comm, others(comm, parts(caller, comm, data)?), takes)
 }
 
 pub(super) fn ialltoallv(
@@ -213,8 +197,8 @@ pub(super) fn ialltoallv(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let n = comm.peers().len();
-    let takes = from_others(comm, room.some(caller, n)?);
-    exchange(caller, comm, to_others(comm, data.some(caller, n)?), takes)
+    let takes = others(comm, room.some(caller, n)?);
+    exchange(caller, comm, others(comm, data.some(caller, n)?), takes)
 }
 
 pub(super) fn ialltoallw(
@@ -224,12 +208,13 @@ pub(super) fn ialltoallw(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let n = comm.peers().len();
-    let takes = from_others(comm, room.some(caller, n)?);
-    exchange(caller, comm, to_others(comm, data.some(caller, n)?), takes)
+    let takes = others(comm, room.some(caller, n)?);
+    exchange(caller, comm, others(comm, data.some(caller, n)?), takes)
 }
 
 pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
-    exchange(caller, comm, Offer::Nothing, Vec::new())
+    let (offer, takes, kept) = (Offer::Nothing, Vec::new(), Vec::new());
+    begin(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept })
 }
 
 /// What a rank gives that has no values.

@@ -7,36 +7,42 @@
 use super::arguments::{Blocks, Buffer, Caller, StatusOut, TypedBlocks};
 use super::requests::finish;
 use crate::rt::comm::Comm;
+use crate::rt::desk::{self, Edge, Exchanged, Exchanging, Way};
 use crate::rt::error::Outcome;
-use crate::rt::neighbours::{self, Edge, Edges, Exchanged, Exchanging};
+use crate::rt::neighbours::Edges;
 use crate::rt::p2p::{Ask, Kind, Req};
 use crate::rt::types::Place;
 use std::sync::Arc;
 
 /// What a rank gives and takes, by its edges.
 fn exchanged(edges: &Edges, gives: Vec<Place>, takes: Vec<Place>) -> Exchanged {
-    let some = |edges: &[Option<Edge>], places: Vec<Place>| {
-        edges.iter().zip(places).filter_map(|(edge, place)| Some(((*edge)?, place))).collect()
+    let mut ways = Vec::with_capacity(gives.len() + takes.len());
+    let mut some = |edges: &[Option<Edge>], places: Vec<Place>, gives: bool| {
+        for (edge, place) in edges.iter().zip(places) {
+            ways.extend(edge.map(|edge| Way { edge, gives, place }));
+        }
     };
-    Exchanged { gives: some(&edges.targets, gives), takes: some(&edges.sources, takes) }
+    some(&edges.targets, gives, true);
+    some(&edges.sources, takes, false);
+    Exchanged { ways, is_exact: false }
 }
 
 fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged, is_awaited: bool) -> Arc<Req> {
     let (owner, site) = (caller.me, caller.site);
     let req = caller.request(Ask { owner, site, kind: Kind::Neighbours, ..Ask::default() });
     // SAFETY: see the head of the file.
-    unsafe { neighbours::start(&caller.world, comm, site, all, is_awaited, &req) };
+    unsafe { desk::start(&caller.world, comm, site, all, is_awaited, &req) };
     req
 }
 
 /// Exchanges it, and awaits the neighbours: what is long for this rank, it copies itself.
 fn exchange(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Outcome {
     let req = start(caller, comm, all, true);
-    let desk = &comm.shared.desks()[comm.rank];
+    let own = &comm.shared.desks()[comm.rank];
     while !req.is_done() {
-        let seen = desk.brought();
-        neighbours::serve(&caller.world, comm);
-        let holds = || req.is_done() || desk.brought() > seen;
+        let seen = own.brought();
+        desk::serve(&caller.world, comm);
+        let holds = || req.is_done() || own.brought() > seen;
         let condition = || {
             let (shared, rank, req) = (Arc::clone(&comm.shared), comm.rank, Arc::clone(&req));
             Arc::new(Exchanging { shared, rank, seen, req }) as _

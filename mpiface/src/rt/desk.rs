@@ -1,0 +1,275 @@
+//! Data that goes from rank to rank in a collective, pair by pair: a rank waits only for those from
+//! whom it takes, and to whom it gives: neighbours of a grid or graph, the other group of an
+//! intercommunicator.
+//!
+//! Two ranks meet at the desk of the lower one. The first lays down its visit: what it gives to the
+//! other, and what it takes. The second copies both, but of long data to a rank that waits: that
+//! copies for itself, so that ranks that exchange copy at the same time.
+
+use super::comm::{Comm, Shared};
+use super::error::{Class, Error, Site, end};
+use super::log::Collective;
+use super::ops::Mark;
+use super::p2p::{Req, SENT};
+use super::types::{Place, copy};
+use super::word::Word;
+use super::world::{Condition, World, lock};
+use std::sync::{Arc, Mutex};
+
+/// So many bytes are copied by the rank that takes them, if it waits: it takes longer than to wake
+/// it.
+const LONG: usize = 16 << 10;
+
+/// An edge: the other rank, and its number at the rank that takes.
+pub type Edge = (usize, usize);
+
+/// What a rank gives or takes along an edge.
+#[derive(Debug)]
+pub struct Way {
+    /// The edge.
+    pub edge: Edge,
+    /// Whether it gives.
+    pub gives: bool,
+    /// The data, or where it goes.
+    pub place: Place,
+}
+
+/// What a rank exchanges in a call.
+#[derive(Debug)]
+pub struct Exchanged {
+    /// By which edges.
+    pub ways: Vec<Way>,
+    /// Whether less than expected is an error, too.
+    pub is_exact: bool,
+}
+
+/// A rank's call.
+#[derive(Debug)]
+struct Deal {
+    call: Collective,
+    req: Arc<Req>,
+    /// Whether the rank waits, and can copy what is long itself.
+    is_awaited: bool,
+    is_exact: bool,
+    /// How often it has yet to be settled: twice for each other rank, and once for its start.
+    left: Mutex<usize>,
+}
+
+impl Deal {
+    /// So many parts more are over; the last one completes the request. The calling rank is `by`.
+    fn settle(&self, world: &World, by: usize, count: usize) {
+        // The lock publishes what each of them has copied to whoever completes the request.
+        let mut left = lock(&self.left);
+        *left -= count;
+        if *left == 0 {
+            drop(left);
+            self.req.complete(world, by, SENT);
+        }
+    }
+}
+
+/// What a rank brings another one.
+#[derive(Debug)]
+struct Visit {
+    /// The call's number, the rank, and the other.
+    key: (u64, usize, usize),
+    ways: Vec<Way>,
+    deal: Arc<Deal>,
+}
+
+impl Visit {
+    /// What it gives, and what it takes.
+    fn divided(self) -> (Visit, Visit) {
+        let Visit { key, ways, deal } = self;
+        let (gives, takes) = ways.into_iter().partition(|it| it.gives);
+        (Visit { key, ways: gives, deal: Arc::clone(&deal) }, Visit { key, ways: takes, deal })
+    }
+}
+
+/// See the head of the file.
+#[derive(Debug, Default)]
+pub struct Desk {
+    /// Of this rank and higher ones.
+    visits: Mutex<Vec<Visit>>,
+    /// What this rank copies for itself: of the first, to the second.
+    loads: Mutex<Loads>,
+    /// How often something was laid down there: told under the lock.
+    brought: Word,
+}
+
+#[derive(Debug, Default)]
+struct Loads {
+    all: Vec<(Visit, Visit)>,
+    brought: u64,
+}
+
+impl Desk {
+    /// How often something was laid down for its rank to copy.
+    pub fn brought(&self) -> u64 {
+        self.brought.told()
+    }
+}
+
+/// Ends the run if the two are in different calls.
+fn agree(own: &Deal, other: &Deal) {
+    if own.call.agrees(&other.call) {
+        return;
+    }
+    let line = |it: &Deal| format!("\n  rank {}: {}", it.req.ask.owner, it.call.describe());
+    let text = format!("phalanx: calls of one collective differ:{}{}", line(own), line(other));
+    end(1, &text);
+}
+
+/// Copies what the first gives the second; what does not fit is an error of the second.
+///
+/// # Safety
+/// The places are memory as their types say, and the requests of both are not complete: nobody uses
+/// the targets or writes the sources.
+unsafe fn carry(from: &Visit, to: &Visit) {
+    let fail = |text: String| to.deal.req.fail(Error::new(Class::Truncate, text));
+    let place = || from.deal.call.site.describe();
+    let rank = from.deal.req.ask.owner;
+    let mut gives = from.ways.iter().filter(|it| it.gives);
+    // In most graphs the edges match in their order.
+    for (index, take) in to.ways.iter().filter(|it| !it.gives).enumerate() {
+        let is_it = |it: &&Way| it.edge.1 == take.edge.1;
+        let next = gives.next().filter(is_it);
+        let Some(give) = next.or_else(|| {
+            let takes = to.ways.iter().filter(|it| !it.gives).take(index);
+            let before = takes.filter(|it| it.edge.1 == take.edge.1).count();
+            from.ways.iter().filter(|it| it.gives).filter(is_it).nth(before)
+        }) else {
+            fail(format!("rank {rank} has no edge to this one in {}", place()));
+            continue;
+        };
+        let (given, room) = (give.place.bytes(), take.place.bytes());
+        if given > room || (to.deal.is_exact && given < room) {
+            let place = place();
+            fail(format!("rank {rank} gives {given} bytes in {place}, and {room} are expected"));
+            continue;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { copy(&give.place, &take.place) };
+    }
+}
+
+/// Whether a rank gives something long.
+fn gives_much(visit: &Visit) -> bool {
+    visit.ways.iter().any(|it| it.gives && it.place.bytes() >= LONG)
+}
+
+/// Starts an exchange on `comm` for the calling rank; `req` is complete when it is over.
+/// `is_awaited`: the rank calls `serve` until then.
+///
+/// # Safety
+/// The places are memory of the program as their types say, which stays valid and is left alone
+/// until `req` is complete.
+pub unsafe fn start(
+    world: &World,
+    comm: &Comm,
+    site: Site,
+    all: Exchanged,
+    is_awaited: bool,
+    req: &Arc<Req>,
+) {
+    let number = comm.next_started();
+    let (context, me) = (comm.shared.context, comm.rank);
+    let by = comm.world_rank(me);
+    let call = Collective { context, number, site, root: None, op: Mark::None, bytes: None };
+    let Exchanged { mut ways, is_exact } = all;
+    ways.sort_by_key(|it| it.edge.0);
+    let peers = ways.chunk_by(|a, b| a.edge.0 == b.edge.0).count();
+    // One more, so that nobody else completes it while it starts.
+    let (left, req) = (Mutex::new(2 * peers + 1), Arc::clone(req));
+    let deal = Arc::new(Deal { call, req, is_awaited, is_exact, left });
+    let mut settled = 1;
+    while let Some(last) = ways.last() {
+        let peer = last.edge.0;
+        let first = ways.partition_point(|it| it.edge.0 < peer);
+        let own = if first == 0 { std::mem::take(&mut ways) } else { ways.split_off(first) };
+        let own = Visit { key: (number, me, peer), ways: own, deal: Arc::clone(&deal) };
+        // SAFETY: the caller's promise, and that of the other's call.
+        settled += unsafe { visit(world, comm, own) };
+    }
+    deal.settle(world, by, settled);
+}
+
+/// One rank's visit; gives how much of its call is settled.
+///
+/// # Safety
+/// As `carry`.
+unsafe fn visit(world: &World, comm: &Comm, own: Visit) -> usize {
+    let (number, me, peer) = own.key;
+    let (desks, by) = (comm.shared.desks(), comm.world_rank(me));
+    if peer == me {
+        // SAFETY: the caller's promise.
+        unsafe { carry(&own, &own) };
+        return 2;
+    }
+    let mut visits = lock(&desks[me.min(peer)].visits);
+    let Some(index) = visits.iter().position(|it| it.key == (number, peer, me)) else {
+        visits.push(own);
+        return 0;
+    };
+    let other = visits.swap_remove(index);
+    drop(visits);
+    agree(&own.deal, &other.deal);
+    if other.deal.is_awaited && gives_much(&own) {
+        // The other one copies what it takes, while this one copies what is for this one.
+        let ((own, takes), (gives, other)) = (own.divided(), other.divided());
+        let desk = &desks[peer];
+        let mut loads = lock(&desk.loads);
+        loads.all.push((own, other));
+        loads.brought += 1;
+        desk.brought.tell(loads.brought);
+        drop(loads);
+        world.wake(by, comm.world_rank(peer));
+        // SAFETY: the caller's promise.
+        unsafe { carry(&gives, &takes) };
+        gives.deal.settle(world, by, 1);
+        return 1;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        carry(&own, &other);
+        carry(&other, &own);
+    }
+    other.deal.settle(world, by, 2);
+    2
+}
+
+/// Copies what was laid down for the calling rank, which waits.
+pub fn serve(world: &World, comm: &Comm) {
+    let desk = &comm.shared.desks()[comm.rank];
+    let all = std::mem::take(&mut lock(&desk.loads).all);
+    let by = comm.world_rank(comm.rank);
+    for (from, own) in all {
+        // SAFETY: the promise of both calls of `start`.
+        unsafe { carry(&from, &own) };
+        from.deal.settle(world, by, 1);
+        own.deal.settle(world, by, 1);
+    }
+}
+
+/// A rank that waits for those with whom it exchanges.
+#[derive(Debug)]
+pub struct Exchanging {
+    /// The communicator.
+    pub shared: Arc<Shared>,
+    /// The rank in it.
+    pub rank: usize,
+    /// How often something had been laid down for it when it looked last.
+    pub seen: u64,
+    /// Its request.
+    pub req: Arc<Req>,
+}
+
+impl Condition for Exchanging {
+    fn holds(&self) -> bool {
+        self.req.is_done() || self.shared.desks()[self.rank].brought() > self.seen
+    }
+
+    fn describe(&self) -> String {
+        self.req.describe()
+    }
+}
