@@ -344,6 +344,15 @@ impl Group {
             Group::Blocks(all) if all.iter().all(|it| it.1 == all[0].1) => {
                 (Shape::block(0, all[0].1), all.iter().map(|it| it.0).collect())
             }
+            // Short ones of a few units are copied faster as units, which need no more memory.
+            Group::Blocks(all) if unit_of(&all).is_some() => {
+                let unit = unit_of(&all).unwrap_or(1);
+                let units = |it: &(isize, usize)| {
+                    let (place, length) = *it;
+                    (0..length / unit).map(move |it| place + (it * unit).cast_signed())
+                };
+                (Shape::block(0, unit), all.iter().flat_map(units).collect())
+            }
             Group::Blocks(all) => {
                 let (mut size, mut bounds) = (0_usize, (isize::MAX, isize::MIN));
                 let mut list = Vec::with_capacity(all.len());
@@ -373,6 +382,15 @@ impl Group {
             form: Form::Scattered { places: places.into(), of: Arc::new(of) },
         })
     }
+}
+
+/// The length of which all lengths are multiples, if they are twice as much in the mean at most.
+fn unit_of(blocks: &[(isize, usize)]) -> Option<usize> {
+    let sum: usize = blocks.iter().map(|it| it.1).fold(0, usize::saturating_add);
+    let fits = |unit: &usize| {
+        sum / unit <= 2 * blocks.len() && blocks.iter().all(|it| it.1.is_multiple_of(*unit))
+    };
+    [16, 8, 4].into_iter().find(fits)
 }
 
 impl Builder {
@@ -502,6 +520,10 @@ mod tests {
         assert!(matches!(&some.form, Form::Scattered { places, .. } if places.len() == 1000));
         let some = made((1..1000).map(|it| Shape::block(it * it * 8, it.cast_unsigned())));
         assert!(matches!(&some.form, Form::Blocks(all) if all.len() == 999));
+        // Elements of which some are neighbours.
+        let some = made((0..999).map(|it| Shape::block((it * 3 + it % 3) * 8, 8)));
+        assert!(matches!(&some.form, Form::Scattered { places, .. } if places.len() == 999));
+        assert_eq!((some.size(), some.list().len()), (999 * 8, 667));
         // A few blocks are no branch.
         let few =
             made([column.clone(), pairs, Shape::block(-9, 3), column.repeated(2, 8).unwrap()]);
