@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");
 pub(crate) const CC: &str = env!("CARGO_BIN_EXE_phalanx-mpicc");
@@ -37,15 +38,20 @@ pub(crate) fn directory(name: &str) -> PathBuf {
 pub(crate) fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
     let stem = file.split('.').next().expect("a name");
     let program = directory(&format!("{stem}{}", options.join(""))).join(stem);
+    // Another test may run the same program now: it is replaced as a whole.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let new = program.with_extension(format!("{}-{number}", std::process::id()));
     let output = Command::new(wrapper)
         .args(["-g", "-O1"])
         .arg(source(file))
         .args(options)
         .arg("-o")
-        .arg(&program)
+        .arg(&new)
         .output()
         .expect("the wrapper runs");
     assert!(output.status.success(), "{}", text(&output.stderr));
+    std::fs::rename(&new, &program).expect("both are in one directory");
     program
 }
 
