@@ -82,6 +82,11 @@ __attribute__((noreturn, visibility("default"))) REALIGN void ph_entry(void) {
   _exit(127);
 }
 
+/* The program's main, of which the name itself is not to be had under -fvisibility=hidden. */
+typedef int main_function(int, char **, char **);
+extern main_function main;
+__attribute__((visibility("default"))) main_function *phalanx_main(void) { return main; }
+
 extern void *__dso_handle;
 extern void __cxa_finalize(void *);
 

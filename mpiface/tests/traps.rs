@@ -35,6 +35,19 @@ fn a_program_runs_alone_as_a_world_of_one() {
     assert_eq!(text(&output.stdout), "hello from 0 of 1, 3 arguments\n");
 }
 
+/// PETSc's configure compiles its run tests so.
+#[test]
+fn a_main_that_is_not_exported_is_found() {
+    for (wrapper, compiler) in [(CC, "cc"), (CXX, "c++")] {
+        if !has(compiler) {
+            return;
+        }
+        let program = compile(wrapper, "hello.c", &["-DHIDDEN", "-fvisibility=hidden"]);
+        let out = succeed(2, &program, &[]);
+        assert!(out.contains("hello from 1 of 2, 1 arguments"), "{out}");
+    }
+}
+
 #[test]
 fn unique_symbols_of_cxx_are_a_ranks_own() {
     if !has("c++") {

@@ -250,9 +250,11 @@ impl Copy {
     /// # Errors
     /// If it has none.
     pub fn main(&self) -> Result<Main, String> {
-        let main = self.symbol(c"main").ok_or("the program has no main")?;
-        // SAFETY: a symbol of this name is the program's main (entry.c's options ask for it).
-        Ok(unsafe { std::mem::transmute::<*mut c_void, Main>(main) })
+        let main = self.symbol(c"phalanx_main").ok_or("the program has no main")?;
+        // SAFETY: entry.c's function of this name takes nothing and gives the program's main.
+        let main: unsafe extern "C" fn() -> Main = unsafe { std::mem::transmute(main) };
+        // SAFETY: as above; it only reads an address.
+        Ok(unsafe { main() })
     }
 
     /// Runs what the copy gave to `atexit`, and its destructors.
