@@ -65,12 +65,19 @@ impl RankClocks {
             }
         }
         for from in 0..p {
+            let mut longest: f64 = 0.0;
             setup.schedule.peers(step, from, &mut peers);
             for &(to, blocks) in &peers.sends {
                 let l = setup.message(s, step, (from, to), (0, 1), blocks);
                 self.messages[l.class as usize] += 1;
-                self.now[from] += l.bytes / flows.rate(&l);
+                let body = l.bytes / flows.rate(&l);
+                if ends.occupied {
+                    self.now[from] += body;
+                } else {
+                    longest = longest.max(body);
+                }
             }
+            self.now[from] += longest;
         }
         all
     }

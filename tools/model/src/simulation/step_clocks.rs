@@ -34,7 +34,8 @@ pub(super) struct RankClocks {
 
 /// What a message costs its two ends, without the way.
 pub(super) struct EndCosts {
-    occupied: bool,
+    /// Whether messages keep their ends busy.
+    pub(super) occupied: bool,
     sharing: bool,
     pollers: f64,
     pub(super) turns: bool,

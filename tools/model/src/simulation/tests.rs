@@ -146,6 +146,14 @@ fn every_effect_has_an_effect() {
     let asked = Algorithm::BAR_ANY.schedule(&request).unwrap().acknowledged([5]);
     let ring = |s: &Simulation| s.run(&asked, 0.0).unwrap().ns;
     assert!(ring(&mpi) >= ring(&mpi.without(Effect::Acknowledgement)) + 400.0 - 1e-6);
+    // Of direct access, calls end later, and a gather's ranks store beside each other.
+    let gather = |s: &Simulation, bytes| time(s, Algorithm::GA_FUSED, Operation::Gather, bytes);
+    assert!(fused(&rome(64), 8.0) > fused(&rome(64).without(Effect::DirectAccess), 8.0));
+    assert!(gather(&rome(64), 1e5) < gather(&rome(64).without(Effect::DirectAccess), 1e5) / 2.0);
+    // Whose memory is lent waits; and a shift in place copies more than it takes.
+    let pair = |s: &Simulation| time(s, Algorithm::AR_ANY, Operation::AllReduce, 1025.0);
+    assert!(pair(&rome(2)) > pair(&rome(2).without(Effect::Lending)) + 49.0);
+    assert_eq!(all_reduce(&rome(2)), all_reduce(&rome(2).without(Effect::Lending)));
     let far = rome(128).with_lines_at_rank_0();
     assert!(
         far.run(&barrier(128), 0.0).unwrap().ns
@@ -319,7 +327,8 @@ fn backwards(p: usize) -> phalanx::schedule::Schedule {
 #[test]
 fn a_wide_step_in_another_order_is_kept_all_the_same() {
     let schedule = backwards(40);
-    let simulation = on("epyc-7763-2s", 40, &Placement::Compact);
+    // The plain one knows no lending.
+    let simulation = on("epyc-7763-2s", 40, &Placement::Compact).without(Effect::Lending);
     assert_eq!(simulation.run(&schedule, 1e5), Ok(slowly(&simulation, &schedule, 1e5)));
 }
 
