@@ -219,7 +219,8 @@ impl LevelModel {
 
     /// The cheapest algorithm for `bytes` bytes per rank (or block), among flat ones and the
     /// hierarchical ones, over all levels or some. Microseconds of work: estimates are sums over
-    /// stages or steps, no simulation; a link's share is that of as many as use it at once.
+    /// stages or steps, no simulation; a link's share is that of as many as use it at once. None for
+    /// an operation without estimates, of which there is none today.
     ///
     /// # Examples
     /// ```
