@@ -36,7 +36,7 @@ pub struct LevelModel {
     shapes: Vec<Stages>,
     /// For the algorithms without groups.
     distances: RankDistances,
-    memory: Memory,
+    memory: MemoryUse,
     costs: String,
 }
 
@@ -91,14 +91,14 @@ fn is_simple(hierarchy: &Hierarchy) -> bool {
 }
 
 /// What all ranks of a cache or package share on their way out of it.
-struct Links {
+struct SharedLinks {
     /// GB/s, the ranks that share it, and the index of the level that one leaves.
     links: Vec<(f64, usize, usize)>,
     /// The same of the memories.
     memories: Vec<(f64, usize, usize)>,
 }
 
-impl Links {
+impl SharedLinks {
     fn new(costs: &MachineCosts, meeting: &Meeting<'_>, ranks: usize) -> Self {
         let m = &costs.memory;
         let links = [(Level::L3, m.per_l3), (Level::Package, m.link)];
@@ -108,7 +108,7 @@ impl Links {
             let inside = (1..ranks).filter(|&rank| meeting.class(0, rank) <= at).count() + 1;
             Some((rate?, inside, at))
         };
-        Links {
+        SharedLinks {
             links: links.into_iter().filter_map(of).collect(),
             memories: memories.into_iter().filter_map(of).collect(),
         }
@@ -122,18 +122,18 @@ impl Links {
 
 /// Where data lie that are used once.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Memory {
+struct MemoryUse {
     /// Bytes of cache of each core.
     cache: Option<f64>,
     rates: MemoryRates,
 }
 
-impl Memory {
-    fn new(costs: &MachineCosts, links: &Links) -> Self {
+impl MemoryUse {
+    fn new(costs: &MachineCosts, links: &SharedLinks) -> Self {
         let one = costs.memory.one_core.unwrap_or(f64::INFINITY);
         let shares = links.memories.iter().map(|&(rate, ranks, _)| rate / ranks as f64);
         let rates = MemoryRates { one, all: shares.fold(one, f64::min) };
-        Memory { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), rates }
+        MemoryUse { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), rates }
     }
 }
 
@@ -153,19 +153,19 @@ impl LevelModel {
             return Ok(None);
         }
         let meeting = Meeting::new(machine, assignment, costs)?;
-        let links = Links::new(costs, &meeting, assignment.ranks());
+        let links = SharedLinks::new(costs, &meeting, assignment.ranks());
         let hop = |a, b| {
             let class = meeting.class(a, b);
             LevelHop::of(&costs.levels[class], links.crossed(class))
         };
-        let memory = Memory::new(costs, &links);
+        let memory = MemoryUse::new(costs, &links);
         Ok(Some(Self::of(hierarchy, &hop, memory, costs.id.to_string())))
     }
 
     fn of(
         hierarchy: Hierarchy,
         hop: &dyn Fn(usize, usize) -> LevelHop,
-        memory: Memory,
+        memory: MemoryUse,
         costs: String,
     ) -> Self {
         let p = hierarchy.ranks();
@@ -219,8 +219,8 @@ impl LevelModel {
 
     /// The cheapest algorithm for `bytes` bytes per rank (or block), among flat ones and the
     /// hierarchical ones, over all levels or some. Microseconds of work: estimates are sums over
-    /// stages or steps, no simulation; a link's share is that of as many as use it at once. None for
-    /// an operation without estimates, of which there is none today.
+    /// stages or steps, no simulation; a link's share is that of as many as use it at once. None
+    /// for an operation without estimates, of which there is none today.
     ///
     /// # Examples
     /// ```

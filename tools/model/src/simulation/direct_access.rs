@@ -19,8 +19,8 @@ impl CallSetup<'_> {
         self.boards && s.effects.has(Effect::DirectAccess) && (step > 0 || at_once)
     }
 
-    /// Whether ranks show addresses in a step that its messages do not bring: of a broadcast, all but
-    /// the root.
+    /// Whether ranks show addresses in a step that its messages do not bring: of a broadcast, all
+    /// but the root.
     pub(super) fn shows_more(&self, s: &Simulation, step: usize) -> bool {
         let is_broadcast = self.schedule.contract().operation == Operation::Broadcast;
         self.boards && s.effects.has(Effect::DirectAccess) && step == 0 && is_broadcast
