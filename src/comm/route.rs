@@ -92,10 +92,12 @@ impl Decisions {
             let limit = match operation.base() {
                 Operation::Barrier => return usize::MAX,
                 Operation::AllReduce => tuning.all_reduce_fused,
+                Operation::Broadcast if tuning.is_star_of_few_bytes(ranks) => 0,
                 Operation::Broadcast => tuning.broadcast_fused,
                 Operation::AllGather => tuning.all_gather_fused,
                 // The sizes are those of a block.
                 Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
+                Operation::Scan if tuning.is_chain_of_few_bytes(ranks) => 0,
                 Operation::Scan => tuning.scan_fused,
                 // Between two ranks: one message, or one in each direction.
                 Operation::ReduceScatter if ranks == 2 => tuning.reduce_scatter_fused,

@@ -129,7 +129,7 @@ pub(crate) struct Usual {
     pub(crate) direct: Option<Algorithm>,
     /// By messages: the library's choice.
     pub(crate) messages: AlgorithmPair,
-    /// By messages between the root and each rank, in place of a tree.
+    /// By messages between the root and each rank, in place of a tree; a scan's from rank to rank.
     pub(crate) star: Option<Algorithm>,
     /// Equal blocks between all ranks: to all at once, where a step costs a turn on a core; and
     /// a few bytes each, in the fewest steps.
@@ -364,7 +364,7 @@ const _: () = {
 const SCAN: Usual = Usual {
     direct: Some(A::SCAN_FUSED),
     messages: one(A::SCAN_HCUBE),
-    star: None,
+    star: Some(A::SCAN_CHAIN),
     at_once: None,
     few_bytes: None,
     ring: one(A::SCAN_CHAIN),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::costs::{CostsError, MachineCosts};
-use super::estimate::{LevelHop, Messages, StagePlan, Stages};
+use super::estimate::{LevelHop, MemoryRates, Messages, StagePlan, Stages};
+use super::flat_estimate::{RankDistances, SplitPart};
 use super::meeting::Meeting;
 use super::transport::Transport;
-use crate::machine::Machine;
+use crate::machine::{Level, Machine};
 use crate::placement::{Assignment, hierarchy};
-use crate::schedule::{Algorithm, Hierarchy, Operation};
+use crate::schedule::{Algorithm, Hierarchy, Operation, Share};
 
 /// What `auto` knows about a machine with levels: who is near whom, and what that costs. Chooses
 /// between flat and hierarchical algorithms, which of the levels to use, the tree's degree at each
@@ -33,14 +34,9 @@ pub struct LevelModel {
     hierarchy: Hierarchy,
     /// All levels first, then some of them.
     shapes: Vec<Stages>,
-    /// The worst hand-off and rate between ranks 2^k apart, round the ring: dissemination, Bruck's
-    /// rule.
-    rounds: Vec<LevelHop>,
-    /// The same between ranks that differ in bit k: doubling, binomial trees.
-    bits: Vec<LevelHop>,
-    /// The mean of 1/rate over all pairs.
-    mean_pull: f64,
-    transport: Messages,
+    /// For the algorithms without groups.
+    distances: RankDistances,
+    memory: MemoryUse,
     costs: String,
 }
 
@@ -86,8 +82,63 @@ impl std::fmt::Display for Decision {
     }
 }
 
+/// Ranks from which an estimate is worth it where all are equally near.
+const MANY: usize = 32;
+
+/// Whether rules of thumb are enough: few ranks, all equally near.
+fn is_simple(hierarchy: &Hierarchy) -> bool {
+    hierarchy.stages() == 1 && hierarchy.ranks() < MANY
+}
+
+/// What all ranks of a cache or package share on their way out of it.
+struct SharedLinks {
+    /// GB/s, the ranks that share it, and the index of the level that one leaves.
+    links: Vec<(f64, usize, usize)>,
+    /// The same of the memories.
+    memories: Vec<(f64, usize, usize)>,
+}
+
+impl SharedLinks {
+    fn new(costs: &MachineCosts, meeting: &Meeting<'_>, ranks: usize) -> Self {
+        let m = &costs.memory;
+        let links = [(Level::L3, m.per_l3), (Level::Package, m.link)];
+        let memories = [(Level::Numa, m.per_node), (Level::Package, m.per_package)];
+        let of = |(level, rate): (Level, Option<f64>)| {
+            let at = costs.position(level)?;
+            let inside = (1..ranks).filter(|&rank| meeting.class(0, rank) <= at).count() + 1;
+            Some((rate?, inside, at))
+        };
+        SharedLinks {
+            links: links.into_iter().filter_map(of).collect(),
+            memories: memories.into_iter().filter_map(of).collect(),
+        }
+    }
+
+    /// Those on a way over a level.
+    fn crossed(&self, class: usize) -> impl Iterator<Item = (f64, usize)> + '_ {
+        self.links.iter().filter(move |link| class > link.2).map(|&(rate, ranks, _)| (rate, ranks))
+    }
+}
+
+/// Where data lie that are used once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct MemoryUse {
+    /// Bytes of cache of each core.
+    cache: Option<f64>,
+    rates: MemoryRates,
+}
+
+impl MemoryUse {
+    fn new(costs: &MachineCosts, links: &SharedLinks) -> Self {
+        let one = costs.memory.one_core.unwrap_or(f64::INFINITY);
+        let shares = links.memories.iter().map(|&(rate, ranks, _)| rate / ranks as f64);
+        let rates = MemoryRates { one, all: shares.fold(one, f64::min) };
+        MemoryUse { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), rates }
+    }
+}
+
 impl LevelModel {
-    /// None where all ranks are equally near.
+    /// None where fewer than 32 ranks are all equally near.
     ///
     /// # Errors
     /// Costs that cannot be, a level without data, a rank bound to nothing.
@@ -98,48 +149,57 @@ impl LevelModel {
     ) -> Result<Option<Self>, CostsError> {
         costs.check()?;
         let hierarchy = hierarchy(machine, assignment);
-        if hierarchy.stages() == 1 {
+        if is_simple(&hierarchy) {
             return Ok(None);
         }
         let meeting = Meeting::new(machine, assignment, costs)?;
-        let hop = |a, b| LevelHop::of(&costs.levels[meeting.class(a, b)]);
-        Ok(Some(Self::of(hierarchy, &hop, costs.id.to_string())))
+        let links = SharedLinks::new(costs, &meeting, assignment.ranks());
+        let hop = |a, b| {
+            let class = meeting.class(a, b);
+            LevelHop::of(&costs.levels[class], links.crossed(class))
+        };
+        let memory = MemoryUse::new(costs, &links);
+        Ok(Some(Self::of(hierarchy, &hop, memory, costs.id.to_string())))
     }
 
-    fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> LevelHop, costs: String) -> Self {
+    fn of(
+        hierarchy: Hierarchy,
+        hop: &dyn Fn(usize, usize) -> LevelHop,
+        memory: MemoryUse,
+        costs: String,
+    ) -> Self {
         let p = hierarchy.ranks();
-        let (mut rounds, mut bits) = (Vec::new(), Vec::new());
-        let mut distance = 1;
-        while distance < p {
-            let apart = (0..p).map(|r| hop(r, (r + distance) % p));
-            rounds.push(apart.fold(LevelHop::NOTHING, LevelHop::or));
-            let pairs = (0..p).filter(|r| r ^ distance < p).map(|r| hop(r, r ^ distance));
-            bits.push(pairs.fold(LevelHop::NOTHING, LevelHop::or));
-            distance *= 2;
-        }
-        if !p.is_power_of_two() {
-            // Folding neighbours first, and unfolding last.
-            bits.extend([bits[0]; 1]);
-        }
-        // Over the distances instead of all pairs: enough to tell near from far.
-        let some = (1..p).step_by(1.max(p / 32)).map(|d| 1.0 / hop(0, d).rate);
-        let (sum, n) = some.fold((0.0, 0), |(sum, n), x| (sum + x, n + 1));
-        let shapes = hierarchy.thinned().into_iter().map(|shape| Stages::of(shape, hop)).collect();
-        let transport = Messages(Transport::PHALANX);
-        let mean_pull = sum / f64::from(n.max(1));
-        LevelModel { hierarchy, shapes, rounds, bits, mean_pull, transport, costs }
+        let cached = Messages { transport: Transport::PHALANX, memory: MemoryRates::CACHED };
+        let distances = RankDistances::new(p, &cached, hop);
+        let mut shapes = hierarchy.thinned();
+        // One group of all.
+        shapes.push(Hierarchy::even(p, &[]));
+        let shapes = shapes.into_iter().map(|shape| Stages::of(shape, hop)).collect();
+        LevelModel { hierarchy, shapes, distances, memory, costs }
+    }
+
+    /// Messages of a call: of data that fit the caches, or not.
+    fn messages(&self, operation: Operation, bytes: f64) -> Messages {
+        // A vector, or a block for each rank.
+        let is_vector = [operation.input(true), operation.output(true)]
+            .iter()
+            .all(|&share| share == Share::Vector);
+        let all = if is_vector { bytes } else { bytes * self.ranks() as f64 };
+        let cached = self.memory.cache.is_none_or(|cache| all <= cache);
+        let memory = if cached { MemoryRates::CACHED } else { self.memory.rates };
+        Messages { transport: Transport::PHALANX, memory }
     }
 
     /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None
-    /// where they are equally near.
+    /// where they are few, and equally near.
     pub fn of_members(&self, members: &[usize]) -> Option<Self> {
         let hierarchy = self.hierarchy.of_members(members);
-        if hierarchy.stages() == 1 {
+        if is_simple(&hierarchy) {
             return None;
         }
         let whole = &self.shapes[0];
         let hop = |a: usize, b: usize| whole.hop(self.hierarchy.meet(members[a], members[b]));
-        Some(Self::of(hierarchy, &hop, self.costs.clone()))
+        Some(Self::of(hierarchy, &hop, self.memory, self.costs.clone()))
     }
 
     /// The number of ranks.
@@ -157,10 +217,10 @@ impl LevelModel {
         &self.costs
     }
 
-    /// The cheapest algorithm for `bytes` bytes per rank (or block), among the flat ones that
-    /// `auto` uses and the hierarchical ones, over all levels or some; None for operations that
-    /// have no hierarchical one. Microseconds of work: estimates are sums over stages, no
-    /// simulation, and know no saturation.
+    /// The cheapest algorithm for `bytes` bytes per rank (or block), among flat ones and the
+    /// hierarchical ones, over all levels or some. Microseconds of work: estimates are sums over
+    /// stages or steps, no simulation; a link's share is that of as many as use it at once. None
+    /// for an operation without estimates, of which there is none today.
     ///
     /// # Examples
     /// ```
@@ -174,7 +234,6 @@ impl LevelModel {
     /// let decision = model.choose(Operation::AllReduce, 8, true).expect("a hierarchical form");
     /// let (next, ns) = decision.runner_up.expect("another form");
     /// assert!(next != decision.algorithm && ns >= decision.ns);
-    /// assert!(model.choose(Operation::Gather, 8, true).is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn choose(
@@ -183,7 +242,7 @@ impl LevelModel {
         bytes: usize,
         commutative: bool,
     ) -> Option<Decision> {
-        let mut all = self.flat(operation, bytes as f64, commutative)?;
+        let mut all = self.flat(operation, bytes as f64, commutative);
         for shape in 0..self.shapes.len() {
             self.over(shape, operation, bytes as f64, commutative, &mut all);
         }
@@ -206,47 +265,69 @@ impl LevelModel {
         })
     }
 
-    /// The flat algorithms that `auto` knows.
-    fn flat(&self, operation: Operation, m: f64, commutative: bool) -> Option<Vec<Candidate>> {
-        let p = self.ranks() as f64;
+    /// The algorithms without groups.
+    fn flat(&self, operation: Operation, m: f64, commutative: bool) -> Vec<Candidate> {
+        use Algorithm as A;
+        use SplitPart::{All, Root};
+        let (p, d, t) = (self.ranks() as f64, &self.distances, &self.messages(operation, m));
+        // Parts of a vector are combined out of order.
+        let split = |ways| d.split(t, m, ways).filter(|_| commutative);
         let all = match operation {
-            Operation::Barrier => vec![
-                (Algorithm::BAR_ANY, self.dissemination()),
-                (Algorithm::BAR_AR, self.doubling(0.0)),
+            Operation::Barrier => {
+                vec![(A::BAR_ANY, Some(d.dissemination(t))), (A::BAR_AR, Some(d.doubling(t, 0.0)))]
+            }
+            Operation::AllReduce => vec![
+                (A::AR_ANY, Some(d.doubling(t, m))),
+                (A::AR_FUSED, Some(d.fused(t, 2.0 * m))),
+                (A::AR_SPLIT_HCUBE, split([All, All])),
             ],
-            Operation::AllReduce => {
-                vec![
-                    (Algorithm::AR_ANY, self.doubling(m)),
-                    (Algorithm::AR_FUSED, self.fused(2.0 * m, 2)),
-                ]
-            }
-            Operation::Broadcast => {
-                vec![(Algorithm::BC_ANY, self.doubling(m)), (Algorithm::BC_FUSED, self.fused(m, 2))]
-            }
+            Operation::Broadcast => vec![
+                (A::BC_ANY, Some(d.tree(t, m))),
+                (A::BC_FUSED, Some(d.fused_with_root(t, m))),
+                (A::BC_SPLIT_HCUBE, d.split(t, m, [Root, All])),
+            ],
             Operation::Reduce => vec![
-                (Algorithm::RED_ANY, self.doubling(m)),
-                // The root pulls all parts but its own.
-                (Algorithm::RED_FUSED, self.fused(2.0 * m, 2)),
+                (A::RED_ANY, Some(d.tree(t, m))),
+                (A::RED_FUSED, Some(d.fused_with_root(t, m))),
+                (A::RED_SPLIT_HCUBE, split([All, Root])),
             ],
             Operation::AllGather => vec![
-                (Algorithm::AG_ANY, self.gather(m)),
-                (Algorithm::AG_FUSED, self.fused(m * p, 1)),
+                (A::AG_ANY, Some(d.gather(t, m))),
+                (A::AG_HCUBE_DESC, d.cube_gather(t, m)),
+                (A::AG_FUSED, Some(d.fused(t, m * p))),
             ],
-            Operation::ReduceScatter => {
-                let mut all = vec![(Algorithm::RS_FUSED, self.fused(m * p, 1))];
-                if commutative {
-                    all.push((Algorithm::RS_ANY, self.gather(m)));
-                }
-                all
-            }
+            Operation::ReduceScatter => vec![
+                (A::RS_ANY, Some(d.gather(t, m)).filter(|_| commutative)),
+                (A::RS_HCUBE_ASC, d.cube_gather(t, m)),
+                (A::RS_FUSED, Some(d.fused(t, m * p))),
+            ],
             Operation::Scan | Operation::ExclusiveScan => vec![
-                (Algorithm::SCAN_HCUBE, self.doubling(m)),
-                (Algorithm::SCAN_FUSED, self.fused(2.0 * m, 2)),
+                (A::SCAN_HCUBE, Some(d.doubling(t, m))),
+                (A::SCAN_FUSED, Some(d.fused(t, 2.0 * m))),
             ],
-            _ => return None,
+            Operation::Scatter => vec![
+                (A::SC_ANY, Some(d.block_tree(t, m))),
+                (A::SC_MESH, d.block_square(t, m)),
+                (A::SC_FUSED, Some(d.fused_at_root(t, m))),
+            ],
+            Operation::Gather => vec![
+                (A::GA_ANY, Some(d.block_tree(t, m))),
+                (A::GA_MESH, d.block_square(t, m)),
+                (A::GA_FUSED, Some(d.fused_at_root(t, m))),
+            ],
+            Operation::AllToAll | Operation::AllToAllInPlace => vec![
+                (A::TX_BRUCK, Some(d.bruck_exchange(t, m))),
+                (A::TX_HCUBE, d.cube_exchange(t, m)),
+                (A::TX_FUSED, Some(d.fused(t, m * p))),
+            ],
+            Operation::Shift => {
+                vec![(A::CS_ANY, Some(d.shift(t, m))), (A::CS_FUSED, Some(d.fused(t, 2.0 * m)))]
+            }
         };
-        let candidate = |(algorithm, ns)| Candidate { algorithm, over: None, ns };
-        Some(all.into_iter().map(candidate).collect())
+        let of = |(algorithm, ns): (Algorithm, Option<f64>)| {
+            Some(Candidate { algorithm, over: None, ns: ns? })
+        };
+        all.into_iter().filter_map(of).collect()
     }
 
     /// The hierarchical ones over one set of groups.
@@ -258,7 +339,7 @@ impl LevelModel {
         commutative: bool,
         all: &mut Vec<Candidate>,
     ) {
-        let (stages, m) = (&self.shapes[shape], &self.transport);
+        let (stages, m) = (&self.shapes[shape], &self.messages(operation, bytes));
         let ordered = commutative || stages.consecutive;
         let mut add = |algorithm, plan: StagePlan| {
             let ns = plan.ns.iter().sum();
@@ -285,35 +366,5 @@ impl LevelModel {
             }
             _ => {}
         }
-    }
-
-    /// Doubling, a binomial tree: one message per bit.
-    fn doubling(&self, bytes: f64) -> f64 {
-        self.bits.iter().map(|&hop| self.transport.one(hop, bytes)).sum()
-    }
-
-    /// Dissemination: one message per round.
-    fn dissemination(&self) -> f64 {
-        self.rounds.iter().map(|&hop| self.transport.one(hop, 0.0)).sum()
-    }
-
-    /// Bruck: blocks double from round to round.
-    fn gather(&self, bytes: f64) -> f64 {
-        let p = self.ranks();
-        let round = |(k, &hop): (usize, &LevelHop)| {
-            let blocks = (1usize << k).min(p - (1 << k)) as f64;
-            self.transport.one(hop, bytes * blocks)
-        };
-        self.rounds.iter().enumerate().map(round).sum()
-    }
-
-    /// Everybody looks at everybody, `times`, and reads `bytes` in all, at the mean rate.
-    fn fused(&self, bytes: f64, times: u32) -> f64 {
-        let (p, t) = (self.ranks() as f64, &self.transport.0);
-        let hop = LevelHop { rate: f64::INFINITY, ..self.shapes[0].worst() };
-        let looks = (p - 1.0) * self.transport.more_in(hop, 0.0);
-        let polled = t.poller_ns * (p - 2.0).max(0.0);
-        f64::from(times) * (self.transport.one(hop, 0.0) + looks + polled)
-            + bytes * (p - 1.0) / p * self.mean_pull
     }
 }

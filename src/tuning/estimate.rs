@@ -10,44 +10,110 @@ use crate::schedule::{Exchange, Hierarchy};
 pub(super) struct LevelHop {
     pub(super) hand_off: f64,
     pub(super) rate: f64,
+    /// The rate of each where all ranks pull at once.
+    pub(super) all: f64,
+    /// GB/s for all that leave or enter a group together on this way.
+    pub(super) link: f64,
 }
 
 impl LevelHop {
     /// What costs nothing.
-    pub(super) const NOTHING: LevelHop = LevelHop { hand_off: 0.0, rate: f64::INFINITY };
+    pub(super) const NOTHING: LevelHop =
+        LevelHop { hand_off: 0.0, rate: f64::INFINITY, all: f64::INFINITY, link: f64::INFINITY };
 
-    pub(super) fn of(level: &LevelCost) -> Self {
-        LevelHop { hand_off: level.hand_off[1], rate: level.core_rate() }
+    /// What is farther than anything.
+    pub(super) const FARTHEST: LevelHop =
+        LevelHop { hand_off: f64::INFINITY, rate: 0.0, all: 0.0, link: 0.0 };
+
+    /// With the links on the way: the rate of each, and how many ranks share it.
+    pub(super) fn of(level: &LevelCost, links: impl Iterator<Item = (f64, usize)>) -> Self {
+        let rate = level.core_rate();
+        let alone = LevelHop { hand_off: level.hand_off[1], rate, all: rate, link: f64::INFINITY };
+        links.fold(alone, |hop, (link, ranks)| LevelHop {
+            all: hop.all.min(link / ranks as f64),
+            link: hop.link.min(link),
+            ..hop
+        })
     }
 
     /// The worse of each.
     pub(super) fn or(self, other: LevelHop) -> LevelHop {
-        LevelHop { hand_off: self.hand_off.max(other.hand_off), rate: self.rate.min(other.rate) }
+        LevelHop {
+            hand_off: self.hand_off.max(other.hand_off),
+            rate: self.rate.min(other.rate),
+            all: self.all.min(other.all),
+            link: self.link.min(other.link),
+        }
+    }
+
+    /// The nearer of the two.
+    pub(super) fn nearer(self, other: LevelHop) -> LevelHop {
+        if other.hand_off < self.hand_off { other } else { self }
+    }
+
+    /// The same where so many pull from one group at once.
+    pub(super) fn from_one(self, readers: usize) -> LevelHop {
+        LevelHop { rate: self.rate.min(self.link / readers.max(1) as f64), ..self }
     }
 }
 
 /// A transport, and what its messages take over a hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Messages(pub(super) Transport);
+pub(super) struct Messages {
+    pub(super) transport: Transport,
+    /// What bounds a pull where the data do not fit the caches.
+    pub(super) memory: MemoryRates,
+}
+
+/// GB/s from memory: of one rank, and of each where all read at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct MemoryRates {
+    pub(super) one: f64,
+    pub(super) all: f64,
+}
+
+impl MemoryRates {
+    /// From the caches.
+    pub(super) const CACHED: MemoryRates = MemoryRates { one: f64::INFINITY, all: f64::INFINITY };
+}
 
 impl Messages {
     pub(super) fn body(&self, hop: LevelHop, bytes: f64) -> f64 {
-        if bytes > self.0.inline_bytes { bytes / hop.rate } else { 0.0 }
+        if bytes > self.transport.inline_bytes {
+            bytes / hop.rate.min(self.memory.one)
+        } else {
+            0.0
+        }
     }
 
     /// One.
     pub(super) fn one(&self, hop: LevelHop, bytes: f64) -> f64 {
-        self.0.one_way(hop.hand_off) + self.body(hop, bytes)
+        self.transport.one_way(hop.hand_off) + self.body(hop, bytes)
+    }
+
+    /// One of as many as there are ranks.
+    pub(super) fn one_of_all(&self, hop: LevelHop, bytes: f64) -> f64 {
+        self.one(LevelHop { rate: hop.all.min(self.memory.all), ..hop }, bytes)
+    }
+
+    /// Whether it lends its sender's memory.
+    pub(super) fn is_lent(&self, bytes: f64) -> bool {
+        self.transport.lent_from.is_some_and(|from| bytes >= from)
+    }
+
+    /// What it takes its sender to hear that it was taken.
+    pub(super) fn returned(&self, hop: LevelHop, bytes: f64) -> f64 {
+        if self.is_lent(bytes) { self.transport.transfers * hop.hand_off } else { 0.0 }
     }
 
     /// What each further one takes a receiver for whom several wait.
     pub(super) fn more_in(&self, hop: LevelHop, bytes: f64) -> f64 {
-        hop.hand_off / self.0.pulls + self.0.receive_ns + self.body(hop, bytes)
+        hop.hand_off / self.transport.pulls + self.transport.receive_ns + self.body(hop, bytes)
     }
 
     /// What each further one takes a sender; its receivers pull side by side.
     fn more_out(&self, hop: LevelHop) -> f64 {
-        self.0.send_ns + self.0.send_share * hop.hand_off
+        self.transport.send_ns + self.transport.send_share * hop.hand_off
     }
 
     /// `n` ranks, each to all others.
@@ -69,7 +135,12 @@ impl Messages {
                 true => self.more_in(hop, bytes),
                 false => self.more_out(hop),
             };
-            ns += self.one(hop, bytes) + (children - 1) as f64 * more;
+            let first = match up {
+                true => hop,
+                // All pull at once.
+                false => hop.from_one(children),
+            };
+            ns += self.one(first, bytes) + (children - 1) as f64 * more;
             left = (left - 1).div_ceil(children);
         }
         ns
@@ -86,6 +157,10 @@ pub(super) struct Stages {
     sizes: Vec<usize>,
     /// The worst hand-off within a group of each stage, and the core's rate there.
     hops: Vec<LevelHop>,
+    /// The worst between outermost leaders whose numbers differ in bit k.
+    bits: Vec<LevelHop>,
+    /// The worst between outermost leaders 2^k apart, round the ring.
+    rounds: Vec<LevelHop>,
 }
 
 /// The algorithm of each stage, and what it takes.
@@ -113,12 +188,21 @@ impl Stages {
             hops.push(worst);
         }
         let (consecutive, even) = (hierarchy.is_consecutive(), hierarchy.is_even());
-        Stages { hierarchy, consecutive, even, sizes, hops }
-    }
-
-    /// The worst hop there is.
-    pub(super) fn worst(&self) -> LevelHop {
-        self.hops.iter().fold(LevelHop::NOTHING, |worst, &hop| worst.or(hop))
+        let leaders: Vec<usize> = hierarchy.members(hierarchy.stages() - 1).concat();
+        let n = leaders.len();
+        let (mut bits, mut rounds) = (Vec::new(), Vec::new());
+        let mut distance = 1;
+        while distance < n {
+            let worst = |other: &dyn Fn(usize) -> usize| {
+                let pairs = (0..n).map(|i| (i, other(i))).filter(|&(_, other)| other < n);
+                let hops = pairs.map(|(i, other)| hop(leaders[i], leaders[other]));
+                hops.fold(LevelHop::NOTHING, LevelHop::or)
+            };
+            bits.push(worst(&|i| i ^ distance));
+            rounds.push(worst(&|i| (i + distance) % n));
+            distance *= 2;
+        }
+        Stages { hierarchy, consecutive, even, sizes, hops, bits, rounds }
     }
 
     /// The worst hop of a stage.
@@ -151,8 +235,8 @@ impl Stages {
     }
 
     /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes and
-    /// hand down `down`, an exchange of `across` in all, of which a message of doubling has the
-    /// given part.
+    /// hand down `down`, an exchange that takes `doubling`, or of which each message of all with
+    /// all has `direct` bytes.
     fn both_ways(
         &self,
         m: &Messages,
@@ -193,16 +277,21 @@ impl Stages {
     pub(super) fn all_gather(&self, m: &Messages, bytes: f64) -> StagePlan {
         let all = bytes * self.hierarchy.ranks() as f64;
         let inside = |stage: usize| bytes * self.sizes[..stage].iter().product::<usize>() as f64;
-        // Bruck's rule: half of what there is, on the average of the last rounds.
-        let own = inside(self.top());
-        self.both_ways(m, inside, all, self.doubling(m, all / 2.0), own)
+        let (own, n) = (inside(self.top()), self.sizes[self.top()]);
+        // Bruck's rule.
+        let round = |(k, &hop): (usize, &LevelHop)| {
+            m.one_of_all(hop, own * (1usize << k).min(n - (1 << k)) as f64)
+        };
+        let rounds = self.rounds.iter().enumerate().map(round).sum();
+        self.both_ways(m, inside, all, rounds, own)
     }
 
     /// Rounds between the outermost leaders.
     fn doubling(&self, m: &Messages, bytes: f64) -> f64 {
         let n = self.sizes[self.top()];
-        let unfold = if n.is_power_of_two() { 0 } else { 2 };
-        f64::from(n.ilog2() + unfold) * m.one(self.hops[self.top()], bytes)
+        let unfold = if n.is_power_of_two() { 0.0 } else { 1.0 };
+        let bits: f64 = self.bits.iter().map(|&hop| m.one_of_all(hop, bytes)).sum();
+        bits + unfold * m.one(self.hops[self.top()], bytes)
     }
 
     /// Combine in the outermost groups, exchange parts, store in the groups.

@@ -7,6 +7,7 @@
 //! | `by_rates.rs` | the cheapest algorithm for one start-up time and one word time ([`Rates`]) |
 //! | `by_levels.rs` | the cheapest algorithm on a machine with levels ([`LevelModel`]) |
 //! | `estimate.rs` | the sums over levels that `by_levels.rs` compares |
+//! | `flat_estimate.rs` | the same of algorithms without groups |
 //! | `meeting.rs` | the level at which two ranks meet |
 //! | `costs.rs` | hand-off times and rates of a machine's levels ([`MachineCosts`]) |
 //! | `published.rs`, `published-machines.tsv` | the machines with published measurements |
@@ -20,6 +21,7 @@ mod by_levels;
 mod by_rates;
 mod costs;
 mod estimate;
+mod flat_estimate;
 mod meeting;
 mod profile;
 mod published;

@@ -9,6 +9,7 @@
 //! lengths are in one place, [`Tuning`].
 
 use crate::machine::{Level, Machine};
+use crate::mailbox::{EAGER, INLINE};
 use crate::schedule::{Algorithm, Operation};
 
 /// The sizes at which the library changes its ways. All ranks of a team use the same ones, from
@@ -53,8 +54,8 @@ pub struct Tuning {
     pub all_to_all_fused: usize,
     /// From here on a shift is `CS-FUSED`; below, `CS-ANY`.
     pub shift_fused: usize,
-    /// Ranks from which looking at all boards costs more than a tree's steps,
-    /// unless..
+    /// Ranks from which looking at all boards costs more than a tree's steps (but of scatters,
+    /// gathers and all-to-alls), unless..
     pub many_ranks: usize,
     /// ..there are so many bytes.
     pub many_ranks_fused: usize,
@@ -71,7 +72,11 @@ pub struct Tuning {
 
 /// The least that is worth a look at the boards: what no longer travels in a
 /// mailbox.
-const LEAST: usize = crate::mailbox::EAGER + 1;
+const LEAST: usize = EAGER + 1;
+
+/// Ranks that wait for their turns on fewer cores, from which on few messages of each to all others
+/// take longer than waits of all for all.
+const CROWD: usize = 8;
 
 const fn at_least(bytes: usize) -> usize {
     if bytes > LEAST { bytes } else { LEAST }
@@ -100,16 +105,44 @@ impl Default for Tuning {
 }
 
 impl Tuning {
+    /// For as many cores as ranks. A tree of blocks hands half of them to one rank, which a
+    /// hand-over by address makes dearer than a look at one board; an all-to-all of many ranks has
+    /// a message for each, where a board shows all blocks at once. By the model (docs/scaling.md):
+    /// two ranks were measured.
+    fn roomy(ranks: usize) -> Self {
+        let default = Tuning::default();
+        let at_root = if ranks < 4 { LEAST } else { 2 * EAGER / ranks + 1 };
+        Tuning {
+            scatter_fused: at_root,
+            gather_fused: at_root,
+            all_to_all_fused: if ranks < default.many_ranks { LEAST } else { INLINE + 1 },
+            ..default
+        }
+    }
+
     /// For more ranks than cores: a fused call makes everybody wait for
     /// everybody, twice, where a broadcast's tree lets ranks go one after the
-    /// other; and every wait is a turn of the scheduler.
-    fn crowded() -> Self {
-        Tuning {
+    /// other; and every wait is a turn of the scheduler. From [`CROWD`] ranks on everybody's few
+    /// messages take more turns than two waits for all: an all-to-all or a reduce-scatter that the
+    /// gates do not take is fused, whatever its length.
+    fn crowded(ranks: usize) -> Self {
+        let few = Tuning {
             broadcast_fused: 1 << 20,
             reduce_fused: 128 << 10,
-            shift_fused: 64 << 10,
-            star_below: 32 << 10,
+            shift_fused: if ranks == 3 { 16 << 10 } else { 64 << 10 },
+            star_below: if ranks <= 4 { 8 << 10 } else { 32 << 10 },
             ..Tuning::default()
+        };
+        match ranks >= CROWD {
+            true => Tuning {
+                broadcast_fused: 128 << 10,
+                reduce_scatter_fused: 1,
+                // What is shorter goes through the gates.
+                all_to_all_fused: EAGER / ranks + 1,
+                many_ranks: usize::MAX,
+                ..few
+            },
+            false => few,
         }
     }
 
@@ -120,16 +153,28 @@ impl Tuning {
     /// use phalanx::{machine::Machine, tuning::Tuning};
     /// let machine = Machine::from_synthetic("core:4 pu:1")?;
     /// let (enough, crowded) = (Tuning::of(&machine, 4), Tuning::of(&machine, 5));
-    /// assert_eq!(enough, Tuning::default());
+    /// assert_eq!(Tuning::of(&machine, 2), Tuning::default());
     /// assert!(crowded.broadcast_fused > enough.broadcast_fused);
     /// # Ok::<(), phalanx::machine::MachineError>(())
     /// ```
     pub fn of(machine: &Machine, ranks: usize) -> Self {
         let crowded = ranks > machine.allowed_pus().len();
-        let default = if crowded { Tuning::crowded() } else { Tuning::default() };
+        let default = if crowded { Tuning::crowded(ranks) } else { Tuning::roomy(ranks) };
         let last = [Level::L3, Level::L2].into_iter().find_map(|level| machine.cache_bytes(level));
         let last = last.and_then(|bytes| usize::try_from(bytes).ok());
         Tuning { stream_from: last.unwrap_or(default.stream_from), ..default }
+    }
+
+    /// Whether a scan of few bytes goes from rank to rank, instead of through the gates: of three
+    /// ranks on two cores the first two are then done early.
+    pub(crate) fn is_chain_of_few_bytes(&self, ranks: usize) -> bool {
+        self.star_below > EAGER && ranks == 3
+    }
+
+    /// Whether a broadcast of few bytes goes from the root to each rank. (A tree of fewer ranks is
+    /// as quick, and has direct code.)
+    pub(crate) fn is_star_of_few_bytes(&self, ranks: usize) -> bool {
+        self.star_below > EAGER && ranks >= CROWD
     }
 
     /// The bytes from which `operation` goes by a fused path; none for the
@@ -149,7 +194,13 @@ impl Tuning {
             // A barrier; a test asks for all others.
             _ => return None,
         };
-        Some(if ranks >= self.many_ranks { from.max(self.many_ranks_fused) } else { from })
+        // A scatter or gather looks at one board; instead of an all-to-all there is no tree.
+        let has_tree = !matches!(
+            operation.base(),
+            Operation::Scatter | Operation::Gather | Operation::AllToAll
+        );
+        let is_tree = has_tree && ranks >= self.many_ranks;
+        Some(if is_tree { from.max(self.many_ranks_fused) } else { from })
     }
 }
 
@@ -174,8 +225,10 @@ pub(crate) fn auto(tuning: &Tuning, case: &Case) -> Algorithm {
     let &Case { operation, ranks, bytes, commutative, varied, idle } = case;
     let usual = operation.usual();
     let is_direct = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
-    let is_star = bytes < tuning.star_below;
-    let is_few = bytes <= crate::mailbox::INLINE;
+    // More ranks than three have the gates for a short scan.
+    let has_star = operation.base() != Operation::Scan || ranks == 3;
+    let is_star = has_star && bytes < tuning.star_below;
+    let is_few = bytes <= INLINE;
     match (usual.direct, usual.star) {
         (Some(direct), _) if is_direct && !idle => direct,
         (_, Some(star)) if is_star => star,

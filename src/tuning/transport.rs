@@ -1,6 +1,7 @@
 //! The cost of a message in software, and the number of transfers of its line.
 
 use super::costs::CostsError;
+use crate::mailbox::EAGER;
 
 /// The way in which messages travel: this library's mailboxes, or another's.
 ///
@@ -41,6 +42,12 @@ pub struct Transport {
     pub sender_copies: bool,
     /// Up to so many bytes travel in the line; more is pulled from the sender's memory.
     pub inline_bytes: f64,
+    /// From so many bytes on a message lends its sender's memory: the sender ends its call only
+    /// when it was told that the message has been taken. None: it never waits for that.
+    pub lent_from: Option<f64>,
+    /// How many times as long as a pull from the nearest core a rank takes for the two copies of
+    /// what comes for memory that it still lends: a shift in place.
+    pub bounce: f64,
     /// Nanoseconds that a store to a shared line takes longer for each further rank that polls it
     /// (assumed).
     pub poller_ns: f64,
@@ -62,9 +69,11 @@ impl Transport {
         copy_rate: None,
         sender_copies: false,
         inline_bytes: 40.0,
+        lent_from: Some(EAGER as f64 + 1.0),
+        bounce: 1.5,
         poller_ns: 5.0,
         source: "benches/ratios.rs; send_share as measured for Smelt's channels; \
-                 pulls and poller_ns assumed",
+                 bounce by benches/choice.rs, shifts of two ranks; pulls and poller_ns assumed",
     };
 
     /// Nothing but t_s: the textbook's messages.
@@ -79,6 +88,8 @@ impl Transport {
         copy_rate: None,
         sender_copies: false,
         inline_bytes: 0.0,
+        lent_from: None,
+        bounce: 0.0,
         poller_ns: 0.0,
         source: "t_s + t_w m",
     };
@@ -103,8 +114,13 @@ impl Transport {
             ("acknowledge_ns", self.acknowledge_ns),
             ("inline_bytes", self.inline_bytes),
             ("poller_ns", self.poller_ns),
+            ("bounce", self.bounce),
         ];
-        let rates = [("pulls", Some(self.pulls)), ("copy_rate", self.copy_rate)];
+        let rates = [
+            ("pulls", Some(self.pulls)),
+            ("copy_rate", self.copy_rate),
+            ("lent_from", self.lent_from),
+        ];
         let bad = times.into_iter().find(|(_, x)| !(0.0..1e12).contains(x));
         let low = rates.into_iter().find(|(_, x)| x.is_some_and(|x| !(x > 0.0 && x < 1e12)));
         let low = low.map(|(name, x)| (name, x.unwrap_or(f64::NAN)));

@@ -64,7 +64,7 @@ pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};
 pub use rational::Ratio;
-pub use scaling::{SCALING_SIZES, ScalingRow, scaling};
+pub use scaling::{GATES, SCALING_SIZES, ScalingRow, scaling};
 pub use scaling_page::scaling_page;
 pub use several_nodes::Across;
 pub use shapes::shapes;

@@ -1,7 +1,7 @@
 //! The cost of the library's own choice beside the best algorithm of the catalogue, on a published
 //! machine of any size. **Modelled, never measured.**
 
-use super::{Simulation, SimulationError, shapes};
+use super::{Effect, Simulation, SimulationError, shapes};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request};
@@ -10,6 +10,13 @@ use std::error::Error;
 
 /// Bytes of the vector, or of a block where there is one for each rank.
 pub const SCALING_SIZES: [usize; 5] = [8, 1 << 10, 16 << 10, 256 << 10, 4 << 20];
+
+/// The way of small calls of few ranks, which is no algorithm of the catalogue: every rank shows
+/// its bytes to all, in one step.
+pub const GATES: &str = "gates";
+
+/// Ranks and bytes up to which that is the way, where all ranks are equally near.
+const GATED: (usize, usize) = (4, 1024);
 
 /// Machines of the page, one of each kind: id and name.
 pub(super) const MACHINES: [(&str, &str); 6] = [
@@ -41,12 +48,13 @@ pub struct ScalingRow {
     pub operation: Operation,
     /// Bytes of the vector, or of a block.
     pub bytes: usize,
-    /// What a team takes that nothing is forced in and nothing calibrated for.
-    pub chosen: Algorithm,
+    /// What a team takes that nothing is forced in and nothing calibrated for: an algorithm's id,
+    /// or [`GATES`].
+    pub chosen: &'static str,
     /// Its nanoseconds.
     pub ns: f64,
-    /// The cheapest of the catalogue whose links the simulation sees shared.
-    pub best: Algorithm,
+    /// The cheapest of the catalogue whose links the simulation sees shared: an id, or as above.
+    pub best: &'static str,
     /// Its nanoseconds.
     pub best_ns: f64,
 }
@@ -145,17 +153,43 @@ impl Subject {
             .collect()
     }
 
+    /// The time at the gates, where that is the way of a call.
+    fn at_gates(&self, operation: Operation, bytes: usize) -> Result<Option<f64>, Box<dyn Error>> {
+        let all = match operation {
+            Operation::AllToAll | Operation::AllToAllInPlace => bytes * self.ranks,
+            // Between two ranks a message.
+            Operation::Scan | Operation::ExclusiveScan if self.ranks > 2 => bytes,
+            Operation::AllGather | Operation::AllReduce | Operation::Barrier => bytes,
+            _ => return Ok(None),
+        };
+        let (ranks, most) = GATED;
+        if self.levels.is_some() || self.ranks > ranks || all > most {
+            return Ok(None);
+        }
+        // Each reads what all show; nobody waits at the end, since what is shown is a copy.
+        let schedule = Algorithm::AG_FUSED.schedule(&self.request(Operation::AllGather))?;
+        let simulation = self.simulation.without(Effect::DirectAccess);
+        let read = if all > bytes { bytes } else { all };
+        Ok(Some(simulation.run(&schedule, read as f64)?.ns))
+    }
+
     fn row(&self, operation: Operation, bytes: usize) -> Result<ScalingRow, Box<dyn Error>> {
         let (chosen, request) = self.chosen(operation, bytes);
-        let Some(ns) = self.time(chosen, &request, bytes)? else {
-            return Err(format!("{chosen} on {} ranks: no time", self.ranks).into());
+        let (chosen, ns) = match self.at_gates(operation, bytes)? {
+            Some(ns) => (GATES, ns),
+            None => {
+                let Some(ns) = self.time(chosen, &request, bytes)? else {
+                    return Err(format!("{chosen} on {} ranks: no time", self.ranks).into());
+                };
+                (chosen.id(), ns)
+            }
         };
         let (mut best, mut best_ns) = (chosen, ns);
         for (algorithm, request) in self.catalogue(operation) {
             if let Some(ns) = self.time(algorithm, &request, bytes)?
                 && ns < best_ns
             {
-                (best, best_ns) = (algorithm, ns);
+                (best, best_ns) = (algorithm.id(), ns);
             }
         }
         let (machine, ranks) = (self.machine, self.ranks);

@@ -49,11 +49,18 @@ pub enum Effect {
     Pollers,
     /// Writers of the same line wait for each other.
     SharedWriters,
+    /// A sender whose memory a message lends stays in its call until it is told that the message
+    /// has been taken (see [`Transport::lent_from`](phalanx::tuning::Transport::lent_from)).
+    Lending,
+    /// Direct access as the library has it: who stores to others' memory is busy for as long, all
+    /// of them beside each other, and a call ends when those whose memory was accessed know that
+    /// all have finished. Off: a store is a message that its receiver pulls.
+    DirectAccess,
 }
 
 impl Effect {
     /// All effects.
-    pub const ALL: [Effect; 12] = [
+    pub const ALL: [Effect; 14] = [
         Effect::Levels,
         Effect::Spread,
         Effect::Overlap,
@@ -66,6 +73,8 @@ impl Effect {
         Effect::ReadSharing,
         Effect::Pollers,
         Effect::SharedWriters,
+        Effect::Lending,
+        Effect::DirectAccess,
     ];
 }
 
@@ -84,6 +93,8 @@ impl fmt::Display for Effect {
             Effect::ReadSharing => "read-sharing",
             Effect::Pollers => "pollers",
             Effect::SharedWriters => "shared-writers",
+            Effect::Lending => "lending",
+            Effect::DirectAccess => "direct-access",
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::effects::Effect;
 use super::error::SimulationError;
 use super::run::Simulation;
-use phalanx::schedule::{Schedule, StepTraffic};
+use phalanx::schedule::{Operation, Schedule, StepTraffic};
 
 /// Messages of one step from which on they are not kept, but made again whenever they are looked
 /// at. (In tests a few, so that small schedules go both ways.)
@@ -23,6 +23,10 @@ pub(super) struct Message {
     pub(super) class: u16,
     /// It is read from a board, by others as well.
     pub(super) shared: bool,
+    /// Its call has direct access to memory.
+    pub(super) boards: bool,
+    /// It comes for memory that its receiver lends.
+    pub(super) in_place: bool,
     /// It is the first of its sender's.
     pub(super) opens: bool,
     pub(super) bytes: f64,
@@ -65,6 +69,8 @@ impl CallSetup<'_> {
             class: class as u16,
             // One line shows the addresses to all.
             shared: self.boards && sends > 1,
+            boards: self.boards,
+            in_place: self.schedule.contract().operation == Operation::Shift,
             opens: i == 0,
             bytes,
             queued: bytes,
@@ -215,8 +221,9 @@ impl StepMessages {
 pub(super) struct UplinkFlows<'a> {
     s: &'a Simulation,
     from_memory: bool,
-    /// How many each rank takes.
+    /// How many each rank takes; of stores, how many each rank sends.
     takes: Vec<u32>,
+    stores: bool,
     out: Vec<f64>,
     into: Vec<f64>,
     drawn: Vec<f64>,
@@ -225,7 +232,20 @@ pub(super) struct UplinkFlows<'a> {
 impl<'a> UplinkFlows<'a> {
     pub(super) fn new(s: &'a Simulation, from_memory: bool, takes: Vec<u32>) -> Self {
         let none = vec![0.0; s.layout.uplinks()];
-        UplinkFlows { s, from_memory, takes, out: none.clone(), into: none.clone(), drawn: none }
+        UplinkFlows {
+            s,
+            from_memory,
+            takes,
+            stores: false,
+            out: none.clone(),
+            into: none.clone(),
+            drawn: none,
+        }
+    }
+
+    /// The same where senders store one after the other: the counts are theirs.
+    pub(super) fn of_stores(self) -> Self {
+        UplinkFlows { stores: true, ..self }
     }
 
     /// One more that does not fit its line.
@@ -236,7 +256,8 @@ impl<'a> UplinkFlows<'a> {
         let layout = &self.s.layout;
         let (from, to, meet) = (l.from as usize, l.to as usize, l.meet as usize);
         let in_turn = self.s.effects.has(Effect::Occupancy);
-        let part = if in_turn { 1.0 / f64::from(self.takes[to]) } else { 1.0 };
+        let busy = if self.stores { from } else { to };
+        let part = if in_turn { 1.0 / f64::from(self.takes[busy]) } else { 1.0 };
         layout.way(from, meet).for_each(|d| self.out[d] += part);
         layout.way(to, meet).for_each(|d| self.into[d] += part);
         if self.from_memory

@@ -9,6 +9,7 @@
 //! | `run.rs` | a schedule's steps, one after the other ([`Simulation`]) |
 //! | `messages.rs` | the messages of a step, and their shares of the uplinks |
 //! | `step_clocks.rs` | one step: post, deliver |
+//! | `direct_access.rs` | stores to others' memory, and the end of such a call |
 //! | `streamed_step.rs` | a step with too many messages to store |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the schedule's order. A
@@ -19,6 +20,7 @@
 //! Not modelled: the time of combining (it is below that of moving), page faults, the operating
 //! system, frequency.
 
+mod direct_access;
 mod effects;
 mod error;
 mod layout;

@@ -96,7 +96,7 @@ impl ReferenceClocks {
                 let queued = bytes + earlier.map_or(0.0, |l| l.queued);
                 // One line shows the addresses to all.
                 let shared = setup.boards && part.sends.len() > 1;
-                if occupied && !(shared && i == 0) {
+                if occupied && (!shared || i == 0) {
                     now[from] += s.transport.send_ns;
                 }
                 let class = s.layout.class(from, send.to);

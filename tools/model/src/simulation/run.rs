@@ -268,6 +268,7 @@ impl Simulation {
             for step in 0..schedule.steps() {
                 clocks.step(self, &setup, &mut ends, step)?;
             }
+            clocks.close(self, &setup, &ends);
             if call == 0 {
                 first = clocks.last();
             }
@@ -342,6 +343,13 @@ impl Simulation {
             LINES_IN_FLIGHT * LINE / self.mean
         };
         self.transport.copy_rate.map_or(hardware, |own| own.min(hardware))
+    }
+
+    /// GB/s of one core from the nearest other.
+    pub(super) fn nearest_rate(&self) -> f64 {
+        let others = (0..self.levels.len()).filter(|&c| self.levels[c].level != Level::Core);
+        let rate = others.map(|class| self.core_rate(class)).fold(0.0, f64::max);
+        if rate > 0.0 { rate } else { f64::INFINITY }
     }
 
     /// The number of levels.

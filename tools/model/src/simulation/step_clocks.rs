@@ -24,15 +24,18 @@ pub(super) struct RankClocks {
     /// When the rank's own messages have arrived.
     pub(super) sent: Vec<f64>,
     /// When the rank's last pull ended.
-    pulled: Vec<f64>,
+    pub(super) pulled: Vec<f64>,
+    /// When the rank knows that its memory is no longer lent.
+    returned: Vec<f64>,
     /// Messages by level.
     pub(super) messages: Vec<usize>,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 /// What a message costs its two ends, without the way.
 pub(super) struct EndCosts {
-    occupied: bool,
+    /// Whether messages keep their ends busy.
+    pub(super) occupied: bool,
     sharing: bool,
     pollers: f64,
     pub(super) turns: bool,
@@ -43,6 +46,10 @@ pub(super) struct EndCosts {
     receive: f64,
     /// Beyond so many bytes a message is pulled.
     inline: f64,
+    /// From so many bytes on it lends its sender's memory.
+    lent_from: f64,
+    /// Nanoseconds a byte that a shift in place copies once more.
+    bounce: f64,
     /// GB/s at which a sender copies, by level.
     copies: Option<Vec<f64>>,
     near: f64,
@@ -63,6 +70,8 @@ impl EndCosts {
             send_share: t.send_share,
             receive: t.receive_ns,
             inline: t.inline_bytes,
+            bounce: t.bounce / s.nearest_rate(),
+            lent_from: t.lent_from.filter(|_| has(Effect::Lending)).unwrap_or(f64::INFINITY),
             copies: t.sender_copies.then(|| (0..s.levels()).map(|c| s.core_rate(c)).collect()),
             near: s.near,
             late: 0.0,
@@ -80,7 +89,8 @@ impl EndCosts {
         if !self.occupied {
             return *now;
         }
-        if !(l.shared && l.opens) {
+        // One line shows to all.
+        if !l.shared || l.opens {
             *now += self.send;
         }
         let posted = *now;
@@ -139,9 +149,22 @@ impl RankClocks {
         let fetched = (start + k * h + ends.late).max(self.pulled[to] + h / ends.pulls);
         self.pulled[to] = fetched + body(l.bytes);
         self.now[to] = self.now[to].max(self.pulled[to]) + ends.receive;
+        let told = self.now[to] + k * h;
         if ends.late > 0.0 {
-            let told = self.now[to] + k * h;
             self.now[from] = self.now[from].max(told);
+        }
+        if l.bytes >= ends.lent_from && !l.boards {
+            if l.in_place {
+                self.now[to] += ends.bounce * l.bytes;
+            }
+            self.returned[from] = self.returned[from].max(told);
+        }
+    }
+
+    /// The end of a call: those that have lent memory have it again.
+    pub(super) fn settle(&mut self) {
+        for (now, returned) in self.now.iter_mut().zip(&self.returned) {
+            *now = now.max(*returned);
         }
     }
 
@@ -158,6 +181,7 @@ impl Clocks {
             now: vec![0.0; ranks],
             sent: vec![0.0; ranks],
             pulled: vec![0.0; ranks],
+            returned: vec![0.0; ranks],
             messages: vec![0; s.levels()],
             seen: Seen::new(ranks, s.layout.uplinks()),
         };
@@ -167,6 +191,12 @@ impl Clocks {
     /// When the last rank is done.
     pub(super) fn last(&self) -> f64 {
         self.ranks.last()
+    }
+
+    /// The end of a call.
+    pub(super) fn close(&mut self, s: &Simulation, setup: &CallSetup<'_>, ends: &EndCosts) {
+        self.ranks.close(s, setup, ends);
+        self.ranks.settle();
     }
 
     /// All wait for the last one.
@@ -198,6 +228,28 @@ impl Clocks {
         if setup.boards {
             self.ranks.seen.clear();
         }
+        if setup.stores(s, step) {
+            let messages = self.ranks.store(s, setup, ends, step);
+            self.end(s);
+            return self.admit(messages, setup, step);
+        }
+        if setup.shows_more(s, step) {
+            let began = self.ranks.now.clone();
+            self.messages(s, setup, ends, step)?;
+            self.ranks.show_more(s, setup, ends, &began);
+            return Ok(());
+        }
+        self.messages(s, setup, ends, step)
+    }
+
+    /// The step's messages, which are there or too many.
+    fn messages(
+        &mut self,
+        s: &Simulation,
+        setup: &CallSetup<'_>,
+        ends: &EndCosts,
+        step: usize,
+    ) -> Result<(), SimulationError> {
         if self.in_step.wide {
             let Some(messages) = super::streamed_step::count(s, setup, step) else {
                 self.in_step.fill(s, setup, step, true)?;
@@ -263,7 +315,7 @@ impl Clocks {
 }
 
 /// When a group of cores first had a sender's shared line; NaN: not yet.
-struct Seen {
+pub(super) struct Seen {
     groups: usize,
     /// The row of each sender that has shown something.
     row: Vec<u32>,
@@ -279,6 +331,14 @@ impl Seen {
         if !self.when.is_empty() {
             self.row.fill(u32::MAX);
             self.when.clear();
+        }
+    }
+
+    /// What a rank showed before counts no more: it shows something new.
+    pub(super) fn forget(&mut self, from: usize) {
+        if self.row[from] != u32::MAX {
+            let row = self.row[from] as usize * self.groups;
+            self.when[row..row + self.groups].fill(f64::NAN);
         }
     }
 

@@ -180,9 +180,9 @@ fn home_sends_lines_of_another_package_round_by_it() {
 fn read_sharing_brings_a_line_to_a_cache_once() {
     let shown = rounds("BC-FUSED", &[&[(0, 4), (0, 5)]]);
     let found = times(Effect::ReadSharing, &[Levels, Overlap, Occupancy], &shown, 0.0, 5);
-    // Rank 5 fetches it from afar itself, shown 1 ns later; or, when rank 4 has it (at 400), in two
-    // near hand-offs.
-    assert_eq!(found, [1.0 + 400.0 + 2.0, 400.0 + 20.0 + 2.0]);
+    // Shown once, in 1 ns. Rank 5 fetches it from afar itself; or, when rank 4 has it (at 401), in
+    // two near hand-offs.
+    assert_eq!(found, [1.0 + 400.0 + 2.0, 401.0 + 20.0 + 2.0]);
     // The first of a cache pays the way in any case.
     assert_eq!(times(Effect::ReadSharing, &[Levels, Overlap], &shown, 0.0, 4), [400.0; 2]);
 }

@@ -47,6 +47,8 @@ pub(crate) const TRANSPORT: Transport = Transport {
     copy_rate: Some(COPY_RATE),
     sender_copies: true,
     inline_bytes: 256.0,
+    lent_from: None,
+    bounce: 0.0,
     poller_ns: 0.0,
     source: "2-byte latency and gap of two ranks; two-rank points of V2 and V5",
 };

@@ -18,6 +18,8 @@ pub(crate) const TRANSPORT: Transport = Transport {
     copy_rate: None,
     sender_copies: false,
     inline_bytes: 64.0,
+    lent_from: None,
+    bounce: 0.0,
     poller_ns: 0.0,
     source: "libsmelt/Simulator, machine-data/intel_xeon_e5_v2_2x10",
 };

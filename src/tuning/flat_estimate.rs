@@ -1,0 +1,200 @@
+//! Estimates of the collectives that use no groups, on a machine whose ranks are not all equally
+//! near: sums over steps, by what the ranks of a step are apart.
+
+use super::estimate::{LevelHop, Messages};
+use crate::topology::Extents;
+
+/// What ranks are apart in each step of the usual patterns.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RankDistances {
+    ranks: usize,
+    /// The worst hand-off and rate between ranks 2^k apart, round the ring: dissemination, Bruck's
+    /// rule.
+    rounds: Vec<LevelHop>,
+    /// The same between ranks that differ in bit k: doubling, binomial trees.
+    bits: Vec<LevelHop>,
+    /// Between any two.
+    worst: LevelHop,
+    nearest: LevelHop,
+    /// The mean of 1/rate over all pairs, where all read at once.
+    mean_pull: f64,
+    /// What it takes to look at the lines that all others show. (Where one rank of a cache has
+    /// looked, the next is near; but that one is the last to be done.)
+    looks: f64,
+}
+
+impl RankDistances {
+    pub(super) fn new(p: usize, m: &Messages, hop: &dyn Fn(usize, usize) -> LevelHop) -> Self {
+        let (mut rounds, mut bits) = (Vec::new(), Vec::new());
+        let mut distance = 1;
+        while distance < p {
+            let apart = (0..p).map(|r| hop(r, (r + distance) % p));
+            rounds.push(apart.fold(LevelHop::NOTHING, LevelHop::or));
+            let pairs = (0..p).filter(|r| r ^ distance < p).map(|r| hop(r, r ^ distance));
+            bits.push(pairs.fold(LevelHop::NOTHING, LevelHop::or));
+            distance *= 2;
+        }
+        if !p.is_power_of_two() {
+            // Folding neighbours first, and unfolding last.
+            bits.extend([bits[0]; 1]);
+        }
+        let others = || (1..p).map(|r| hop(0, r));
+        let nearest = others().fold(LevelHop::FARTHEST, LevelHop::nearer);
+        let n = (p - 1).max(1) as f64;
+        RankDistances {
+            ranks: p,
+            worst: others().fold(LevelHop::NOTHING, LevelHop::or),
+            nearest,
+            mean_pull: others().map(|h| 1.0 / h.all).sum::<f64>() / n,
+            looks: others().map(|h| m.more_in(h, 0.0)).sum(),
+            rounds,
+            bits,
+        }
+    }
+
+    fn is_cube(&self) -> bool {
+        self.ranks.is_power_of_two()
+    }
+
+    /// Doubling of the whole vector: one message per bit, all at once.
+    pub(super) fn doubling(&self, m: &Messages, bytes: f64) -> f64 {
+        self.bits.iter().map(|&hop| m.one_of_all(hop, bytes)).sum::<f64>()
+            + self.bits.last().map_or(0.0, |&hop| m.returned(hop, bytes))
+    }
+
+    /// A binomial tree.
+    pub(super) fn tree(&self, m: &Messages, bytes: f64) -> f64 {
+        self.bits.iter().map(|&hop| m.one(hop, bytes)).sum::<f64>()
+            + self.bits.first().map_or(0.0, |&hop| m.returned(hop, bytes))
+    }
+
+    /// Dissemination: one message per round.
+    pub(super) fn dissemination(&self, m: &Messages) -> f64 {
+        self.rounds.iter().map(|&hop| m.one(hop, 0.0)).sum()
+    }
+
+    /// Bruck: blocks double from round to round.
+    pub(super) fn gather(&self, m: &Messages, bytes: f64) -> f64 {
+        let p = self.ranks;
+        let round = |(k, &hop): (usize, &LevelHop)| {
+            let blocks = (1usize << k).min(p - (1 << k)) as f64;
+            m.one_of_all(hop, bytes * blocks)
+        };
+        self.rounds.iter().enumerate().map(round).sum()
+    }
+
+    /// An all-gather along the dimensions of a hypercube, the farthest first, or a reduce-scatter
+    /// the other way: many blocks go to those who are near only. None for other numbers of ranks.
+    pub(super) fn cube_gather(&self, m: &Messages, bytes: f64) -> Option<f64> {
+        let steps = self.bits.iter().rev().enumerate();
+        let ns = steps.map(|(k, &hop)| m.one_of_all(hop, bytes * (1u64 << k) as f64)).sum();
+        self.is_cube().then_some(ns)
+    }
+
+    /// The same with the nearest first: many blocks go far.
+    fn rising_gather(&self, m: &Messages, bytes: f64) -> f64 {
+        let steps = self.bits.iter().enumerate();
+        steps.map(|(k, &hop)| m.one_of_all(hop, bytes * (1u64 << k) as f64)).sum()
+    }
+
+    /// Parts of a vector combined or dealt out, then collected: by trees or along a hypercube.
+    pub(super) fn split(&self, m: &Messages, bytes: f64, ways: [SplitPart; 2]) -> Option<f64> {
+        let part = bytes / self.ranks as f64;
+        let ns = ways.map(|way| match way {
+            SplitPart::All => self.rising_gather(m, part),
+            SplitPart::Root => self.block_tree(m, part),
+        });
+        let back = self.bits.last().map_or(0.0, |&hop| m.returned(hop, bytes / 2.0));
+        self.is_cube().then_some(ns[0] + ns[1] + back)
+    }
+
+    /// A scatter or gather along a binomial tree, half of all blocks over the longest way.
+    pub(super) fn block_tree(&self, m: &Messages, bytes: f64) -> f64 {
+        let p = self.ranks;
+        let steps = self.bits.iter().take(p.next_power_of_two().ilog2() as usize).enumerate();
+        steps
+            .map(|(k, &hop)| m.one(hop, bytes * (1usize << k).min(p - (1 << k)) as f64))
+            .sum::<f64>()
+            + self.bits.first().map_or(0.0, |&hop| m.returned(hop, bytes * p as f64 / 2.0))
+    }
+
+    /// The same over a square: first the root's row, whose ranks are near, then the columns.
+    pub(super) fn block_square(&self, m: &Messages, bytes: f64) -> Option<f64> {
+        let columns = Extents::squarest(self.ranks).extent(0);
+        let low = self.is_cube().then(|| columns.ilog2() as usize)?;
+        // Of each dimension the longest way first.
+        let order = (0..low).rev().chain((low..self.bits.len()).rev());
+        let steps = order.enumerate();
+        Some(steps.map(|(i, k)| m.one(self.bits[k], bytes * (self.ranks >> (i + 1)) as f64)).sum())
+    }
+
+    /// An all-to-all in as many steps as a number of ranks has bits, half of all blocks in each:
+    /// along a hypercube.
+    pub(super) fn cube_exchange(&self, m: &Messages, bytes: f64) -> Option<f64> {
+        let half = bytes * self.ranks as f64 / 2.0;
+        let ns = self.bits.iter().map(|&hop| m.one_of_all(hop, half)).sum();
+        self.is_cube().then_some(ns)
+    }
+
+    /// The same by Bruck's rule.
+    pub(super) fn bruck_exchange(&self, m: &Messages, bytes: f64) -> f64 {
+        let half = bytes * self.ranks as f64 / 2.0;
+        self.rounds.iter().map(|&hop| m.one_of_all(hop, half)).sum()
+    }
+
+    /// A message from each to another, in place.
+    pub(super) fn shift(&self, m: &Messages, bytes: f64) -> f64 {
+        let again =
+            if m.is_lent(bytes) { m.transport.bounce * bytes / self.nearest.rate } else { 0.0 };
+        m.one(self.worst, bytes) + m.returned(self.worst, bytes).max(again)
+    }
+
+    /// Everybody shows a line and looks at everybody's.
+    fn exchange(&self, m: &Messages) -> f64 {
+        let last = m.one(self.nearest, 0.0) + self.looks;
+        last.max(m.one(self.worst, 0.0)) + self.polled(m)
+    }
+
+    fn polled(&self, m: &Messages) -> f64 {
+        m.transport.poller_ns * self.ranks.saturating_sub(2) as f64
+    }
+
+    /// Direct access of all to all: each reads or stores `bytes` in all.
+    pub(super) fn fused(&self, m: &Messages, bytes: f64) -> f64 {
+        2.0 * self.exchange(m) + self.pulled(m, bytes)
+    }
+
+    fn pulled(&self, m: &Messages, bytes: f64) -> f64 {
+        let p = self.ranks as f64;
+        match bytes / p > m.transport.inline_bytes {
+            true => bytes * (p - 1.0) / p * self.mean_pull.max(1.0 / m.memory.all),
+            false => 0.0,
+        }
+    }
+
+    /// Direct access in which each part also goes from or to the root.
+    pub(super) fn fused_with_root(&self, m: &Messages, bytes: f64) -> f64 {
+        self.fused(m, bytes) + self.at_root(m, bytes / self.ranks as f64)
+    }
+
+    /// A block for or from each rank at the root, all at once.
+    fn at_root(&self, m: &Messages, bytes: f64) -> f64 {
+        m.body(self.worst.from_one(self.ranks - 1), bytes)
+    }
+
+    /// A scatter or gather by direct access: the root shows its memory and waits for all.
+    pub(super) fn fused_at_root(&self, m: &Messages, bytes: f64) -> f64 {
+        let shown = m.one(self.worst, 0.0) + self.polled(m);
+        let done = m.one(self.nearest, 0.0) + self.looks;
+        shown + self.at_root(m, bytes) + done.max(m.one(self.worst, 0.0))
+    }
+}
+
+/// How the parts of a vector go.
+#[derive(Clone, Copy)]
+pub(super) enum SplitPart {
+    /// Between all ranks.
+    All,
+    /// To or from the root.
+    Root,
+}
