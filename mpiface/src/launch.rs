@@ -4,19 +4,15 @@ use crate::cores::{cores, pin};
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::TABLE;
-use crate::rt::error::Site;
+use crate::rt::error::{EXIT, Site};
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::World;
-use phalanx::raw::ForeignCall;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-
-/// For a rank that ends by it.
-static EXIT: ForeignCall = ForeignCall { function: "exit", file: "", line: 0 };
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -119,7 +115,7 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
         let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);
     }
     let (how, last) = match ended.exit {
-        Some(address) => ("exit", Site { call: &EXIT, address }),
+        Some(address) => ("exit", Site::new(EXIT, address)),
         None => ("return from main", rank.last.get()),
     };
     let what = match rank.stage.get() {

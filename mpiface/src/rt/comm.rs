@@ -254,6 +254,7 @@ impl Comm {
     }
 
     /// The number of members, of both groups of an intercommunicator.
+    #[inline]
     pub fn size(&self) -> usize {
         self.shared.members.len()
     }
@@ -294,6 +295,7 @@ impl Comm {
     }
 
     /// Says in this rank's log which call it is in.
+    #[inline]
     fn note(&self, world: &World, site: Site, number: u64, terms: Terms) {
         let Terms { root, op, bytes } = terms;
         let context = self.shared.context;
@@ -348,6 +350,7 @@ impl Comm {
     }
 
     /// Makes a collective call on the library's communicator.
+    #[inline]
     pub fn call_library<R>(
         &self,
         world: &World,

@@ -61,7 +61,7 @@ struct Sender {
 /// See the head of the file.
 #[derive(Debug)]
 pub struct Lane<T> {
-    slots: Vec<Slot<T>>,
+    slots: Box<[Slot<T>; SLOTS]>,
     taken: Apart<Word>,
     sender: Apart<UnsafeCell<Sender>>,
 }
@@ -75,7 +75,7 @@ impl<T: Copy> Lane<T> {
     pub fn new(empty: T) -> Lane<T> {
         let slot = |_| Slot { told: Word::default(), content: UnsafeCell::new(empty) };
         Lane {
-            slots: (0..SLOTS).map(slot).collect(),
+            slots: Box::new(std::array::from_fn(slot)),
             taken: Apart(Word::default()),
             sender: Apart(UnsafeCell::new(Sender { sent: 0, taken: 0 })),
         }

@@ -15,6 +15,7 @@
 //! takes from lanes. A request's `done`, and a lane's words, are read without the lock.
 
 use super::error::{Class, Error, Site};
+use super::lane::Lane;
 use super::types::{Place, bytes_at, copy, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
@@ -46,6 +47,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Whether this pattern takes the message.
+    #[inline]
     fn takes(&self, message: &Envelope) -> bool {
         self.context == message.context
             && (self.source == ANY_SOURCE || self.source == message.source)
@@ -417,6 +419,7 @@ pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 }
 /// # Safety
 /// The place is memory of the program as its type says, which stays valid and unchanged until the
 /// send is complete.
+#[inline]
 pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -> Option<Arc<Req>> {
     let Send { me, to, envelope, place, mode, site } = send;
     let bytes = place.bytes();
@@ -425,7 +428,7 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
         let fill = |it: &mut Short| {
             (it.envelope, it.length, it.site) = (envelope, bytes as u32, site);
             // SAFETY: the source is the caller's promise; the array has room for so many bytes.
-            unsafe { copy(&place, &bytes_at(it.bytes.as_mut_ptr() as usize, bytes)) };
+            unsafe { place.read(it.bytes.as_mut_ptr()) };
         };
         // SAFETY: a rank's calls come one at a time.
         if unsafe { world.new_lane(to, me).push(fill) } {
@@ -433,6 +436,22 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
             return None;
         }
     }
+    // SAFETY: passed on.
+    unsafe { send_by_queue(world, Send { me, to, envelope, place, mode, site }, make) }
+}
+
+/// The same by the receiver's queue.
+///
+/// # Safety
+/// As `send`.
+#[inline(never)]
+unsafe fn send_by_queue(
+    world: &World,
+    send: Send,
+    make: impl FnOnce() -> Arc<Req>,
+) -> Option<Arc<Req>> {
+    let Send { me, to, envelope, place, mode, site } = send;
+    let bytes = place.bytes();
     let mut queue = lock(&world.slots[to].queue);
     // What it sent before comes before.
     queue.take_in(world, me, to, Some(me));
@@ -505,9 +524,11 @@ pub unsafe fn receive_soon(
 ) -> Option<Received> {
     let slot = &world.slots[me];
     let mut seen = None;
+    let mut lane = None;
     world.look_for(|| {
         let left = slot.left.told();
-        if seen == Some(left) && !world.has_arrivals(me, Some(by)) {
+        lane = lane.or_else(|| world.lane(me, by));
+        if seen == Some(left) && lane.is_none_or(Lane::is_empty) {
             return None;
         }
         seen = Some(left);
@@ -551,7 +572,7 @@ unsafe fn receive_now(
             }
             let bytes = length as usize;
             // SAFETY: the caller's promise.
-            let copied = unsafe { unpack(&short.bytes[..bytes], place) };
+            let copied = unsafe { place.write(&short.bytes[..bytes]) };
             let Envelope { source, tag, .. } = envelope;
             let failed = too_long(place, envelope, bytes, by, site);
             Some((Arrived { source, tag, bytes: copied }, failed))

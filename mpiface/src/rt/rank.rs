@@ -103,6 +103,20 @@ pub enum Stage {
     Finalized,
 }
 
+#[cold]
+#[inline(never)]
+fn negative<T>(count: c_int) -> Outcome<T> {
+    error(Class::Count, format!("the count {count} is negative"))
+}
+
+/// The error of a call that may be made only between MPI_Init and MPI_Finalize.
+#[cold]
+#[inline(never)]
+fn out_of_time(stage: Stage) -> Outcome {
+    let when = if stage == Stage::Before { "before MPI_Init" } else { "after MPI_Finalize" };
+    error(Class::Other, format!("it was called {when}"))
+}
+
 /// The standard's handles that are used by name here.
 pub mod fixed {
     #![expect(missing_docs, reason = "the standard's names")]
@@ -248,13 +262,13 @@ impl Rank {
     }
 
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
+    #[inline(always)]
     pub fn call(&self, site: Site, comm: Handle, run: impl FnOnce() -> Outcome) -> c_int {
         self.last.set(site);
         self.polls.call();
         let outcome = match self.stage.get() {
             Stage::Running => run(),
-            Stage::Before => error(Class::Other, "it was called before MPI_Init"),
-            Stage::Finalized => error(Class::Other, "it was called after MPI_Finalize"),
+            stage => out_of_time(stage),
         };
         match outcome {
             Ok(()) => 0,
@@ -263,6 +277,7 @@ impl Rank {
     }
 
     /// A call that may be made at any time.
+    #[inline(always)]
     pub fn always(&self, site: Site, run: impl FnOnce() -> Outcome) -> c_int {
         match run() {
             Ok(()) => 0,
@@ -318,6 +333,7 @@ impl Rank {
     ///
     /// # Errors
     /// If it names none.
+    #[inline]
     pub fn comm(&self, handle: Handle) -> Outcome<Rc<Comm>> {
         match handle {
             fixed::COMM_WORLD => Ok(Rc::clone(&self.whole)),
@@ -372,10 +388,9 @@ impl Rank {
     ///
     /// # Errors
     /// If the count is negative, the type unknown, or there is data but no buffer.
+    #[inline]
     pub fn place(&self, buffer: *const c_void, count: c_int, ty: Handle) -> Outcome<Place> {
-        let Ok(count) = usize::try_from(count) else {
-            return error(Class::Count, format!("the count {count} is negative"));
-        };
+        let Ok(count) = usize::try_from(count) else { return negative(count) };
         let is_basic = ty < 0x1000;
         let ty = self.ty(ty)?;
         if buffer.is_null() && is_basic && count > 0 {

@@ -16,7 +16,7 @@ use super::error::{Class, Outcome, error};
 use super::handle::Handle;
 use super::ops::{self, Mark, apply};
 use super::rank::{Rank, UserFunction};
-use super::types::{Place, bytes_at, copy};
+use super::types::{Place, bytes_at, copy, move_bytes};
 use crate::load::frame::Barred;
 use phalanx::op::{self, Operator as LibraryOperator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
@@ -210,10 +210,53 @@ unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     if rounds && comm.size() > 2 { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
 }
 
+const SUM: Handle = 0x21;
+const MIN: Handle = 0x22;
+const MAX: Handle = 0x23;
+const PROD: Handle = 0x24;
+
+/// The operators of the library that reductions take: elements, operator; as what, by which, and
+/// whether rounding depends on the order.
+macro_rules! built_in {
+    ($with:ident) => {
+        $with! {
+            (F64, SUM) => f64, op::Sum, true;
+            (F64, PROD) => f64, op::Prod, true;
+            (F64, MIN) => f64, op::Min, false;
+            (F64, MAX) => f64, op::Max, false;
+            (F32, SUM) => f32, op::Sum, true;
+            (F32, PROD) => f32, op::Prod, true;
+            (I32, SUM) => i32, op::Sum, false;
+            (I32, MIN) => i32, op::Min, false;
+            (I32, MAX) => i32, op::Max, false;
+            (I64 | U64, SUM) => u64, op::Sum, false;
+            (I64, MIN) => i64, op::Min, false;
+            (I64, MAX) => i64, op::Max, false;
+            (C64, SUM) => Complex<f64>, ComplexSum, true;
+            (C64, PROD) => Complex<f64>, ComplexProduct, true;
+            (C32, SUM) => Complex<f32>, ComplexSum, true;
+            (C32, PROD) => Complex<f32>, ComplexProduct, true;
+        }
+    };
+}
+
+/// Whether the library has this operator for these elements.
+#[inline]
+pub fn is_built_in(op: Handle, element: Element) -> bool {
+    use Element::{C32, C64, F32, F64, I32, I64, U64};
+    macro_rules! known {
+        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+            matches!((element, op), $(($element, $op))|*)
+        };
+    }
+    built_in!(known)
+}
+
 /// A reduction by the library's operators; says whether there is one.
 ///
 /// # Safety
 /// As `typed`, of elements of this kind.
+#[inline]
 unsafe fn built_in(
     comm: &mut Comm,
     (op, element): (Handle, Element),
@@ -221,33 +264,34 @@ unsafe fn built_in(
     to: To<'_>,
 ) -> bool {
     use Element::{C32, C64, F32, F64, I32, I64, U64};
-    const SUM: Handle = 0x21;
-    const MIN: Handle = 0x22;
-    const MAX: Handle = 0x23;
-    const PROD: Handle = 0x24;
-    // SAFETY: passed on.
-    unsafe {
-        match (element, op) {
-            (F64, SUM) => typed::<f64, _>(comm, memory, to, op::Sum, true),
-            (F64, PROD) => typed::<f64, _>(comm, memory, to, op::Prod, true),
-            (F64, MIN) => typed::<f64, _>(comm, memory, to, op::Min, false),
-            (F64, MAX) => typed::<f64, _>(comm, memory, to, op::Max, false),
-            (F32, SUM) => typed::<f32, _>(comm, memory, to, op::Sum, true),
-            (F32, PROD) => typed::<f32, _>(comm, memory, to, op::Prod, true),
-            (I32, SUM) => typed::<i32, _>(comm, memory, to, op::Sum, false),
-            (I32, MIN) => typed::<i32, _>(comm, memory, to, op::Min, false),
-            (I32, MAX) => typed::<i32, _>(comm, memory, to, op::Max, false),
-            (I64 | U64, SUM) => typed::<u64, _>(comm, memory, to, op::Sum, false),
-            (I64, MIN) => typed::<i64, _>(comm, memory, to, op::Min, false),
-            (I64, MAX) => typed::<i64, _>(comm, memory, to, op::Max, false),
-            (C64, SUM) => typed::<Complex<f64>, _>(comm, memory, to, ComplexSum, true),
-            (C64, PROD) => typed::<Complex<f64>, _>(comm, memory, to, ComplexProduct, true),
-            (C32, SUM) => typed::<Complex<f32>, _>(comm, memory, to, ComplexSum, true),
-            (C32, PROD) => typed::<Complex<f32>, _>(comm, memory, to, ComplexProduct, true),
-            _ => return false,
-        }
+    macro_rules! carried_out {
+        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+            match (element, op) {
+                // SAFETY: passed on.
+                $(($element, $op) => unsafe { typed::<$type, _>(comm, memory, to, $by, $rounds) },)*
+                _ => return false,
+            }
+        };
     }
+    built_in!(carried_out);
     true
+}
+
+/// An all-reduce of numbers that the library has an operator for.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// This rank's.
+    pub from: *const c_void,
+    /// Where the result goes; aligned.
+    pub to: *mut c_void,
+    /// How many.
+    pub count: usize,
+    /// Bytes of one.
+    pub size: usize,
+    /// Of which kind.
+    pub element: Element,
+    /// The operator.
+    pub op: Handle,
 }
 
 /// What an operator over memory is told: its own argument lives as long as the operator.
@@ -450,16 +494,38 @@ impl<'a> Reduction<'a> {
 
 impl Call<'_> {
     /// Whether the library has a communicator for this one.
+    #[inline]
     pub fn is_routed(&self) -> bool {
         self.comm.size() > 1 && !self.comm.is_inter()
     }
 
     /// Makes a call of the library as this one.
+    #[inline]
     pub fn library<R>(&self, terms: Terms, run: impl FnOnce(&mut Comm) -> R) -> R {
         self.comm.call_library(self.world, self.site, terms, run)
     }
 
+    /// Combines all ranks' numbers for all: without what `reduce` asks and makes for the rest.
+    ///
+    /// # Safety
+    /// The memory is the program's: as many numbers, and the target may be written.
+    #[inline]
+    pub unsafe fn all_reduce(&self, it: Plain) {
+        let Plain { from, to, count, size, element, op } = it;
+        let bytes = count * size;
+        if !std::ptr::addr_eq(from, to) {
+            // SAFETY: the caller's promise; they may overlap.
+            unsafe { move_bytes(from as usize, to as usize, bytes) };
+        }
+        let terms = Terms { root: None, op: Mark::Known(op, element), bytes: Some(bytes) };
+        // SAFETY: the caller's promise; `is_built_in` was asked.
+        self.library(terms, |comm| unsafe {
+            built_in(comm, (op, element), (to.cast(), count), To::All)
+        });
+    }
+
     /// All have come.
+    #[inline]
     pub fn barrier(&self) {
         if self.is_routed() {
             self.library(Terms::default(), Comm::barrier);

@@ -202,6 +202,14 @@ impl Type {
         self
     }
 
+    /// Its element and that one's bytes, if it is a predefined number whose alignment is its size,
+    /// or half of it.
+    #[inline]
+    pub fn number(&self) -> Option<(Element, usize)> {
+        let is_one = self.handle != 0 && self.is_contiguous(2) && self.size >= self.align;
+        self.element.filter(|_| is_one).map(|it| (it, self.size))
+    }
+
     /// Whether predefined operators know it: a predefined one, named or of Fortran 90.
     pub fn is_known(&self) -> bool {
         let is_f90 = |it: &Arc<Made>| (F90_INTEGER..=F90_COMPLEX).contains(&it.combiner);
@@ -209,6 +217,7 @@ impl Type {
     }
 
     /// Whether `count` of it lie without gaps from the origin on.
+    #[inline]
     pub fn is_contiguous(&self, count: usize) -> bool {
         match self.blocks.as_slice() {
             [] => true,
@@ -349,6 +358,7 @@ pub struct Place {
 
 impl Place {
     /// Bytes of data.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.count.saturating_mul(self.ty.size)
     }
@@ -357,6 +367,38 @@ impl Place {
     pub fn moved(&self, by: isize, count: usize) -> Place {
         let address = self.address.wrapping_add_signed(by.wrapping_mul(self.ty.extent));
         Place { address, count, ty: self.ty.clone() }
+    }
+
+    /// Copies its data there.
+    ///
+    /// # Safety
+    /// As of `copy`'s source; there is room for so many bytes, which nobody else uses.
+    #[inline]
+    pub unsafe fn read(&self, to: *mut u8) {
+        let bytes = self.bytes();
+        if self.ty.is_contiguous(self.count) {
+            // SAFETY: the caller's promise.
+            unsafe { move_bytes(self.address, to as usize, bytes) };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { copy_pieces(self, &bytes_at(to as usize, bytes)) };
+        }
+    }
+
+    /// Packed data comes here, as much as there is room for; gives the bytes.
+    ///
+    /// # Safety
+    /// As of `copy`'s target.
+    #[inline]
+    pub unsafe fn write(&self, packed: &[u8]) -> usize {
+        if self.ty.is_contiguous(self.count) {
+            let bytes = self.bytes().min(packed.len());
+            // SAFETY: the caller's promise.
+            unsafe { move_bytes(packed.as_ptr() as usize, self.address, bytes) };
+            return bytes;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { unpack(packed, self) }
     }
 
     fn pieces(&self) -> Pieces<'_> {
@@ -416,7 +458,7 @@ pub unsafe fn copy(from: &Place, to: &Place) -> usize {
 /// # Safety
 /// So many bytes may be read and written there.
 #[inline(always)]
-unsafe fn move_bytes(source: usize, target: usize, length: usize) {
+pub unsafe fn move_bytes(source: usize, target: usize, length: usize) {
     let (source, target) = (source as *const u8, target as *mut u8);
     // SAFETY: the caller's promise.
     unsafe {

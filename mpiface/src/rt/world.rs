@@ -79,6 +79,12 @@ impl fmt::Debug for Own {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn late() -> String {
+    "it was called after the rank had left".to_owned()
+}
+
 impl Own {
     /// Of this one.
     pub fn new(comm: phalanx::Comm) -> Own {
@@ -87,6 +93,7 @@ impl Own {
 
     /// Makes calls on it as parts of the call at `site`. If the run has ended: the library's words
     /// for it, where they say more than that a rank has left or waits in a circle.
+    #[inline(always)]
     pub fn attempt<R>(
         &self,
         site: Site,
@@ -94,13 +101,13 @@ impl Own {
     ) -> Result<R, String> {
         let mut comm = self.0.borrow_mut();
         let Some(comm) = comm.as_mut() else {
-            return Err("it was called after the rank had left".to_owned());
+            return Err(late());
         };
         // SAFETY: the rank's threads make calls one after the other, as the standard asks of them;
         // what is called leaves the communicator in its place.
         let result = unsafe {
             raw::adopt(comm);
-            raw::attempt(comm, site.call, run)
+            raw::attempt(comm, site.call(), run)
         };
         result.map_err(|payload| Own::why(comm, payload))
     }
@@ -293,6 +300,7 @@ impl World {
     }
 
     /// Wakes a rank that may await what the calling one, `by`, has made true.
+    #[inline]
     pub fn wake(&self, by: usize, rank: usize) {
         if let Some(comm) = self.slots[by].library.0.borrow().as_ref() {
             raw::wake(comm, rank);
@@ -437,7 +445,7 @@ impl World {
                     waits = true;
                     format!("waits in {}: {}", site.describe(), condition.describe())
                 }
-                State::Left(why, last) if last.address == 0 => format!("has left: {why}"),
+                State::Left(why, last) if last.address() == 0 => format!("has left: {why}"),
                 State::Left(why, last) => format!("has left: {why}; last: {}", last.describe()),
                 State::Running => match slot.log.current() {
                     Some((_, it)) => {
@@ -498,11 +506,14 @@ impl World {
 }
 
 /// A program may look at its errno after a call of MPI.
+#[inline(always)]
 pub fn keep_errno<R>(run: impl FnOnce() -> R) -> R {
-    // SAFETY: the address of this thread's errno, valid as long as the thread.
-    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: a function of the C library that only says where this thread's errno is.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: the address is valid as long as the thread, which runs here.
+    let errno = unsafe { *at };
     let result = run();
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    unsafe { *at = errno };
     result
 }

@@ -14,8 +14,8 @@ use crate::rt::handle::Handle;
 use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::{Rank, fixed};
-use crate::rt::route::Reduction;
-use crate::rt::types::{BYTE, Place};
+use crate::rt::route::{self, Plain, Reduction};
+use crate::rt::types::{BYTE, Place, is_predefined, predefined};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
 
@@ -81,12 +81,19 @@ pub(super) fn root_of(comm: &Comm, root: c_int) -> Outcome<usize> {
 }
 
 /// The rank of a peer; `None` for MPI_PROC_NULL.
+#[inline]
 pub(super) fn peer_of(comm: &Comm, peer: c_int) -> Outcome<Option<usize>> {
     match usize::try_from(peer) {
         Ok(peer) if peer < comm.peers().len() => Ok(Some(peer)),
         _ if peer == PROC_NULL => Ok(None),
-        _ => error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.peers().len())),
+        _ => no_peer(comm, peer),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_peer<T>(comm: &Comm, peer: c_int) -> Outcome<T> {
+    error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.peers().len()))
 }
 
 /// The other side of a message, and its tag.
@@ -568,6 +575,22 @@ impl Operands {
         }
         let routed = Reduction::new(caller.rank, own, op, (self.op, self.ty));
         Ok(routed.map_or_else(|own| Operation::Folded(own, op), Operation::Routed))
+    }
+
+    /// What an all-reduce needs of them, if they are as the library takes them: numbers that it
+    /// has operators for, contiguous and aligned.
+    #[inline]
+    pub(super) fn plain(&self) -> Option<Plain> {
+        let Operands { send, recv, count, ty, op } = *self;
+        if !is_predefined(ty) {
+            return None;
+        }
+        let (element, size) = predefined(ty)?.number()?;
+        let is_there = !send.is_null() && !recv.is_null() && (recv as usize).is_multiple_of(size);
+        let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
+        let count = usize::try_from(count).ok().filter(|it| *it > 0)?;
+        let is_plain = is_there && route::is_built_in(op, element);
+        is_plain.then_some(Plain { from, to: recv, count, size, element, op })
     }
 
     /// Where the result goes.

@@ -38,6 +38,7 @@ fn start_send(
 }
 
 /// Awaits a send, if it is not complete.
+#[inline]
 fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
     let Some(req) = req else { return Ok(()) };
     wait_one(caller, &req);
@@ -45,11 +46,13 @@ fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
 }
 
 /// The rank of the world from which a message must come, if it is one.
+#[inline]
 fn source(comm: &Comm, peer: Peer) -> Option<usize> {
     usize::try_from(peer.rank).ok().map(|it| comm.peer(it))
 }
 
 /// What a receive takes; `None` for a message from nobody.
+#[inline]
 fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
     let Peer { rank, tag } = peer;
     if tag < 0 && tag != ANY_TAG {
@@ -76,10 +79,12 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
 }
 
 /// Sends, and awaits the request.
+#[inline]
 fn send_by(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
     await_send(caller, start_send(caller, data.place(caller)?, peer, comm, mode)?)
 }
 
+#[inline]
 pub(super) fn send(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
     send_by(caller, data, peer, comm, Mode::Standard)
 }
@@ -126,6 +131,7 @@ pub(super) fn ibsend(
     started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
 }
 
+#[inline]
 pub(super) fn recv(
     caller: Caller<'_>,
     data: Buffer,
@@ -144,6 +150,18 @@ pub(super) fn recv(
             return failed.map_or(Ok(()), Err);
         }
     }
+    await_receive(caller, place, peer, comm, status)
+}
+
+/// Receives by a request.
+#[inline(never)]
+fn await_receive(
+    caller: Caller<'_>,
+    place: Place,
+    peer: Peer,
+    comm: &Comm,
+    status: StatusOut,
+) -> Outcome {
     let req = start_receive(caller, place, peer, comm)?;
     wait_one(caller, &req);
     finish(caller, req, status)
