@@ -349,6 +349,17 @@ impl Comm {
         }
     }
 
+    /// This rank begins a collective that is no meeting; gives its number. Who carries it out ends
+    /// it in the rank's log.
+    #[inline]
+    pub fn begin(&self, world: &World, site: Site, terms: Terms) -> u64 {
+        let number = self.next();
+        self.note(world, site, number, terms);
+        // For those only that judge whether anybody can go on.
+        self.shared.seats[self.rank].came.tell(number);
+        number
+    }
+
     /// Makes a collective call on the library's communicator.
     #[inline]
     pub fn call_library<R>(
@@ -358,10 +369,7 @@ impl Comm {
         terms: Terms,
         run: impl FnOnce(&mut phalanx::Comm) -> R,
     ) -> R {
-        let number = self.next();
-        self.note(world, site, number, terms);
-        // For those only that judge whether anybody can go on.
-        self.shared.seats[self.rank].came.tell(number);
+        self.begin(world, site, terms);
         let slot = &world.slots[self.shared.members[self.rank]];
         let library = self.library.as_ref().unwrap_or(&slot.library);
         match keep_errno(|| library.attempt(site, run)) {

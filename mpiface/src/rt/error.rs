@@ -176,7 +176,13 @@ impl Site {
     /// The function. (Its line is looked up by the address, where it is asked for.)
     #[inline]
     pub fn call(self) -> &'static ForeignCall {
-        CALLS.get((self.0 >> ADDRESS) as usize).unwrap_or(&CALLS[NO_CALL])
+        CALLS.get(self.function()).unwrap_or(&CALLS[NO_CALL])
+    }
+
+    /// The function's place in [`CALLS`].
+    #[inline]
+    pub fn function(self) -> usize {
+        (self.0 >> ADDRESS) as usize
     }
 
     /// The address after the call.

@@ -105,6 +105,18 @@ pub enum Stage {
 
 #[cold]
 #[inline(never)]
+fn no_type<T>(handle: Handle) -> Outcome<T> {
+    error(Class::Type, format!("{handle:#x} is no datatype"))
+}
+
+#[cold]
+#[inline(never)]
+fn no_buffer<T>() -> Outcome<T> {
+    error(Class::Buffer, "the buffer is a null pointer")
+}
+
+#[cold]
+#[inline(never)]
 fn negative<T>(count: c_int) -> Outcome<T> {
     error(Class::Count, format!("the count {count} is negative"))
 }
@@ -333,7 +345,7 @@ impl Rank {
     ///
     /// # Errors
     /// If it names none.
-    #[inline]
+    #[inline(always)]
     pub fn comm(&self, handle: Handle) -> Outcome<Rc<Comm>> {
         match handle {
             fixed::COMM_WORLD => Ok(Rc::clone(&self.whole)),
@@ -371,7 +383,7 @@ impl Rank {
     ///
     /// # Errors
     /// If it names none.
-    #[inline]
+    #[inline(always)]
     pub fn ty(&self, handle: Handle) -> Outcome<AnyType> {
         let ty = if is_predefined(handle) {
             predefined(handle).map(AnyType::Basic)
@@ -380,7 +392,7 @@ impl Rank {
         };
         match ty {
             Some(ty) => Ok(ty),
-            None => error(Class::Type, format!("{handle:#x} is no datatype")),
+            None => no_type(handle),
         }
     }
 
@@ -388,13 +400,13 @@ impl Rank {
     ///
     /// # Errors
     /// If the count is negative, the type unknown, or there is data but no buffer.
-    #[inline]
+    #[inline(always)]
     pub fn place(&self, buffer: *const c_void, count: c_int, ty: Handle) -> Outcome<Place> {
         let Ok(count) = usize::try_from(count) else { return negative(count) };
         let is_basic = ty < 0x1000;
         let ty = self.ty(ty)?;
         if buffer.is_null() && is_basic && count > 0 {
-            return error(Class::Buffer, "the buffer is a null pointer");
+            return no_buffer();
         }
         Ok(Place { address: buffer as usize, count, ty })
     }

@@ -122,6 +122,19 @@ impl Flat {
     }
 }
 
+/// The bytes of a place, if they lie as the library takes them: without what a [`Flat`] carries for
+/// those that do not.
+///
+/// # Safety
+/// The place is memory of the program that may be read, and written if the slice is, for as long as
+/// that lives.
+#[inline]
+unsafe fn direct<'a>(place: &Place) -> Option<&'a mut [u8]> {
+    let is_it = place.address != 0 && place.ty.is_contiguous(place.count);
+    // SAFETY: the caller's promise.
+    is_it.then(|| unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes()) })
+}
+
 /// What a rank exchanges with itself alone.
 ///
 /// # Safety
@@ -277,7 +290,7 @@ unsafe fn built_in(
     true
 }
 
-/// An all-reduce of numbers that the library has an operator for.
+/// A reduction of numbers that the library has an operator for.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     /// This rank's.
@@ -292,6 +305,14 @@ pub struct Plain {
     pub element: Element,
     /// The operator.
     pub op: Handle,
+}
+
+impl Plain {
+    /// Bytes of all.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.count * self.size
+    }
 }
 
 /// What an operator over memory is told: its own argument lives as long as the operator.
@@ -505,22 +526,24 @@ impl Call<'_> {
         self.comm.call_library(self.world, self.site, terms, run)
     }
 
-    /// Combines all ranks' numbers for all: without what `reduce` asks and makes for the rest.
+    /// Combines all ranks' numbers for all, or for the root: without what `reduce` asks and makes
+    /// for the rest.
     ///
     /// # Safety
     /// The memory is the program's: as many numbers, and the target may be written.
     #[inline]
-    pub unsafe fn all_reduce(&self, it: Plain) {
+    pub unsafe fn reduce_plain(&self, it: Plain, root: Option<usize>) {
         let Plain { from, to, count, size, element, op } = it;
         let bytes = count * size;
         if !std::ptr::addr_eq(from, to) {
             // SAFETY: the caller's promise; they may overlap.
             unsafe { move_bytes(from as usize, to as usize, bytes) };
         }
-        let terms = Terms { root: None, op: Mark::Known(op, element), bytes: Some(bytes) };
+        let terms = Terms { root, op: Mark::Known(op, element), bytes: Some(bytes) };
+        let target = root.map_or(To::All, To::Root);
         // SAFETY: the caller's promise; `is_built_in` was asked.
         self.library(terms, |comm| unsafe {
-            built_in(comm, (op, element), (to.cast(), count), To::All)
+            built_in(comm, (op, element), (to.cast(), count), target)
         });
     }
 
@@ -538,6 +561,12 @@ impl Call<'_> {
     /// `place` is memory of the program as its type says; but at the root it may be written.
     pub unsafe fn broadcast(&self, place: &Place, root: usize) {
         if !self.is_routed() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        if let Some(bytes) = unsafe { direct(place) } {
+            let terms = Terms { root: Some(root), bytes: Some(bytes.len()), op: Mark::None };
+            self.library(terms, |comm| comm.broadcast(bytes, root));
             return;
         }
         let is_root = self.comm.rank == root;
@@ -569,6 +598,12 @@ impl Call<'_> {
         }
         let Some(place) = all else {
             // SAFETY: the caller's promise.
+            if let Some(own) = unsafe { direct(own) } {
+                let terms = Terms { root: Some(root), bytes: Some(own.len()), op: Mark::None };
+                self.library(terms, |comm| comm.gather_into(own, &mut [], root));
+                return Ok(());
+            }
+            // SAFETY: the caller's promise.
             let mut own = unsafe { Flat::of(own) };
             let terms = Terms { root: Some(root), bytes: Some(own.bytes), op: Mark::None };
             // SAFETY: as above.
@@ -580,6 +615,13 @@ impl Call<'_> {
         let is_inside =
             (place.address..place.address + place.bytes().max(1)).contains(&own.address);
         let terms = Terms { root: Some(root), bytes: Some(own.bytes()), op: Mark::None };
+        if !is_inside
+            // SAFETY: the caller's promise; they do not overlap.
+            && let (Some(own), Some(all)) = unsafe { (direct(own), direct(place)) }
+        {
+            self.library(terms, |comm| comm.gather_into(own, all, root));
+            return Ok(());
+        }
         // SAFETY: as above; what lies in place is copied first.
         unsafe {
             let kept;
@@ -611,6 +653,13 @@ impl Call<'_> {
         let block = place.bytes() / self.comm.size();
         own.map_or(Ok(()), |own| same_bytes(own.bytes(), block))?;
         let terms = Terms { bytes: Some(block), ..Terms::default() };
+        if let Some(own) = own
+            // SAFETY: the caller's promise.
+            && let (Some(own), Some(all)) = unsafe { (direct(own), direct(place)) }
+        {
+            self.library(terms, |comm| comm.all_gather_into(own, all));
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         unsafe {
             match own {
@@ -646,6 +695,17 @@ impl Call<'_> {
         let bytes = own.map(Place::bytes).or(block).unwrap_or(0);
         block.map_or(Ok(()), |it| same_bytes(it, bytes))?;
         let terms = Terms { root: Some(root), bytes: Some(bytes), op: Mark::None };
+        if let Some(own) = own
+            // SAFETY: the caller's promise.
+            && let Some(own) = unsafe { direct(own) }
+        {
+            // SAFETY: as above.
+            let from = all.map_or(Some(&mut [][..]), |it| unsafe { direct(it) });
+            if let Some(from) = from {
+                self.library(terms, |comm| comm.scatter_into(from, own, root));
+                return Ok(());
+            }
+        }
         // SAFETY: the caller's promise.
         unsafe {
             let mut all = all.map(|it| Flat::of(it));
@@ -670,6 +730,13 @@ impl Call<'_> {
         }
         from.map_or(Ok(()), |from| same_bytes(from.bytes(), to.bytes()))?;
         let terms = Terms { bytes: Some(to.bytes() / self.comm.size()), ..Terms::default() };
+        if let Some(from) = from
+            // SAFETY: the caller's promise.
+            && let (Some(from), Some(to)) = unsafe { (direct(from), direct(to)) }
+        {
+            self.library(terms, |comm| comm.all_to_all_into(from, to));
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         unsafe {
             match from {

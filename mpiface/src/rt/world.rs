@@ -22,7 +22,7 @@ use super::comm::Shared;
 use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
-use super::p2p::{Queue, Short};
+use super::p2p::{EAGER, Queue, ROOM, Short};
 use super::word::Word;
 use phalanx::raw::{self, MemberSeats, Waits};
 use std::any::Any;
@@ -44,6 +44,9 @@ const LOOKS: u32 = 2000;
 const LOOKS_CROWDED: u32 = 64;
 /// After so many looks, about a microsecond, it looks at a slower pace.
 const LOOKS_EAGER: u32 = 400;
+
+/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 256 MiB at most.
+const ROOMY: usize = 64;
 
 /// What a blocked rank waits for.
 pub trait Condition: Send + Sync {
@@ -247,8 +250,7 @@ impl World {
     /// The same, made if it is not there.
     #[inline]
     pub fn new_lane(&self, to: usize, from: usize) -> &Lane<Short> {
-        let make = || Box::new(Lane::new(Short::default()));
-        self.lanes[to * self.slots.len() + from].get_or_init(make)
+        self.lanes[to * self.slots.len() + from].get_or_init(|| Box::new(Lane::new()))
     }
 
     /// Whether messages for a rank lie in the lane of this one, or of any.
@@ -259,6 +261,13 @@ impl World {
             Some(from) => has(from),
             None => (0..self.slots.len()).any(has),
         }
+    }
+
+    /// Up to so many bytes a message goes by a lane: with many ranks there are too many lanes to
+    /// have room for more each.
+    #[inline]
+    pub fn lane_bytes(&self) -> usize {
+        if self.slots.len() <= ROOMY { EAGER } else { ROOM }
     }
 
     /// Seconds since the run began.

@@ -358,11 +358,13 @@ impl Buffer {
     }
 
     /// The memory.
+    #[inline(always)]
     pub(super) fn place(&self, caller: Caller<'_>) -> Outcome<Place> {
         caller.place(self.at, self.count, self.ty)
     }
 
     /// The memory of as many such buffers as there are ranks, one behind the other.
+    #[inline]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
         let first = self.place(caller)?;
         Ok(first.moved(0, first.count * comm.size()))
@@ -422,11 +424,34 @@ impl Blocks {
 
     /// The memory of so many parts.
     pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
+        let parts = self.parts(caller, n)?;
+        Ok((0..n).map(|it| parts.at(it)).collect())
+    }
+
+    /// So many parts, each to be asked for.
+    pub(super) fn parts<'a>(&self, caller: Caller<'_>, n: usize) -> Outcome<Parts<'a>> {
         let (counts, displacements) = (self.counts.some(n)?, self.displacements.some(n)?);
-        let largest = counts.iter().copied().max().unwrap_or(0);
+        let (mut least, mut largest) = (0, 0);
+        counts.iter().for_each(|it| (least, largest) = (least.min(*it), largest.max(*it)));
+        count_of(least)?;
         let base = caller.place(self.at, largest, self.ty)?;
-        let part = |(count, by): (&c_int, &c_int)| Ok(base.moved(*by as isize, count_of(*count)?));
-        counts.iter().zip(displacements).map(part).collect()
+        Ok(Parts { base, counts, displacements })
+    }
+}
+
+/// The parts of a buffer.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    base: Place,
+    counts: &'a [c_int],
+    displacements: &'a [c_int],
+}
+
+impl Parts<'_> {
+    /// One of them.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> Place {
+        self.base.moved(self.displacements[index] as isize, self.counts[index] as usize)
     }
 }
 
@@ -539,6 +564,12 @@ impl<C> Operands<C> {
 }
 
 impl Operands {
+    /// The same with another place for the result.
+    #[inline]
+    pub(super) fn into(self, room: *mut u128) -> Operands {
+        Operands { recv: room.cast(), ..self }
+    }
+
     /// The operator, where the rank has no values of its own: on those that it gets.
     pub(super) fn result_operator(&self, caller: Caller<'_>) -> Outcome<Operator> {
         let at_target = Operands { send: self.recv.cast_const(), ..*self };
