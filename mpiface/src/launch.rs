@@ -1,6 +1,6 @@
 //! Runs a program: a thread a rank, pinned, with a large stack and a private copy of the program.
 
-use crate::cores::{cores, pin};
+use crate::cores::{core_of, cores, pin};
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::TABLE;
@@ -29,7 +29,7 @@ pub struct Job {
     pub arguments: Vec<CString>,
     /// Bytes of stack for each rank.
     pub stack: usize,
-    /// Whether each rank keeps to a core while there are as many.
+    /// Whether each rank keeps to a core.
     pub is_pinned: bool,
 }
 
@@ -62,7 +62,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
     let ended = Barrier::new(job.ranks);
     thread::scope(|scope| {
         for (me, program) in programs?.into_iter().enumerate() {
-            let core = cores.get(me).filter(|_| job.is_pinned && job.ranks <= cores.len()).copied();
+            let core = core_of(me, job.ranks, &cores).filter(|_| job.is_pinned);
             let (world, code, ended) = (&world, &code, &ended);
             let body = move || {
                 if let Some(core) = core {
