@@ -65,7 +65,9 @@ struct Card {
     offer: Offer,
 }
 
+/// On lines of its own: its rank writes there in each collective.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 struct Seat {
     /// The number of meetings to which this rank came.
     came: Word,
@@ -123,8 +125,9 @@ pub struct Sides {
 /// Keys and values that a program gives for a communicator or a window.
 pub type Hints = RefCell<Vec<(String, String)>>;
 
-/// One rank's communicator.
+/// One rank's communicator: on lines of its own, as the rank.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Comm {
     /// What all its ranks share.
     pub shared: Arc<Shared>,

@@ -155,8 +155,9 @@ pub mod fixed {
 /// A group: ranks of the world.
 pub type Group = Rc<Vec<usize>>;
 
-/// A rank.
+/// A rank. Nothing else lies on its lines: it writes some of them in each call.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Rank {
     /// What it shares with the others.
     pub world: Arc<World>,

@@ -307,14 +307,6 @@ pub struct Plain {
     pub op: Handle,
 }
 
-impl Plain {
-    /// Bytes of all.
-    #[inline]
-    pub fn bytes(&self) -> usize {
-        self.count * self.size
-    }
-}
-
 /// What an operator over memory is told: its own argument lives as long as the operator.
 enum Arithmetic {
     Known(Handle, Element, usize),
@@ -531,7 +523,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// The memory is the program's: as many numbers, and the target may be written.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn reduce_plain(&self, it: Plain, root: Option<usize>) {
         let Plain { from, to, count, size, element, op } = it;
         let bytes = count * size;

@@ -204,7 +204,7 @@ impl Type {
 
     /// Its element and that one's bytes, if it is a predefined number whose alignment is its size,
     /// or half of it.
-    #[inline]
+    #[inline(always)]
     pub fn number(&self) -> Option<(Element, usize)> {
         let is_one = self.handle != 0 && self.is_contiguous(2) && self.size >= self.align;
         self.element.filter(|_| is_one).map(|it| (it, self.size))
@@ -364,6 +364,7 @@ impl Place {
     }
 
     /// The same, `by` of the type's extents further on.
+    #[inline]
     pub fn moved(&self, by: isize, count: usize) -> Place {
         let address = self.address.wrapping_add_signed(by.wrapping_mul(self.ty.extent));
         Place { address, count, ty: self.ty.clone() }

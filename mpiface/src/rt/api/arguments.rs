@@ -364,7 +364,7 @@ impl Buffer {
     }
 
     /// The memory of as many such buffers as there are ranks, one behind the other.
-    #[inline]
+    #[inline(always)]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
         let first = self.place(caller)?;
         Ok(first.moved(0, first.count * comm.size()))
@@ -564,12 +564,6 @@ impl<C> Operands<C> {
 }
 
 impl Operands {
-    /// The same with another place for the result.
-    #[inline]
-    pub(super) fn into(self, room: *mut u128) -> Operands {
-        Operands { recv: room.cast(), ..self }
-    }
-
     /// The operator, where the rank has no values of its own: on those that it gets.
     pub(super) fn result_operator(&self, caller: Caller<'_>) -> Outcome<Operator> {
         let at_target = Operands { send: self.recv.cast_const(), ..*self };
@@ -608,18 +602,21 @@ impl Operands {
         Ok(routed.map_or_else(|own| Operation::Folded(own, op), Operation::Routed))
     }
 
-    /// What an all-reduce needs of them, if they are as the library takes them: numbers that it
-    /// has operators for, contiguous and aligned.
-    #[inline]
-    pub(super) fn plain(&self) -> Option<Plain> {
+    /// What a reduction to all or a root needs of them, if they are as the library takes them:
+    /// numbers that it has operators for, contiguous and aligned. `room`: for a result that the
+    /// rank does not get, if it needs no more.
+    #[inline(always)]
+    pub(super) fn plain(&self, room: Option<&mut u128>) -> Option<Plain> {
         let Operands { send, recv, count, ty, op } = *self;
+        let most = if room.is_some() { size_of::<u128>() } else { usize::MAX };
+        let recv = room.map_or(recv, |it| std::ptr::from_mut(it).cast());
         if !is_predefined(ty) {
             return None;
         }
         let (element, size) = predefined(ty)?.number()?;
         let is_there = !send.is_null() && !recv.is_null() && (recv as usize).is_multiple_of(size);
         let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
-        let count = usize::try_from(count).ok().filter(|it| *it > 0)?;
+        let count = usize::try_from(count).ok().filter(|it| (1..=most / size).contains(it))?;
         let is_plain = is_there && route::is_built_in(op, element);
         is_plain.then_some(Plain { from, to: recv, count, size, element, op })
     }

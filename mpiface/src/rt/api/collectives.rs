@@ -58,11 +58,10 @@ pub(super) fn reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: 
         && let Ok(root) = usize::try_from(root)
         && root < comm.size()
     {
-        let mut room = 0_u128;
-        let is_root = comm.rank == root;
         // The others' values are combined in a copy.
-        let operands = if is_root { operands } else { operands.into(&raw mut room) };
-        if let Some(plain) = operands.plain().filter(|it| is_root || it.bytes() <= 16) {
+        let mut room = 0_u128;
+        let room = (comm.rank != root).then_some(&mut room);
+        if let Some(plain) = operands.plain(room) {
             // SAFETY: see the head of the file; the room has as many bytes.
             unsafe { call.reduce_plain(plain, Some(root)) };
             return Ok(());
@@ -83,7 +82,7 @@ fn any_reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: &Comm) 
 pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
     let call = caller.on(comm);
     if call.is_routed()
-        && let Some(plain) = operands.plain()
+        && let Some(plain) = operands.plain(None)
     {
         // SAFETY: see the head of the file.
         unsafe { call.reduce_plain(plain, None) };
