@@ -188,17 +188,19 @@ macro_rules! complex {
 }
 complex!(f32, f64);
 
-/// A reduction's result: to all, to one, or a part to each.
+/// A reduction's result: to all, to one, to each of the ranks up to it, or a part to each.
 #[derive(Clone, Copy)]
 enum To<'a> {
     All,
     Root(usize),
+    Prefix,
     /// As many elements for each; this rank's go there.
     Parts(&'a [usize], *mut u8),
 }
 
 /// # Safety
-/// `at` has `n` elements, aligned, that nobody else uses; the parts are as they say.
+/// `at` has `n` elements, aligned, that nobody else uses, or writes if parts are given; the parts
+/// are as they say.
 unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     comm: &mut Comm,
     (at, n): (*mut u8, usize),
@@ -208,19 +210,23 @@ unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
 ) {
     let me = comm.rank();
     let by = |comm: &mut Comm| {
+        // SAFETY: the caller's promise, where nothing is written.
+        let values = unsafe { slice::from_raw_parts(at.cast_const().cast::<T>(), n) };
+        if let To::Parts(counts, own) = to {
+            // SAFETY: the caller's promise.
+            let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
+            return comm.reduce_scatter_varied_into(values, own, counts, op);
+        }
         // SAFETY: the caller's promise.
         let all = unsafe { slice::from_raw_parts_mut(at.cast::<T>(), n) };
         match to {
-            To::All => comm.all_reduce(all, op),
             To::Root(root) => comm.reduce(all, op, root),
-            To::Parts(counts, own) => {
-                // SAFETY: as above.
-                let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
-                comm.reduce_scatter_varied_into(all, own, counts, op);
-            }
+            To::Prefix => comm.scan(all, op),
+            To::All | To::Parts(..) => comm.all_reduce(all, op),
         }
     };
-    if rounds && comm.size() > 2 { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
+    let is_ordered = rounds && comm.size() > 2 && !matches!(to, To::Prefix);
+    if is_ordered { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
 }
 
 const SUM: Handle = 0x21;
@@ -305,6 +311,13 @@ pub struct Plain {
     pub element: Element,
     /// The operator.
     pub op: Handle,
+}
+
+impl Plain {
+    /// Whether the numbers lie elsewhere than the result, and aligned.
+    pub fn is_apart(&self) -> bool {
+        !std::ptr::addr_eq(self.from, self.to) && (self.from as usize).is_multiple_of(self.size)
+    }
 }
 
 /// What an operator over memory is told: its own argument lives as long as the operator.
@@ -477,6 +490,7 @@ impl<'a> Reduction<'a> {
             return;
         }
         let (operation, cut, root, output) = match to {
+            To::Prefix => (Operation::Scan, ReductionCut::Vector(n), 0, at),
             To::All => (Operation::AllReduce, ReductionCut::Vector(n), 0, at),
             To::Root(root) => (Operation::Reduce, ReductionCut::Vector(n), root, at),
             To::Parts(counts, own) => {
@@ -518,6 +532,32 @@ impl Call<'_> {
         self.comm.call_library(self.world, self.site, terms, run)
     }
 
+    /// The same of numbers, without what `reduce_scatter` asks and makes for the rest: they are
+    /// read where they lie.
+    ///
+    /// # Safety
+    /// The memory is the program's: as many numbers, aligned, and the target, which may be written,
+    /// has this rank's part, and lies elsewhere.
+    pub unsafe fn reduce_scatter_plain(&self, it: Plain, counts: &[usize]) {
+        let Plain { from, to, count, size, element, op } = it;
+        let op = (op, element);
+        let terms = Terms { root: None, op: Mark::Known(op.0, op.1), bytes: Some(count * size) };
+        let parts = To::Parts(counts, to.cast());
+        // SAFETY: the caller's promise; `is_built_in` was asked.
+        self.library(terms, |comm| unsafe {
+            built_in(comm, op, (from.cast_mut().cast(), count), parts)
+        });
+    }
+
+    /// Combines the numbers of the ranks up to this one.
+    ///
+    /// # Safety
+    /// As `reduce_plain`.
+    pub unsafe fn scan_plain(&self, it: Plain) {
+        // SAFETY: passed on.
+        unsafe { self.numbers_in_place(it, None, To::Prefix) };
+    }
+
     /// Combines all ranks' numbers for all, or for the root: without what `reduce` asks and makes
     /// for the rest.
     ///
@@ -525,6 +565,14 @@ impl Call<'_> {
     /// The memory is the program's: as many numbers, and the target may be written.
     #[inline(always)]
     pub unsafe fn reduce_plain(&self, it: Plain, root: Option<usize>) {
+        // SAFETY: passed on.
+        unsafe { self.numbers_in_place(it, root, root.map_or(To::All, To::Root)) };
+    }
+
+    /// # Safety
+    /// As `reduce_plain`.
+    #[inline(always)]
+    unsafe fn numbers_in_place(&self, it: Plain, root: Option<usize>, target: To<'_>) {
         let Plain { from, to, count, size, element, op } = it;
         let bytes = count * size;
         if !std::ptr::addr_eq(from, to) {
@@ -532,7 +580,6 @@ impl Call<'_> {
             unsafe { move_bytes(from as usize, to as usize, bytes) };
         }
         let terms = Terms { root, op: Mark::Known(op, element), bytes: Some(bytes) };
-        let target = root.map_or(To::All, To::Root);
         // SAFETY: the caller's promise; `is_built_in` was asked.
         self.library(terms, |comm| unsafe {
             built_in(comm, (op, element), (to.cast(), count), target)
@@ -788,13 +835,15 @@ impl Call<'_> {
     /// # Safety
     /// As `reduce`.
     pub unsafe fn scan(&self, it: &Reduction<'_>, target: &Place, is_exclusive: bool) {
-        let operation = if is_exclusive { Operation::ExclusiveScan } else { Operation::Scan };
-        let cut = ReductionCut::Vector(it.own.count);
+        let (operation, cut) = (Operation::ExclusiveScan, ReductionCut::Vector(it.own.count));
         // SAFETY: the caller's promise.
         unsafe {
             let mut flat = it.start(None);
             let at = flat.at();
-            self.library(it.terms(None), |comm| it.by_memory(comm, operation, cut, 0, (at, at)));
+            self.library(it.terms(None), |comm| match is_exclusive {
+                true => it.by_memory(comm, operation, cut, 0, (at, at)),
+                false => it.run(comm, at, To::Prefix),
+            });
             if !is_exclusive || self.comm.rank > 0 {
                 std::ptr::copy_nonoverlapping(at, target.address as *mut u8, flat.bytes);
             }

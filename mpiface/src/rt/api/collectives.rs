@@ -105,10 +105,17 @@ fn reduce_parts(caller: Caller<'_>, operands: Operands<&[c_int]>, comm: &Comm) -
     let Some(total) = counts.iter().try_fold(0, |sum: c_int, it| sum.checked_add(*it)) else {
         return error(Class::Count, "the counts together are too large");
     };
-    let reduction = operands.with(total).reduction(caller, comm)?;
+    let call = caller.on(comm);
+    let all = operands.with(total);
+    if let Some(plain) = all.plain(None).filter(|it| it.is_apart() && call.is_routed()) {
+        let counts = counts_of(counts)?;
+        // SAFETY: see the head of the file.
+        unsafe { call.reduce_scatter_plain(plain, &counts) };
+        return Ok(());
+    }
+    let reduction = all.reduction(caller, comm)?;
     let target = operands.with(counts[comm.rank]).target(caller)?;
     let counts = counts_of(counts)?;
-    let call = caller.on(comm);
     // SAFETY: see the head of the file.
     unsafe {
         match reduction {
@@ -144,9 +151,14 @@ pub(super) fn reduce_scatter_block(caller: Caller<'_>, operands: Operands, comm:
 
 fn any_scan(caller: Caller<'_>, operands: Operands, is_exclusive: bool, comm: &Comm) -> Outcome {
     within(comm)?;
+    let call = caller.on(comm);
+    if let Some(plain) = operands.plain(None).filter(|_| !is_exclusive && call.is_routed()) {
+        // SAFETY: see the head of the file.
+        unsafe { call.scan_plain(plain) };
+        return Ok(());
+    }
     let reduction = operands.reduction(caller, comm)?;
     let target = operands.target(caller)?;
-    let call = caller.on(comm);
     // SAFETY: see the head of the file.
     unsafe {
         match reduction {

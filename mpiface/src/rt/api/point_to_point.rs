@@ -139,7 +139,18 @@ pub(super) fn recv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    let place = data.place(caller)?;
+    receive_from(caller, data.place(caller)?, peer, comm, status)
+}
+
+/// Receives, without a request if the message comes soon.
+#[inline]
+fn receive_from(
+    caller: Caller<'_>,
+    place: Place,
+    peer: Peer,
+    comm: &Comm,
+    status: StatusOut,
+) -> Outcome {
     if let (Some(pattern), Some(by)) = (pattern(comm, peer)?, source(comm, peer))
         && by != caller.me
     {
@@ -238,7 +249,13 @@ fn swap(
     status: StatusOut,
 ) -> Outcome {
     // Checked before the receive begins, which cannot be taken back.
-    peer_of(comm, to.rank)?;
+    let is_other = peer_of(comm, to.rank)?.is_some_and(|it| comm.peer(it) != caller.me);
+    if is_other && from.bytes() <= caller.world.lane_bytes() {
+        // The send is complete at once, so the receive needs no request if its message comes soon.
+        pattern(comm, source)?;
+        await_send(caller, start_send(caller, from, to, comm, Mode::Standard)?)?;
+        return receive_from(caller, target, source, comm, status);
+    }
     let receive = start_receive(caller, target, source, comm)?;
     let send = start_send(caller, from, to, comm, Mode::Standard)?;
     wait_one(caller, &receive);
