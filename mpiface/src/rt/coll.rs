@@ -215,7 +215,7 @@ impl Call<'_> {
             let to = comm.world_rank(peer);
             let by = Some(to);
             let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag };
-            let mode = Mode::Standard;
+            let mode = Mode::Bounded;
             let send = Send { me, to, envelope: envelope(rank), place, mode, site };
             // SAFETY: the caller's promise; it is awaited before this returns.
             sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });

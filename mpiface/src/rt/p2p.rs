@@ -20,7 +20,7 @@ use super::types::{Place, copy, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 /// Longer messages are not stored: one of the two ranks copies them from buffer to buffer. (Other
@@ -166,6 +166,11 @@ impl Req {
         // Publishes the above and the copied data.
         self.done.tell(1);
         if by != self.ask.owner {
+            if self.ask.kind != Kind::Receive || arrived.bytes > EAGER {
+                // The owner may be about to sleep, after all that time: it hears of this now, and
+                // not at the end of a nap. (Short messages come too often for a fence.)
+                fence(Ordering::SeqCst);
+            }
             world.wake(by, self.ask.owner);
         }
     }
@@ -452,6 +457,8 @@ pub enum Mode {
     Synchronous,
     /// At once.
     Buffered,
+    /// A short one at once if the lane has room, else when it is received: nobody runs far ahead.
+    Bounded,
 }
 
 /// A send: from where, to whom.
@@ -483,7 +490,7 @@ pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 }
 pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -> Option<Arc<Req>> {
     let Send { me, to, envelope, place, mode, site } = send;
     let bytes = place.bytes();
-    let is_buffered = matches!(mode, Mode::Standard | Mode::Buffered);
+    let is_buffered = mode != Mode::Synchronous;
     if bytes <= world.lane_bytes() && is_buffered && to != me {
         let fill = |it: &mut Short| {
             (it.envelope, it.length, it.site) = (envelope, bytes as u32, site);
