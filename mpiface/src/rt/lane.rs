@@ -71,9 +71,9 @@ pub struct Lane<T> {
 // a slot. The contents go from thread to thread.
 unsafe impl<T: Send> Sync for Lane<T> {}
 
-impl<T: Default> Lane<T> {
+impl<T: Default> Default for Lane<T> {
     /// An empty one.
-    pub fn new() -> Lane<T> {
+    fn default() -> Lane<T> {
         let slot = |_| Slot { told: Word::default(), content: UnsafeCell::new(T::default()) };
         Lane {
             slots: Box::new(std::array::from_fn(slot)),
@@ -81,7 +81,9 @@ impl<T: Default> Lane<T> {
             sender: Apart(UnsafeCell::new(Sender { sent: 0, taken: 0 })),
         }
     }
+}
 
+impl<T> Lane<T> {
     #[inline]
     fn slot(&self, number: u64) -> &Slot<T> {
         &self.slots[number as usize % SLOTS]

@@ -250,7 +250,7 @@ impl World {
     /// The same, made if it is not there.
     #[inline]
     pub fn new_lane(&self, to: usize, from: usize) -> &Lane<Short> {
-        self.lanes[to * self.slots.len() + from].get_or_init(|| Box::new(Lane::new()))
+        self.lanes[to * self.slots.len() + from].get_or_init(Box::default)
     }
 
     /// Whether messages for a rank lie in the lane of this one, or of any.

