@@ -237,11 +237,11 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
 }
 
 /// A function's entry, and its line in the table.
-fn entry(function: &Function, entries: &mut String) -> String {
+fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     let Function { name, base, returns, .. } = function;
     let (name, base, returns) = (name.as_str(), base.as_str(), returns.as_str());
     if !function.is_there {
-        return format!("Entry(absent!(\"{name}\")),\n");
+        return format!("Entry(absent!({place})),\n");
     }
     let all = parameters(function);
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
@@ -311,9 +311,7 @@ fn entry(function: &Function, entries: &mut String) -> String {
     write!(
         entries,
         "unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
-         const CALL: &ForeignCall =\n\
-         &ForeignCall {{ function: \"MPI_{name}\", file: \"\", line: 0 }};\n\
-         let site = Site {{ call: CALL, address: from }};\n\
+         let site = Site::new({place}, from);\n\
          // SAFETY: the shim gives this rank's state, the program what the standard asks for.\n\
          unsafe {{ {body} }}\n}}\n",
     )
@@ -324,7 +322,21 @@ fn entry(function: &Function, entries: &mut String) -> String {
 /// The entries, and the table of them.
 pub(crate) fn table(functions: &[Function], teams: &[&str]) -> String {
     let mut entries = String::new();
-    let mut lines: String = functions.iter().map(|it| entry(it, &mut entries)).collect();
+    // Before them: no function, and one that is not MPI's.
+    let names = ["", "exit"].map(str::to_owned).into_iter();
+    let names: Vec<String> =
+        names.chain(functions.iter().map(|it| format!("MPI_{}", it.name))).collect();
+    let first = names.len() - functions.len();
+    let one = |(index, it)| entry(it, first + index, &mut entries);
+    let mut lines: String = functions.iter().enumerate().map(one).collect();
+    let calls = names
+        .iter()
+        .map(|it| format!("ForeignCall {{ function: \"{it}\", file: \"\", line: 0 }},\n"));
+    let calls: String = calls.collect();
+    entries.push_str(&format!(
+        "/// The functions of sites.\npub static CALLS: [ForeignCall; {}] = [\n{calls}];\n",
+        names.len(),
+    ));
     lines.extend(teams.iter().map(|it| format!("Entry(crate::embed::{it} as *const ()),\n")));
     format!("{entries}\n/// The shim's table.\npub static TABLE: &[Entry] = &[\n{lines}];\n")
 }

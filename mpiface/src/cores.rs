@@ -42,3 +42,26 @@ pub(crate) fn pin(core: usize) {
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
     }
 }
+
+/// The core of a rank; none if nothing is known of cores. Where ranks outnumber cores, neighbours
+/// share one: a rank that waits gives its core to one that it waits for sooner than the system
+/// would move either.
+pub(crate) fn core_of(rank: usize, ranks: usize, cores: &[usize]) -> Option<usize> {
+    let at = if ranks <= cores.len() { rank } else { rank * cores.len() / ranks };
+    cores.get(at).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::core_of;
+
+    #[test]
+    fn ranks_beyond_the_cores_share_them_by_neighbours() {
+        let all = |ranks, cores: &[usize]| -> Vec<_> {
+            (0..ranks).map(|it| core_of(it, ranks, cores)).collect()
+        };
+        assert_eq!(all(2, &[3, 5, 7]), [Some(3), Some(5)]);
+        assert_eq!(all(5, &[3, 5]), [Some(3), Some(3), Some(3), Some(5), Some(5)]);
+        assert_eq!(all(2, &[]), [None, None]);
+    }
+}

@@ -1,22 +1,18 @@
 //! Runs a program: a thread a rank, pinned, with a large stack and a private copy of the program.
 
-use crate::cores::{cores, pin};
+use crate::cores::{core_of, cores, pin};
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::TABLE;
-use crate::rt::error::Site;
+use crate::rt::error::{EXIT, Site};
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::World;
-use phalanx::raw::ForeignCall;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-
-/// For a rank that ends by it.
-static EXIT: ForeignCall = ForeignCall { function: "exit", file: "", line: 0 };
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -33,7 +29,7 @@ pub struct Job {
     pub arguments: Vec<CString>,
     /// Bytes of stack for each rank.
     pub stack: usize,
-    /// Whether each rank keeps to a core while there are as many.
+    /// Whether each rank keeps to a core.
     pub is_pinned: bool,
 }
 
@@ -66,7 +62,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
     let ended = Barrier::new(job.ranks);
     thread::scope(|scope| {
         for (me, program) in programs?.into_iter().enumerate() {
-            let core = cores.get(me).filter(|_| job.is_pinned && job.ranks <= cores.len()).copied();
+            let core = core_of(me, job.ranks, &cores).filter(|_| job.is_pinned);
             let (world, code, ended) = (&world, &code, &ended);
             let body = move || {
                 if let Some(core) = core {
@@ -119,7 +115,7 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
         let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);
     }
     let (how, last) = match ended.exit {
-        Some(address) => ("exit", Site { call: &EXIT, address }),
+        Some(address) => ("exit", Site::new(EXIT, address)),
         None => ("return from main", rank.last.get()),
     };
     let what = match rank.stage.get() {

@@ -159,7 +159,7 @@ macro_rules! a_lane {
     ($room:ident) => {
         loom::model(|| {
             type Queue = loom::sync::Mutex<Vec<u64>>;
-            let shared = Arc::new(($room::Lane::new(0_u64), Queue::default()));
+            let shared = Arc::new(($room::Lane::<u64>::default(), Queue::default()));
             let other = Arc::clone(&shared);
             let sender = thread::spawn(move || {
                 let (lane, queue) = &*other;

@@ -1,6 +1,8 @@
-//! Collectives over the cards of `comm.rs`: each rank reads the others' buffers itself. For what
-//! the library's route (`route.rs`) cannot take: blocks whose sizes only the root knows, a datatype
-//! for each peer, a user's operator on a datatype with gaps, a communicator of one rank.
+//! What the library's route (`route.rs`) cannot take.
+//!
+//! Blocks whose sizes only the root knows, or a datatype for each peer: by messages (`exchange`).
+//! A user's operator on a datatype with gaps, a communicator of one rank: over the cards of
+//! `comm.rs`, so that each rank reads the others' buffers itself.
 //!
 //! A reduction folds the ranks' values in their order, as a binary tree of ranks: the same bits on
 //! every rank, at each length and whichever rank folds which part. Long vectors are folded in
@@ -11,9 +13,10 @@ use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Class, Error, Outcome, Site, error};
 use super::handle::Handle;
 use super::ops::{Mark, apply};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send};
 use super::rank::UserFunction;
 use super::types::{AnyType, Place, copy};
-use super::world::World;
+use super::world::{Condition, World};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -129,11 +132,31 @@ fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
     start..start + each + usize::from(rank < more)
 }
 
+/// A message of an exchange that has yet to come, or to be taken.
+struct Coming {
+    world: Arc<World>,
+    shared: Arc<Shared>,
+    number: u64,
+    req: Arc<Req>,
+}
+
+impl Condition for Coming {
+    fn holds(&self) -> bool {
+        let Ask { owner, by, kind, .. } = self.req.ask;
+        // What lies in a lane may be it: the rank will see.
+        self.req.is_done() || kind == Kind::Receive && self.world.has_arrivals(owner, by)
+    }
+
+    fn describe(&self) -> String {
+        self.shared.late(self.number).unwrap_or_else(|| "the others' data".to_owned())
+    }
+}
+
 /// A collective call on a communicator.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// The world.
-    pub world: &'a World,
+    pub world: &'a Arc<World>,
     /// The communicator.
     pub comm: &'a Comm,
     /// The place of the call.
@@ -153,53 +176,115 @@ impl Call<'_> {
     /// All ranks' places are memory as their types say; `from` is not written meanwhile.
     unsafe fn pull(&self, from: &Place, peer: usize, to: &Place) -> Outcome {
         if from.bytes() != to.bytes() {
-            let rank = self.comm.world_rank(peer);
-            let theirs = self.world.slots[rank].log.find(self.comm.shared.context, self.comm.met());
-            return error(
-                Class::Truncate,
-                format!(
-                    "rank {rank} gives {} bytes in {}, and {} are expected",
-                    from.bytes(),
-                    theirs.map_or_else(String::new, |it| it.site.describe()),
-                    to.bytes(),
-                ),
-            );
+            return self.unequal(from.bytes(), peer, to);
         }
         // SAFETY: the caller's promise.
         unsafe { copy(from, to) };
         Ok(())
     }
 
-    /// Each rank offers one place for all (`Same`), one for each, or nothing; and takes, from each
-    /// rank for which `takes` names a place, what that rank offers it.
+    /// Gives each rank a place and takes one of each, where there are such: by messages of the
+    /// communicator's own, which tell the number and the function of the call. So nobody waits for
+    /// more than it takes, and calls that differ find no message.
     ///
     /// # Safety
-    /// All places are memory as their types say; what is taken overlaps nothing that is offered,
-    /// but where it is the same memory.
+    /// All places are memory as their types say, the same whenever they are asked for; what is
+    /// taken overlaps nothing that is given, but where it is the same memory.
     pub unsafe fn exchange(
         &self,
         root: Option<usize>,
-        offer: Offer,
-        takes: &[Option<Place>],
+        gives: impl Fn(usize) -> Option<Place>,
+        takes: impl Fn(usize) -> Option<Place>,
     ) -> Outcome {
-        let offers = self.meet(Terms { root, ..Terms::default() }, offer);
-        let mut outcome: Result<(), Error> = Ok(());
-        let size = self.comm.size();
-        for step in 0..size {
-            // Each begins with another peer.
-            let peer = (self.comm.rank + step) % size;
-            let Some(to) = takes.get(peer).and_then(Option::as_ref) else { continue };
-            let from = match &offers[peer] {
-                Offer::Same(place) => place,
-                Offer::Each(places) => &places[self.comm.rank],
-                _ => continue,
-            };
-            // SAFETY: the offers rest until all have come again.
-            let one = unsafe { self.pull(from, peer, to) };
-            outcome = outcome.and(one);
+        let Call { world, comm, site } = *self;
+        let (rank, size) = (comm.rank, comm.size());
+        let me = comm.world_rank(rank);
+        let number = comm.begin(world, site, Terms { root, ..Terms::default() });
+        let tag = ((number & 0xffff) << 15) as i32 | (site.function() & 0x7fff) as i32;
+        let context = comm.shared.context | PARTS;
+        let envelope = |source: usize| Envelope { context, source: source as i32, tag };
+        // Each begins with another peer.
+        let others = || (1..size).map(|step| (rank + step) % size);
+        let mut sent: Vec<Arc<Req>> = Vec::new();
+        for peer in others() {
+            let Some(place) = gives(peer) else { continue };
+            let to = comm.world_rank(peer);
+            let by = Some(to);
+            let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag };
+            let mode = Mode::Bounded;
+            let send = Send { me, to, envelope: envelope(rank), place, mode, site };
+            // SAFETY: the caller's promise; it is awaited before this returns.
+            sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });
         }
-        self.come();
+        let mut outcome: Result<(), Error> = Ok(());
+        if let (Some(from), Some(to)) = (gives(rank), takes(rank)) {
+            // SAFETY: the caller's promise.
+            outcome = unsafe { self.pull(&from, rank, &to) };
+        }
+        for peer in others() {
+            let Some(to) = takes(peer) else { continue };
+            // SAFETY: the caller's promise.
+            outcome = outcome.and(unsafe { self.take_part(number, envelope(peer), &to) });
+        }
+        sent.iter().for_each(|it| self.await_part(number, it));
+        world.slots[me].log.end();
         outcome
+    }
+
+    /// Takes a rank's part of an exchange.
+    ///
+    /// # Safety
+    /// The place is memory as its type says, which nobody else uses.
+    unsafe fn take_part(&self, number: u64, pattern: Envelope, place: &Place) -> Outcome {
+        let Call { world, comm, site } = *self;
+        let (me, peer) = (comm.world_rank(comm.rank), pattern.source);
+        let by = comm.world_rank(peer as usize);
+        // SAFETY: passed on.
+        let soon = unsafe { p2p::receive_soon(world, (me, by), pattern, place) };
+        let (arrived, failed) = match soon {
+            Some(received) => received,
+            None => {
+                let (tag, kind, by) = (pattern.tag, Kind::Receive, Some(by));
+                let req = Req::new(Ask { owner: me, site, kind, peer, by, tag });
+                // SAFETY: passed on; it is awaited.
+                unsafe { p2p::receive(world, me, pattern, place.clone(), &req) };
+                self.await_part(number, &req);
+                let (arrived, failed) = req.arrived();
+                (arrived, failed.cloned())
+            }
+        };
+        match failed {
+            Some(failed) => Err(failed),
+            None if arrived.bytes == place.bytes() => Ok(()),
+            None => self.unequal(arrived.bytes, peer as usize, place),
+        }
+    }
+
+    /// Awaits a message of an exchange.
+    fn await_part(&self, number: u64, req: &Arc<Req>) {
+        let Call { world, comm, site } = *self;
+        let Ask { owner, by, kind, .. } = req.ask;
+        let holds = || {
+            if !req.is_done() && kind == Kind::Receive {
+                p2p::look(world, owner, by);
+            }
+            req.is_done()
+        };
+        let condition = || {
+            let (world, shared) = (Arc::clone(world), Arc::clone(&comm.shared));
+            Arc::new(Coming { world, shared, number, req: Arc::clone(req) }) as _
+        };
+        world.wait(owner, site, by, holds, condition);
+    }
+
+    #[cold]
+    fn unequal(&self, given: usize, peer: usize, to: &Place) -> Outcome {
+        let rank = self.comm.world_rank(peer);
+        let theirs = self.world.slots[rank].log.find(self.comm.shared.context, self.comm.met());
+        let place = theirs.map_or_else(String::new, |it| it.site.describe());
+        let room = to.bytes();
+        let text = format!("rank {rank} gives {given} bytes in {place}, and {room} are expected");
+        error(Class::Truncate, text)
     }
 
     fn places(offers: Vec<Offer>) -> Vec<Place> {

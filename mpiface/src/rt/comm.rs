@@ -66,7 +66,9 @@ struct Card {
     offer: Offer,
 }
 
+/// On lines of its own: its rank writes there in each collective.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 struct Seat {
     /// The number of meetings to which this rank came.
     came: Word,
@@ -132,8 +134,9 @@ pub struct Sides {
 /// Keys and values that a program gives for a communicator or a window.
 pub type Hints = RefCell<Vec<(String, String)>>;
 
-/// One rank's communicator.
+/// One rank's communicator: on lines of its own, as the rank.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Comm {
     /// What all its ranks share.
     pub shared: Arc<Shared>,
@@ -263,6 +266,7 @@ impl Comm {
     }
 
     /// The number of members, of both groups of an intercommunicator.
+    #[inline]
     pub fn size(&self) -> usize {
         self.shared.members.len()
     }
@@ -303,6 +307,7 @@ impl Comm {
     }
 
     /// Says in this rank's log which call it is in.
+    #[inline]
     fn note(&self, world: &World, site: Site, number: u64, terms: Terms) {
         let Terms { root, op, bytes } = terms;
         let context = self.shared.context;
@@ -356,7 +361,19 @@ impl Comm {
         }
     }
 
+    /// This rank begins a collective that is no meeting; gives its number. Who carries it out ends
+    /// it in the rank's log.
+    #[inline]
+    pub fn begin(&self, world: &World, site: Site, terms: Terms) -> u64 {
+        let number = self.next();
+        self.note(world, site, number, terms);
+        // For those only that judge whether anybody can go on.
+        self.shared.seats[self.rank].came.tell(number);
+        number
+    }
+
     /// Makes a collective call on the library's communicator.
+    #[inline]
     pub fn call_library<R>(
         &self,
         world: &World,
@@ -364,10 +381,7 @@ impl Comm {
         terms: Terms,
         run: impl FnOnce(&mut phalanx::Comm) -> R,
     ) -> R {
-        let number = self.next();
-        self.note(world, site, number, terms);
-        // For those only that judge whether anybody can go on.
-        self.shared.seats[self.rank].came.tell(number);
+        self.begin(world, site, terms);
         let slot = &world.slots[self.shared.members[self.rank]];
         let library = self.library.as_ref().unwrap_or(&slot.library);
         match keep_errno(|| library.attempt(site, run)) {

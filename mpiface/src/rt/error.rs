@@ -1,5 +1,6 @@
 //! Errors by the standard's classes, and how a run ends by one.
 
+use super::api::CALLS;
 use phalanx::raw::ForeignCall;
 use std::ffi::{CStr, c_void};
 use std::io::Write as _;
@@ -141,27 +142,61 @@ pub fn class_text(class: i32) -> &'static str {
     usize::try_from(class).ok().and_then(|it| TEXTS.get(it)).unwrap_or(&"an error of MPI")
 }
 
-/// A call of MPI: its function, and its return address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The function. (Its line is looked up by the address, where it is asked for.)
-    pub call: &'static ForeignCall,
-    /// The address after the call.
-    pub address: usize,
-}
+/// The place in [`CALLS`] of no function, and of `exit`.
+pub const NO_CALL: usize = 0;
+/// See [`NO_CALL`].
+pub const EXIT: usize = 1;
 
-impl Default for Site {
-    fn default() -> Site {
-        Site { call: &ForeignCall { function: "", file: "", line: 0 }, address: 0 }
-    }
-}
+/// A call of MPI: its function, and its return address. One number, so that it goes from function
+/// to function in a register, and to other ranks as one store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site(u64);
+
+/// Bits of an address. (Linux gives a program larger ones only where it asks for them.)
+const ADDRESS: u32 = 48;
 
 impl Site {
+    /// A call of this function of [`CALLS`] that returns to `address`.
+    #[inline(always)]
+    pub const fn new(function: usize, address: usize) -> Site {
+        Site((function as u64) << ADDRESS | address as u64 & ((1 << ADDRESS) - 1))
+    }
+
+    /// Of its number.
+    pub fn of(number: u64) -> Site {
+        Site(number)
+    }
+
+    /// Itself as a number.
+    #[inline(always)]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The function. (Its line is looked up by the address, where it is asked for.)
+    #[inline]
+    pub fn call(self) -> &'static ForeignCall {
+        CALLS.get(self.function()).unwrap_or(&CALLS[NO_CALL])
+    }
+
+    /// The function's place in [`CALLS`].
+    #[inline]
+    pub fn function(self) -> usize {
+        (self.0 >> ADDRESS) as usize
+    }
+
+    /// The address after the call.
+    #[inline]
+    pub fn address(self) -> usize {
+        (self.0 & ((1 << ADDRESS) - 1)) as usize
+    }
+
     /// `MPI_Send at ring.c:12 (main)`, as far as debug information says; slow.
     pub fn describe(&self) -> String {
-        match place(self.address) {
-            Some(place) => format!("{} at {place}", self.call.function),
-            None => self.call.function.to_owned(),
+        let function = self.call().function;
+        match place(self.address()) {
+            Some(place) => format!("{function} at {place}"),
+            None => function.to_owned(),
         }
     }
 }

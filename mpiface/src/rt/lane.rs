@@ -2,7 +2,8 @@
 //!
 //! A queue costs a message many lines that both ranks write: its lock, its list, the request. In a
 //! lane the sender writes one line (two for the longer messages), which the receiver reads: number,
-//! envelope and data. The lane is a ring; if it is full, the sender goes by the queue.
+//! envelope and data. Data that does not fit lies in memory of the slot's own, which stays with it.
+//! The lane is a ring; if it is full, the sender goes by the queue.
 //!
 //! One rank sends. One at a time takes: the rank that holds the lock of the receiver's queue, which
 //! may be the sender itself. Slots are told by numbers that grow by a ring's length each round; a
@@ -61,7 +62,7 @@ struct Sender {
 /// See the head of the file.
 #[derive(Debug)]
 pub struct Lane<T> {
-    slots: Vec<Slot<T>>,
+    slots: Box<[Slot<T>; SLOTS]>,
     taken: Apart<Word>,
     sender: Apart<UnsafeCell<Sender>>,
 }
@@ -70,17 +71,19 @@ pub struct Lane<T> {
 // a slot. The contents go from thread to thread.
 unsafe impl<T: Send> Sync for Lane<T> {}
 
-impl<T: Copy> Lane<T> {
-    /// An empty one, whose slots hold this.
-    pub fn new(empty: T) -> Lane<T> {
-        let slot = |_| Slot { told: Word::default(), content: UnsafeCell::new(empty) };
+impl<T: Default> Default for Lane<T> {
+    /// An empty one.
+    fn default() -> Lane<T> {
+        let slot = |_| Slot { told: Word::default(), content: UnsafeCell::new(T::default()) };
         Lane {
-            slots: (0..SLOTS).map(slot).collect(),
+            slots: Box::new(std::array::from_fn(slot)),
             taken: Apart(Word::default()),
             sender: Apart(UnsafeCell::new(Sender { sent: 0, taken: 0 })),
         }
     }
+}
 
+impl<T> Lane<T> {
     #[inline]
     fn slot(&self, number: u64) -> &Slot<T> {
         &self.slots[number as usize % SLOTS]

@@ -7,9 +7,8 @@
 
 use super::error::Site;
 use super::ops::Mark;
-use phalanx::raw::ForeignCall;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
 /// So many calls are kept: ranks are in the same one, or a few apart.
 pub const KEPT: usize = 8;
@@ -36,7 +35,7 @@ pub struct Collective {
 impl Collective {
     /// Whether the two can be one collective's.
     pub fn agrees(&self, other: &Collective) -> bool {
-        self.site.call.function == other.site.call.function
+        self.site.call().function == other.site.call().function
             && self.root == other.root
             && self.bytes == other.bytes
             && self.op == other.op
@@ -62,8 +61,7 @@ impl Collective {
 struct Entry {
     context: AtomicU32,
     number: AtomicU64,
-    call: AtomicPtr<ForeignCall>,
-    address: AtomicUsize,
+    site: AtomicU64,
     root: AtomicUsize,
     bytes: AtomicUsize,
     op: AtomicUsize,
@@ -86,8 +84,7 @@ impl Log {
         let entry = &self.entries[number as usize % KEPT];
         entry.context.store(it.context, Relaxed);
         entry.number.store(it.number, Relaxed);
-        entry.call.store(std::ptr::from_ref(it.site.call).cast_mut(), Relaxed);
-        entry.address.store(it.site.address, Relaxed);
+        entry.site.store(it.site.number(), Relaxed);
         entry.root.store(it.root.unwrap_or(NONE), Relaxed);
         entry.bytes.store(it.bytes.unwrap_or(NONE), Relaxed);
         entry.op.store(it.op.number(), Relaxed);
@@ -104,14 +101,11 @@ impl Log {
 
     fn read(&self, number: u64) -> Option<Collective> {
         let entry = &self.entries[number as usize % KEPT];
-        let call = entry.call.load(Relaxed);
-        // SAFETY: null, or made of a `&'static ForeignCall`.
-        let call = unsafe { call.as_ref() }?;
         let given = |it: usize| (it != NONE).then_some(it);
         let it = Collective {
             context: entry.context.load(Relaxed),
             number: entry.number.load(Relaxed),
-            site: Site { call, address: entry.address.load(Relaxed) },
+            site: Site::of(entry.site.load(Relaxed)),
             root: given(entry.root.load(Relaxed)),
             bytes: given(entry.bytes.load(Relaxed)),
             op: Mark::of(entry.op.load(Relaxed)),

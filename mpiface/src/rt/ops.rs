@@ -19,6 +19,7 @@ pub enum Mark {
 
 impl Mark {
     /// As a number.
+    #[inline]
     pub fn number(self) -> usize {
         match self {
             Mark::None => 0,

@@ -3,9 +3,9 @@
 //!
 //! | first | second | copies |
 //! |---|---|---|
-//! | send, up to `ROOM` bytes | receive, or a look of a waiting rank | both, by a lane |
-//! | receive | send | the sender, from buffer to buffer |
-//! | send, up to `EAGER` bytes | receive | the sender into a cell, the receiver from it |
+//! | send, up to `EAGER` bytes | receive, or a look of a waiting rank | both, by a lane |
+//! | the same, the lane being full | receive | the sender into a cell, the receiver from it |
+//! | receive | longer send, or a synchronous one | the sender, from buffer to buffer |
 //! | longer send, or a synchronous one | receive | the receiver, from the sender's buffer |
 //!
 //! Short messages lie in lanes (`lane.rs`), which the receiver looks at when it posts a receive,
@@ -15,21 +15,26 @@
 //! takes from lanes. A request's `done`, and a lane's words, are read without the lock.
 
 use super::error::{Class, Error, Site};
-use super::types::{Place, bytes_at, copy, pack, unpack};
+use super::lane::Lane;
+use super::types::{Place, copy, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-/// Longer messages are not stored: the receiver copies them from the sender's buffer.
-pub const EAGER: usize = 16 << 10;
-/// Up to so many bytes go by a lane, or are stored in the queue itself: a slot is two lines.
-pub const ROOM: usize = 88;
+/// Longer messages are not stored: one of the two ranks copies them from buffer to buffer. (Other
+/// MPIs' times leap where they begin to wait for the receiver, too: Open MPI 4's between 1 and
+/// 4 KiB, MPICH 4's between 8 and 16.)
+pub const EAGER: usize = 8 << 10;
+/// Up to so many bytes lie in a slot of a lane, or in the queue itself: a slot is two lines.
+pub const ROOM: usize = 80;
 /// The standard's wildcards.
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag.
 pub const ANY_TAG: i32 = -2;
+/// In the number of a communicator: messages of its collectives.
+pub const PARTS: u32 = 1 << 31;
 /// The rank that is nobody.
 pub const PROC_NULL: i32 = -3;
 
@@ -46,6 +51,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Whether this pattern takes the message.
+    #[inline]
     fn takes(&self, message: &Envelope) -> bool {
         self.context == message.context
             && (self.source == ANY_SOURCE || self.source == message.source)
@@ -71,6 +77,7 @@ pub enum Kind {
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Ask {
     /// The rank (of the world) that awaits it.
     pub owner: usize,
@@ -86,16 +93,17 @@ pub struct Ask {
     pub tag: i32,
 }
 
-/// A started send or receive.
+/// A started send or receive. Who completes it writes one line, on which nothing else lies.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct Req {
-    /// What it asks for.
-    pub ask: Ask,
     done: Word,
-    cancelled: AtomicBool,
     source: AtomicI32,
     tag: AtomicI32,
     bytes: AtomicUsize,
+    cancelled: AtomicBool,
+    /// What it asks for.
+    pub ask: Ask,
     failed: OnceLock<Error>,
 }
 
@@ -160,6 +168,11 @@ impl Req {
         // Publishes the above and the copied data.
         self.done.tell(1);
         if by != self.ask.owner {
+            if self.ask.kind != Kind::Receive || arrived.bytes > EAGER {
+                // The owner may be about to sleep, after all that time: it hears of this now, and
+                // not at the end of a nap. (Short messages come too often for a fence.)
+                fence(Ordering::SeqCst);
+            }
             world.wake(by, self.ask.owner);
         }
     }
@@ -231,21 +244,23 @@ enum Cell {
 }
 
 impl Cell {
+    /// Of these bytes.
+    fn of(data: &[u8]) -> Cell {
+        if data.len() > ROOM {
+            return Cell::Long(data.to_vec());
+        }
+        let mut bytes = [0; ROOM];
+        bytes[..data.len()].copy_from_slice(data);
+        Cell::Short(data.len(), bytes)
+    }
+
     /// The data of a place.
     ///
     /// # Safety
     /// As `pack`.
-    #[inline]
-    unsafe fn of(place: &Place) -> Cell {
-        let length = place.bytes();
-        if length > ROOM {
-            // SAFETY: the caller's promise.
-            return Cell::Long(unsafe { pack(place) });
-        }
-        let mut bytes = [0; ROOM];
-        // SAFETY: the caller's promise; the array has room for so many bytes.
-        let length = unsafe { copy(place, &bytes_at(bytes.as_mut_ptr() as usize, length)) };
-        Cell::Short(length, bytes)
+    unsafe fn at(place: &Place) -> Cell {
+        // SAFETY: passed on.
+        Cell::Long(unsafe { pack(place) })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -280,20 +295,67 @@ impl Message {
     }
 }
 
-/// A short message in a lane.
+/// A line of memory.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
+
+/// A short message in a lane.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Short {
     envelope: Envelope,
     length: u32,
     site: Site,
+    /// For more than `ROOM` bytes; kept for the slot's next message.
+    lines: Box<[Line]>,
     bytes: [u8; ROOM],
 }
+
+// With the lane's word: two lines.
+const _: () = assert!(size_of::<Short>() == 120);
 
 impl Default for Short {
     fn default() -> Short {
         let envelope = Envelope { context: 0, source: 0, tag: 0 };
-        Short { envelope, length: 0, site: Site::default(), bytes: [0; ROOM] }
+        Short {
+            envelope,
+            length: 0,
+            site: Site::default(),
+            lines: Box::default(),
+            bytes: [0; ROOM],
+        }
+    }
+}
+
+impl Short {
+    /// The message.
+    #[inline]
+    fn data(&self) -> &[u8] {
+        let length = self.length as usize;
+        if length <= ROOM {
+            return &self.bytes[..length];
+        }
+        // SAFETY: bytes of the lines, which are as many (`room`).
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), length) }
+    }
+
+    /// Where so many bytes go.
+    #[inline]
+    fn room(&mut self, length: usize) -> *mut u8 {
+        if length <= ROOM {
+            return self.bytes.as_mut_ptr();
+        }
+        if size_of_val(&*self.lines) < length {
+            self.widen(length);
+        }
+        self.lines.as_mut_ptr().cast()
+    }
+
+    #[cold]
+    fn widen(&mut self, length: usize) {
+        let lines = length.next_power_of_two() / size_of::<Line>();
+        self.lines = vec![Line([0; 64]); lines].into();
     }
 }
 
@@ -320,7 +382,7 @@ impl Queue {
         let Short { envelope, length, site, .. } = *short;
         let bytes = length as usize;
         let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
-            let body = Body::Cell(Cell::Short(bytes, short.bytes));
+            let body = Body::Cell(Cell::of(short.data()));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
@@ -329,7 +391,7 @@ impl Queue {
         failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
         // yet, and only this rank took it from the queue.
-        let copied = unsafe { unpack(&short.bytes[..bytes], &posted.place) };
+        let copied = unsafe { posted.place.write(short.data()) };
         let Envelope { source, tag, .. } = envelope;
         posted.req.complete(world, by, Arrived { source, tag, bytes: copied });
     }
@@ -375,6 +437,11 @@ fn too_long(
 
 #[cold]
 fn longer(room: usize, envelope: Envelope, bytes: usize, sender: usize, from: Site) -> Error {
+    if envelope.context & PARTS != 0 {
+        let place = from.describe();
+        let text = format!("rank {sender} gives {bytes} bytes in {place}, and {room} are expected");
+        return Error::new(Class::Truncate, text);
+    }
     let text = format!(
         "a message of {bytes} bytes (tag {}) from rank {sender}, sent in {}, does not fit the \
          {room} bytes of the buffer",
@@ -393,6 +460,8 @@ pub enum Mode {
     Synchronous,
     /// At once.
     Buffered,
+    /// A short one at once if the lane has room, else when it is received: nobody runs far ahead.
+    Bounded,
 }
 
 /// A send: from where, to whom.
@@ -420,15 +489,16 @@ pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 }
 /// # Safety
 /// The place is memory of the program as its type says, which stays valid and unchanged until the
 /// send is complete.
+#[inline]
 pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -> Option<Arc<Req>> {
     let Send { me, to, envelope, place, mode, site } = send;
     let bytes = place.bytes();
-    let is_buffered = matches!(mode, Mode::Standard | Mode::Buffered);
-    if bytes <= ROOM && is_buffered && to != me {
+    let is_buffered = mode != Mode::Synchronous;
+    if bytes <= world.lane_bytes() && is_buffered && to != me {
         let fill = |it: &mut Short| {
             (it.envelope, it.length, it.site) = (envelope, bytes as u32, site);
-            // SAFETY: the source is the caller's promise; the array has room for so many bytes.
-            unsafe { copy(&place, &bytes_at(it.bytes.as_mut_ptr() as usize, bytes)) };
+            // SAFETY: the source is the caller's promise; there is room for so many bytes.
+            unsafe { place.read(it.room(bytes)) };
         };
         // SAFETY: a rank's calls come one at a time.
         if unsafe { world.new_lane(to, me).push(fill) } {
@@ -436,6 +506,22 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
             return None;
         }
     }
+    // SAFETY: passed on.
+    unsafe { send_by_queue(world, Send { me, to, envelope, place, mode, site }, make) }
+}
+
+/// The same by the receiver's queue.
+///
+/// # Safety
+/// As `send`.
+#[inline(never)]
+unsafe fn send_by_queue(
+    world: &World,
+    send: Send,
+    make: impl FnOnce() -> Arc<Req>,
+) -> Option<Arc<Req>> {
+    let Send { me, to, envelope, place, mode, site } = send;
+    let bytes = place.bytes();
     let mut queue = lock(&world.slots[to].queue);
     // What it sent before comes before.
     queue.take_in(world, me, to, Some(me));
@@ -454,7 +540,7 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
     let is_stored = mode == Mode::Buffered || (bytes <= EAGER && mode == Mode::Standard);
     let (body, req) = if is_stored {
         // SAFETY: the caller's promise.
-        (Body::Cell(unsafe { Cell::of(&place) }), None)
+        (Body::Cell(unsafe { Cell::at(&place) }), None)
     } else {
         let req = make();
         (Body::Buffer(place, Arc::clone(&req)), Some(req))
@@ -508,9 +594,11 @@ pub unsafe fn receive_soon(
 ) -> Option<Received> {
     let slot = &world.slots[me];
     let mut seen = None;
+    let mut lane = None;
     world.look_for(|| {
         let left = slot.left.told();
-        if seen == Some(left) && !world.has_arrivals(me, Some(by)) {
+        lane = lane.or_else(|| world.lane(me, by));
+        if seen == Some(left) && lane.is_none_or(Lane::is_empty) {
             return None;
         }
         seen = Some(left);
@@ -554,7 +642,7 @@ unsafe fn receive_now(
             }
             let bytes = length as usize;
             // SAFETY: the caller's promise.
-            let copied = unsafe { unpack(&short.bytes[..bytes], place) };
+            let copied = unsafe { place.write(short.data()) };
             let Envelope { source, tag, .. } = envelope;
             let failed = too_long(place, envelope, bytes, by, site);
             Some((Arrived { source, tag, bytes: copied }, failed))

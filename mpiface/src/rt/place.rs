@@ -44,6 +44,38 @@ impl Place {
         self.ty.is_contiguous(self.count)
     }
 
+    /// Copies its data there.
+    ///
+    /// # Safety
+    /// As of `copy`'s source; there is room for so many bytes, which nobody else uses.
+    #[inline]
+    pub unsafe fn read(&self, to: *mut u8) {
+        let bytes = self.bytes();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.is_contiguous() {
+                true => move_bytes(self.address, to as usize, bytes),
+                false => copy_range(self, &bytes_at(to as usize, bytes), 0..bytes),
+            }
+        }
+    }
+
+    /// Packed data comes here, as much as there is room for; gives the bytes.
+    ///
+    /// # Safety
+    /// As of `copy`'s target.
+    #[inline]
+    pub unsafe fn write(&self, packed: &[u8]) -> usize {
+        if self.is_contiguous() {
+            let bytes = self.bytes().min(packed.len());
+            // SAFETY: the caller's promise.
+            unsafe { move_bytes(packed.as_ptr() as usize, self.address, bytes) };
+            return bytes;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { unpack(packed, self) }
+    }
+
     /// Goes through a range of its bytes of data.
     fn walk(&self, range: Range<usize>, to: &mut impl Visit) {
         self.ty.shape.walk(self.address, self.ty.extent, range, to);
@@ -73,7 +105,7 @@ pub unsafe fn copy(from: &Place, to: &Place) -> usize {
 /// # Safety
 /// So many bytes may be read and written there.
 #[inline(always)]
-unsafe fn move_bytes(source: usize, target: usize, length: usize) {
+pub unsafe fn move_bytes(source: usize, target: usize, length: usize) {
     let (source, target) = (source as *const u8, target as *mut u8);
     // SAFETY: the caller's promise.
     unsafe {

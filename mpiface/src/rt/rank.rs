@@ -142,6 +142,32 @@ pub enum Stage {
     Finalized,
 }
 
+#[cold]
+#[inline(never)]
+fn no_type<T>(handle: Handle) -> Outcome<T> {
+    error(Class::Type, format!("{handle:#x} is no datatype"))
+}
+
+#[cold]
+#[inline(never)]
+fn no_buffer<T>() -> Outcome<T> {
+    error(Class::Buffer, "the buffer is a null pointer")
+}
+
+#[cold]
+#[inline(never)]
+fn negative<T>(count: i64) -> Outcome<T> {
+    error(Class::Count, format!("the count {count} is negative"))
+}
+
+/// The error of a call that may be made only between MPI_Init and MPI_Finalize.
+#[cold]
+#[inline(never)]
+fn out_of_time(stage: Stage) -> Outcome {
+    let when = if stage == Stage::Before { "before MPI_Init" } else { "after MPI_Finalize" };
+    error(Class::Other, format!("it was called {when}"))
+}
+
 /// The standard's handles that are used by name here.
 pub mod fixed {
     #![expect(missing_docs, reason = "the standard's names")]
@@ -168,8 +194,9 @@ pub mod fixed {
 /// A group: ranks of the world.
 pub type Group = Rc<Vec<usize>>;
 
-/// A rank.
+/// A rank. Nothing else lies on its lines: it writes some of them in each call.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Rank {
     /// What it shares with the others.
     pub world: Arc<World>,
@@ -287,13 +314,13 @@ impl Rank {
     }
 
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
+    #[inline(always)]
     pub fn call(&self, site: Site, comm: Handle, run: impl FnOnce() -> Outcome) -> c_int {
         self.last.set(site);
         self.polls.call();
         let outcome = match self.stage.get() {
             Stage::Running => run(),
-            Stage::Before => error(Class::Other, "it was called before MPI_Init"),
-            Stage::Finalized => error(Class::Other, "it was called after MPI_Finalize"),
+            stage => out_of_time(stage),
         };
         match outcome {
             Ok(()) => 0,
@@ -302,6 +329,7 @@ impl Rank {
     }
 
     /// A call that may be made at any time.
+    #[inline(always)]
     pub fn always(&self, site: Site, run: impl FnOnce() -> Outcome) -> c_int {
         match run() {
             Ok(()) => 0,
@@ -357,6 +385,7 @@ impl Rank {
     ///
     /// # Errors
     /// If it names none.
+    #[inline(always)]
     pub fn comm(&self, handle: Handle) -> Outcome<Rc<Comm>> {
         match handle {
             fixed::COMM_WORLD => Ok(Rc::clone(&self.whole)),
@@ -394,7 +423,7 @@ impl Rank {
     ///
     /// # Errors
     /// If it names none.
-    #[inline]
+    #[inline(always)]
     pub fn ty(&self, handle: Handle) -> Outcome<AnyType> {
         let ty = if is_predefined(handle) {
             predefined(handle).map(AnyType::Basic)
@@ -403,7 +432,7 @@ impl Rank {
         };
         match ty {
             Some(ty) => Ok(ty),
-            None => error(Class::Type, format!("{handle:#x} is no datatype")),
+            None => no_type(handle),
         }
     }
 
@@ -411,14 +440,13 @@ impl Rank {
     ///
     /// # Errors
     /// If the count is negative, the type unknown, or there is data but no buffer.
+    #[inline(always)]
     pub fn place(&self, buffer: *const c_void, count: i64, ty: Handle) -> Outcome<Place> {
-        let Ok(count) = usize::try_from(count) else {
-            return error(Class::Count, format!("the count {count} is negative"));
-        };
+        let Ok(count) = usize::try_from(count) else { return negative(count) };
         let is_basic = ty < 0x1000;
         let ty = self.ty(ty)?;
         if buffer.is_null() && is_basic && count > 0 {
-            return error(Class::Buffer, "the buffer is a null pointer");
+            return no_buffer();
         }
         Ok(Place { address: buffer as usize, count, ty })
     }

@@ -16,7 +16,7 @@ use super::error::{Class, Outcome, error};
 use super::handle::Handle;
 use super::ops::{self, Mark, apply};
 use super::rank::{Rank, UserFunction};
-use super::types::{Place, bytes_at, copy};
+use super::types::{Place, bytes_at, copy, move_bytes};
 use phalanx::op::{self, Operator as LibraryOperator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::{Comm, Order};
@@ -121,6 +121,19 @@ impl Flat {
     }
 }
 
+/// The bytes of a place, if they lie as the library takes them: without what a [`Flat`] carries for
+/// those that do not.
+///
+/// # Safety
+/// The place is memory of the program that may be read, and written if the slice is, for as long as
+/// that lives.
+#[inline]
+unsafe fn direct<'a>(place: &Place) -> Option<&'a mut [u8]> {
+    let is_it = place.address != 0 && place.ty.is_contiguous(place.count);
+    // SAFETY: the caller's promise.
+    is_it.then(|| unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes()) })
+}
+
 /// What a rank exchanges with itself alone.
 ///
 /// # Safety
@@ -174,17 +187,19 @@ macro_rules! complex {
 }
 complex!(f32, f64);
 
-/// A reduction's result: to all, to one, or a part to each.
+/// A reduction's result: to all, to one, to each of the ranks up to it, or a part to each.
 #[derive(Clone, Copy)]
 enum To<'a> {
     All,
     Root(usize),
+    Prefix,
     /// As many elements for each; this rank's go there.
     Parts(&'a [usize], *mut u8),
 }
 
 /// # Safety
-/// `at` has `n` elements, aligned, that nobody else uses; the parts are as they say.
+/// `at` has `n` elements, aligned, that nobody else uses, or writes if parts are given; the parts
+/// are as they say.
 unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     comm: &mut Comm,
     (at, n): (*mut u8, usize),
@@ -194,25 +209,72 @@ unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
 ) {
     let me = comm.rank();
     let by = |comm: &mut Comm| {
+        // SAFETY: the caller's promise, where nothing is written.
+        let values = unsafe { slice::from_raw_parts(at.cast_const().cast::<T>(), n) };
+        if let To::Parts(counts, own) = to {
+            // SAFETY: the caller's promise.
+            let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
+            return comm.reduce_scatter_varied_into(values, own, counts, op);
+        }
         // SAFETY: the caller's promise.
         let all = unsafe { slice::from_raw_parts_mut(at.cast::<T>(), n) };
         match to {
-            To::All => comm.all_reduce(all, op),
             To::Root(root) => comm.reduce(all, op, root),
-            To::Parts(counts, own) => {
-                // SAFETY: as above.
-                let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
-                comm.reduce_scatter_varied_into(all, own, counts, op);
-            }
+            To::Prefix => comm.scan(all, op),
+            To::All | To::Parts(..) => comm.all_reduce(all, op),
         }
     };
-    if rounds && comm.size() > 2 { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
+    let is_ordered = rounds && comm.size() > 2 && !matches!(to, To::Prefix);
+    if is_ordered { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
+}
+
+const SUM: Handle = 0x21;
+const MIN: Handle = 0x22;
+const MAX: Handle = 0x23;
+const PROD: Handle = 0x24;
+
+/// The operators of the library that reductions take: elements, operator; as what, by which, and
+/// whether rounding depends on the order.
+macro_rules! built_in {
+    ($with:ident) => {
+        $with! {
+            (F64, SUM) => f64, op::Sum, true;
+            (F64, PROD) => f64, op::Prod, true;
+            (F64, MIN) => f64, op::Min, false;
+            (F64, MAX) => f64, op::Max, false;
+            (F32, SUM) => f32, op::Sum, true;
+            (F32, PROD) => f32, op::Prod, true;
+            (I32, SUM) => i32, op::Sum, false;
+            (I32, MIN) => i32, op::Min, false;
+            (I32, MAX) => i32, op::Max, false;
+            (I64 | U64, SUM) => u64, op::Sum, false;
+            (I64, MIN) => i64, op::Min, false;
+            (I64, MAX) => i64, op::Max, false;
+            (C64, SUM) => Complex<f64>, ComplexSum, true;
+            (C64, PROD) => Complex<f64>, ComplexProduct, true;
+            (C32, SUM) => Complex<f32>, ComplexSum, true;
+            (C32, PROD) => Complex<f32>, ComplexProduct, true;
+        }
+    };
+}
+
+/// Whether the library has this operator for these elements.
+#[inline]
+pub fn is_built_in(op: Handle, element: Element) -> bool {
+    use Element::{C32, C64, F32, F64, I32, I64, U64};
+    macro_rules! known {
+        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+            matches!((element, op), $(($element, $op))|*)
+        };
+    }
+    built_in!(known)
 }
 
 /// A reduction by the library's operators; says whether there is one.
 ///
 /// # Safety
 /// As `typed`, of elements of this kind.
+#[inline]
 unsafe fn built_in(
     comm: &mut Comm,
     (op, element): (Handle, Element),
@@ -220,33 +282,41 @@ unsafe fn built_in(
     to: To<'_>,
 ) -> bool {
     use Element::{C32, C64, F32, F64, I32, I64, U64};
-    const SUM: Handle = 0x21;
-    const MIN: Handle = 0x22;
-    const MAX: Handle = 0x23;
-    const PROD: Handle = 0x24;
-    // SAFETY: passed on.
-    unsafe {
-        match (element, op) {
-            (F64, SUM) => typed::<f64, _>(comm, memory, to, op::Sum, true),
-            (F64, PROD) => typed::<f64, _>(comm, memory, to, op::Prod, true),
-            (F64, MIN) => typed::<f64, _>(comm, memory, to, op::Min, false),
-            (F64, MAX) => typed::<f64, _>(comm, memory, to, op::Max, false),
-            (F32, SUM) => typed::<f32, _>(comm, memory, to, op::Sum, true),
-            (F32, PROD) => typed::<f32, _>(comm, memory, to, op::Prod, true),
-            (I32, SUM) => typed::<i32, _>(comm, memory, to, op::Sum, false),
-            (I32, MIN) => typed::<i32, _>(comm, memory, to, op::Min, false),
-            (I32, MAX) => typed::<i32, _>(comm, memory, to, op::Max, false),
-            (I64 | U64, SUM) => typed::<u64, _>(comm, memory, to, op::Sum, false),
-            (I64, MIN) => typed::<i64, _>(comm, memory, to, op::Min, false),
-            (I64, MAX) => typed::<i64, _>(comm, memory, to, op::Max, false),
-            (C64, SUM) => typed::<Complex<f64>, _>(comm, memory, to, ComplexSum, true),
-            (C64, PROD) => typed::<Complex<f64>, _>(comm, memory, to, ComplexProduct, true),
-            (C32, SUM) => typed::<Complex<f32>, _>(comm, memory, to, ComplexSum, true),
-            (C32, PROD) => typed::<Complex<f32>, _>(comm, memory, to, ComplexProduct, true),
-            _ => return false,
-        }
+    macro_rules! carried_out {
+        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+            match (element, op) {
+                // SAFETY: passed on.
+                $(($element, $op) => unsafe { typed::<$type, _>(comm, memory, to, $by, $rounds) },)*
+                _ => return false,
+            }
+        };
     }
+    built_in!(carried_out);
     true
+}
+
+/// A reduction of numbers that the library has an operator for.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// This rank's.
+    pub from: *const c_void,
+    /// Where the result goes; aligned.
+    pub to: *mut c_void,
+    /// How many.
+    pub count: usize,
+    /// Bytes of one.
+    pub size: usize,
+    /// Of which kind.
+    pub element: Element,
+    /// The operator.
+    pub op: Handle,
+}
+
+impl Plain {
+    /// Whether the numbers lie elsewhere than the result, and aligned.
+    pub fn is_apart(&self) -> bool {
+        !std::ptr::addr_eq(self.from, self.to) && (self.from as usize).is_multiple_of(self.size)
+    }
 }
 
 /// What an operator over memory is told: its own argument lives as long as the operator.
@@ -416,6 +486,7 @@ impl<'a> Reduction<'a> {
             return;
         }
         let (operation, cut, root, output) = match to {
+            To::Prefix => (Operation::Scan, ReductionCut::Vector(n), 0, at),
             To::All => (Operation::AllReduce, ReductionCut::Vector(n), 0, at),
             To::Root(root) => (Operation::Reduce, ReductionCut::Vector(n), root, at),
             To::Parts(counts, own) => {
@@ -446,16 +517,73 @@ impl<'a> Reduction<'a> {
 
 impl Call<'_> {
     /// Whether the library has a communicator for this one.
+    #[inline]
     pub fn is_routed(&self) -> bool {
         self.comm.size() > 1 && !self.comm.is_inter()
     }
 
     /// Makes a call of the library as this one.
+    #[inline]
     pub fn library<R>(&self, terms: Terms, run: impl FnOnce(&mut Comm) -> R) -> R {
         self.comm.call_library(self.world, self.site, terms, run)
     }
 
+    /// The same of numbers, without what `reduce_scatter` asks and makes for the rest: they are
+    /// read where they lie.
+    ///
+    /// # Safety
+    /// The memory is the program's: as many numbers, aligned, and the target, which may be written,
+    /// has this rank's part, and lies elsewhere.
+    pub unsafe fn reduce_scatter_plain(&self, it: Plain, counts: &[usize]) {
+        let Plain { from, to, count, size, element, op } = it;
+        let op = (op, element);
+        let terms = Terms { root: None, op: Mark::Known(op.0, op.1), bytes: Some(count * size) };
+        let parts = To::Parts(counts, to.cast());
+        // SAFETY: the caller's promise; `is_built_in` was asked.
+        self.library(terms, |comm| unsafe {
+            built_in(comm, op, (from.cast_mut().cast(), count), parts)
+        });
+    }
+
+    /// Combines the numbers of the ranks up to this one.
+    ///
+    /// # Safety
+    /// As `reduce_plain`.
+    pub unsafe fn scan_plain(&self, it: Plain) {
+        // SAFETY: passed on.
+        unsafe { self.numbers_in_place(it, None, To::Prefix) };
+    }
+
+    /// Combines all ranks' numbers for all, or for the root: without what `reduce` asks and makes
+    /// for the rest.
+    ///
+    /// # Safety
+    /// The memory is the program's: as many numbers, and the target may be written.
+    #[inline(always)]
+    pub unsafe fn reduce_plain(&self, it: Plain, root: Option<usize>) {
+        // SAFETY: passed on.
+        unsafe { self.numbers_in_place(it, root, root.map_or(To::All, To::Root)) };
+    }
+
+    /// # Safety
+    /// As `reduce_plain`.
+    #[inline(always)]
+    unsafe fn numbers_in_place(&self, it: Plain, root: Option<usize>, target: To<'_>) {
+        let Plain { from, to, count, size, element, op } = it;
+        let bytes = count * size;
+        if !std::ptr::addr_eq(from, to) {
+            // SAFETY: the caller's promise; they may overlap.
+            unsafe { move_bytes(from as usize, to as usize, bytes) };
+        }
+        let terms = Terms { root, op: Mark::Known(op, element), bytes: Some(bytes) };
+        // SAFETY: the caller's promise; `is_built_in` was asked.
+        self.library(terms, |comm| unsafe {
+            built_in(comm, (op, element), (to.cast(), count), target)
+        });
+    }
+
     /// All have come.
+    #[inline]
     pub fn barrier(&self) {
         if self.is_routed() {
             self.library(Terms::default(), Comm::barrier);
@@ -468,6 +596,12 @@ impl Call<'_> {
     /// `place` is memory of the program as its type says; but at the root it may be written.
     pub unsafe fn broadcast(&self, place: &Place, root: usize) {
         if !self.is_routed() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        if let Some(bytes) = unsafe { direct(place) } {
+            let terms = Terms { root: Some(root), bytes: Some(bytes.len()), op: Mark::None };
+            self.library(terms, |comm| comm.broadcast(bytes, root));
             return;
         }
         let is_root = self.comm.rank == root;
@@ -499,6 +633,12 @@ impl Call<'_> {
         }
         let Some(place) = all else {
             // SAFETY: the caller's promise.
+            if let Some(own) = unsafe { direct(own) } {
+                let terms = Terms { root: Some(root), bytes: Some(own.len()), op: Mark::None };
+                self.library(terms, |comm| comm.gather_into(own, &mut [], root));
+                return Ok(());
+            }
+            // SAFETY: the caller's promise.
             let mut own = unsafe { Flat::of(own) };
             let terms = Terms { root: Some(root), bytes: Some(own.bytes), op: Mark::None };
             // SAFETY: as above.
@@ -510,6 +650,13 @@ impl Call<'_> {
         let is_inside =
             (place.address..place.address + place.bytes().max(1)).contains(&own.address);
         let terms = Terms { root: Some(root), bytes: Some(own.bytes()), op: Mark::None };
+        if !is_inside
+            // SAFETY: the caller's promise; they do not overlap.
+            && let (Some(own), Some(all)) = unsafe { (direct(own), direct(place)) }
+        {
+            self.library(terms, |comm| comm.gather_into(own, all, root));
+            return Ok(());
+        }
         // SAFETY: as above; what lies in place is copied first.
         unsafe {
             let kept;
@@ -541,6 +688,13 @@ impl Call<'_> {
         let block = place.bytes() / self.comm.size();
         own.map_or(Ok(()), |own| same_bytes(own.bytes(), block))?;
         let terms = Terms { bytes: Some(block), ..Terms::default() };
+        if let Some(own) = own
+            // SAFETY: the caller's promise.
+            && let (Some(own), Some(all)) = unsafe { (direct(own), direct(place)) }
+        {
+            self.library(terms, |comm| comm.all_gather_into(own, all));
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         unsafe {
             match own {
@@ -576,6 +730,17 @@ impl Call<'_> {
         let bytes = own.map(Place::bytes).or(block).unwrap_or(0);
         block.map_or(Ok(()), |it| same_bytes(it, bytes))?;
         let terms = Terms { root: Some(root), bytes: Some(bytes), op: Mark::None };
+        if let Some(own) = own
+            // SAFETY: the caller's promise.
+            && let Some(own) = unsafe { direct(own) }
+        {
+            // SAFETY: as above.
+            let from = all.map_or(Some(&mut [][..]), |it| unsafe { direct(it) });
+            if let Some(from) = from {
+                self.library(terms, |comm| comm.scatter_into(from, own, root));
+                return Ok(());
+            }
+        }
         // SAFETY: the caller's promise.
         unsafe {
             let mut all = all.map(|it| Flat::of(it));
@@ -600,6 +765,13 @@ impl Call<'_> {
         }
         from.map_or(Ok(()), |from| same_bytes(from.bytes(), to.bytes()))?;
         let terms = Terms { bytes: Some(to.bytes() / self.comm.size()), ..Terms::default() };
+        if let Some(from) = from
+            // SAFETY: the caller's promise.
+            && let (Some(from), Some(to)) = unsafe { (direct(from), direct(to)) }
+        {
+            self.library(terms, |comm| comm.all_to_all_into(from, to));
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         unsafe {
             match from {
@@ -659,13 +831,15 @@ impl Call<'_> {
     /// # Safety
     /// As `reduce`.
     pub unsafe fn scan(&self, it: &Reduction<'_>, target: &Place, is_exclusive: bool) {
-        let operation = if is_exclusive { Operation::ExclusiveScan } else { Operation::Scan };
-        let cut = ReductionCut::Vector(it.own.count);
+        let (operation, cut) = (Operation::ExclusiveScan, ReductionCut::Vector(it.own.count));
         // SAFETY: the caller's promise.
         unsafe {
             let mut flat = it.start(None);
             let at = flat.at();
-            self.library(it.terms(None), |comm| it.by_memory(comm, operation, cut, 0, (at, at)));
+            self.library(it.terms(None), |comm| match is_exclusive {
+                true => it.by_memory(comm, operation, cut, 0, (at, at)),
+                false => it.run(comm, at, To::Prefix),
+            });
             if !is_exclusive || self.comm.rank > 0 {
                 std::ptr::copy_nonoverlapping(at, target.address as *mut u8, flat.bytes);
             }

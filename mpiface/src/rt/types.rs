@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-pub use super::place::{Place, bytes_at, copy, pack, unpack};
+pub use super::place::{Place, bytes_at, copy, move_bytes, pack, unpack};
 
 /// A datatype.
 #[derive(Clone, Debug)]
@@ -184,6 +184,14 @@ impl Type {
         self.handle = 0;
         self.made = Some(Arc::new(made));
         self
+    }
+
+    /// Its element and that one's bytes, if it is a predefined number whose alignment is its size,
+    /// or half of it.
+    #[inline(always)]
+    pub fn number(&self) -> Option<(Element, usize)> {
+        let is_one = self.handle != 0 && self.is_contiguous(2) && self.size >= self.align;
+        self.element.filter(|_| is_one).map(|it| (it, self.size))
     }
 
     /// Whether predefined operators know it: a predefined one, named or of Fortran 90.

@@ -22,7 +22,7 @@ use super::comm::Shared;
 use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
-use super::p2p::{Queue, Short};
+use super::p2p::{EAGER, Queue, ROOM, Short};
 use super::word::Word;
 use phalanx::raw::{self, MemberSeats, Waits};
 use std::any::Any;
@@ -44,6 +44,9 @@ const LOOKS: u32 = 2000;
 const LOOKS_CROWDED: u32 = 64;
 /// After so many looks, about a microsecond, it looks at a slower pace.
 const LOOKS_EAGER: u32 = 400;
+
+/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 256 MiB at most.
+const ROOMY: usize = 64;
 
 /// What a blocked rank waits for.
 pub trait Condition: Send + Sync {
@@ -79,6 +82,12 @@ impl fmt::Debug for Own {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn late() -> String {
+    "it was called after the rank had left".to_owned()
+}
+
 impl Own {
     /// Of this one.
     pub fn new(comm: phalanx::Comm) -> Own {
@@ -87,6 +96,7 @@ impl Own {
 
     /// Makes calls on it as parts of the call at `site`. If the run has ended: the library's words
     /// for it, where they say more than that a rank has left or waits in a circle.
+    #[inline(always)]
     pub fn attempt<R>(
         &self,
         site: Site,
@@ -94,13 +104,13 @@ impl Own {
     ) -> Result<R, String> {
         let mut comm = self.0.borrow_mut();
         let Some(comm) = comm.as_mut() else {
-            return Err("it was called after the rank had left".to_owned());
+            return Err(late());
         };
         // SAFETY: the rank's threads make calls one after the other, as the standard asks of them;
         // what is called leaves the communicator in its place.
         let result = unsafe {
             raw::adopt(comm);
-            raw::attempt(comm, site.call, run)
+            raw::attempt(comm, site.call(), run)
         };
         result.map_err(|payload| Own::why(comm, payload))
     }
@@ -240,8 +250,7 @@ impl World {
     /// The same, made if it is not there.
     #[inline]
     pub fn new_lane(&self, to: usize, from: usize) -> &Lane<Short> {
-        let make = || Box::new(Lane::new(Short::default()));
-        self.lanes[to * self.slots.len() + from].get_or_init(make)
+        self.lanes[to * self.slots.len() + from].get_or_init(Box::default)
     }
 
     /// Whether messages for a rank lie in the lane of this one, or of any.
@@ -252,6 +261,13 @@ impl World {
             Some(from) => has(from),
             None => (0..self.slots.len()).any(has),
         }
+    }
+
+    /// Up to so many bytes a message goes by a lane: with many ranks there are too many lanes to
+    /// have room for more each.
+    #[inline]
+    pub fn lane_bytes(&self) -> usize {
+        if self.slots.len() <= ROOMY { EAGER } else { ROOM }
     }
 
     /// Seconds since the run began.
@@ -293,6 +309,7 @@ impl World {
     }
 
     /// Wakes a rank that may await what the calling one, `by`, has made true.
+    #[inline]
     pub fn wake(&self, by: usize, rank: usize) {
         if let Some(comm) = self.slots[by].library.0.borrow().as_ref() {
             raw::wake(comm, rank);
@@ -437,7 +454,7 @@ impl World {
                     waits = true;
                     format!("waits in {}: {}", site.describe(), condition.describe())
                 }
-                State::Left(why, last) if last.address == 0 => format!("has left: {why}"),
+                State::Left(why, last) if last.address() == 0 => format!("has left: {why}"),
                 State::Left(why, last) => format!("has left: {why}; last: {}", last.describe()),
                 State::Running => match slot.log.current() {
                     Some((_, it)) => {
@@ -498,11 +515,14 @@ impl World {
 }
 
 /// A program may look at its errno after a call of MPI.
+#[inline(always)]
 pub fn keep_errno<R>(run: impl FnOnce() -> R) -> R {
-    // SAFETY: the address of this thread's errno, valid as long as the thread.
-    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: a function of the C library that only says where this thread's errno is.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: the address is valid as long as the thread, which runs here.
+    let errno = unsafe { *at };
     let result = run();
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    unsafe { *at = errno };
     result
 }

@@ -135,6 +135,7 @@ fn wrong_arguments_get_one_line() {
         ("peers --slice 0", "more than 0"),
         ("peers --limit=-1", "more than 0"),
         ("peers --mpi no-such-directory", "has no bin/mpicc"),
+        ("peers --ours no-such-directory", "has no bin/phalanx-mpicc"),
     ] {
         let out = phalanx(args).output().unwrap();
         let (_, stderr) = text(&out);

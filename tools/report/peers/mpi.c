@@ -12,8 +12,8 @@ static int rank, ranks;
 static double *out[MAX_LANES], *in[MAX_LANES];
 
 /* Neighbourhoods: a ring, and the second next on each side from five ranks on; each neighbour gets a part. */
-enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, MESSAGES, ALL_OPS };
-static const char *const neighbor_name[] = {"neighbor_alltoallv", "neighbor_alltoallv_persistent", "isend_irecv"};
+enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, MESSAGES, PING_PONG, ALL_OPS };
+static const char *const neighbor_name[] = {"neighbor_alltoallv", "neighbor_alltoallv_persistent", "isend_irecv", "ping_pong"};
 static MPI_Comm graph;
 static int degree, neighbors[4], neighbor_counts[4], neighbor_starts[4];
 static void neighbors_make(void)
@@ -79,6 +79,16 @@ static void messages(const double *x, double *y, size_t n)
     for (int i = 0; i < degree; i++) MPI_Irecv(y + neighbor_starts[i], neighbor_counts[i], MPI_DOUBLE, neighbors[i], 7, MPI_COMM_WORLD, &open[i]);
     for (int i = 0; i < degree; i++) MPI_Isend(x + neighbor_starts[i], neighbor_counts[i], MPI_DOUBLE, neighbors[i], 7, MPI_COMM_WORLD, &open[degree + i]);
     MPI_Waitall(2 * degree, open, done);
+}
+
+/* There and back, by pairs of ranks; without a partner: nothing. */
+static void ping_pong(double *x, double *y, size_t n)
+{
+    int partner = rank ^ 1;
+    if (partner >= ranks) return;
+    for (int turn = 0; turn < 2; turn++)
+        if ((rank & 1) == turn) MPI_Send(x, (int)n, MPI_DOUBLE, partner, 8, MPI_COMM_WORLD);
+        else MPI_Recv(y, (int)n, MPI_DOUBLE, partner, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 /* the form with counts is called with equal ones, and what is started is waited for; elsewhere they are as the others */
@@ -156,6 +166,7 @@ static void call(const row *r, int lane)
     case IALLGATHER: MPI_Iallgather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w, &started); break;
     case IALLTOALL: MPI_Ialltoall(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w, &started); break;
     case MESSAGES: messages(x, y, r->count); break;
+    case PING_PONG: ping_pong(x, y, r->count); break;
     case IALLREDUCE_PERSISTENT: persistent_start(r->op, r->count, lane); break;
     case BARRIER: MPI_Barrier(w); break;
     case BCAST: MPI_Bcast(x, n, MPI_DOUBLE, 0, w); break;
@@ -191,6 +202,7 @@ static double wanted(int op, size_t i, size_t n)
     case ALLREDUCE: case ALLREDUCE_IN: case REDUCE_SCATTER: return all;
     case SCAN: case SCAN_IN: return (rank + 1) * (rank + 2) / 2.0;
     case NEIGHBOR: case NEIGHBOR_PERSISTENT: case MESSAGES: return 1 + neighbors[i / (n / (size_t)degree)];
+    case PING_PONG: return (rank ^ 1) < ranks ? 1 + (rank ^ 1) : -1;
     case GATHER: if (rank) return -1; /* fall through */
     case ALLGATHER: case ALLTOALL: return 1 + (double)(i / (n / (size_t)ranks));
     default: return -1;
@@ -257,8 +269,8 @@ int main(int argc, char **argv)
     for (int op = NEIGHBOR; op < ALL_OPS && degree; op++)
         for (int s = 0; s < ask.n_sizes; s++) {
             if (!listed(ask.ops, neighbor_name[op - NEIGHBOR]) || (op == NEIGHBOR_PERSISTENT && MPI_VERSION < 4)) continue;
-            size_t n = ask.sizes[s] / 8 / (size_t)degree;
-            n = (n ? n : 1) * (size_t)degree;
+            size_t parts = op == PING_PONG ? 1 : (size_t)degree, n = ask.sizes[s] / 8 / parts;
+            n = (n ? n : 1) * parts;
             row_add(&list, (row){.op = op, .asked = ask.sizes[s], .count = n, .bytes = n * 8, .rewrite = rewrite, .call = call, .spans = spans}, neighbor_name[op - NEIGHBOR]);
         }
     for (int i = 0; i < list.n; i++) check(&list.rows[i]);

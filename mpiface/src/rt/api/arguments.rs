@@ -7,7 +7,7 @@
 //! elements than it has.
 
 use super::UNDEFINED;
-use super::counts::{Counts, count_of};
+use super::counts::{CountSlice, Counts, count_of};
 use crate::rt::coll::{Call, Operator};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, Site, error};
@@ -15,8 +15,8 @@ use crate::rt::handle::Handle;
 use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::{Rank, fixed};
-use crate::rt::route::Reduction;
-use crate::rt::types::{BYTE, Place};
+use crate::rt::route::{self, Plain, Reduction};
+use crate::rt::types::{BYTE, Place, is_predefined, predefined};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
 
@@ -77,12 +77,19 @@ pub(super) fn root_of(comm: &Comm, root: c_int) -> Outcome<usize> {
 }
 
 /// The rank of a peer; `None` for MPI_PROC_NULL.
+#[inline]
 pub(super) fn peer_of(comm: &Comm, peer: c_int) -> Outcome<Option<usize>> {
     match usize::try_from(peer) {
         Ok(peer) if peer < comm.peers().len() => Ok(Some(peer)),
         _ if peer == PROC_NULL => Ok(None),
-        _ => error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.peers().len())),
+        _ => no_peer(comm, peer),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_peer<T>(comm: &Comm, peer: c_int) -> Outcome<T> {
+    error(Class::Rank, format!("rank {peer} is none of {} ranks", comm.peers().len()))
 }
 
 /// The other side of a message, and its tag.
@@ -342,11 +349,13 @@ impl Buffer {
     }
 
     /// The memory.
+    #[inline(always)]
     pub(super) fn place(&self, caller: Caller<'_>) -> Outcome<Place> {
         caller.place(self.at, self.count, self.ty)
     }
 
     /// The memory of as many such buffers as there are ranks, one behind the other.
+    #[inline(always)]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
         let first = self.place(caller)?;
         Ok(first.moved(0, first.count * comm.size()))
@@ -406,11 +415,36 @@ impl Blocks {
 
     /// The memory of so many parts.
     pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
-        let (counts, displacements) = (self.counts.some(n)?, self.displacements.some(n)?);
-        let largest = counts.clone().max().unwrap_or(0);
+        let parts = self.parts(caller, n)?;
+        Ok((0..n).map(|it| parts.at(it)).collect())
+    }
+
+    /// So many parts, each to be asked for.
+    pub(super) fn parts<'a>(&self, caller: Caller<'_>, n: usize) -> Outcome<Parts<'a>> {
+        let (counts, displacements) = (self.counts.slice(n)?, self.displacements.slice(n)?);
+        let (mut least, mut largest) = (0, 0);
+        (0..n).for_each(|it| {
+            (least, largest) = (least.min(counts.at(it)), largest.max(counts.at(it)));
+        });
+        count_of(least)?;
         let base = caller.place(self.at, largest, self.ty)?;
-        let part = |(count, by): (i64, i64)| Ok(base.moved(by as isize, count_of(count)?));
-        counts.zip(displacements).map(part).collect()
+        Ok(Parts { base, counts, displacements })
+    }
+}
+
+/// The parts of a buffer.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    base: Place,
+    counts: CountSlice<'a>,
+    displacements: CountSlice<'a>,
+}
+
+impl Parts<'_> {
+    /// One of them.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> Place {
+        self.base.moved(self.displacements.at(index) as isize, self.counts.at(index) as usize)
     }
 }
 
@@ -532,6 +566,25 @@ impl Operands {
         }
         let routed = Reduction::new(caller.rank, own, op, (self.op, self.ty));
         Ok(routed.map_or_else(|own| Operation::Folded(own, op), Operation::Routed))
+    }
+
+    /// What a reduction to all or a root needs of them, if they are as the library takes them:
+    /// numbers that it has operators for, contiguous and aligned. `room`: for a result that the
+    /// rank does not get, if it needs no more.
+    #[inline(always)]
+    pub(super) fn plain(&self, room: Option<&mut u128>) -> Option<Plain> {
+        let Operands { send, recv, count, ty, op } = *self;
+        let most = if room.is_some() { size_of::<u128>() } else { usize::MAX };
+        let recv = room.map_or(recv, |it| std::ptr::from_mut(it).cast());
+        if !is_predefined(ty) {
+            return None;
+        }
+        let (element, size) = predefined(ty)?.number()?;
+        let is_there = !send.is_null() && !recv.is_null() && (recv as usize).is_multiple_of(size);
+        let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
+        let count = usize::try_from(count).ok().filter(|it| (1..=most / size).contains(it))?;
+        let is_plain = is_there && route::is_built_in(op, element);
+        is_plain.then_some(Plain { from, to: recv, count, size, element, op })
     }
 
     /// Where the result goes.

@@ -10,7 +10,7 @@ use super::counts::{Counts, counts_of, total_of};
 use super::intercommunicators::within;
 use super::started::await_started;
 use crate::rt::coll::Call;
-use crate::rt::comm::{Comm, Offer};
+use crate::rt::comm::Comm;
 use crate::rt::error::Outcome;
 use crate::rt::types::{Place, bytes_at, pack};
 use std::ffi::c_int;
@@ -50,14 +50,48 @@ fn reduce_to(caller: Caller<'_>, operands: Operands, root: Option<usize>, comm: 
     Ok(())
 }
 
+#[inline]
 pub(super) fn reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if call.is_routed()
+        && let Ok(root) = usize::try_from(root)
+        && root < comm.size()
+    {
+        // The others' values are combined in a copy.
+        let mut room = 0_u128;
+        let room = (comm.rank != root).then_some(&mut room);
+        if let Some(plain) = operands.plain(room) {
+            // SAFETY: see the head of the file; the room has as many bytes.
+            unsafe { call.reduce_plain(plain, Some(root)) };
+            return Ok(());
+        }
+    }
+    any_reduce(caller, operands, root, comm)
+}
+
+#[inline(never)]
+fn any_reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::ireduce(caller, operands, root, comm)?);
     }
     reduce_to(caller, operands, Some(root_of(comm, root)?), comm)
 }
 
+#[inline]
 pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if call.is_routed()
+        && let Some(plain) = operands.plain(None)
+    {
+        // SAFETY: see the head of the file.
+        unsafe { call.reduce_plain(plain, None) };
+        return Ok(());
+    }
+    any_allreduce(caller, operands, comm)
+}
+
+#[inline(never)]
+fn any_allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::iallreduce(caller, operands, comm)?);
     }
@@ -67,10 +101,17 @@ pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> 
 /// Reduces, and gives each rank its part; the parts are so long.
 fn reduce_parts(caller: Caller<'_>, operands: Operands<&[i64]>, comm: &Comm) -> Outcome {
     let counts = operands.count;
-    let reduction = operands.with(total_of(counts)?).reduction(caller, comm)?;
+    let call = caller.on(comm);
+    let all = operands.with(total_of(counts)?);
+    if let Some(plain) = all.plain(None).filter(|it| it.is_apart() && call.is_routed()) {
+        let counts = counts_of(counts)?;
+        // SAFETY: see the head of the file.
+        unsafe { call.reduce_scatter_plain(plain, &counts) };
+        return Ok(());
+    }
+    let reduction = all.reduction(caller, comm)?;
     let target = operands.with(counts[comm.rank]).target(caller)?;
     let counts = counts_of(counts)?;
-    let call = caller.on(comm);
     // SAFETY: see the head of the file.
     unsafe {
         match reduction {
@@ -107,9 +148,14 @@ pub(super) fn reduce_scatter_block(caller: Caller<'_>, operands: Operands, comm:
 
 fn any_scan(caller: Caller<'_>, operands: Operands, is_exclusive: bool, comm: &Comm) -> Outcome {
     within(comm)?;
+    let call = caller.on(comm);
+    if let Some(plain) = operands.plain(None).filter(|_| !is_exclusive && call.is_routed()) {
+        // SAFETY: see the head of the file.
+        unsafe { call.scan_plain(plain) };
+        return Ok(());
+    }
     let reduction = operands.reduction(caller, comm)?;
     let target = operands.target(caller)?;
-    let call = caller.on(comm);
     // SAFETY: see the head of the file.
     unsafe {
         match reduction {
@@ -131,10 +177,15 @@ pub(super) fn exscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Out
     any_scan(caller, operands, true, comm)
 }
 
-/// Exchanges what ranks offer: see `Call::exchange`.
-fn exchange(call: Call<'_>, root: Option<usize>, offer: Offer, takes: &[Option<Place>]) -> Outcome {
+/// Exchanges what ranks give and take: see `Call::exchange`.
+fn exchange(
+    call: Call<'_>,
+    root: Option<usize>,
+    gives: impl Fn(usize) -> Option<Place>,
+    takes: impl Fn(usize) -> Option<Place>,
+) -> Outcome {
     // SAFETY: see the head of the file.
-    unsafe { call.exchange(root, offer, takes) }
+    unsafe { call.exchange(root, gives, takes) }
 }
 
 /// Where the ranks' parts go; not the own one if it lies in place.
@@ -172,13 +223,13 @@ pub(super) fn gatherv(
     }
     let root = root_of(comm, root)?;
     let is_in_place = data.is_in_place();
-    let takes = if comm.rank == root {
-        takes(comm, room.each(caller, comm)?, is_in_place)
-    } else {
-        Vec::new()
-    };
-    let offer = if is_in_place { Offer::Nothing } else { Offer::Same(data.place(caller)?) };
-    exchange(caller.on(comm), Some(root), offer, &takes)
+    let is_root = comm.rank == root;
+    let parts = if is_root { Some(room.parts(caller, comm.size())?) } else { None };
+    let own = if is_in_place { None } else { Some(data.place(caller)?) };
+    let gives = |peer| own.clone().filter(|_| peer == root);
+    let is_kept = |peer| is_in_place && peer == comm.rank;
+    let takes = |peer| parts.as_ref().filter(|_| !is_kept(peer)).map(|it| it.at(peer));
+    exchange(caller.on(comm), Some(root), gives, takes)
 }
 
 pub(super) fn allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
@@ -195,10 +246,11 @@ pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &
     if comm.is_inter() {
         return await_started(caller, between::iallgatherv(caller, data, room, comm)?);
     }
-    let parts = room.each(caller, comm)?;
+    let parts = room.parts(caller, comm.size())?;
     let is_in_place = data.is_in_place();
-    let own = if is_in_place { parts[comm.rank].clone() } else { data.place(caller)? };
-    exchange(caller.on(comm), None, Offer::Same(own), &takes(comm, parts, is_in_place))
+    let own = if is_in_place { parts.at(comm.rank) } else { data.place(caller)? };
+    let takes = |peer| (!is_in_place || peer != comm.rank).then(|| parts.at(peer));
+    exchange(caller.on(comm), None, |_| Some(own.clone()), takes)
 }
 
 pub(super) fn scatter(
@@ -230,32 +282,28 @@ pub(super) fn scatterv(
     }
     let root = root_of(comm, root)?;
     let is_root = comm.rank == root;
-    let offer = if is_root { Offer::Each(data.each(caller, comm)?.into()) } else { Offer::Nothing };
-    let mut takes: Vec<Option<Place>> = (0..comm.size()).map(|_| None).collect();
-    if !room.is_in_place() {
-        takes[root] = Some(room.place(caller)?);
-    }
-    exchange(caller.on(comm), Some(root), offer, &takes)
+    let parts = if is_root { Some(data.parts(caller, comm.size())?) } else { None };
+    let own = if room.is_in_place() { None } else { Some(room.place(caller)?) };
+    let gives = |peer| parts.as_ref().map(|it| it.at(peer));
+    let takes = |peer| own.clone().filter(|_| peer == root);
+    exchange(caller.on(comm), Some(root), gives, takes)
 }
 
 /// Each rank gives each a part; `parts` is `None` if the data lies where the others' will go.
 fn all_to_all_parts(
     caller: Caller<'_>,
-    parts: Option<Vec<Place>>,
-    room: Vec<Place>,
+    parts: Option<impl Fn(usize) -> Place>,
+    room: impl Fn(usize) -> Place,
     comm: &Comm,
 ) -> Outcome {
-    let kept: Vec<Vec<u8>>;
-    let offer = match parts {
-        Some(parts) => Offer::Each(parts.into()),
-        None => {
-            // SAFETY: see the head of the file.
-            kept = room.iter().map(|it| unsafe { pack(it) }).collect();
-            let each = kept.iter().map(|it| bytes_at(it.as_ptr() as usize, it.len()));
-            Offer::Each(each.collect())
-        }
-    };
-    exchange(caller.on(comm), None, offer, &takes(comm, room, false))
+    let (call, takes) = (caller.on(comm), |peer| Some(room(peer)));
+    if let Some(parts) = parts {
+        return exchange(call, None, |peer| Some(parts(peer)), takes);
+    }
+    // SAFETY: see the head of the file.
+    let kept: Vec<Vec<u8>> = (0..comm.size()).map(|it| unsafe { pack(&room(it)) }).collect();
+    let gives = |peer: usize| Some(bytes_at(kept[peer].as_ptr() as usize, kept[peer].len()));
+    exchange(call, None, gives, takes)
 }
 
 pub(super) fn alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
@@ -272,8 +320,11 @@ pub(super) fn alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &C
     if comm.is_inter() {
         return await_started(caller, between::ialltoallv(caller, data, room, comm)?);
     }
-    let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
-    all_to_all_parts(caller, parts, room.each(caller, comm)?, comm)
+    let n = comm.size();
+    let parts = if data.is_in_place() { None } else { Some(data.parts(caller, n)?) };
+    let room = room.parts(caller, n)?;
+    let parts = parts.as_ref().map(|it| |peer| it.at(peer));
+    all_to_all_parts(caller, parts, |peer| room.at(peer), comm)
 }
 
 pub(super) fn alltoallw(
@@ -286,5 +337,7 @@ pub(super) fn alltoallw(
         return await_started(caller, between::ialltoallw(caller, data, room, comm)?);
     }
     let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
-    all_to_all_parts(caller, parts, room.each(caller, comm)?, comm)
+    let room = room.each(caller, comm)?;
+    let parts = parts.as_ref().map(|it| |peer: usize| it[peer].clone());
+    all_to_all_parts(caller, parts, |peer| room[peer].clone(), comm)
 }

@@ -33,7 +33,7 @@ mod topologies;
 mod type_notes;
 mod windows;
 
-pub use table::{MARK, TABLE};
+pub use table::{CALLS, MARK, TABLE};
 
 use super::rank::Rank;
 
@@ -95,6 +95,7 @@ mod table {
     ///
     /// # Safety
     /// `rank` is the calling rank's state.
+    #[inline(always)]
     unsafe fn call(
         rank: *const Rank,
         site: Site,
@@ -110,6 +111,7 @@ mod table {
     ///
     /// # Safety
     /// As `call`.
+    #[inline(always)]
     unsafe fn always(
         rank: *const Rank,
         site: Site,
@@ -121,11 +123,9 @@ mod table {
     }
 
     macro_rules! absent {
-        ($name:literal) => {{
+        ($function:literal) => {{
             unsafe extern "C" fn absent(rank: *const Rank, address: usize) -> c_int {
-                const CALL: &ForeignCall =
-                    &ForeignCall { function: concat!("MPI_", $name), file: "", line: 0 };
-                let site = Site { call: CALL, address };
+                let site = Site::new($function, address);
                 // SAFETY: the shim gives this rank's state.
                 let me = unsafe { Caller::new(rank, site) }.me;
                 let place = site.describe();

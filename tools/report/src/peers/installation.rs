@@ -1,24 +1,28 @@
 //! The MPIs of this machine: compiler, launcher and version of each.
 
 use super::programs::{compile, find};
+use super::raw::OUR_MPI;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The two libraries that the others come from.
+/// The two libraries that the others come from, and our own (the repository's `mpiface`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     OpenMpi,
     Mpich,
+    Phalanx,
 }
 
 impl Family {
-    pub(crate) const ALL: [Family; 2] = [Family::OpenMpi, Family::Mpich];
+    /// Those whose compilers are looked for on the search path.
+    pub(crate) const PEERS: [Family; 2] = [Family::OpenMpi, Family::Mpich];
 
     /// Its name, as rows begin.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Family::OpenMpi => "openmpi",
             Family::Mpich => "mpich",
+            Family::Phalanx => OUR_MPI,
         }
     }
 
@@ -26,6 +30,7 @@ impl Family {
         match self {
             Family::OpenMpi => "Open MPI (openmpi-bin, libopenmpi-dev)",
             Family::Mpich => "MPICH (mpich, libmpich-dev)",
+            Family::Phalanx => "mpiface/install",
         }
     }
 }
@@ -63,15 +68,16 @@ impl Installation {
 
     /// The one in this directory: its `bin/mpicc` and `bin/mpirun`.
     pub(crate) fn in_directory(dir: &Path) -> Result<Self, String> {
-        let bin = dir.join("bin");
-        let tool = |name: &str| {
-            let path = bin.join(name);
-            let there = path.is_file();
-            there.then_some(path).ok_or_else(|| {
-                format!("'{}' has no bin/{name}: is an MPI installed there?", dir.display())
-            })
-        };
+        let tool = |name| tool(dir, name, "is an MPI installed there?");
         Self::of(tool("mpicc")?, tool("mpirun")?)
+    }
+
+    /// Our own, as `mpiface/install` has put it into this directory.
+    pub(crate) fn of_ours(dir: &Path) -> Result<Self, String> {
+        let tool = |name| tool(dir, name, "was it mpiface/install's PREFIX?");
+        let (compiler, launcher) = (tool("phalanx-mpicc")?, tool("phalanx-mpirun")?);
+        let (family, version) = (Family::Phalanx, env!("CARGO_PKG_VERSION").to_string());
+        Ok(Installation { family, version, name: family.name().to_string(), launcher, compiler })
     }
 
     fn of(compiler: PathBuf, launcher: PathBuf) -> Result<Self, String> {
@@ -99,6 +105,15 @@ impl Installation {
     pub(crate) fn major(&self) -> usize {
         self.version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
     }
+}
+
+/// A program of a directory's `bin`.
+fn tool(dir: &Path, name: &str, question: &str) -> Result<PathBuf, String> {
+    let path = dir.join("bin").join(name);
+    let there = path.is_file();
+    there
+        .then_some(path)
+        .ok_or_else(|| format!("'{}' has no bin/{name}: {question}", dir.display()))
 }
 
 /// Family and version, from what a launcher prints of itself.
@@ -147,5 +162,7 @@ mod tests {
     fn a_directory_without_an_mpi_is_refused() {
         let why = Installation::in_directory(Path::new("no-such-directory")).unwrap_err();
         assert!(why.contains("no bin/mpicc"), "{why}");
+        let why = Installation::of_ours(Path::new("no-such-directory")).unwrap_err();
+        assert!(why.contains("no bin/phalanx-mpicc"), "{why}");
     }
 }

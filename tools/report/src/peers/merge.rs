@@ -1,7 +1,7 @@
 //! Merges slices into one line for each operation, size, place and state of the caches: medians of
 //! the slices' medians with their intervals, the best peer, and the winner.
 
-use super::raw::{OURS, Raw, VARIANTS};
+use super::raw::{Raw, VARIANTS};
 use phalanx_model::median;
 use phalanx_tool::measure::caches::CacheState;
 use phalanx_tool::measure::proximity::Proximity;
@@ -105,8 +105,8 @@ impl MergedLine {
     }
 }
 
-/// Merges all rows.
-pub(crate) fn merge(rows: &[Raw]) -> Vec<MergedLine> {
+/// Merges all rows; `ours`: the library whose rows are compared with the peers'.
+pub(crate) fn merge(rows: &[Raw], ours: &str) -> Vec<MergedLine> {
     let mut heaps: BTreeMap<(Key, String), Vec<&Raw>> = BTreeMap::new();
     for row in rows {
         let (op, variant) = split(&row.op);
@@ -129,8 +129,9 @@ pub(crate) fn merge(rows: &[Raw]) -> Vec<MergedLine> {
             mpich: None,
             openmp: None,
         });
+        let is_ours = merged.library.strip_prefix(ours).is_some_and(|rest| !rest.starts_with('-'));
         let family = match merged.library.as_str() {
-            OURS => &mut line.ours,
+            _ if is_ours => &mut line.ours,
             "floor" => &mut line.floor,
             name if name.starts_with("openmpi") => &mut line.openmpi,
             name if name.starts_with("mpich") => &mut line.mpich,
@@ -177,6 +178,7 @@ fn merge_runs(library: String, rows: &[&Raw]) -> Merged {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::raw::{OUR_MPI, OURS};
     use super::*;
 
     pub(in crate::peers) const CANNED: &str = "\
@@ -202,11 +204,24 @@ stranger\tbarrier\t2\t0\t1.0\t1.0\t0.1\tccx
 mpich\tneighbor_alltoallv.b2b\t2\t8\t60.0\t200.0\t0.1\tccx
 mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
 ";
-        let lines = merge(&super::super::raw::parse(lines).0);
+        let lines = merge(&super::super::raw::parse(lines).0, OURS);
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].key.op, "neighbor_alltoallv.b2b");
         assert_eq!(lines[0].best().unwrap().library, "mpich (persistent)");
         assert_eq!(lines[0].ratio(), Some(0.5));
+    }
+
+    #[test]
+    fn our_mpi_is_compared_instead_of_the_library() {
+        let lines = "phalanx\tscan\t2\t8\t9.0\t10.0\t1\tccx
+phalanx-mpi\tscan\t2\t8\t9.0\t40.0\t1\tccx
+phalanx-mpi\tscan_inplace\t2\t8\t9.0\t30.0\t1\tccx
+mpich\tscan\t2\t8\t9.0\t60.0\t1\tccx
+";
+        let rows = super::super::raw::parse(lines).0;
+        for (ours, ratio) in [(OURS, 10.0 / 60.0), (OUR_MPI, 0.5)] {
+            assert_eq!(merge(&rows, ours)[0].ratio(), Some(ratio), "{ours}");
+        }
     }
 
     #[test]
@@ -218,7 +233,7 @@ mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
             let text = of("phalanx", ours) + &of("mpich", peers);
             let (rows, rest) = super::super::raw::parse(&text);
             assert!(rest.is_empty(), "{rest:?}");
-            merge(&rows).remove(0)
+            merge(&rows, OURS).remove(0)
         };
         let peers = [100.0, 100.1, 99.9, 100.2, 99.8, 99.7, 100.3];
         let shifted = |by: f64| peers.map(|ns| ns + by);
@@ -244,7 +259,7 @@ mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
 phalanx\tscan\t2\t8\t9.0\t30.0\t1\tccx\tcold\t9
 phalanx\tscan\t2\t8\t9.0\t20.0\t1\tccx
 ";
-        let lines = merge(&super::super::raw::parse(text).0);
+        let lines = merge(&super::super::raw::parse(text).0, OURS);
         let found: Vec<_> =
             lines.iter().map(|l| (l.key.caches, l.ours.as_ref().unwrap().ns)).collect();
         let states = [None, Some(CacheState::Warm), Some(CacheState::Cold)];
@@ -255,7 +270,7 @@ phalanx\tscan\t2\t8\t9.0\t20.0\t1\tccx
     fn runs_are_merged_and_the_best_peer_is_found() {
         let (rows, rest) = super::super::raw::parse(CANNED);
         assert!(rest.is_empty(), "{rest:?}");
-        let lines = merge(&rows);
+        let lines = merge(&rows, OURS);
         let keys: Vec<String> =
             lines.iter().map(|l| format!("{} {} {}", l.key.op, l.key.bytes, l.key.place)).collect();
         assert_eq!(

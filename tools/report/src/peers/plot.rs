@@ -118,7 +118,8 @@ fn draw_panel(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{merge::merge, raw::parse};
+    use super::super::merge::merge;
+    use super::super::raw::{OURS, parse};
     use super::*;
 
     #[test]
@@ -129,7 +130,7 @@ mod tests {
                 text += &format!("{library}\tallreduce\t2\t{bytes}\t50\t{bytes}0\t1\tfar\n");
             }
         }
-        let svg = svg(&merge(&parse(&text).0)).unwrap().unwrap();
+        let svg = svg(&merge(&parse(&text).0, OURS)).unwrap().unwrap();
         assert!(svg.starts_with("<svg"), "{svg}");
         for wanted in ["allreduce", "2 ranks, far", "phalanx", "Open MPI", "MPICH", "OpenMP"] {
             assert!(svg.contains(wanted), "{wanted}");

@@ -104,13 +104,15 @@ pub(crate) fn parse(text: &str) -> (Vec<Raw>, Vec<String>) {
 
 /// The name under which our rows stand.
 pub(crate) const OURS: &str = "phalanx";
+/// The name of our own MPI's rows.
+pub(crate) const OUR_MPI: &str = "phalanx-mpi";
 
 /// The variants of the peers' operations: what their names end in, and what they are called.
 pub(crate) const VARIANTS: [(&str, &str); 3] =
     [("_inplace", "in place"), ("_clause", "clause"), ("_persistent", "persistent")];
 
-/// Operations: our name, and MPI's in small letters.
-const NAMES: [(&str, &str); 22] = [
+/// Operations: our name, and MPI's in small letters; without ours, it is MPI's alone.
+const NAMES: [(&str, &str); 23] = [
     ("barrier", "barrier"),
     ("broadcast", "bcast"),
     ("reduce", "reduce"),
@@ -128,6 +130,7 @@ const NAMES: [(&str, &str); 22] = [
     ("gather-varied", "gatherv"),
     ("all-to-all-neighbors", "neighbor_alltoallv"),
     ("all-to-all-messages", "isend_irecv"),
+    ("", "ping_pong"),
     ("barrier-started", "ibarrier"),
     ("broadcast-started", "ibcast"),
     ("all-reduce-started", "iallreduce"),
@@ -137,7 +140,7 @@ const NAMES: [(&str, &str); 22] = [
 
 /// Our name for an operation of the peers' programs.
 pub(crate) fn our_name(mpi: &str) -> Option<&'static str> {
-    NAMES.iter().find(|name| name.1 == mpi).map(|name| name.0)
+    NAMES.iter().find(|name| name.1 == mpi && !name.0.is_empty()).map(|name| name.0)
 }
 
 /// The peers' names of all operations.
