@@ -17,9 +17,15 @@ use std::{env, thread};
 const LIMIT: Duration = Duration::from_secs(60);
 /// A program that works longer than this between two tests, on the average, does something else.
 const WORK: Duration = Duration::from_micros(10);
-/// In a long row, each so many tests another thread gets the core. The program's way to the next
-/// test is not measured then: the caches are the other's.
+/// In a long row, each so many tests another thread gets the core if ranks share cores.
 const TURN: u32 = 4;
+/// In a long row, each so many tests the clocks are read, and another thread gets the core in any
+/// case: a program may test between two numbers that it works out.
+const PERIOD: u32 = 64;
+/// After this one of each period, and before the next, the program's work is measured. No other
+/// thread gets the core between them: the caches would be the other's.
+const MEASURED: u32 = 1;
+const NEXT: u32 = MEASURED + 1;
 /// For so long a rank stands as blocked.
 const STANDS: Duration = Duration::from_millis(10);
 /// It looks so often whether the awaited has come.
@@ -45,7 +51,7 @@ struct Row {
     measured: u32,
     /// The processor's time that it has spent there.
     worked: Duration,
-    /// The thread's time when the last test ended.
+    /// The thread's time when the last measured work began.
     last: Duration,
 }
 
@@ -97,37 +103,43 @@ impl Polls {
         if !is_long {
             return;
         }
-        let mut row = self.count();
-        let waited = row.start.elapsed();
-        let is_idle = row.worked / row.measured.max(1) < WORK;
-        if is_idle && limit().is_some_and(|limit| waited >= limit) {
-            stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
-        }
-        if row.tests.is_multiple_of(TURN) {
-            thread::yield_now();
-        }
-        row.last = thread_time();
-        self.row.set(Some(row));
-    }
-
-    /// Another test of a long row.
-    #[cold]
-    fn count(&self) -> Row {
-        let now = thread_time();
-        let new = || Row {
+        let mut row = self.row.get().unwrap_or_else(|| Row {
             start: Instant::now(),
             tests: 0,
             measured: 0,
             worked: Duration::ZERO,
-            last: now,
-        };
-        let mut row = self.row.get().unwrap_or_else(new);
-        if !row.tests.is_multiple_of(TURN) {
-            row.worked += now.saturating_sub(row.last);
-            row.measured = row.measured.saturating_add(1);
-        }
+            last: Duration::ZERO,
+        });
         row.tests = row.tests.wrapping_add(1);
-        row
+        match row.tests % PERIOD {
+            0 => self.judge(world, me, site, &row, condition),
+            MEASURED => row.last = thread_time(),
+            NEXT => {
+                row.worked += thread_time().saturating_sub(row.last);
+                row.measured = row.measured.saturating_add(1);
+            }
+            _ if row.tests.is_multiple_of(TURN) && world.is_crowded() => thread::yield_now(),
+            _ => {}
+        }
+        self.row.set(Some(row));
+    }
+
+    /// Stands as blocked for a moment, if the row has been going on for long enough.
+    #[cold]
+    fn judge(
+        &self,
+        world: &World,
+        me: usize,
+        site: Site,
+        row: &Row,
+        condition: impl FnOnce() -> Arc<dyn Condition>,
+    ) {
+        let waited = row.start.elapsed();
+        let is_idle = row.measured > 0 && row.worked / row.measured < WORK;
+        if is_idle && limit().is_some_and(|limit| waited >= limit) {
+            stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
+        }
+        thread::yield_now();
     }
 }
 
