@@ -8,6 +8,8 @@ use std::{env, fs};
 
 #[path = "build/calls.rs"]
 mod calls;
+#[path = "build/recorded.rs"]
+mod recorded;
 
 /// The last entries of the table: the shim's part for ordinary programs (c/team.c).
 const TEAMS: [&str; 8] =
@@ -452,6 +454,7 @@ fn main() {
     let mark =
         format!("\n/// The table's number, as the shim has it.\npub const MARK: u64 = {of};\n");
     write(&out.join("table.rs"), &(table + &mark));
+    write(&out.join("recorded.rs"), &recorded::table(&functions));
 
     // Its stack is walked where a rank ends in a library.
     let tables = "-fasynchronous-unwind-tables";

@@ -67,16 +67,16 @@ const BY_HANDLE: [&str; 6] = [
 ];
 
 /// A parameter: its type in C, the one of the list, and its name.
-struct Parameter<'a> {
-    c: String,
+pub(crate) struct Parameter<'a> {
+    pub(crate) c: String,
     listed: String,
-    name: &'a str,
+    pub(crate) name: &'a str,
     is_large: bool,
 }
 
 impl Parameter<'_> {
     /// Its type at the border.
-    fn rust(&self) -> &'static str {
+    pub(crate) fn rust(&self) -> &'static str {
         match self.c.as_str() {
             "int" | "const int" => "c_int",
             "MPI_Aint" => "isize",
@@ -156,7 +156,7 @@ impl Parameter<'_> {
     }
 }
 
-fn parameters(function: &Function) -> Vec<Parameter<'_>> {
+pub(crate) fn parameters(function: &Function) -> Vec<Parameter<'_>> {
     let is_one = |it: &&str| !matches!(*it, "void" | "...");
     let declared = function.parameters.split(", ").filter(is_one);
     let listed = function.listed.split(", ").filter(is_one);
@@ -310,7 +310,7 @@ fn entry(function: &Function, entries: &mut String) -> String {
     };
     write!(
         entries,
-        "unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
+        "pub(super) unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          const CALL: &ForeignCall =\n\
          &ForeignCall {{ function: \"MPI_{name}\", file: \"\", line: 0 }};\n\
          let site = Site {{ call: CALL, address: from }};\n\

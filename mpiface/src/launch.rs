@@ -3,7 +3,7 @@
 use crate::cores::{cores, pin};
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
-use crate::rt::api::TABLE;
+use crate::rt::api::{TABLE, recording_table};
 use crate::rt::error::Site;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::World;
@@ -52,6 +52,10 @@ pub fn run(job: &Job) -> Result<i32, String> {
         frame::print_lines();
     }
     limit_time(&world);
+    if let Some(record) = &world.record {
+        record.name(&job.program);
+        record.begin();
+    }
     // Constructors run in here, one rank after the other.
     let programs = (0..job.ranks).map(|me| {
         // Never freed: threads that the program leaves behind may still hold it.
@@ -83,7 +87,11 @@ pub fn run(job: &Job) -> Result<i32, String> {
         }
         Ok::<(), String>(())
     })?;
-    Ok(code.load(Ordering::Relaxed))
+    let code = code.load(Ordering::Relaxed);
+    if let Some(record) = &world.record {
+        record.end(&if code == 0 { String::new() } else { format!("ended with code {code}") });
+    }
+    Ok(code)
 }
 
 struct Program(Copy, &'static Rank);
@@ -94,7 +102,10 @@ unsafe impl Send for Program {}
 
 /// What a copy for this rank is bound to.
 pub(crate) fn binding(rank: *const Rank) -> Binding {
-    Binding { table: TABLE.as_ptr().cast(), rank: rank.cast() }
+    // SAFETY: the callers' states live.
+    let is_recorded = unsafe { &*rank }.world.record.is_some();
+    let table = if is_recorded { recording_table() } else { TABLE };
+    Binding { table: table.as_ptr().cast(), rank: rank.cast() }
 }
 
 fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &AtomicI32) {
@@ -110,10 +121,13 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
     let mut argv: Vec<*mut c_char> = job.arguments.iter().map(|it| it.clone().into_raw()).collect();
     argv.push(std::ptr::null_mut());
     let argv = Box::leak(argv.into_boxed_slice());
+    let record = world.record.as_ref().map(|it| &it.calls);
+    record.inspect(|it| it.begin_run(me));
     // SAFETY: main is the program's; the arrays are as C asks, and live for ever.
     let ended = unsafe { frame::call(main, argv, environ) };
     // SAFETY: main has ended.
     unsafe { copy.finish() };
+    record.inspect(|it| it.end_run(me));
     if ended.code & 0xff != 0 {
         // The first wins; nothing is published by it.
         let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);

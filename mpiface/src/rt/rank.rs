@@ -8,6 +8,7 @@ use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::{Ask, Message, Mode, Req, SENT};
 use super::polls::Polls;
+use super::record::Recorded;
 use super::route::{Memory, MemoryKey};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
 use super::window::Win;
@@ -220,6 +221,8 @@ pub struct Rank {
     pub codes: RefCell<Codes>,
     /// Windows.
     pub wins: RefCell<Table<Rc<Win>>>,
+    /// For the record of its calls, if there is one.
+    pub recorded: RefCell<Recorded>,
     /// The request of every send that was complete at once.
     pub sent: Arc<Req>,
     /// Requests that have ended, to be used again.
@@ -264,6 +267,7 @@ impl Rank {
             codes: RefCell::default(),
             wins: RefCell::new(Table::new(Kind::Window)),
             spare: RefCell::default(),
+            recorded: RefCell::default(),
             sent,
         }
     }

@@ -23,6 +23,7 @@ use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
 use super::p2p::{Queue, Short};
+use super::record::Record;
 use super::word::Word;
 use phalanx::raw::{self, MemberSeats, Waits};
 use std::any::Any;
@@ -153,11 +154,15 @@ pub struct World {
     /// All ranks' communicator, and each rank's own.
     pub whole: Arc<Shared>,
     is_crowded: bool,
+    /// So often a rank looks before it waits.
+    looks: u32,
     contexts: AtomicU32,
     /// By their numbers, for errors.
     comms: Mutex<HashMap<u32, Weak<Shared>>>,
     /// Communicators that their members are making.
     pub branches: Branches,
+    /// Where calls are recorded, if they are.
+    pub record: Option<Arc<Record>>,
     waits: Waits,
     judge: Mutex<()>,
     start: Instant,
@@ -171,9 +176,9 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl World {
     /// A world of `ranks` ranks. Ends the process if the library refuses it.
     pub fn new(ranks: usize) -> World {
-        let comms = phalanx::Team::builder().ranks(ranks).external();
+        let comms = raw::external(phalanx::Team::builder().ranks(ranks));
         let comms = comms.unwrap_or_else(|error| end(1, &format!("phalanx: {error}")));
-        let waits = Waits::of(&comms[0]);
+        let (waits, record) = (Waits::of(&comms[0]), Record::of(&comms[0]));
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slot = |comm| Slot {
             queue: Mutex::default(),
@@ -190,6 +195,13 @@ impl World {
             comms: Mutex::new(HashMap::from([(0, Arc::downgrade(&whole))])),
             whole,
             is_crowded: ranks > cores,
+            // The library records waits: each that is one is its.
+            looks: match (&record, ranks > cores) {
+                (Some(_), _) => 1,
+                (None, true) => LOOKS_CROWDED,
+                (None, false) => LOOKS,
+            },
+            record,
             contexts: AtomicU32::new(1),
             branches: Branches::default(),
             waits,
@@ -318,8 +330,7 @@ impl World {
     /// Looks for something that comes soon.
     #[inline]
     pub fn look_for<R>(&self, mut found: impl FnMut() -> Option<R>) -> Option<R> {
-        let looks = if self.is_crowded { LOOKS_CROWDED } else { LOOKS };
-        for look in 0..looks {
+        for look in 0..self.looks {
             if let Some(found) = found() {
                 return Some(found);
             }
