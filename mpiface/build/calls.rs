@@ -21,7 +21,7 @@ use super::Function;
 use std::fmt::Write as _;
 
 /// What may be called before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 32] = [
+const AT_ANY_TIME: [&str; 34] = [
     "Info_create",
     "Info_free",
     "Info_dup",
@@ -52,12 +52,15 @@ const AT_ANY_TIME: [&str; 32] = [
     "Pcontrol",
     "Get_address",
     "Address",
+    "Session_init",
+    "Session_create_errhandler",
     "Alloc_mem",
     "Free_mem",
 ];
 
-/// What needs a datatype's handle, beside the datatype.
-const BY_HANDLE: [&str; 6] = [
+/// What needs the handle of a datatype or of a session, beside the object.
+const BY_HANDLE: [&str; 7] = [
+    "Session_call_errhandler",
     "Type_dup",
     "Type_set_attr",
     "Type_get_attr",
@@ -100,7 +103,9 @@ impl Parameter<'_> {
             "char * []" => "*mut *mut c_char",
             "MPI_User_function *" => "NearFunction",
             "MPI_User_function_c *" => "FarFunction",
-            "MPI_Comm_errhandler_function *" | "MPI_Win_errhandler_function *" => "ErrorFunction",
+            "MPI_Comm_errhandler_function *"
+            | "MPI_Win_errhandler_function *"
+            | "MPI_Session_errhandler_function *" => "ErrorFunction",
             // Some of these are numbers, not functions.
             other if other.ends_with("_function *") => "*const c_void",
             other if other.ends_with(['*', ']']) => "*mut Handle",
@@ -148,6 +153,7 @@ impl Parameter<'_> {
                 "MPI_Comm" if name == "peer_comm" => name.to_owned(),
                 "MPI_Comm" if !is_raw => format!("caller.comm({name})?.as_ref()"),
                 "MPI_Win" if !is_raw => format!("caller.win({name})?.as_ref()"),
+                "MPI_Session" if !is_raw => format!("caller.session({name})?.as_ref()"),
                 "MPI_Group" if !is_raw => format!("caller.group({name})?.as_ref()"),
                 "MPI_Datatype" if !is_raw => format!("caller.ty({name})?.as_any()"),
                 _ => name.to_owned(),
@@ -227,7 +233,9 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
             (["char *", "int *"], [at, length @ "resultlen"]) => {
                 (format!("TextOut::new({at}, {length})"), 2)
             }
-            _ if by_handle && first.c == "MPI_Datatype" => (first.name.to_owned(), 1),
+            _ if by_handle && matches!(first.c.as_str(), "MPI_Datatype" | "MPI_Session") => {
+                (first.name.to_owned(), 1)
+            }
             _ => (first.argument(is_raw), 1),
         };
         write!(text, ", {argument}").expect("a String grows");
@@ -247,7 +255,8 @@ fn entry(function: &Function, entries: &mut String) -> String {
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
     let (is_raw, by_handle) = (AT_ANY_TIME.contains(&name), BY_HANDLE.contains(&name));
     let low = base.to_lowercase();
-    let is_collective_again = base.ends_with("_init") && all.iter().any(|it| it.c == "MPI_Info");
+    let has = |c: &str| all.iter().any(|it| it.c == c);
+    let is_collective_again = base.ends_with("_init") && has("MPI_Info") && has("MPI_Comm");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
@@ -291,6 +300,8 @@ fn entry(function: &Function, entries: &mut String) -> String {
         };
         let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
         let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));
+        let session = || all.iter().find(|it| it.c == "MPI_Session").map(|it| it.name.to_owned());
+        let comm = comm.or_else(session);
         let at = all.iter().find(|it| matches!(it.c.as_str(), "MPI_Comm *" | "MPI_Win *"));
         let at = at.map(|it| format!("*{}", it.name));
         let comm = match made {

@@ -250,7 +250,7 @@ impl Team {
         self.world.record.iter().for_each(Record::begin);
         for (me, rank) in self.ranks.iter().enumerate() {
             // SAFETY: no worker runs a task, so nobody else uses the state.
-            unsafe { (**rank).stage.set(Stage::Running) };
+            unsafe { (**rank).go_to(Stage::Running) };
             // Before any of them runs: who has left is missed by the others.
             self.world.come_back(me);
         }

@@ -43,6 +43,7 @@ pub enum Class {
     UnsupportedDatarep = 54,
     Window = 56,
     RmaFlavor = 57,
+    Session = 60,
     ErrorHandler = 61,
 }
 

@@ -129,9 +129,11 @@ pub struct Recorded {
     pub polls: Vec<Poll>,
 }
 
-/// Tests or probes of one line between which the program works no longer than this (that it sleeps
-/// is no work) are a row: the rank waits by them.
+/// Tests or probes of one line between which the program works no longer than this, on the average
+/// (that it sleeps is no work), are a row: the rank waits by them.
 const ROW: Duration = Duration::from_micros(10);
+/// As if there had been so many before: another thread may have had the core and its caches.
+const GRACE: u32 = 8;
 
 /// A line that tests or probes in a loop: one event, which lasts as long as a row of them.
 #[derive(Clone, Copy, Debug)]
@@ -144,8 +146,10 @@ pub struct Poll {
     pub since: u64,
     /// The thread's time when the latest test of the row ended.
     last: Duration,
-    /// Whether there was another test in the row.
-    pub is_loop: bool,
+    /// What the program has worked between the tests of the row.
+    worked: Duration,
+    /// Tests after the first.
+    more: u32,
     /// Whether the program has done something else meanwhile: the rest is work.
     pub is_over: bool,
 }
@@ -153,13 +157,20 @@ pub struct Poll {
 impl Poll {
     /// A first test, which begins now.
     pub fn new(address: usize, event: CallEvent, since: u64) -> Poll {
-        Poll { address, event, since, last: thread_time(), is_loop: false, is_over: false }
+        let (last, worked) = (thread_time(), Duration::ZERO);
+        Poll { address, event, since, last, worked, more: 0, is_over: false }
     }
 
     /// Another test begins.
     pub fn again(&mut self) {
-        self.is_loop = true;
-        self.is_over |= thread_time().saturating_sub(self.last) > ROW;
+        self.more = self.more.saturating_add(1);
+        self.worked += thread_time().saturating_sub(self.last);
+        self.is_over |= self.worked / (self.more.saturating_add(GRACE)) > ROW;
+    }
+
+    /// Whether there was more than one test.
+    pub fn is_loop(&self) -> bool {
+        self.more > 0
     }
 
     /// The test ends.

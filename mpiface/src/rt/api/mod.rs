@@ -29,6 +29,7 @@ mod packing;
 mod point_to_point;
 mod recorded;
 mod requests;
+mod sessions;
 mod started;
 mod topologies;
 mod type_notes;
@@ -84,6 +85,7 @@ mod functions {
     pub(super) use super::packing::*;
     pub(super) use super::point_to_point::*;
     pub(super) use super::requests::*;
+    pub(super) use super::sessions::*;
     pub(super) use super::started::*;
     pub(super) use super::topologies::*;
     pub(super) use super::type_notes::*;

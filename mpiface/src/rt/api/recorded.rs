@@ -197,11 +197,11 @@ impl<'a> Recording<'a> {
             return;
         };
         row.end();
-        calls.end(me, row.event, bytes, peer);
         row.is_over |= is_found;
-        if let Some(peer) = peer.filter(|it| is_found && row.is_loop && *it != me) {
+        if let Some(peer) = peer.filter(|it| is_found && row.is_loop() && *it != me) {
             calls.waited(me, peer, row.since..calls.now());
         }
+        calls.end(me, row.event, bytes, peer);
     }
 
     /// What waits for a request has to know.
