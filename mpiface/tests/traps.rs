@@ -309,6 +309,22 @@ fn exit_of_one_rank_after_the_end_is_its_code_and_runs_atexit() {
 }
 
 #[test]
+fn leaving_without_finalize_is_said_and_a_programs_own_code_stays() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "leave.c", &[]);
+    let back = |rank: usize| {
+        format!("rank {rank} has left: return from main with code 0 without MPI_Finalize; last: ")
+    };
+    let all = [0, 1, 2].map(|rank| back(rank) + "MPI_Comm_size at leave.c:");
+    fail(&program, "nobody", 1, &all.each_ref().map(String::as_str));
+    fail(&program, "one", 1, &["rank 0 waits in MPI_Finalize at leave.c:", &back(1)]);
+    let exits = ["rank 0 has left: exit with code 0", "rank 2 has left: exit with code 7"];
+    fail(&program, "given", 7, &exits);
+}
+
+#[test]
 fn faults_end_in_time_and_name_ranks_and_lines() {
     if !has("cc") {
         return;
