@@ -321,7 +321,8 @@ fn entry(function: &Function, entries: &mut String) -> String {
     };
     write!(
         entries,
-        "pub(super) unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
+        "pub(super) unsafe extern \"C\" \
+         fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          const CALL: &ForeignCall =\n\
          &ForeignCall {{ function: \"MPI_{name}\", file: \"\", line: 0 }};\n\
          let site = Site {{ call: CALL, address: from }};\n\

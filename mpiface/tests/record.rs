@@ -7,8 +7,9 @@
 mod common;
 
 use common::{CC, RUN, compile, directory, has, text};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 /// An event of a rank: docs/timeline.md has the format.
 #[derive(Clone, Debug)]
@@ -116,6 +117,12 @@ fn line(source: &str, after: &str, what: &str) -> String {
     format!("record.c:{}", begin + more + 1)
 }
 
+/// The program of record.c, compiled once for all tests.
+fn program() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| compile(CC, "record.c", &[]))
+}
+
 fn source() -> String {
     std::fs::read_to_string(common::source("record.c")).expect("part of the package")
 }
@@ -146,8 +153,8 @@ fn calls_have_their_names_lines_bytes_and_partners() {
     if !has("cc") || !has("addr2line") {
         return;
     }
-    let (program, source) = (compile(CC, "record.c", &[]), source());
-    let (output, run) = recorded("calls", 3, &program, &[]);
+    let (program, source) = (program(), source());
+    let (output, run) = recorded("calls", 3, program, &[]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!((run.outcome.as_str(), run.ranks.len()), ("", 3));
     assert_eq!(run.program, program.display().to_string());
@@ -204,7 +211,7 @@ fn waits_name_the_rank_that_is_late() {
     if !has("cc") || !has("addr2line") {
         return;
     }
-    let (program, source) = (compile(CC, "record.c", &[]), source());
+    let (program, source) = (program(), source());
     // (section, what the line says, who waits there for rank 1, however the data goes)
     let expected = [
         ("void messages", "Recv(&y, 4", 0),
@@ -221,7 +228,7 @@ fn waits_name_the_rank_that_is_late() {
     ];
     let mut missed: Vec<_> = expected.to_vec();
     for _ in 0..8 {
-        let (_, run) = recorded("waits", 3, &program, &[]);
+        let (_, run) = recorded("waits", 3, program, &[]);
         missed.retain(|(section, what, rank)| {
             let at = line(&source, section, what);
             let call = run.calls(*rank, &at)[0];
@@ -239,8 +246,8 @@ fn a_run_that_ends_by_an_error_is_recorded_with_its_text() {
     if !has("cc") || !has("addr2line") {
         return;
     }
-    let (program, source) = (compile(CC, "record.c", &[]), source());
-    let (output, run) = recorded("error", 2, &program, &["hang"]);
+    let (program, source) = (program(), source());
+    let (output, run) = recorded("error", 2, program, &["hang"]);
     assert_eq!(output.status.code(), Some(1));
     let at = line(&source, "int main", "Recv");
     assert!(run.outcome.contains(&format!("MPI_Recv at {at}")), "{}", run.outcome);

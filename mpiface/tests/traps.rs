@@ -364,6 +364,8 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     }
     let any = [0, 1, 2].map(|rank| format!("rank {rank} waits in MPI_Recv at leave.c:"));
     fail(&program, "any", 1, &any.each_ref().map(String::as_str));
+    let other = "has come, and is not asked for: tag 8, 4 bytes from rank 0, MPI_Send at leave.c:";
+    fail(&program, "tag", 1, &["message from rank 0 of the communicator, tag 9", other]);
     let truncated = ["rank 1: MPI_Recv at leave.c:", "from rank 0, sent in MPI_Send at leave.c:"];
     fail(&program, "truncate", 15, &truncated);
 }

@@ -64,6 +64,10 @@ impl Condition for Polled {
         let seconds = self.waited.as_secs();
         format!("{} (it has only tested for {seconds} s)", self.awaited.describe())
     }
+
+    fn is_message(&self) -> bool {
+        self.awaited.is_message()
+    }
 }
 
 impl Polls {

@@ -52,6 +52,10 @@ pub trait Condition: Send + Sync {
     fn holds(&self) -> bool;
     /// What is awaited, in words.
     fn describe(&self) -> String;
+    /// Whether it is a message.
+    fn is_message(&self) -> bool {
+        false
+    }
 }
 
 enum State {
@@ -446,7 +450,11 @@ impl World {
             let line = match &lock(&slot.standing).state {
                 State::Blocked(condition, site) => {
                     waits = true;
-                    format!("waits in {}: {}", site.describe(), condition.describe())
+                    let others = match condition.is_message() {
+                        true => slot.queue.try_lock().map_or(String::new(), |it| it.describe()),
+                        false => String::new(),
+                    };
+                    format!("waits in {}: {}{others}", site.describe(), condition.describe())
                 }
                 State::Left(why, last) if last.address == 0 => format!("has left: {why}"),
                 State::Left(why, last) => format!("has left: {why}; last: {}", last.describe()),

@@ -50,6 +50,11 @@ int main(int argc, char **argv) {
     MPI_Send(big, 100000, MPI_DOUBLE, (rank + 1) % size, 3, MPI_COMM_WORLD);
     MPI_Recv(big, 100000, MPI_DOUBLE, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
+  if (!strcmp(how, "tag")) { /* rank 1 waits for another one than rank 0 sends */
+    int x = 0;
+    if (rank == 0) MPI_Send(&x, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
   if (!strcmp(how, "any")) { /* nobody sends */
     int x;
     MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

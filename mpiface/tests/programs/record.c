@@ -28,7 +28,8 @@ static void messages(void) {
 }
 
 static void requests(void) {
-  int in[2] = {-1, -1}, out = rank, flag = 0, left = (rank + size - 1) % size, right = (rank + 1) % size;
+  int in[2] = {-1, -1}, out = rank, flag = 0;
+  int left = (rank + size - 1) % size, right = (rank + 1) % size;
   MPI_Request all[2];
   MPI_Irecv(&in[0], 1, MPI_INT, left, 3, MPI_COMM_WORLD, &all[0]);
   late();
@@ -59,7 +60,8 @@ static void collectives(void) {
   MPI_Allreduce(MPI_IN_PLACE, many, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < size; i++) counts[i] = i + 1, displacements[i] = 64 * i;
   late();
-  MPI_Allgatherv(many, rank + 1, MPI_DOUBLE, all, counts, displacements, MPI_DOUBLE, MPI_COMM_WORLD);
+  MPI_Allgatherv(many, rank + 1, MPI_DOUBLE, all, counts, displacements, MPI_DOUBLE,
+                 MPI_COMM_WORLD);
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
   MPI_Reduce(many, all, 8, MPI_DOUBLE, MPI_SUM, 0, half);
   MPI_Comm_free(&half);
