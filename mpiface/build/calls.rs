@@ -321,7 +321,7 @@ fn entry(function: &Function, entries: &mut String) -> String {
     };
     write!(
         entries,
-        "pub(super) unsafe extern \"C\" \
+        "#[inline(never)]\npub(super) unsafe extern \"C\" \
          fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          const CALL: &ForeignCall =\n\
          &ForeignCall {{ function: \"MPI_{name}\", file: \"\", line: 0 }};\n\

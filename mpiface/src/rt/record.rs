@@ -10,7 +10,7 @@ use super::handle::Handle;
 use super::polls::thread_time;
 use super::world::lock;
 use crate::load::image::origin;
-use phalanx::raw::{CallEvent, CallRecord};
+use phalanx::raw::{CallEvent, InterfaceRecord};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +22,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Record {
     /// Where events go.
-    pub calls: CallRecord,
+    pub calls: InterfaceRecord,
     program: OnceLock<String>,
     runs: AtomicU64,
     starters: Mutex<HashMap<(u64, u64), Starter>>,
@@ -42,7 +42,7 @@ static UNDER_WAY: Mutex<Vec<Weak<Record>>> = Mutex::new(Vec::new());
 impl Record {
     /// Of the ranks of `comm`'s team, if that is recorded.
     pub fn of(comm: &phalanx::Comm) -> Option<Arc<Record>> {
-        let calls = CallRecord::of(comm)?;
+        let calls = InterfaceRecord::of(comm)?;
         let (runs, starters) = (AtomicU64::new(0), Mutex::default());
         Some(Arc::new(Record { calls, program: OnceLock::new(), runs, starters }))
     }

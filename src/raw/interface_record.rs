@@ -37,24 +37,24 @@ pub struct RecordedCall {
     pub peer: Option<usize>,
 }
 
-/// An event of a [`CallRecord`].
+/// An event of a [`InterfaceRecord`].
 #[derive(Clone, Copy, Debug)]
 pub struct CallEvent(u64);
 
 /// Where a team's calls are recorded that [`external`] has made. Each rank writes its own part.
-pub struct CallRecord(Arc<TeamState>);
+pub struct InterfaceRecord(Arc<TeamState>);
 
-impl fmt::Debug for CallRecord {
+impl fmt::Debug for InterfaceRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallRecord").finish_non_exhaustive()
+        f.debug_struct("InterfaceRecord").finish_non_exhaustive()
     }
 }
 
-impl CallRecord {
+impl InterfaceRecord {
     /// Of the team of `comm`, if that is recorded.
-    pub fn of(comm: &Comm) -> Option<CallRecord> {
+    pub fn of(comm: &Comm) -> Option<InterfaceRecord> {
         let world = comm.fabric().world_arc().clone();
-        world.recorder().is_some_and(Recorder::is_interfaces).then_some(CallRecord(world))
+        world.recorder().is_some_and(Recorder::is_interfaces).then_some(InterfaceRecord(world))
     }
 
     fn recorder(&self) -> &Recorder {
@@ -84,7 +84,7 @@ impl CallRecord {
         self.recorder().end_interface_call(rank, event.0, bytes, peer);
     }
 
-    /// The time, for [`waited`](CallRecord::waited).
+    /// The time, for [`waited`](InterfaceRecord::waited).
     pub fn now(&self) -> u64 {
         self.recorder().now()
     }
