@@ -161,6 +161,7 @@ mod table {
 
 mod recording {
     #![expect(non_snake_case, reason = "the standard's names")]
+    #![expect(clippy::redundant_field_names, reason = "made by a program")]
 
     use super::arguments::Status;
     use super::recorded::{After, Facts, On, Recording, sized, total};
