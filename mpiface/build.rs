@@ -8,13 +8,15 @@ use std::{env, fs};
 
 #[path = "build/calls.rs"]
 mod calls;
+#[path = "build/recorded.rs"]
+mod recorded;
 
 /// The last entries of the table: the shim's part for ordinary programs (c/team.c).
 const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
 /// What has no Fortran binding here.
-const NOT_IN_FORTRAN: [&str; 15] = [
+const NOT_IN_FORTRAN: [&str; 16] = [
     "Pcontrol",
     "Alltoallw",
     "Ialltoallw",
@@ -29,12 +31,23 @@ const NOT_IN_FORTRAN: [&str; 15] = [
     "Comm_create_errhandler",
     "Errhandler_create",
     "Win_create_errhandler",
+    "Session_create_errhandler",
     "Grequest_start",
 ];
 
 /// Types of the interface that are handles: numbers in Fortran.
-const HANDLES: [&str; 9] =
-    ["Comm", "Datatype", "Op", "Group", "Request", "Errhandler", "Info", "Message", "Win"];
+const HANDLES: [&str; 10] = [
+    "Comm",
+    "Datatype",
+    "Op",
+    "Group",
+    "Request",
+    "Errhandler",
+    "Info",
+    "Message",
+    "Win",
+    "Session",
+];
 
 /// Types of the list whose lines are two functions: in the one without, and in the one with _c.
 const WIDTHS: [(&str, &str, &str); 3] = [
@@ -452,6 +465,7 @@ fn main() {
     let mark =
         format!("\n/// The table's number, as the shim has it.\npub const MARK: u64 = {of};\n");
     write(&out.join("table.rs"), &(table + &mark));
+    write(&out.join("recorded.rs"), &recorded::table(&functions));
 
     // Its stack is walked where a rank ends in a library.
     let tables = "-fasynchronous-unwind-tables";

@@ -21,7 +21,7 @@ use super::Function;
 use std::fmt::Write as _;
 
 /// What may be called before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 32] = [
+const AT_ANY_TIME: [&str; 34] = [
     "Info_create",
     "Info_free",
     "Info_dup",
@@ -52,12 +52,15 @@ const AT_ANY_TIME: [&str; 32] = [
     "Pcontrol",
     "Get_address",
     "Address",
+    "Session_init",
+    "Session_create_errhandler",
     "Alloc_mem",
     "Free_mem",
 ];
 
-/// What needs a datatype's handle, beside the datatype.
-const BY_HANDLE: [&str; 6] = [
+/// What needs the handle of a datatype or of a session, beside the object.
+const BY_HANDLE: [&str; 7] = [
+    "Session_call_errhandler",
     "Type_dup",
     "Type_set_attr",
     "Type_get_attr",
@@ -67,16 +70,16 @@ const BY_HANDLE: [&str; 6] = [
 ];
 
 /// A parameter: its type in C, the one of the list, and its name.
-struct Parameter<'a> {
-    c: String,
+pub(crate) struct Parameter<'a> {
+    pub(crate) c: String,
     listed: String,
-    name: &'a str,
+    pub(crate) name: &'a str,
     is_large: bool,
 }
 
 impl Parameter<'_> {
     /// Its type at the border.
-    fn rust(&self) -> &'static str {
+    pub(crate) fn rust(&self) -> &'static str {
         match self.c.as_str() {
             "int" | "const int" => "c_int",
             "MPI_Aint" => "isize",
@@ -100,7 +103,9 @@ impl Parameter<'_> {
             "char * []" => "*mut *mut c_char",
             "MPI_User_function *" => "NearFunction",
             "MPI_User_function_c *" => "FarFunction",
-            "MPI_Comm_errhandler_function *" | "MPI_Win_errhandler_function *" => "ErrorFunction",
+            "MPI_Comm_errhandler_function *"
+            | "MPI_Win_errhandler_function *"
+            | "MPI_Session_errhandler_function *" => "ErrorFunction",
             // Some of these are numbers, not functions.
             other if other.ends_with("_function *") => "*const c_void",
             other if other.ends_with(['*', ']']) => "*mut Handle",
@@ -148,6 +153,7 @@ impl Parameter<'_> {
                 "MPI_Comm" if name == "peer_comm" => name.to_owned(),
                 "MPI_Comm" if !is_raw => format!("caller.comm({name})?.as_ref()"),
                 "MPI_Win" if !is_raw => format!("caller.win({name})?.as_ref()"),
+                "MPI_Session" if !is_raw => format!("caller.session({name})?.as_ref()"),
                 "MPI_Group" if !is_raw => format!("caller.group({name})?.as_ref()"),
                 "MPI_Datatype" if !is_raw => format!("caller.ty({name})?.as_any()"),
                 _ => name.to_owned(),
@@ -156,7 +162,7 @@ impl Parameter<'_> {
     }
 }
 
-fn parameters(function: &Function) -> Vec<Parameter<'_>> {
+pub(crate) fn parameters(function: &Function) -> Vec<Parameter<'_>> {
     let is_one = |it: &&str| !matches!(*it, "void" | "...");
     let declared = function.parameters.split(", ").filter(is_one);
     let listed = function.listed.split(", ").filter(is_one);
@@ -227,7 +233,9 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
             (["char *", "int *"], [at, length @ "resultlen"]) => {
                 (format!("TextOut::new({at}, {length})"), 2)
             }
-            _ if by_handle && first.c == "MPI_Datatype" => (first.name.to_owned(), 1),
+            _ if by_handle && matches!(first.c.as_str(), "MPI_Datatype" | "MPI_Session") => {
+                (first.name.to_owned(), 1)
+            }
             _ => (first.argument(is_raw), 1),
         };
         write!(text, ", {argument}").expect("a String grows");
@@ -247,7 +255,8 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
     let (is_raw, by_handle) = (AT_ANY_TIME.contains(&name), BY_HANDLE.contains(&name));
     let low = base.to_lowercase();
-    let is_collective_again = base.ends_with("_init") && all.iter().any(|it| it.c == "MPI_Info");
+    let has = |c: &str| all.iter().any(|it| it.c == c);
+    let is_collective_again = base.ends_with("_init") && has("MPI_Info") && has("MPI_Comm");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
@@ -291,6 +300,8 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         };
         let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
         let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));
+        let session = || all.iter().find(|it| it.c == "MPI_Session").map(|it| it.name.to_owned());
+        let comm = comm.or_else(session);
         let at = all.iter().find(|it| matches!(it.c.as_str(), "MPI_Comm *" | "MPI_Win *"));
         let at = at.map(|it| format!("*{}", it.name));
         let comm = match made {
@@ -310,7 +321,8 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     };
     write!(
         entries,
-        "unsafe extern \"C\" fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
+        "#[inline(never)]\npub(super) unsafe extern \"C\" \
+         fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          let site = Site::new({place}, from);\n\
          // SAFETY: the shim gives this rank's state, the program what the standard asks for.\n\
          unsafe {{ {body} }}\n}}\n",
@@ -319,15 +331,16 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     format!("Entry({name} as *const ()),\n")
 }
 
+/// Before MPI's functions among those of sites: no function, and one that is not MPI's.
+pub(crate) const BEFORE: [&str; 2] = ["", "exit"];
+
 /// The entries, and the table of them.
 pub(crate) fn table(functions: &[Function], teams: &[&str]) -> String {
     let mut entries = String::new();
-    // Before them: no function, and one that is not MPI's.
-    let names = ["", "exit"].map(str::to_owned).into_iter();
+    let names = BEFORE.map(str::to_owned).into_iter();
     let names: Vec<String> =
         names.chain(functions.iter().map(|it| format!("MPI_{}", it.name))).collect();
-    let first = names.len() - functions.len();
-    let one = |(index, it)| entry(it, first + index, &mut entries);
+    let one = |(index, it)| entry(it, BEFORE.len() + index, &mut entries);
     let mut lines: String = functions.iter().enumerate().map(one).collect();
     let calls = names
         .iter()

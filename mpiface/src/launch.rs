@@ -3,14 +3,14 @@
 use crate::cores::{core_of, cores, pin};
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
-use crate::rt::api::TABLE;
+use crate::rt::api::{TABLE, recording_table};
 use crate::rt::error::{EXIT, Site};
 use crate::rt::rank::{Rank, Stage};
-use crate::rt::world::World;
+use crate::rt::world::{World, lock};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -48,6 +48,10 @@ pub fn run(job: &Job) -> Result<i32, String> {
         frame::print_lines();
     }
     limit_time(&world);
+    if let Some(record) = &world.record {
+        record.name(&job.program);
+        record.begin();
+    }
     // Constructors run in here, one rank after the other.
     let programs = (0..job.ranks).map(|me| {
         // Never freed: threads that the program leaves behind may still hold it.
@@ -57,18 +61,18 @@ pub fn run(job: &Job) -> Result<i32, String> {
         unsafe { image.load(binding(rank), Host::Launcher) }.map(|copy| Program(copy, rank))
     });
     let programs: Result<Vec<Program>, String> = programs.collect();
-    let code = AtomicI32::new(0);
+    let (code, open) = (AtomicI32::new(0), Open::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
     thread::scope(|scope| {
         for (me, program) in programs?.into_iter().enumerate() {
             let core = core_of(me, job.ranks, &cores).filter(|_| job.is_pinned);
-            let (world, code, ended) = (&world, &code, &ended);
+            let (world, code, open, ended) = (&world, &code, &open, &ended);
             let body = move || {
                 if let Some(core) = core {
                     pin(core);
                 }
-                run_rank(me, program, job, Arc::clone(world), code);
+                run_rank(me, program, job, Arc::clone(world), (code, open));
                 ended.wait();
             };
             thread::Builder::new()
@@ -79,7 +83,17 @@ pub fn run(job: &Job) -> Result<i32, String> {
         }
         Ok::<(), String>(())
     })?;
-    Ok(code.load(Ordering::Relaxed))
+    let mut code = code.load(Ordering::Relaxed);
+    let open = open.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if !open.is_empty() {
+        say_open(open);
+        // What the program says itself stays.
+        code = code.max(1);
+    }
+    if let Some(record) = &world.record {
+        record.end(&if code == 0 { String::new() } else { format!("ended with code {code}") });
+    }
+    Ok(code)
 }
 
 struct Program(Copy, &'static Rank);
@@ -90,10 +104,22 @@ unsafe impl Send for Program {}
 
 /// What a copy for this rank is bound to.
 pub(crate) fn binding(rank: *const Rank) -> Binding {
-    Binding { table: TABLE.as_ptr().cast(), rank: rank.cast() }
+    // SAFETY: the callers' states live.
+    let is_recorded = unsafe { &*rank }.world.record.is_some();
+    let table = if is_recorded { recording_table() } else { TABLE };
+    Binding { table: table.as_ptr().cast(), rank: rank.cast() }
 }
 
-fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &AtomicI32) {
+/// Ranks that have left while MPI was there: why, and their last call.
+type Open = Mutex<Vec<(usize, String, Site)>>;
+
+fn run_rank(
+    me: usize,
+    program: Program,
+    job: &Job,
+    world: Arc<World>,
+    (code, open): (&AtomicI32, &Open),
+) {
     let Program(copy, rank) = program;
     world.enter(me);
     RANK.set(Some(me));
@@ -106,10 +132,13 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
     let mut argv: Vec<*mut c_char> = job.arguments.iter().map(|it| it.clone().into_raw()).collect();
     argv.push(std::ptr::null_mut());
     let argv = Box::leak(argv.into_boxed_slice());
+    let record = world.record.as_ref().map(|it| &it.calls);
+    record.inspect(|it| it.begin_run(me));
     // SAFETY: main is the program's; the arrays are as C asks, and live for ever.
     let ended = unsafe { frame::call(main, argv, environ) };
     // SAFETY: main has ended.
     unsafe { copy.finish() };
+    record.inspect(|it| it.end_run(me));
     if ended.code & 0xff != 0 {
         // The first wins; nothing is published by it.
         let _ = code.compare_exchange(0, ended.code & 0xff, Ordering::Relaxed, Ordering::Relaxed);
@@ -121,9 +150,30 @@ fn run_rank(me: usize, program: Program, job: &Job, world: Arc<World>, code: &At
     let what = match rank.stage.get() {
         Stage::Before => " without MPI_Init",
         Stage::Running => " without MPI_Finalize",
+        Stage::InSession => " without MPI_Session_finalize",
         Stage::Finalized => "",
     };
-    world.leave(me, format!("{how} with code {}{what}", ended.code), last);
+    let why = format!("{how} with code {}{what}", ended.code);
+    if matches!(rank.stage.get(), Stage::Running | Stage::InSession) {
+        lock(open).push((me, why.clone(), last));
+    }
+    world.leave(me, why, last);
+}
+
+/// So many ranks are named that have left too early.
+const NAMED: usize = 8;
+
+/// Says which ranks have left without MPI_Finalize: the standard calls that an error.
+fn say_open(mut open: Vec<(usize, String, Site)>) {
+    open.sort_by_key(|it| it.0);
+    let mut text = String::from("phalanx: ranks have left without MPI_Finalize:");
+    for (rank, why, last) in open.iter().take(NAMED) {
+        text.push_str(&format!("\n  rank {rank} has left: {why}; last: {}", last.describe()));
+    }
+    if open.len() > NAMED {
+        text.push_str(&format!("\n  and {} more", open.len() - NAMED));
+    }
+    eprintln!("{text}");
 }
 
 /// Ends the run after MPIEXEC_TIMEOUT seconds, as other launchers do, and says what each rank does.

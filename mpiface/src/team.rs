@@ -30,6 +30,7 @@ use crate::launch::binding;
 use crate::load::image::{Copy, Host, Image};
 use crate::rt::error::end;
 use crate::rt::rank::{Rank, Stage};
+use crate::rt::record::Record;
 use crate::rt::world::{JUDGED, World, lock};
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -240,14 +241,16 @@ impl Team {
         let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
         self.send(at, body);
         self.ended.meet(&self.world);
+        self.world.record.iter().for_each(|it| it.end(""));
         Ok(())
     }
 
     /// Gives all workers the body. The caller keeps it and the copies until it has met the barrier.
     fn send(&self, at: usize, body: *const Body<'static>) {
+        self.world.record.iter().for_each(Record::begin);
         for (me, rank) in self.ranks.iter().enumerate() {
             // SAFETY: no worker runs a task, so nobody else uses the state.
-            unsafe { (**rank).stage.set(Stage::Running) };
+            unsafe { (**rank).go_to(Stage::Running) };
             // Before any of them runs: who has left is missed by the others.
             self.world.come_back(me);
         }
@@ -263,6 +266,7 @@ impl Team {
 
     fn begin(self, at: usize, body: Box<Body<'static>>) -> Started {
         self.world.enter(0);
+        self.world.record.iter().for_each(|it| it.calls.begin_run(0));
         self.send(at, &raw const *body);
         Started { team: self, at, _body: body, is_joined: false }
     }
@@ -341,9 +345,12 @@ fn worker(
             let last = || unsafe { (*task.rank).last.get() };
             // SAFETY: as above.
             let run = || unsafe { (*task.body)(me, &*task.copy) };
+            let record = world.record.as_ref().map(|it| &it.calls);
+            record.inspect(|it| it.begin_run(me));
             if catch_unwind(AssertUnwindSafe(run)).is_err() {
                 end(101, &format!("phalanx: rank {me}: its function panicked; others may wait"));
             }
+            record.inspect(|it| it.end_run(me));
             world.rest(me, "return from the team's function".to_owned(), last());
             ended.meet(&world);
         }
@@ -394,8 +401,11 @@ impl Started {
             self.is_joined = true;
             // SAFETY: the caller's own state.
             let last = unsafe { (*self.team.caller()).last.get() };
+            let record = self.team.world.record.as_ref();
+            record.inspect(|it| it.calls.end_run(0));
             self.team.world.rest(0, "waits for the end of the team".to_owned(), last);
             self.team.ended.meet(&self.team.world);
+            record.inspect(|it| it.end(""));
         }
     }
 }

@@ -46,6 +46,17 @@ fn codes_requests_and_infos_of_a_programs_own() {
 }
 
 #[test]
+fn sessions_without_and_beside_mpi_init() {
+    runs("sessions.c", &[], &[1, 2, 3, 8], "sessions fine\n");
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "sessions.c", &[]);
+    fail(&program, "open", 1, &["rank 1 has left", "without MPI_Session_finalize"]);
+    fail(&program, "none", 16, &["MPI_Barrier at sessions.c", "before MPI_Init"]);
+}
+
+#[test]
 fn wrong_access_and_waits_without_end_are_named() {
     if !has("cc") {
         return;

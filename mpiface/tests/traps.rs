@@ -309,6 +309,22 @@ fn exit_of_one_rank_after_the_end_is_its_code_and_runs_atexit() {
 }
 
 #[test]
+fn leaving_without_finalize_is_said_and_a_programs_own_code_stays() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "leave.c", &[]);
+    let back = |rank: usize| {
+        format!("rank {rank} has left: return from main with code 0 without MPI_Finalize; last: ")
+    };
+    let all = [0, 1, 2].map(|rank| back(rank) + "MPI_Comm_size at leave.c:");
+    fail(&program, "nobody", 1, &all.each_ref().map(String::as_str));
+    fail(&program, "one", 1, &["rank 0 waits in MPI_Finalize at leave.c:", &back(1)]);
+    let exits = ["rank 0 has left: exit with code 0", "rank 2 has left: exit with code 7"];
+    fail(&program, "given", 7, &exits);
+}
+
+#[test]
 fn faults_end_in_time_and_name_ranks_and_lines() {
     if !has("cc") {
         return;
@@ -348,6 +364,8 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     }
     let any = [0, 1, 2].map(|rank| format!("rank {rank} waits in MPI_Recv at leave.c:"));
     fail(&program, "any", 1, &any.each_ref().map(String::as_str));
+    let other = "has come, and is not asked for: tag 8, 4 bytes from rank 0, MPI_Send at leave.c:";
+    fail(&program, "tag", 1, &["message from rank 0 of the communicator, tag 9", other]);
     let truncated = ["rank 1: MPI_Recv at leave.c:", "from rank 0, sent in MPI_Send at leave.c:"];
     fail(&program, "truncate", 15, &truncated);
 }

@@ -50,6 +50,8 @@ pub(crate) use port::{
     Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
     ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
+#[cfg(not(loom))]
+pub(crate) use recorder::InterfaceCall;
 pub(crate) use recorder::Recorder;
 #[cfg(loom)] // For mutants of the files that use them.
 pub(crate) use recorder::{CallFacts, EventLine, EventRing};

@@ -43,6 +43,7 @@ pub(super) struct Section<'a> {
     pub(super) run: u64,
     /// Nanoseconds from the beginning of 1970 to the section's.
     pub(super) unix: u64,
+    pub(super) program: &'a str,
     /// How the run ended; empty if well.
     pub(super) outcome: &'a str,
     pub(super) ranks: Vec<FileRank>,
@@ -72,8 +73,7 @@ fn bytes(section: &Section<'_>) -> Vec<u8> {
     let mut texts = Texts::default();
     texts.number("");
     let outcome = texts.number(section.outcome);
-    let program = std::env::args_os().next().unwrap_or_default();
-    let program = texts.number(&program.to_string_lossy());
+    let program = texts.number(section.program);
     let mut ranks = Vec::new();
     for rank in &section.ranks {
         for number in [rank.began, rank.ended, rank.lost, rank.events.len() as u64] {

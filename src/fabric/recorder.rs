@@ -40,6 +40,22 @@ const COMPLETION: u64 = 1 << 15;
 /// In an event's kind: its line is one of another language.
 const FOREIGN: u64 = 1 << 14;
 
+/// A call of an interface that says itself what its program's calls are.
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+pub(crate) struct InterfaceCall {
+    /// The function. (Its line is looked up when the run is written.)
+    pub(crate) call: &'static ForeignCall,
+    /// The address after the call.
+    pub(crate) address: usize,
+    /// The interface's number of the communicator.
+    pub(crate) comm: u64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
+    /// Root or partner, a rank of the team.
+    pub(crate) peer: Option<usize>,
+}
+
 /// One event. A line of the cache.
 #[derive(Default)]
 #[repr(C, align(64))]
@@ -53,9 +69,10 @@ struct EventSlot {
     /// From the low end: 8 bits kind, 6 transport, 1 [`FOREIGN`], 1 [`COMPLETION`], 16 algorithm,
     /// 32 the other rank.
     kind: AtomicU64,
-    /// Null in a wait, and in a phase.
+    /// Null in a wait, and in a phase. Of a [`ForeignCall`], if the record is an interface's.
     sig: AtomicPtr<Signature>,
-    /// Null in a wait. Of a [`ForeignCall`], if the kind says so.
+    /// Null in a wait. Of a [`ForeignCall`], if the kind says so. An address in the program, if the
+    /// record is an interface's.
     at: AtomicPtr<Location<'static>>,
 }
 
@@ -176,6 +193,9 @@ pub(crate) struct Recorder {
     clock: Clock,
     /// Of ranks that no run counts: they are written when the last has gone.
     at_drop: bool,
+    /// Whether an interface says what is a call (`begin_interface_call`): the library's calls are
+    /// parts of those then, and no events; its waits are waits of the interface's latest call.
+    is_interfaces: bool,
     /// Hears of each wait: who waited, for whom, how long.
     waited: Option<fn(usize, usize, Duration)>,
 }
@@ -315,6 +335,14 @@ impl EventRing {
     }
 }
 
+impl EventRing {
+    /// The communicator of the latest call.
+    fn open_comm(&self) -> Option<u64> {
+        let open = self.open.load(Relaxed).checked_sub(1)?;
+        self.slot(open).map(|slot| slot.comm.load(Relaxed))
+    }
+}
+
 impl Recorder {
     /// For `ranks` ranks, of each the latest `events` events, appended to `file` (of that name), if
     /// there is one, when a run ends; or, `at_drop`, when the last rank has gone.
@@ -329,7 +357,60 @@ impl Recorder {
     ) -> Self {
         let clock = Clock::new();
         let rings = (0..ranks).map(|_| CachePadded::new(EventRing::new(clock))).collect();
-        Recorder { rings, events, file, algorithm, clock, at_drop, waited }
+        let is_interfaces = false;
+        Recorder { rings, events, file, algorithm, clock, at_drop, is_interfaces, waited }
+    }
+
+    /// The same for the calls of an interface, which says when the run is over.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn of_interface(mut self) -> Self {
+        (self.is_interfaces, self.at_drop) = (true, false);
+        self
+    }
+
+    /// Whether the library's calls are parts of an interface's.
+    #[inline]
+    pub(crate) fn is_interfaces(&self) -> bool {
+        self.is_interfaces
+    }
+
+    /// `rank` begins a call of the interface's; returns the event's number.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn begin_interface_call(&self, rank: usize, it: &InterfaceCall) -> u64 {
+        let ring = &self.rings[rank];
+        let memory = self.memory(rank);
+        let (number, slot) = ring.push(memory);
+        let peer = it.peer.map_or(NOBODY, |rank| rank as u32);
+        slot.end.store(0, Relaxed);
+        slot.bytes.store(it.bytes, Relaxed);
+        slot.comm.store(it.comm, Relaxed);
+        slot.call.store(it.number, Relaxed);
+        slot.kind.store(EventKind::Call as u64 | u64::from(peer) << 32, Relaxed);
+        slot.sig.store(std::ptr::from_ref(it.call).cast_mut().cast(), Relaxed);
+        slot.at.store(std::ptr::without_provenance_mut(it.address), Relaxed);
+        ring.open.store(number + 1, Relaxed);
+        slot.begin.store(self.now(), Relaxed);
+        number
+    }
+
+    /// The interface's call with that number ends now. It was of so many bytes, with this rank,
+    /// where that is known later than its beginning.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn end_interface_call(
+        &self,
+        rank: usize,
+        number: u64,
+        bytes: Option<u64>,
+        peer: Option<usize>,
+    ) {
+        let Some(slot) = self.rings[rank].slot(number) else { return };
+        if let Some(bytes) = bytes {
+            slot.bytes.store(bytes, Relaxed);
+        }
+        if let Some(peer) = peer {
+            slot.kind.store(EventKind::Call as u64 | (peer as u64) << 32, Relaxed);
+        }
+        slot.end.store(self.now(), Relaxed);
     }
 
     /// The time.
@@ -492,6 +573,10 @@ impl Recorder {
     /// `rank`'s latest call on `comm` has come to this moment.
     #[inline(always)]
     pub(crate) fn reach(&self, rank: usize, comm: u64, now: u64) {
+        // An interface's call says its end.
+        if self.is_interfaces {
+            return;
+        }
         if let Some(slot) = self.rings[rank].call_on(comm) {
             slot.end.store(now, Relaxed);
         }
@@ -500,6 +585,10 @@ impl Recorder {
     /// `rank` has waited for the team's rank `peer`, from `begin` to `end`.
     pub(crate) fn waited(&self, rank: usize, comm: u64, peer: usize, (begin, end): (u64, u64)) {
         self.reach(rank, comm, end);
+        let comm = match self.is_interfaces {
+            true => self.rings[rank].open_comm().unwrap_or(comm),
+            false => comm,
+        };
         let memory = self.memory(rank);
         memory.counts.waited(end.saturating_sub(begin));
         if let Some(waited) = self.waited {
@@ -586,6 +675,35 @@ impl Recorder {
     /// rank runs. What goes wrong is said, and is no error of the run.
     #[cold]
     pub(crate) fn save(&self, team: u64, run: u64, outcome: &str) {
+        let program = std::env::args_os().next().unwrap_or_default();
+        let program = program.to_string_lossy();
+        self.save_with((team, run), &program, outcome, &|ring, ns| self.file_rank(ring, ns));
+    }
+
+    /// The same of an interface's calls, where `place` says the lines of their addresses, of each
+    /// rank. If the run has failed, other ranks may still run: what they write meanwhile may be
+    /// torn, and is read as what it may be.
+    #[cold]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn save_interface_run(
+        &self,
+        (program, run): (&str, u64),
+        outcome: &str,
+        place: &dyn Fn(&[usize]) -> Vec<String>,
+    ) {
+        let now = self.now();
+        let rank =
+            |ring: &EventRing, ns: &dyn Fn(u64) -> u64| self.interface_rank(ring, ns, now, place);
+        self.save_with((0, run), program, outcome, &rank);
+    }
+
+    fn save_with(
+        &self,
+        (team, run): (u64, u64),
+        program: &str,
+        outcome: &str,
+        rank: &dyn Fn(&EventRing, &dyn Fn(u64) -> u64) -> FileRank,
+    ) {
         let Some((file, path)) = &self.file else { return };
         let rate = self.clock.rate();
         let base = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0).min();
@@ -594,8 +712,8 @@ impl Recorder {
         let since = Duration::from_nanos((base as f64 * rate) as u64);
         let wall = (self.clock.wall + since).duration_since(SystemTime::UNIX_EPOCH);
         let unix = wall.map_or(0, |wall| wall.as_nanos() as u64);
-        let ranks = self.rings.iter().map(|ring| self.file_rank(ring, &ns)).collect();
-        let section = record_file::Section { team, run, unix, outcome, ranks };
+        let ranks = self.rings.iter().map(|ring| rank(ring, &ns)).collect();
+        let section = record_file::Section { team, run, unix, program, outcome, ranks };
         if let Err(e) = record_file::append(file, &section) {
             crate::error::say(&format!("the record '{path}' cannot be written: {e}"));
         }
@@ -652,6 +770,63 @@ impl Recorder {
         let ended = ring.ended.load(Relaxed).max(began);
         let events = (lost..head).filter_map(|number| ring.slot(number)).map(event).collect();
         FileRank { began: ns(began), ended: ns(ended), lost, events }
+    }
+}
+
+impl Recorder {
+    /// The events of a rank of an interface.
+    fn interface_rank(
+        &self,
+        ring: &EventRing,
+        ns: &dyn Fn(u64) -> u64,
+        now: u64,
+        place: &dyn Fn(&[usize]) -> Vec<String>,
+    ) -> FileRank {
+        let head = ring.head.load(Relaxed);
+        let lost = head.saturating_sub(self.events as u64);
+        let slots: Vec<&EventSlot> = (lost..head).filter_map(|it| ring.slot(it)).collect();
+        let mut addresses: Vec<usize> =
+            slots.iter().map(|slot| slot.at.load(Relaxed).addr()).filter(|it| *it != 0).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let places = place(&addresses);
+        let line = |address: usize| {
+            let at = addresses.binary_search(&address).ok();
+            at.and_then(|at| places.get(at)).cloned().unwrap_or_default()
+        };
+        let event = |slot: &&EventSlot| {
+            let (kind, begin) = (slot.kind.load(Relaxed), slot.begin.load(Relaxed));
+            let is_call = kind as u8 == EventKind::Call as u8;
+            // SAFETY: in a record of an interface this word only ever holds null or addresses made
+            // from `&'static ForeignCall` (`begin_interface_call`).
+            let call = unsafe { slot.sig.load(Relaxed).cast::<ForeignCall>().as_ref() };
+            // A call without an end is one that the rank is still in.
+            let end = match slot.end.load(Relaxed) {
+                0 => now,
+                end => end,
+            };
+            FileEvent {
+                begin: ns(begin),
+                end: Some(ns(end.max(begin))),
+                bytes: slot.bytes.load(Relaxed),
+                comm: slot.comm.load(Relaxed),
+                call: slot.call.load(Relaxed),
+                name: call.filter(|_| is_call).map_or("", |call| call.function).into(),
+                detail: String::new(),
+                at: if is_call { line(slot.at.load(Relaxed).addr()) } else { String::new() },
+                algorithm: String::new(),
+                peer: (kind >> 32) as u32,
+                kind: kind as u8,
+                transport: 0,
+            }
+        };
+        let began = ring.began.load(Relaxed);
+        let ended = match ring.ended.load(Relaxed) {
+            0 => now,
+            ended => ended,
+        };
+        let events = slots.iter().map(event).collect();
+        FileRank { began: ns(began), ended: ns(ended.max(began)), lost, events }
     }
 }
 

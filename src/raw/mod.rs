@@ -8,6 +8,7 @@
 //! - [`start`], [`set_up`]: calls on memory in a scope of requests, and [`send_tagged`] and its
 //!   likes with a location of another language's call; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
+//! - [`external`], [`InterfaceRecord`]: records of calls that the interface carries out by itself.
 //! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
@@ -17,6 +18,7 @@
 //! Everything else is done by the typed methods on slices that the interface has made.
 
 mod foreign_wait;
+mod interface_record;
 mod user_operator;
 
 pub use crate::comm::{
@@ -27,6 +29,7 @@ pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;
 pub use foreign_wait::{Waits, adopt, leave, wait, wake};
+pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 
 use crate::error::Error;

@@ -376,6 +376,11 @@ impl Builder {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn external(self) -> Result<Vec<Comm>, Error> {
-        super::external::external(&self)
+        super::external::external(&self, false)
+    }
+
+    /// See [`raw::external`](crate::raw::external).
+    pub(crate) fn external_of_interface(self) -> Result<Vec<Comm>, Error> {
+        super::external::external(&self, true)
     }
 }

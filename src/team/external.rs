@@ -12,7 +12,7 @@ use crate::sync::{Arc, Mutex};
 use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
 
-pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
+pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let ranks = builder.ranks.unwrap_or_else(|| cores.min(MAX_RANKS));
     check_ranks(ranks)?;
@@ -27,6 +27,10 @@ pub(super) fn external(builder: &Builder) -> Result<Vec<Comm>, Error> {
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));
     let record = builder.record.as_deref();
     let recorder = super::record::recorder(record, builder.record_events, ranks, true)?;
+    let recorder = match of_interface {
+        true => recorder.map(|it| Box::new(it.of_interface())),
+        false => recorder,
+    };
     let world = TeamState::new(ranks).with_deadline(builder.deadline);
     let world = Arc::new(world.with_recorder(recorder));
     let run = world.begin(ranks);

@@ -52,7 +52,7 @@ impl LevelHop {
     }
 
     /// The same where so many pull from one group at once.
-    pub(super) fn from_one(self, readers: usize) -> LevelHop {
+    pub(super) fn with_readers(self, readers: usize) -> LevelHop {
         LevelHop { rate: self.rate.min(self.link / readers.max(1) as f64), ..self }
     }
 }
@@ -138,7 +138,7 @@ impl Messages {
             let first = match up {
                 true => hop,
                 // All pull at once.
-                false => hop.from_one(children),
+                false => hop.with_readers(children),
             };
             ns += self.one(first, bytes) + (children - 1) as f64 * more;
             left = (left - 1).div_ceil(children);

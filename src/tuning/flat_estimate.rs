@@ -179,7 +179,7 @@ impl RankDistances {
 
     /// A block for or from each rank at the root, all at once.
     fn at_root(&self, m: &Messages, bytes: f64) -> f64 {
-        m.body(self.worst.from_one(self.ranks - 1), bytes)
+        m.body(self.worst.with_readers(self.ranks - 1), bytes)
     }
 
     /// A scatter or gather by direct access: the root shows its memory and waits for all.

@@ -194,6 +194,23 @@ static COPIED: Mutex<Vec<(usize, Arc<Image>, usize)>> = Mutex::new(Vec::new());
 /// Images of libraries that the process itself loaded: where each begins, and its path.
 static LOADED: Mutex<Vec<(usize, PathBuf, Arc<Image>)>> = Mutex::new(Vec::new());
 
+/// The file in which an address lies, the same number for all copies of one; its path, and the
+/// address in it.
+pub fn origin(address: usize) -> Option<(usize, String, usize)> {
+    // SAFETY: a structure of pointers, for which zeros are valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives through the call; any address may be asked for.
+    if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
+        return None;
+    }
+    let base = info.dli_fbase as usize;
+    let copied = lock(&COPIED).iter().find(|it| it.0 == base).cloned();
+    let number = copied.map_or(base, |(_, image, file)| Arc::as_ptr(&image) as usize + file);
+    // SAFETY: dladdr gave a text that ends in a zero.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned();
+    Some((number, path, address.wrapping_sub(base)))
+}
+
 impl Function {
     /// The function at this address: of a copy, or of a shared library of the process.
     ///

@@ -44,6 +44,7 @@ pub enum Class {
     UnsupportedDatarep = 54,
     Window = 56,
     RmaFlavor = 57,
+    Session = 60,
     ErrorHandler = 61,
 }
 
@@ -235,6 +236,20 @@ pub fn place(address: usize) -> Option<String> {
     Some(format!("{offset:#x} of the program (no debug information: compile with -g)"))
 }
 
+/// The function of an address, and how far in it that lies: of what has no debug information.
+pub fn place_in_file(address: usize) -> String {
+    // SAFETY: a structure of pointers and numbers, for which zeros are valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives through the call; any address may be asked for.
+    let is_found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) } != 0;
+    if !is_found || info.dli_sname.is_null() {
+        return String::new();
+    }
+    // SAFETY: dladdr gave a text that ends in a zero, which lives as long as the library.
+    let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
+    format!("{name}+{:#x}", address.wrapping_sub(info.dli_saddr as usize))
+}
+
 /// Ends the process with a text, as MPI_ERRORS_ARE_FATAL and MPI_Abort ask.
 pub fn end(code: i32, text: &str) -> ! {
     // One at a time: the first that comes ends the process while others wait here.
@@ -243,6 +258,7 @@ pub fn end(code: i32, text: &str) -> ! {
     // SAFETY: flushes the program's own streams, as `exit` would.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     let _ = writeln!(std::io::stderr(), "{text}");
+    super::record::save_all(text);
     // SAFETY: ends the process at once: other ranks run and hold locks, so nothing else is tidied.
     unsafe { libc::_exit(code) }
 }

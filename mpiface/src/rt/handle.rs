@@ -29,6 +29,8 @@ pub enum Kind {
     ErrorHandler = 7,
     /// A window.
     Window = 8,
+    /// A session.
+    Session = 9,
 }
 
 const OURS: usize = 1 << 30;

@@ -16,6 +16,7 @@
 //! | `place.rs` | memory that holds elements of a datatype, and copying |
 //! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
 //! | `ops.rs` | operators over memory |
+//! | `record.rs` | what a recorded run's events have of its calls |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
 //! | `route.rs` | collectives by the library |
@@ -50,6 +51,7 @@ pub mod p2p;
 pub mod place;
 pub mod polls;
 pub mod rank;
+pub mod record;
 pub mod route;
 pub mod shape;
 pub mod signature;

@@ -227,6 +227,10 @@ impl Condition for OneOf {
             [] => "nothing".to_owned(),
         }
     }
+
+    fn is_message(&self) -> bool {
+        self.all.iter().any(|it| it.ask.kind == Kind::Receive)
+    }
 }
 
 #[derive(Debug)]
@@ -407,6 +411,26 @@ impl Queue {
             Some(from) => from_one(from),
             None => (0..world.slots.len()).for_each(from_one),
         }
+    }
+
+    /// Messages that have come and that nobody has asked for, in words: the first ones.
+    pub fn describe(&self) -> String {
+        const NAMED: usize = 3;
+        let mut text = String::new();
+        for it in self.unexpected.iter().take(NAMED) {
+            let Message { envelope, bytes, site, sender, .. } = it;
+            text.push_str(&format!(
+                "\n    has come, and is not asked for: \
+                 tag {}, {bytes} bytes from rank {sender}, {}",
+                envelope.tag,
+                site.describe()
+            ));
+        }
+        let more = self.unexpected.len().saturating_sub(NAMED);
+        if more > 0 {
+            text.push_str(&format!("\n    and {more} more messages"));
+        }
+        text
     }
 
     /// Takes the first message for this pattern out.
@@ -738,5 +762,9 @@ impl Condition for Probed {
         };
         let tag = if tag == ANY_TAG { "any tag".to_owned() } else { format!("tag {tag}") };
         format!("a message from {from} to probe, {tag}")
+    }
+
+    fn is_message(&self) -> bool {
+        true
     }
 }

@@ -70,6 +70,10 @@ impl Condition for Polled {
         let seconds = self.waited.as_secs();
         format!("{} (it has only tested for {seconds} s)", self.awaited.describe())
     }
+
+    fn is_message(&self) -> bool {
+        self.awaited.is_message()
+    }
 }
 
 impl Polls {
@@ -152,7 +156,7 @@ fn limit() -> Option<Duration> {
 }
 
 /// The time that a processor has spent on this thread.
-fn thread_time() -> Duration {
+pub fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure lives through the call.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

@@ -8,6 +8,7 @@ use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::{Ask, Message, Mode, Req, SENT};
 use super::polls::Polls;
+use super::record::Recorded;
 use super::route::{Memory, MemoryKey};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
 use super::window::Win;
@@ -134,12 +135,23 @@ impl std::fmt::Debug for Starter {
 /// How far a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Before MPI_Init.
-    Before,
     /// Between MPI_Init and MPI_Finalize.
     Running,
+    /// Not there, but a session is open.
+    InSession,
+    /// Before MPI_Init.
+    Before,
     /// After MPI_Finalize.
     Finalized,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// What the program asked for, and what it has got.
+    pub hints: Vec<(String, String)>,
+    /// What is done with errors: the standard's handle.
+    pub errhandler: Cell<Handle>,
 }
 
 #[cold]
@@ -179,6 +191,7 @@ pub mod fixed {
     pub const GROUP_NULL: Handle = 0x108;
     pub const GROUP_EMPTY: Handle = 0x109;
     pub const WIN_NULL: Handle = 0x110;
+    pub const SESSION_NULL: Handle = 0x120;
     pub const INFO_NULL: Handle = 0x130;
     pub const INFO_ENV: Handle = 0x131;
     pub const ERRHANDLER_NULL: Handle = 0x140;
@@ -204,6 +217,8 @@ pub struct Rank {
     pub me: usize,
     /// How far it is.
     pub stage: Cell<Stage>,
+    /// The same without sessions, while some are open; and how many.
+    beside: Cell<(Stage, isize)>,
     /// Whether it is a rank of a team: MPI is there before MPI_Init, which may come any number of
     /// times.
     is_hosted: bool,
@@ -245,8 +260,12 @@ pub struct Rank {
     pub f90: RefCell<HashMap<(c_int, Vec<c_int>), Handle>>,
     /// Error codes of the program's own.
     pub codes: RefCell<Codes>,
+    /// Sessions.
+    pub sessions: RefCell<Table<Rc<Session>>>,
     /// Windows.
     pub wins: RefCell<Table<Rc<Win>>>,
+    /// For the record of its calls, if there is one.
+    pub recorded: RefCell<Recorded>,
     /// The request of every send that was complete at once.
     pub sent: Arc<Req>,
     /// Requests that have ended, to be used again.
@@ -270,6 +289,7 @@ impl Rank {
             world,
             me,
             stage: Cell::new(Stage::Before),
+            beside: Cell::new((Stage::Before, 0)),
             is_hosted: false,
             last: Cell::default(),
             level: Cell::new(0),
@@ -289,8 +309,10 @@ impl Rank {
             type_notes: RefCell::default(),
             f90: RefCell::default(),
             codes: RefCell::default(),
+            sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Window)),
             spare: RefCell::default(),
+            recorded: RefCell::default(),
             sent,
         }
     }
@@ -306,11 +328,46 @@ impl Rank {
     /// # Errors
     /// If it was called before.
     pub fn init(&self) -> Outcome {
-        if self.stage.get() != Stage::Before && !self.is_hosted {
+        if self.stage() != Stage::Before && !self.is_hosted {
             return error(Class::Other, "it was called twice");
         }
-        self.stage.set(Stage::Running);
+        self.go_to(Stage::Running);
         Ok(())
+    }
+
+    /// How far it is, whatever sessions are open.
+    pub fn stage(&self) -> Stage {
+        match self.stage.get() {
+            Stage::InSession => self.beside.get().0,
+            stage => stage,
+        }
+    }
+
+    /// MPI_Init or MPI_Finalize was called.
+    pub fn go_to(&self, stage: Stage) {
+        let (_, open) = self.beside.get();
+        self.beside.set((stage, open));
+        let is_in_session = open > 0 && stage != Stage::Running;
+        self.stage.set(if is_in_session { Stage::InSession } else { stage });
+    }
+
+    /// So many more sessions are open.
+    pub fn sessions_open(&self, more: isize) {
+        let stage = self.stage();
+        let (_, open) = self.beside.get();
+        self.beside.set((stage, open + more));
+        self.go_to(stage);
+    }
+
+    /// The session of a handle.
+    ///
+    /// # Errors
+    /// If it names none.
+    pub fn session(&self, handle: Handle) -> Outcome<Rc<Session>> {
+        match self.sessions.borrow().get(handle) {
+            Some(session) => Ok(Rc::clone(session)),
+            None => error(Class::Session, format!("{handle:#x} is no session")),
+        }
     }
 
     /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
@@ -319,7 +376,7 @@ impl Rank {
         self.last.set(site);
         self.polls.call();
         let outcome = match self.stage.get() {
-            Stage::Running => run(),
+            Stage::Running | Stage::InSession => run(),
             stage => out_of_time(stage),
         };
         match outcome {
@@ -344,11 +401,13 @@ impl Rank {
         error.code
     }
 
-    /// Gives a code to the error handler of a communicator or window; the world's, if the handle
-    /// names none.
+    /// Gives a code to the error handler of a communicator, window or session; the world's, if the
+    /// handle names none.
     pub fn tell(&self, site: Site, on: Handle, code: c_int, text: &str) {
-        let (handle, handler) = match self.wins.borrow().get(on) {
-            Some(win) => (on, win.errhandler.get()),
+        let of_session = self.sessions.borrow().get(on).map(|it| it.errhandler.get());
+        let of_win = || self.wins.borrow().get(on).map(|it| it.errhandler.get());
+        let (handle, handler) = match of_session.or_else(of_win) {
+            Some(handler) => (on, handler),
             None => {
                 let comm = self.comm(on).unwrap_or_else(|_| Rc::clone(&self.whole));
                 (comm.handle.get(), comm.errhandler.get())

@@ -23,6 +23,7 @@ use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
 use super::p2p::{EAGER, Queue, ROOM, Short};
+use super::record::Record;
 use super::word::Word;
 use phalanx::raw::{self, MemberSeats, Waits};
 use std::any::Any;
@@ -54,6 +55,10 @@ pub trait Condition: Send + Sync {
     fn holds(&self) -> bool;
     /// What is awaited, in words.
     fn describe(&self) -> String;
+    /// Whether it is a message.
+    fn is_message(&self) -> bool {
+        false
+    }
 }
 
 enum State {
@@ -163,11 +168,15 @@ pub struct World {
     /// All ranks' communicator, and each rank's own.
     pub whole: Arc<Shared>,
     is_crowded: bool,
+    /// So often a rank looks before it waits.
+    looks: u32,
     contexts: AtomicU32,
     /// By their numbers, for errors.
     comms: Mutex<HashMap<u32, Weak<Shared>>>,
     /// Communicators that their members are making.
     pub branches: Branches,
+    /// Where calls are recorded, if they are.
+    pub record: Option<Arc<Record>>,
     waits: Waits,
     judge: Mutex<()>,
     start: Instant,
@@ -181,9 +190,9 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl World {
     /// A world of `ranks` ranks. Ends the process if the library refuses it.
     pub fn new(ranks: usize) -> World {
-        let comms = phalanx::Team::builder().ranks(ranks).external();
+        let comms = raw::external(phalanx::Team::builder().ranks(ranks));
         let comms = comms.unwrap_or_else(|error| end(1, &format!("phalanx: {error}")));
-        let waits = Waits::of(&comms[0]);
+        let (waits, record) = (Waits::of(&comms[0]), Record::of(&comms[0]));
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slot = |comm| Slot {
             queue: Mutex::default(),
@@ -200,6 +209,13 @@ impl World {
             comms: Mutex::new(HashMap::from([(0, Arc::downgrade(&whole))])),
             whole,
             is_crowded: ranks > cores,
+            // The library records waits: each that is one is its.
+            looks: match (&record, ranks > cores) {
+                (Some(_), _) => 1,
+                (None, true) => LOOKS_CROWDED,
+                (None, false) => LOOKS,
+            },
+            record,
             contexts: AtomicU32::new(1),
             branches: Branches::default(),
             waits,
@@ -335,8 +351,7 @@ impl World {
     /// Looks for something that comes soon.
     #[inline]
     pub fn look_for<R>(&self, mut found: impl FnMut() -> Option<R>) -> Option<R> {
-        let looks = if self.is_crowded { LOOKS_CROWDED } else { LOOKS };
-        for look in 0..looks {
+        for look in 0..self.looks {
             if let Some(found) = found() {
                 return Some(found);
             }
@@ -452,7 +467,11 @@ impl World {
             let line = match &lock(&slot.standing).state {
                 State::Blocked(condition, site) => {
                     waits = true;
-                    format!("waits in {}: {}", site.describe(), condition.describe())
+                    let others = match condition.is_message() {
+                        true => slot.queue.try_lock().map_or(String::new(), |it| it.describe()),
+                        false => String::new(),
+                    };
+                    format!("waits in {}: {}{others}", site.describe(), condition.describe())
                 }
                 State::Left(why, last) if last.address() == 0 => format!("has left: {why}"),
                 State::Left(why, last) => format!("has left: {why}; last: {}", last.describe()),

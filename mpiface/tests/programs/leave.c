@@ -17,6 +17,12 @@ int main(int argc, char **argv) {
     MPI_Finalize();
     exit(rank == 1 ? 5 : 0);
   }
+  if (!strcmp(how, "nobody")) return 0;
+  if (!strcmp(how, "one")) { /* rank 1 alone does not call it, and is missed by nobody */
+    if (rank != 1) MPI_Finalize();
+    return 0;
+  }
+  if (!strcmp(how, "given")) exit(rank == 2 ? 7 : 0);
   if (rank == 1) {
     if (!strcmp(how, "exit")) exit(0);
     if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 42);
@@ -43,6 +49,11 @@ int main(int argc, char **argv) {
     static double big[100000];
     MPI_Send(big, 100000, MPI_DOUBLE, (rank + 1) % size, 3, MPI_COMM_WORLD);
     MPI_Recv(big, 100000, MPI_DOUBLE, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (!strcmp(how, "tag")) { /* rank 1 waits for another one than rank 0 sends */
+    int x = 0;
+    if (rank == 0) MPI_Send(&x, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   if (!strcmp(how, "any")) { /* nobody sends */
     int x;

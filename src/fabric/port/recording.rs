@@ -58,7 +58,9 @@ impl Port {
         self.state = PortState::Recorded;
         self.pass |= RECORDED;
         self.looks = 0;
-        self.ring = self.recorder().map(|(recorder, me)| NonNull::from(recorder.ring(me)));
+        // Without a ring each call asks whether it is an event at all.
+        let recorder = self.recorder().filter(|(recorder, _)| !recorder.is_interfaces());
+        self.ring = recorder.map(|(recorder, me)| NonNull::from(recorder.ring(me)));
     }
 
     /// The rank begins a run of a team that is recorded, or with a port that is dead.
@@ -77,7 +79,9 @@ impl Port {
     /// The rank's part of the run is over.
     #[cold]
     pub(crate) fn end_recorded_run(&self) {
-        if let Some((recorder, me)) = self.recorder() {
+        if let Some((recorder, me)) = self.recorder()
+            && !recorder.is_interfaces()
+        {
             self.complete_record(recorder, me);
             recorder.end_run(me);
         }
@@ -113,7 +117,9 @@ impl Port {
         at: &'static Location<'static>,
         facts: Option<CallFacts>,
     ) {
-        if let Some((recorder, me)) = self.recorder() {
+        if let Some((recorder, me)) = self.recorder()
+            && !recorder.is_interfaces()
+        {
             self.complete_record(recorder, me);
             let at = self.event_line(at);
             recorder.begin_call(me, self.id, sig, at, self.next_record(), facts);
@@ -237,7 +243,9 @@ impl Port {
         sig: &'static Signature,
         at: &'static Location<'static>,
     ) {
-        if let Some((recorder, me)) = self.recorder() {
+        if let Some((recorder, me)) = self.recorder()
+            && !recorder.is_interfaces()
+        {
             self.complete_record(recorder, me);
             recorder.begin_completion(me, self.id, sig, self.event_line(at));
         }

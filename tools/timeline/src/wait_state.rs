@@ -53,6 +53,9 @@ impl WaitState {
     /// That of a wait in a call of `name`; none for a name that this program does not know.
     pub fn of_call(name: &str, is_root: bool) -> Option<Self> {
         use WaitState::*;
+        if let Some(name) = name.strip_prefix("MPI_") {
+            return Some(WaitState::of_mpi(&name.to_lowercase(), is_root));
+        }
         let name = name.strip_prefix("wait for ").unwrap_or(name);
         let name = name.strip_prefix("started ").unwrap_or(name);
         let begins = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
@@ -73,6 +76,26 @@ impl WaitState {
             _ if begins(&["shared", "update", "read", "ghosts", "neighborhood", "sub"]) => NxN,
             _ => return None,
         })
+    }
+
+    /// The same in a call of MPI. (What MPI_Wait and MPI_Test await is a message, or another
+    /// rank's part of a collective.)
+    fn of_mpi(name: &str, is_root: bool) -> Self {
+        use WaitState::*;
+        let begins = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
+        match name {
+            _ if begins(&["bcast", "scatter"]) && is_root => LateReceiver,
+            _ if begins(&["bcast", "scatter"]) => LateBroadcast,
+            _ if begins(&["barrier", "win_fence"]) => Barrier,
+            _ if begins(&["scan", "exscan"]) => EarlyScan,
+            _ if begins(&["reduce_scatter"]) => NxN,
+            _ if begins(&["reduce", "gather"]) => EarlyReduce,
+            _ if begins(&["all", "comm_", "cart_", "graph_", "dist_", "inter", "fin"]) => NxN,
+            _ if begins(&["win_create", "win_alloc", "win_free"]) => NxN,
+            _ if begins(&["sendrecv"]) => LateSender,
+            _ if begins(&["send", "ssend", "rsend", "bsend", "win_start"]) => LateReceiver,
+            _ => LateSender,
+        }
     }
 
     /// The same for the wait of a call with this number in its communicator.

@@ -80,3 +80,30 @@ fn started_calls_and_the_waits_for_them_have_the_states_of_their_calls() {
     }
     assert_eq!(WaitState::of_call("a phase", false), None);
 }
+
+#[test]
+fn functions_of_mpi_have_the_states_of_what_they_wait_for() {
+    for (name, is_root, state) in [
+        ("MPI_Recv", false, WaitState::LateSender),
+        ("MPI_Sendrecv", false, WaitState::LateSender),
+        ("MPI_Waitall", false, WaitState::LateSender),
+        ("MPI_Test", false, WaitState::LateSender),
+        ("MPI_Send", false, WaitState::LateReceiver),
+        ("MPI_Ssend", false, WaitState::LateReceiver),
+        ("MPI_Barrier", false, WaitState::Barrier),
+        ("MPI_Win_fence", false, WaitState::Barrier),
+        ("MPI_Bcast", false, WaitState::LateBroadcast),
+        ("MPI_Bcast", true, WaitState::LateReceiver),
+        ("MPI_Scatterv", false, WaitState::LateBroadcast),
+        ("MPI_Reduce", true, WaitState::EarlyReduce),
+        ("MPI_Gatherv", true, WaitState::EarlyReduce),
+        ("MPI_Reduce_scatter_block", false, WaitState::NxN),
+        ("MPI_Allreduce", false, WaitState::NxN),
+        ("MPI_Alltoallv", false, WaitState::NxN),
+        ("MPI_Comm_split", false, WaitState::NxN),
+        ("MPI_Finalize", false, WaitState::NxN),
+        ("MPI_Exscan", false, WaitState::EarlyScan),
+    ] {
+        assert_eq!(WaitState::of_call(name, is_root), Some(state), "{name}");
+    }
+}

@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
 
 /// The address that says that the data lies in the other buffer.
-const IN_PLACE: usize = 1;
+pub(super) const IN_PLACE: usize = 1;
 
 /// What a wait for no request says.
 pub(super) const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
@@ -206,6 +206,10 @@ impl Status {
 
     pub(super) fn is_cancelled(&self) -> bool {
         self.inner[2] != 0
+    }
+
+    pub(super) fn source(&self) -> c_int {
+        self.source
     }
 }
 

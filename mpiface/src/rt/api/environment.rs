@@ -28,7 +28,7 @@ pub(super) fn init_thread(
 }
 
 pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(caller.stage.get() != Stage::Before));
+    flag.set(c_int::from(caller.stage() != Stage::Before));
     Ok(())
 }
 
@@ -37,12 +37,12 @@ pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
     attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.holder())?;
     let world = caller.comm(fixed::COMM_WORLD)?;
     caller.on(&world).barrier();
-    caller.stage.set(Stage::Finalized);
+    caller.go_to(Stage::Finalized);
     Ok(())
 }
 
 pub(super) fn finalized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(caller.stage.get() == Stage::Finalized));
+    flag.set(c_int::from(caller.stage() == Stage::Finalized));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use super::arguments::Caller;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
-use crate::rt::rank::{ErrorFunction, Persistent, Started, UserFunction, fixed};
+use crate::rt::rank::{ErrorFunction, Persistent, Session, Started, UserFunction, fixed};
 use crate::rt::types::Type;
 use crate::rt::window::Win;
 use std::rc::Rc;
@@ -51,6 +51,12 @@ impl Keep for Rc<Win> {
         let handle = caller.wins.borrow_mut().insert(Rc::clone(&self));
         self.handle.set(handle);
         handle
+    }
+}
+
+impl Keep for Rc<Session> {
+    fn keep(self, caller: Caller<'_>) -> Handle {
+        caller.sessions.borrow_mut().insert(self)
     }
 }
 

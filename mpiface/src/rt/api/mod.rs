@@ -27,7 +27,9 @@ mod one_sided;
 mod operators;
 mod packing;
 mod point_to_point;
+mod recorded;
 mod requests;
+mod sessions;
 mod started;
 mod topologies;
 mod type_notes;
@@ -36,6 +38,7 @@ mod windows;
 pub use table::{CALLS, MARK, TABLE};
 
 use super::rank::Rank;
+use std::sync::OnceLock;
 
 /// A function's address, in the order of functions.txt.
 #[derive(Debug)]
@@ -44,6 +47,20 @@ pub struct Entry(*const ());
 
 // SAFETY: addresses of functions, never written.
 unsafe impl Sync for Entry {}
+// SAFETY: as above.
+unsafe impl Send for Entry {}
+
+/// The table for a recorded run: made when the first begins.
+pub fn recording_table() -> &'static [Entry] {
+    static MADE: OnceLock<Box<[Entry]>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut all: Vec<Entry> = TABLE.iter().map(|it| Entry(it.0)).collect();
+        for (place, entry) in recording::RECORDED {
+            all[*place] = Entry(entry.0);
+        }
+        all.into()
+    })
+}
 
 /// The standard's number for what is not defined.
 const UNDEFINED: std::ffi::c_int = -32766;
@@ -68,6 +85,7 @@ mod functions {
     pub(super) use super::packing::*;
     pub(super) use super::point_to_point::*;
     pub(super) use super::requests::*;
+    pub(super) use super::sessions::*;
     pub(super) use super::started::*;
     pub(super) use super::topologies::*;
     pub(super) use super::type_notes::*;
@@ -139,4 +157,18 @@ mod table {
     }
 
     include!(concat!(env!("OUT_DIR"), "/table.rs"));
+}
+
+mod recording {
+    #![expect(non_snake_case, reason = "the standard's names")]
+    #![expect(clippy::redundant_field_names, reason = "made by a program")]
+
+    use super::arguments::Status;
+    use super::recorded::{After, Facts, On, Recording, sized, total};
+    use super::{Entry, Rank};
+    use crate::rt::error::Site;
+    use crate::rt::handle::Handle;
+    use std::ffi::{c_char, c_int, c_void};
+
+    include!(concat!(env!("OUT_DIR"), "/recorded.rs"));
 }

@@ -1,0 +1,135 @@
+//! Sessions: MPI without MPI_Init, for libraries of which none knows of the others. A session has
+//! two sets of processes; groups of them make communicators (MPI_Comm_create_from_group).
+
+use super::arguments::{Caller, Out, RawText, int};
+use super::errors::check_handler;
+use super::infos::list;
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::Handle;
+use crate::rt::rank::{ErrorFunction, Session, fixed};
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+/// The standard's sets of processes.
+const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The key of the level of threads.
+const LEVEL: &str = "thread_level";
+
+/// The most that is given, in words.
+const SERIALIZED: &str = "MPI_THREAD_SERIALIZED";
+
+pub(super) fn session_init(
+    caller: Caller<'_>,
+    info: Handle,
+    errhandler: Handle,
+) -> Outcome<Rc<Session>> {
+    check_handler(caller, errhandler)?;
+    let mut hints = match info {
+        fixed::INFO_NULL => Vec::new(),
+        info => list(caller, info, |list| list.clone())?,
+    };
+    let level = hints.iter_mut().find(|it| it.0 == LEVEL);
+    match level {
+        Some(level) if level.1 == "MPI_THREAD_MULTIPLE" => level.1 = SERIALIZED.to_owned(),
+        Some(_) => {}
+        None => hints.push((LEVEL.to_owned(), "MPI_THREAD_SINGLE".to_owned())),
+    }
+    caller.sessions_open(1);
+    Ok(Rc::new(Session { hints, errhandler: Cell::new(errhandler) }))
+}
+
+pub(super) fn session_finalize(caller: Caller<'_>, session: Out<Handle>) -> Outcome {
+    caller.session(session.get())?;
+    caller.sessions.borrow_mut().remove(session.get());
+    session.set(fixed::SESSION_NULL);
+    caller.sessions_open(-1);
+    Ok(())
+}
+
+pub(super) fn session_get_info(caller: Caller<'_>, session: &Session) -> Outcome<Handle> {
+    Ok(caller.infos.borrow_mut().insert(session.hints.clone()))
+}
+
+pub(super) fn session_get_num_psets(
+    _: Caller<'_>,
+    _session: &Session,
+    _info: Handle,
+    count: Out<c_int>,
+) -> Outcome {
+    count.set(int(SETS.len()));
+    Ok(())
+}
+
+pub(super) fn session_get_nth_pset(
+    _: Caller<'_>,
+    _session: &Session,
+    _info: Handle,
+    n: c_int,
+    length: Out<c_int>,
+    name: RawText,
+) -> Outcome {
+    let Some(set) = usize::try_from(n).ok().and_then(|it| SETS.get(it)) else {
+        return error(Class::Arg, format!("{n} is none of {} sets of processes", SETS.len()));
+    };
+    // A length of zero asks for the length.
+    if let Some(room) = usize::try_from(length.get()).ok().filter(|it| *it > 0) {
+        name.set(set, room);
+    }
+    length.set(int(set.len() + 1));
+    Ok(())
+}
+
+/// The ranks of a set; its name's letters may be of any case.
+fn members(caller: Caller<'_>, name: &str) -> Outcome<Vec<usize>> {
+    match SETS.iter().position(|it| it.eq_ignore_ascii_case(name)) {
+        Some(0) => Ok((0..caller.world.slots.len()).collect()),
+        Some(_) => Ok(vec![caller.me]),
+        None => error(Class::Arg, format!("there is no set of processes {name:?}")),
+    }
+}
+
+pub(super) fn session_get_pset_info(
+    caller: Caller<'_>,
+    _session: &Session,
+    name: &str,
+) -> Outcome<Handle> {
+    let size = members(caller, name)?.len().to_string();
+    Ok(caller.infos.borrow_mut().insert(vec![("mpi_size".to_owned(), size)]))
+}
+
+pub(super) fn group_from_session_pset(
+    caller: Caller<'_>,
+    _session: &Session,
+    name: &str,
+) -> Outcome<Vec<usize>> {
+    members(caller, name)
+}
+
+pub(super) fn session_create_errhandler(
+    _: Caller<'_>,
+    function: ErrorFunction,
+) -> Outcome<ErrorFunction> {
+    Ok(function)
+}
+
+pub(super) fn session_set_errhandler(
+    caller: Caller<'_>,
+    session: &Session,
+    handler: Handle,
+) -> Outcome {
+    check_handler(caller, handler)?;
+    session.errhandler.set(handler);
+    Ok(())
+}
+
+pub(super) fn session_get_errhandler(_: Caller<'_>, session: &Session) -> Outcome<Handle> {
+    Ok(session.errhandler.get())
+}
+
+pub(super) fn session_call_errhandler(caller: Caller<'_>, session: Handle, code: c_int) -> Outcome {
+    caller.session(session)?;
+    caller.rank.tell(caller.site, session, code, "the program calls the error handler");
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! The record of a run (PHALANX_RECORD) has the program's calls of MPI, with their lines, and what
+//! each rank waited for. Without the compiler, a test says so and passes.
+//!
+//! Rank 1 sleeps before the others wait for it. On a busy machine another rank may be later still:
+//! where a wait is asked for, a run is made again, a few times.
+
+mod common;
+
+use common::{CC, RUN, compile, directory, has, text};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// An event of a rank: docs/timeline.md has the format.
+#[derive(Clone, Debug)]
+struct Event {
+    begin: u64,
+    end: u64,
+    bytes: u64,
+    comm: u64,
+    number: u64,
+    name: String,
+    at: String,
+    peer: Option<u32>,
+    is_wait: bool,
+}
+
+/// A run of the file.
+#[derive(Debug)]
+struct Run {
+    program: String,
+    outcome: String,
+    ranks: Vec<Vec<Event>>,
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn number(&mut self, bytes: usize) -> u64 {
+        let (number, rest) = self.0.split_at(bytes);
+        self.0 = rest;
+        number.iter().rev().fold(0, |all, it| all << 8 | u64::from(*it))
+    }
+
+    fn text(&mut self) -> String {
+        let length = self.number(4) as usize;
+        let (text, rest) = self.0.split_at(length);
+        self.0 = rest;
+        text_of(text)
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("texts are UTF-8")
+}
+
+fn read(file: &Path) -> Vec<Run> {
+    let bytes = std::fs::read(file).expect("the record was written");
+    let (mut bytes, mut runs) = (Bytes(&bytes), Vec::new());
+    while !bytes.0.is_empty() {
+        assert_eq!(&bytes.0[..8], b"PHLXWAIT");
+        bytes.0 = &bytes.0[24 + 24..];
+        let (ranks, texts) = (bytes.number(4), bytes.number(4));
+        let (outcome, program) = (bytes.number(4) as usize, bytes.number(4) as usize);
+        let texts: Vec<String> = (0..texts).map(|_| bytes.text()).collect();
+        let word = |it: u64| texts[it as usize].clone();
+        let ranks = (0..ranks).map(|_| {
+            let (began, ended, lost) = (bytes.number(8), bytes.number(8), bytes.number(8));
+            assert!(began <= ended && lost == 0);
+            let events = bytes.number(8);
+            let event = |_| {
+                let (begin, end, length) = (bytes.number(8), bytes.number(8), bytes.number(8));
+                let (comm, number) = (bytes.number(8), bytes.number(8));
+                let (name, at, _algorithm) = (bytes.number(4), bytes.number(4), bytes.number(4));
+                let (peer, kind, _detail) = (bytes.number(4), bytes.number(4), bytes.number(4));
+                assert!(begin <= end && end <= ended, "{begin} to {end} of {ended}");
+                Event {
+                    begin,
+                    end,
+                    bytes: length,
+                    comm,
+                    number,
+                    name: word(name),
+                    at: word(at),
+                    peer: u32::try_from(peer).ok().filter(|it| *it != u32::MAX),
+                    is_wait: kind & 0xff == 1,
+                }
+            };
+            (0..events).map(event).collect()
+        });
+        let ranks = ranks.collect();
+        runs.push(Run { program: texts[program].clone(), outcome: texts[outcome].clone(), ranks });
+    }
+    runs
+}
+
+/// Runs a program; gives its record.
+fn recorded(name: &str, ranks: usize, program: &Path, arguments: &[&str]) -> (Output, Run) {
+    let file = directory("record").join(name);
+    let _ = std::fs::remove_file(&file);
+    let output = Command::new("timeout")
+        .args(["60", RUN, "-n", &ranks.to_string()])
+        .arg(program)
+        .args(arguments)
+        .env("PHALANX_RECORD", &file)
+        .output()
+        .expect("the launcher runs");
+    let mut runs = read(&file);
+    assert_eq!(runs.len(), 1);
+    (output, runs.remove(0))
+}
+
+/// The line of the program that says this, behind the line that says `after`.
+fn line(source: &str, after: &str, what: &str) -> String {
+    let begin = source.lines().position(|it| it.contains(after)).expect(after);
+    let more = source.lines().skip(begin).position(|it| it.contains(what)).expect(what);
+    format!("record.c:{}", begin + more + 1)
+}
+
+/// The program of record.c, compiled once for all tests.
+fn program() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| compile(CC, "record.c", &[]))
+}
+
+fn source() -> String {
+    std::fs::read_to_string(common::source("record.c")).expect("part of the package")
+}
+
+impl Run {
+    /// The calls of a rank in a line.
+    fn calls(&self, rank: usize, at: &str) -> Vec<&Event> {
+        self.ranks[rank].iter().filter(|it| !it.is_wait && it.at == at).collect()
+    }
+
+    /// The only call of a rank of this function in a line.
+    fn call(&self, rank: usize, name: &str, at: &str) -> &Event {
+        let calls = self.calls(rank, at);
+        assert!(calls.len() == 1 && calls[0].name == name, "{name} at {at} of {rank}: {calls:?}");
+        calls[0]
+    }
+
+    /// For whom a rank waited in a call.
+    fn awaited(&self, rank: usize, call: &Event) -> Vec<u32> {
+        let is_in = |it: &&Event| it.is_wait && it.comm == call.comm && it.end <= call.end;
+        let all = self.ranks[rank].iter().filter(is_in).filter(|it| it.begin >= call.begin);
+        all.filter_map(|it| it.peer).collect()
+    }
+}
+
+#[test]
+fn calls_have_their_names_lines_bytes_and_partners() {
+    if !has("cc") || !has("addr2line") {
+        return;
+    }
+    let (program, source) = (program(), source());
+    let (output, run) = recorded("calls", 3, program, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!((run.outcome.as_str(), run.ranks.len()), ("", 3));
+    assert_eq!(run.program, program.display().to_string());
+    let at = |section: &str, what: &str| line(&source, section, what);
+    // (section, what the line says, function, rank, bytes, partner)
+    let expected = [
+        ("void messages", "Send(&x", "MPI_Send", 1, 4, Some(0)),
+        // What has come, not what there is room for.
+        ("void messages", "Recv(&y, 4", "MPI_Recv", 0, 4, Some(1)),
+        ("void messages", "Send(big", "MPI_Send", 0, 80_000, Some(1)),
+        ("void messages", "Recv(big", "MPI_Recv", 1, 80_000, Some(0)),
+        // By any source: who has sent.
+        ("void messages", "ANY_SOURCE, 9", "MPI_Recv", 0, 4, Some(1)),
+        ("void requests", "Irecv(&in[0]", "MPI_Irecv", 2, 4, Some(1)),
+        ("void requests", "Isend", "MPI_Isend", 2, 4, Some(0)),
+        ("void requests", "Waitall", "MPI_Waitall", 2, 0, None),
+        ("void requests", "ANY_SOURCE, 4", "MPI_Irecv", 2, 4, None),
+        ("ANY_SOURCE, 4", "Wait(&all[0]", "MPI_Wait", 2, 4, Some(1)),
+        ("void requests", "Test", "MPI_Test", 2, 0, Some(1)),
+        ("void requests", "Iallreduce", "MPI_Iallreduce", 0, 4, None),
+        ("void collectives", "Barrier", "MPI_Barrier", 0, 0, None),
+        ("void collectives", "Bcast", "MPI_Bcast", 0, 512, Some(1)),
+        ("void collectives", "Allreduce", "MPI_Allreduce", 0, 512, None),
+        ("void collectives", "Allgatherv", "MPI_Allgatherv", 2, 24, None),
+        ("void collectives", "Comm_split", "MPI_Comm_split", 2, 0, None),
+        // Root 0 of a half is rank 1 of the world.
+        ("void collectives", "Reduce", "MPI_Reduce", 1, 64, Some(1)),
+        ("void windows", "Win_allocate", "MPI_Win_allocate", 1, 0, None),
+        ("void windows", "Put", "MPI_Put", 2, 4, Some(0)),
+        ("int main", "Init", "MPI_Init", 2, 0, None),
+        ("int main", "Finalize", "MPI_Finalize", 2, 0, None),
+    ];
+    for (section, what, name, rank, bytes, peer) in expected {
+        let it = run.call(rank, name, &at(section, what));
+        assert_eq!((it.bytes, it.peer), (bytes, peer), "{name}, {what}");
+    }
+    // One number a collective, on all ranks of its communicator, and none for a message.
+    for (section, what) in [("void collectives", "Barrier"), ("void windows", "Win_fence")] {
+        let numbers: Vec<_> = (0..3).map(|rank| run.calls(rank, &at(section, what))[0]).collect();
+        assert!(numbers[0].number > 0, "{what}");
+        assert!(numbers.iter().all(|it| it.number == numbers[0].number), "{what}");
+        assert!(numbers.iter().all(|it| it.comm == numbers[0].comm), "{what}");
+    }
+    assert_eq!(run.call(1, "MPI_Send", &at("void messages", "Send(&x")).number, 0);
+    let half = |rank| run.call(rank, "MPI_Reduce", &at("void collectives", "Reduce")).comm;
+    assert!(half(0) == half(2) && half(0) != half(1) && half(0) != 0);
+    // Calls that reach no other rank are none.
+    let is_local = |it: &&Event| it.name.starts_with("MPI_Comm_rank");
+    assert_eq!(run.ranks.iter().flatten().find(is_local).map(|it| &it.at), None);
+}
+
+#[test]
+fn waits_name_the_rank_that_is_late() {
+    if !has("cc") || !has("addr2line") {
+        return;
+    }
+    let (program, source) = (program(), source());
+    // (section, what the line says, who waits there for rank 1, however the data goes)
+    let expected = [
+        ("void messages", "Recv(&y, 4", 0),
+        ("void messages", "Send(big", 0),
+        ("void messages", "ANY_SOURCE, 9", 0),
+        ("void requests", "Waitall", 2),
+        ("ANY_SOURCE, 4", "Wait(&all[0]", 2),
+        ("void requests", "Test", 2),
+        ("void collectives", "Barrier", 0),
+        ("void collectives", "Bcast", 0),
+        ("void collectives", "Allreduce", 0),
+        ("void collectives", "Allgatherv", 0),
+        ("void windows", "Win_fence", 0),
+    ];
+    let mut missed: Vec<_> = expected.to_vec();
+    for _ in 0..8 {
+        let (_, run) = recorded("waits", 3, program, &[]);
+        missed.retain(|(section, what, rank)| {
+            let at = line(&source, section, what);
+            let call = run.calls(*rank, &at)[0];
+            !run.awaited(*rank, call).contains(&1)
+        });
+        if missed.is_empty() {
+            return;
+        }
+    }
+    panic!("no wait for rank 1 in {missed:?}");
+}
+
+#[test]
+fn a_run_that_ends_by_an_error_is_recorded_with_its_text() {
+    if !has("cc") || !has("addr2line") {
+        return;
+    }
+    let (program, source) = (program(), source());
+    let (output, run) = recorded("error", 2, program, &["hang"]);
+    assert_eq!(output.status.code(), Some(1));
+    let at = line(&source, "int main", "Recv");
+    assert!(run.outcome.contains(&format!("MPI_Recv at {at}")), "{}", run.outcome);
+    // The call that the rank is in ends with the run.
+    let last = run.call(0, "MPI_Recv", &at);
+    let latest = run.ranks.iter().flatten().map(|it| it.end).max();
+    assert_eq!(Some(last.end), latest);
+}
+
+#[test]
+fn teams_of_ordinary_programs_are_recorded_call_by_call() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("record");
+    let (library, host) = (at.join("libpart.so"), at.join("host"));
+    let compile = |command: &mut Command| {
+        let output = command.output().expect("the wrapper runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    compile(
+        Command::new(CC)
+            .args(["-g", "-shared"])
+            .arg(common::source("part.c"))
+            .arg("-o")
+            .arg(&library),
+    );
+    compile(
+        Command::new(CC)
+            .args(["-g", "--plain"])
+            .arg(common::source("host.c"))
+            .arg(format!("-L{}", at.display()))
+            .args(["-lpart", &format!("-Wl,-rpath,{}", at.display()), "-o"])
+            .arg(&host),
+    );
+    let file = at.join("team");
+    let _ = std::fs::remove_file(&file);
+    let output = Command::new(&host).env("PHALANX_RECORD", &file).output().expect("it runs");
+    let runs = read(&file);
+    assert!(runs.len() > 1, "{}: {}", output.status, text(&output.stderr));
+    assert!(runs.iter().any(|run| run.ranks.iter().all(|it| !it.is_empty())));
+}

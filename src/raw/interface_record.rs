@@ -1,0 +1,112 @@
+//! The record of a team whose calls are those of an interface, which moves a part of the data by
+//! itself: the interface says what its program calls, and the library's waits are waits of those
+//! calls.
+
+use crate::Comm;
+use crate::error::Error;
+use crate::fabric::{InterfaceCall, Recorder, TeamState};
+use crate::sync::Arc;
+use crate::team::Builder;
+use std::fmt;
+
+use super::ForeignCall;
+
+/// [`Builder::external`](crate::team::Builder::external) for an interface that says itself what is
+/// a call, if the team is recorded.
+///
+/// # Errors
+/// As there.
+pub fn external(builder: Builder) -> Result<Vec<Comm>, Error> {
+    builder.external_of_interface()
+}
+
+/// A call of an interface's program.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedCall {
+    /// The function. (Its line is asked for by the address, when the run is written.)
+    pub call: &'static ForeignCall,
+    /// The address after the call.
+    pub address: usize,
+    /// The interface's number of the communicator.
+    pub comm: u64,
+    /// Number of the collective call in its communicator; 0 for a message.
+    pub number: u64,
+    /// Bytes of this rank's vector or block.
+    pub bytes: u64,
+    /// Root or partner, a rank of the team.
+    pub peer: Option<usize>,
+}
+
+/// An event of a [`InterfaceRecord`].
+#[derive(Clone, Copy, Debug)]
+pub struct CallEvent(u64);
+
+/// Where a team's calls are recorded that [`external`] has made. Each rank writes its own part.
+pub struct InterfaceRecord(Arc<TeamState>);
+
+impl fmt::Debug for InterfaceRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InterfaceRecord").finish_non_exhaustive()
+    }
+}
+
+impl InterfaceRecord {
+    /// Of the team of `comm`, if that is recorded.
+    pub fn of(comm: &Comm) -> Option<InterfaceRecord> {
+        let world = comm.fabric().world_arc().clone();
+        world.recorder().is_some_and(Recorder::is_interfaces).then_some(InterfaceRecord(world))
+    }
+
+    fn recorder(&self) -> &Recorder {
+        self.0.recorder().expect("`of` has seen it, and it stays")
+    }
+
+    /// Rank `rank`, the caller, begins a run: what was recorded of it before is forgotten.
+    pub fn begin_run(&self, rank: usize) {
+        self.recorder().begin_run(rank);
+    }
+
+    /// Its part of the run is over.
+    pub fn end_run(&self, rank: usize) {
+        self.recorder().end_run(rank);
+    }
+
+    /// Rank `rank`, the caller, begins a call: what it waits for belongs to this one until the
+    /// next.
+    pub fn begin(&self, rank: usize, call: &RecordedCall) -> CallEvent {
+        let RecordedCall { call, address, comm, number, bytes, peer } = *call;
+        let call = InterfaceCall { call, address, comm, number, bytes, peer };
+        CallEvent(self.recorder().begin_interface_call(rank, &call))
+    }
+
+    /// The call ends; bytes and partner, if they are known now only.
+    pub fn end(&self, rank: usize, event: CallEvent, bytes: Option<u64>, peer: Option<usize>) {
+        self.recorder().end_interface_call(rank, event.0, bytes, peer);
+    }
+
+    /// The time, for [`waited`](InterfaceRecord::waited).
+    pub fn now(&self) -> u64 {
+        self.recorder().now()
+    }
+
+    /// Rank `rank`, the caller, has waited in its latest call for `peer`, in this time.
+    pub fn waited(&self, rank: usize, peer: usize, time: std::ops::Range<u64>) {
+        self.recorder().waited(rank, 0, peer, (time.start, time.end));
+    }
+
+    /// What rank `rank`, the caller, has awaited last of all from any rank has come from `peer`.
+    pub fn name_source(&self, rank: usize, peer: usize) {
+        self.recorder().name_source(rank, peer);
+    }
+
+    /// Appends the run of `program` to the file, with its end in words (none: it has ended well).
+    /// `places` says the lines of addresses. If the run has failed, its ranks may still run.
+    pub fn save(
+        &self,
+        (program, run): (&str, u64),
+        outcome: &str,
+        places: &dyn Fn(&[usize]) -> Vec<String>,
+    ) {
+        self.recorder().save_interface_run((program, run), outcome, places);
+    }
+}
