@@ -161,7 +161,11 @@ mod table {
 
 mod recording {
     #![expect(non_snake_case, reason = "the standard's names")]
-    #![expect(clippy::redundant_field_names, reason = "made by a program")]
+    #![expect(
+        clippy::redundant_field_names,
+        clippy::useless_conversion,
+        reason = "made by a program, for counts of each width"
+    )]
 
     use super::arguments::Status;
     use super::recorded::{After, Facts, On, Recording, sized, total};
