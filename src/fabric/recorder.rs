@@ -343,6 +343,9 @@ impl EventRing {
     }
 }
 
+/// Makes a rank's part of a file of its ring, and of what makes nanoseconds of the clock's ticks.
+type ToFile<'a> = dyn Fn(&EventRing, &dyn Fn(u64) -> u64) -> FileRank + 'a;
+
 impl Recorder {
     /// For `ranks` ranks, of each the latest `events` events, appended to `file` (of that name), if
     /// there is one, when a run ends; or, `at_drop`, when the last rank has gone.
@@ -697,13 +700,7 @@ impl Recorder {
         self.save_with((0, run), program, outcome, &rank);
     }
 
-    fn save_with(
-        &self,
-        (team, run): (u64, u64),
-        program: &str,
-        outcome: &str,
-        rank: &dyn Fn(&EventRing, &dyn Fn(u64) -> u64) -> FileRank,
-    ) {
+    fn save_with(&self, (team, run): (u64, u64), program: &str, outcome: &str, rank: &ToFile<'_>) {
         let Some((file, path)) = &self.file else { return };
         let rate = self.clock.rate();
         let base = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0).min();

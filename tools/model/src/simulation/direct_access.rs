@@ -108,8 +108,8 @@ impl RankClocks {
                 .for_each(|rank| self.show(s, setup, ends, rank, |to| to == root)),
             None => {
                 let began = self.now.clone();
-                for from in 0..s.ranks() {
-                    self.show_from(s, setup, ends, (from, began[from]), |_| true);
+                for shown in began.into_iter().enumerate() {
+                    self.show_from(s, setup, ends, shown, |_| true);
                 }
             }
         }
