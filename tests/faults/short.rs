@@ -122,11 +122,11 @@ fn a_rank_that_goes_after_its_part() {
 #[test]
 fn an_operator_in_another_communicator() {
     watched(|| {
-        let team = team(3);
-        // In an exclusive scan of three only the last one combines. In a scan it does so after rank
-        // 1 where ranks outnumber cores (a chain), and then it would never get to its bomb.
-        for (reduction, who) in REDUCTIONS[..3].iter().zip([1..3, 1..2, 2..3]) {
-            for who in who {
+        // Four: small scans of three go by a chain where ranks outnumber cores. In an exclusive
+        // scan rank 1 has nothing to combine.
+        let team = team(4);
+        for (reduction, first) in REDUCTIONS[..3].iter().zip([1, 1, 2]) {
+            for who in first..4 {
                 for caught in [false, true] {
                     let error = failure(team.run(|comm| {
                         let child = RefCell::new(comm.split(0, comm.rank()));
