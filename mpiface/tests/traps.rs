@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{CC, CXX, FORT, RUN, compile, directory, fail, has, run, source, succeed, text};
+use common::{
+    CC, CXX, FORT, RUN, compile, differ, directory, fail, has, run, source, succeed, text,
+};
 use std::path::Path;
 use std::process::Command;
 
@@ -336,23 +338,14 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     let back = "rank 1 has left: return from main with code 0 without MPI_Finalize; last: ";
     fail(&program, "return", 1, &[&format!("{back}MPI_Comm_size at leave.c:"), late]);
     fail(&program, "abort", 42, &["rank 1: MPI_Abort at leave.c:"]);
-    let order = ["rank 0: MPI_Barrier at leave.c:", "rank 1: MPI_Bcast at leave.c:"];
-    fail(&program, "order", 1, &order);
-    let broadcasts = ["rank 0: MPI_Bcast at leave.c:", "rank 1: MPI_Bcast at leave.c:"];
-    fail(&program, "root", 1, &broadcasts);
+    differ(&program, "order", 1, "MPI_Bcast at leave.c:", "MPI_Barrier at leave.c:");
+    differ(&program, "root", 1, "MPI_Bcast at leave.c:", "MPI_Bcast at leave.c:");
     fail(&program, "root", 1, &["root 0", "root 1"]);
-    let sums = ["rank 0: MPI_Allreduce at leave.c:", "rank 1: MPI_Allreduce at leave.c:"];
-    fail(&program, "count", 1, &sums);
+    differ(&program, "count", 1, "MPI_Allreduce at leave.c:", "MPI_Allreduce at leave.c:");
     fail(&program, "count", 1, &["4 bytes", "8 bytes"]);
-    let types = [
-        "rank 0: MPI_Allreduce at leave.c:",
-        "operator MPI_SUM of I32",
-        "rank 1: MPI_Allreduce at leave.c:",
-        "operator MPI_SUM of F32",
-    ];
-    fail(&program, "type", 1, &types);
-    let later = ["rank 0: MPI_Ibarrier at leave.c:", "rank 1: MPI_Ibcast at leave.c:"];
-    fail(&program, "later", 1, &later);
+    differ(&program, "type", 1, "MPI_Allreduce at leave.c:", "MPI_Allreduce at leave.c:");
+    fail(&program, "type", 1, &["operator MPI_SUM of I32", "operator MPI_SUM of F32"]);
+    differ(&program, "later", 1, "MPI_Ibcast at leave.c:", "MPI_Ibarrier at leave.c:");
     let never =
         ["rank 0 waits in MPI_Wait at leave.c:", "all ranks to start MPI_Ibarrier at leave.c:"];
     fail(&program, "never", 1, &never);
@@ -376,18 +369,19 @@ fn faults_of_other_kinds_end_in_time_too() {
         return;
     }
     let program = compile(CC, "faults.c", &[]);
-    let differ = "calls of one collective differ:";
-    let at = |rank: usize, call: &str| format!("rank {rank}: MPI_{call} at faults.c:");
-    for (how, one, other) in [
-        ("part", at(1, "Reduce"), at(2, "Reduce")),
-        ("gather", at(0, "Gather"), at(1, "Gather")),
-        ("operator", at(0, "Reduce"), at(1, "Reduce")),
-        ("broadcast", at(0, "Bcast"), at(1, "Bcast")),
-        ("missing", at(0, "Allreduce"), at(1, "Finalize")),
-        ("once", "MPI_Bcast at faults.c:".to_owned(), at(2, "Allreduce")),
+    for (how, odd, call, others) in [
+        ("part", 2, "Reduce", "Reduce"),
+        ("gather", 1, "Gather", "Gather"),
+        ("operator", 1, "Reduce", "Reduce"),
+        ("missing", 1, "Finalize", "Allreduce"),
+        ("once", 2, "Allreduce", "Bcast"),
     ] {
-        fail(&program, how, 1, &[differ, &one, &other]);
+        let at = |call: &str| format!("MPI_{call} at faults.c:");
+        differ(&program, how, odd, &at(call), &at(others));
     }
+    // Each rank's length is another.
+    let broadcast = "MPI_Bcast at faults.c:";
+    fail(&program, "broadcast", 1, &["calls of one collective differ:", broadcast, broadcast]);
     fail(&program, "scatter", 15, &["MPI_Scatter at faults.c:", "16 bytes are given, and 12 are"]);
     let waits = |rank: usize, call: &str| format!("rank {rank} waits in MPI_{call} at faults.c:");
     for (how, calls) in [

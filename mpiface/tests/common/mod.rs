@@ -82,3 +82,16 @@ pub(crate) fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
         assert!(err.contains(word), "{how}: {word:?} is not in: {err}");
     }
 }
+
+/// Runs a program in which the call of the rank `odd` differs from the others': the text names it,
+/// and another rank with the call that the others make. Which rank that is depends on who comes first.
+pub(crate) fn differ(program: &Path, how: &str, odd: usize, call: &str, others: &str) {
+    let output = run(3, program, &[how]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{how}: {err}");
+    assert!(err.contains("calls of one collective differ:"), "{how}: {err}");
+    let is_named = |rank: usize, call: &str| err.contains(&format!("rank {rank}: {call}"));
+    assert!(is_named(odd, call), "{how}: rank {odd} with {call:?} is not in: {err}");
+    let is_other = (0..3).any(|rank| rank != odd && is_named(rank, others));
+    assert!(is_other, "{how}: no other rank with {others:?} is in: {err}");
+}
