@@ -16,7 +16,7 @@ use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordB
 use crate::op::{Operator, Sum};
 use crate::schedule::{Algorithm, Doubling};
 use std::cell::Cell;
-use std::ops::Mul;
+use std::ops::{Mul, Range};
 use std::panic::Location;
 
 impl Comm {
@@ -235,32 +235,25 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
     /// Never inlined: next to the code that joins the lanes, whose last step is of two numbers, the
     /// compiler takes vectors of two.
     #[inline(never)]
-    fn rows(
-        &self,
-        first: usize,
-        n: usize,
-        op: &impl Operator<T>,
-        sums: &mut [T; LANES],
-        begun: bool,
-    ) {
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx2")]
             fn avx2<T: Element>(
                 x: &impl Values<T>,
-                (first, n): (usize, usize),
+                at: Range<usize>,
                 op: &impl Operator<T>,
                 sums: &mut [T; LANES],
                 begun: bool,
             ) {
-                x.rows(first, n, op, sums, begun);
+                x.rows(at, op, sums, begun);
             }
             if std::arch::is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has AVX2.
-                return unsafe { avx2(&self.0, (first, n), op, sums, begun) };
+                return unsafe { avx2(&self.0, at, op, sums, begun) };
             }
         }
-        self.0.rows(first, n, op, sums, begun);
+        self.0.rows(at, op, sums, begun);
     }
 }
 

@@ -82,9 +82,12 @@ fn lend<T: Element, const N: usize>(
                 unsafe { body.wrapping_add(BOUNDS).cast::<[Option<T>; N]>().read_unaligned() };
             return true;
         }
-        // SAFETY: what is not copied in this call is described by words.
+        if kind != PayloadKind::SLICE {
+            return false;
+        }
+        // SAFETY: the body of a message of this kind.
         let words = unsafe { body.cast::<WordBytes>().read() };
-        if kind != PayloadKind::SLICE || words.len != N {
+        if words.len != N {
             return false;
         }
         if words.count == PARTIALS {
@@ -132,9 +135,12 @@ fn complete<T: Element, O: Operator<T>, V: Values<T>, const N: usize>(
             }
             return false;
         }
-        // SAFETY: what is not copied in this call is described by words.
+        if kind != PayloadKind::SLICE {
+            return false;
+        }
+        // SAFETY: the body of a message of this kind.
         let words = unsafe { body.cast::<WordBytes>().read() };
-        if kind != PayloadKind::SLICE || words.len != N {
+        if words.len != N {
             return false;
         }
         if words.count != FIRST_PARTS {

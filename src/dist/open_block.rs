@@ -47,7 +47,7 @@ impl<T: Element> OpenBlock<T> {
             }
             let rows = (end - i) / LANES * LANES;
             if rows > 0 {
-                x.rows(i, rows, op, &mut self.lanes, self.len > 0);
+                x.rows(i..i + rows, op, &mut self.lanes, self.len > 0);
                 (self.len, i) = (self.len + rows, i + rows);
             }
         }

@@ -24,6 +24,7 @@
 
 use crate::element::Element;
 use crate::op::Operator;
+use std::ops::Range;
 
 /// Elements of a block; part of the definition, as is the next.
 pub(crate) const BLOCK: usize = 256;
@@ -40,16 +41,9 @@ const ON_STACK: usize = 256;
 pub(crate) trait Values<T: Element> {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> T;
-    /// The lanes of elements `first..first + n`, at least one row of [`LANES`] and whole ones, into
+    /// The lanes of the elements at `at`, at least one row of [`LANES`] and whole ones, into
     /// `sums`; of a block that has `begun`, combined onto them.
-    fn rows(
-        &self,
-        first: usize,
-        n: usize,
-        op: &impl Operator<T>,
-        sums: &mut [T; LANES],
-        begun: bool,
-    );
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool);
 }
 
 impl<T: Element> Values<T> for &[T] {
@@ -63,15 +57,8 @@ impl<T: Element> Values<T> for &[T] {
     }
 
     #[inline(always)]
-    fn rows(
-        &self,
-        first: usize,
-        n: usize,
-        op: &impl Operator<T>,
-        sums: &mut [T; LANES],
-        begun: bool,
-    ) {
-        let (rows, _) = self[first..first + n].as_chunks::<LANES>();
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
+        let (rows, _) = self[at].as_chunks::<LANES>();
         // A copy, which the compiler keeps in registers.
         let (mut all, rest) = if begun { (*sums, rows) } else { (rows[0], &rows[1..]) };
         for row in rest {
@@ -98,16 +85,9 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
     }
 
     #[inline(always)]
-    fn rows(
-        &self,
-        first: usize,
-        n: usize,
-        op: &impl Operator<T>,
-        sums: &mut [T; LANES],
-        begun: bool,
-    ) {
-        let (mut xs, _) = self.0[first..first + n].as_chunks::<LANES>();
-        let (mut ys, _) = self.1[first..first + n].as_chunks::<LANES>();
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
+        let (mut xs, _) = self.0[at.clone()].as_chunks::<LANES>();
+        let (mut ys, _) = self.1[at].as_chunks::<LANES>();
         let mut all = *sums;
         if !begun {
             all = xs[0];
@@ -139,7 +119,7 @@ pub(super) fn leaf<T: Element, O: Operator<T>>(
         return leaf_of_large(x, first, n, op);
     }
     let (mut sums, rows) = ([x.at(first); LANES], n / LANES * LANES);
-    x.rows(first, rows, op, &mut sums, false);
+    x.rows(first..first + rows, op, &mut sums, false);
     for (sum, i) in sums.iter_mut().zip(rows..n) {
         *sum = op.combine(*sum, x.at(first + i));
     }
