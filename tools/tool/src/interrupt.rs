@@ -1,11 +1,12 @@
-//! Ctrl-C: a flag that commands check between two steps.
+//! Ctrl-C, or a signal to end or that the terminal is gone: a flag that commands check between two
+//! steps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C set the flag instead of ending the process; a second one ends
-/// it at once.
+/// Makes Ctrl-C, SIGTERM and SIGHUP set the flag instead of ending the process; a second one ends
+/// it at once. So what `timeout` ends ends its own programs, and writes what it has.
 pub fn listen() {
     // Without a handler Ctrl-C ends the process as it always does.
     let _: Result<(), _> = ctrlc::set_handler(|| {
