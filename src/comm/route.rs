@@ -101,6 +101,8 @@ impl Decisions {
                 Operation::Scan => tuning.scan_fused,
                 // Between two ranks: one message, or one in each direction.
                 Operation::ReduceScatter if ranks == 2 => tuning.reduce_scatter_fused,
+                // Through the gates: all blocks.
+                Operation::ReduceScatter => tuning.reduce_scatter_fused.min(EAGER / ranks + 1),
                 Operation::Reduce if ranks == 2 => tuning.reduce_fused,
                 Operation::Gather if ranks == 2 => tuning.gather_fused,
                 Operation::Scatter if ranks == 2 => tuning.scatter_fused,
@@ -270,8 +272,8 @@ impl Comm {
         }
         match operation {
             // Between two ranks.
-            Scan | ExclusiveScan if self.port.size() == 2 => Some(Short::Eager),
-            Broadcast | Reduce | Gather | Scatter | ReduceScatter => Some(Short::Eager),
+            Scan | ExclusiveScan | ReduceScatter if self.port.size() == 2 => Some(Short::Eager),
+            Broadcast | Reduce | Gather | Scatter => Some(Short::Eager),
             _ if self.port.is_gated() => Some(Short::Gate),
             Barrier | AllReduce => Some(Short::Eager),
             _ => None,

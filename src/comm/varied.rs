@@ -3,7 +3,7 @@
 //! | route | when |
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
-//! | gate | an all-gather of few bytes; any all-to-all, and what is collected into a `Vec` |
+//! | gate | an all-gather or reduce-scatter of few bytes; any all-to-all; collected into a `Vec` |
 //! | eager | two ranks gather, scatter or reduce and scatter few bytes |
 //! | plan | the plan of the same call before, with counts that this rank has given before |
 //! | any other | as equal blocks: `route.rs` |
@@ -11,7 +11,7 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::{
-    Buffers, Call, Partition, RawBuffers, Slices, alone, board, eager, plan, uneven,
+    Buffers, Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
 };
 use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature};
 use crate::op::Operator;
@@ -44,8 +44,14 @@ impl Comm {
                 Operation::AllGather if self.port.is_gated() && is_short() => {
                     return self.gather_at_the_gates((counts, facts), call);
                 }
-                Operation::Gather | Operation::Scatter | Operation::ReduceScatter if is_short() => {
-                    return self.carry_out_by_message(facts, call);
+                Operation::Gather | Operation::Scatter if is_short() => {
+                    return self.carry_out_short(CallTransport::Messages, facts, call);
+                }
+                Operation::ReduceScatter if self.port.size() == 2 && is_short() => {
+                    return self.carry_out_short(CallTransport::Messages, facts, call);
+                }
+                Operation::ReduceScatter if self.port.is_gated() && is_short() => {
+                    return self.carry_out_short(CallTransport::Gates, facts, call);
                 }
                 _ => {}
             }
@@ -66,17 +72,24 @@ impl Comm {
         }
     }
 
+    /// By messages between two ranks, or through the gates.
     #[inline(always)]
-    fn carry_out_by_message<'a, T: Element, O: Operator<T>>(
+    fn carry_out_short<'a, T: Element, O: Operator<T>>(
         &mut self,
+        transport: CallTransport,
         facts: CountFacts,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let (sig, at) = (call.sig(), call.at());
         let algorithm = call.operation().usual().messages.of(true);
-        let params = call.params(algorithm, CallTransport::Messages, facts.digest);
+        let params = call.params(algorithm, transport, facts.digest);
         let Some(begun) = self.begin_compared(sig, at, params) else { return };
-        if let Err(stop) = eager::run(&mut self.port, &mut self.work, begun, call) {
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match transport {
+            CallTransport::Gates => all_at_once::run(port, work, begun, call),
+            _ => eager::run(port, work, begun, call),
+        };
+        if let Err(stop) = result {
             self.stop(stop);
         }
     }

@@ -1,9 +1,9 @@
 //! All at once: every rank shows a few bytes at its gate, and reads the gates of the others, in one
 //! step. For barriers, and for vectors of up to [`EAGER`] bytes, which are copied to the peers.
 //!
-//! An all-reduce combines in the order of `eager.rs`, so that which of the two is taken
-//! cannot be seen in the bits: ranks are first folded in pairs until a power of two
-//! remains, then neighbours are joined, then pairs of neighbours ..
+//! An all-reduce combines in the order of `eager.rs`, so that which of the two is taken cannot be
+//! seen in the bits: ranks are first folded in pairs until a power of two remains, then neighbours
+//! are joined, then pairs of neighbours .. A reduce-scatter combines in that order, too.
 
 use super::Workspace;
 use super::call::{Buffers, Call, Slices};
@@ -26,7 +26,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
     let all = &mut work.addresses;
-    let operation = call.operation();
+    let (operation, before) = (call.operation(), call.elements_before(port.rank()));
     let Slices { buffers, op, identity, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => disseminate(port, begun),
@@ -47,6 +47,9 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
             exchange(port, begun, ExchangeInput::Within(0..p * n), rank * n..(rank + 1) * n, buf)
         }
         (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce(port, begun, all, buf, op),
+        (Operation::ReduceScatter, Buffers::Apart(from, mine)) => {
+            reduce_scatter(port, begun, all, (from, mine), op, before)
+        }
         (Operation::Scan, Buffers::InPlace(buf)) => scan(port, begun, all, buf, op, true, identity),
         (Operation::ExclusiveScan, Buffers::InPlace(buf)) => {
             scan(port, begun, all, buf, op, false, identity)
@@ -116,6 +119,43 @@ fn all_reduce<T: Element, O: Operator<T>>(
         // SAFETY: as above.
         unsafe { combine_all(rank, all, buf, op, EagerTree::Doubling(Doubling::of(p))) };
     }
+    guard.disarm();
+    Ok(())
+}
+
+/// Everybody shows its blocks to everybody, and combines the own block of all of them itself, in
+/// the order of an all-reduce. `before`: the elements before that block. `all` is scratch space for
+/// addresses.
+#[inline(always)]
+fn reduce_scatter<T: Element, O: Operator<T>>(
+    port: &mut Port,
+    begun: StartedCall,
+    all: &mut Vec<*mut u8>,
+    (from, mine): (&[T], &mut [T]),
+    op: &O,
+    before: usize,
+) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
+    // A panic in the operator ends the run.
+    let guard = Guard::new(port);
+    guard.port.show_all(from.len(), size_of::<T>(), |body| {
+        // SAFETY: there is room for `from`.
+        unsafe { put(from, body) }
+    });
+    guard.port.log_call(begun);
+    copy(&from[before..before + mine.len()], mine);
+    let skipped = before * size_of::<T>();
+    all.clear();
+    all.resize(p, std::ptr::null_mut());
+    for peer in (rank + 1..p).chain(0..rank) {
+        all[peer] = guard
+            .port
+            .look(peer, from.len(), size_of::<T>(), |body| body.cast_mut().wrapping_add(skipped))?;
+    }
+    guard.port.looked_at_all();
+    // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
+    // agree), among them our block, until we show something again.
+    unsafe { combine_all(rank, all, mine, op, EagerTree::Doubling(Doubling::of(p))) };
     guard.disarm();
     Ok(())
 }

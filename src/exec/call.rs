@@ -291,6 +291,15 @@ impl<'a, D> Call<'a, D> {
         }
     }
 
+    /// Elements before rank `rank`'s block.
+    #[inline(always)]
+    pub(super) fn elements_before(&self, rank: usize) -> usize {
+        match self.cut {
+            Partition::Varied(counts) => counts.iter().take(rank).sum(),
+            _ => rank * self.unit(),
+        }
+    }
+
     /// The root or the distance, as the fingerprint has it.
     #[inline(always)]
     pub(crate) fn parameter(&self) -> usize {

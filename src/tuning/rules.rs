@@ -136,8 +136,8 @@ impl Tuning {
         match ranks >= CROWD {
             true => Tuning {
                 broadcast_fused: 128 << 10,
-                reduce_scatter_fused: 1,
                 // What is shorter goes through the gates.
+                reduce_scatter_fused: EAGER / ranks + 1,
                 all_to_all_fused: EAGER / ranks + 1,
                 many_ranks: usize::MAX,
                 ..few

@@ -169,10 +169,10 @@ impl Req {
         self.done.tell(1);
         if by != self.ask.owner {
             if self.ask.kind != Kind::Receive || arrived.bytes > EAGER {
-                // Pairs with the fence in the library's `Berth::sleep`: either the owner, which says
-                // first that it will sleep, sees `done` after that fence, or `wake` below sees that
-                // it has said so. Nothing but time depends on it: without the fence the owner would
-                // hear of this at the end of a nap. Short messages come too often for it.
+                // Pairs with the fence in the library's `Berth::sleep`: either the owner, which
+                // first says that it will sleep, sees `done` after that fence, or `wake` below sees
+                // that it has said so. Nothing but time depends on it: without the fence the owner
+                // would hear of this at the end of a nap. Short messages come too often for it.
                 fence(Ordering::SeqCst);
             }
             world.wake(by, self.ask.owner);

@@ -84,7 +84,7 @@ pub(crate) fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
 }
 
 /// Runs a program in which the call of the rank `odd` differs from the others': the text names it,
-/// and another rank with the call that the others make. Which rank that is depends on who comes first.
+/// and another rank with the call that the others make. Which rank that is depends on time.
 pub(crate) fn differ(program: &Path, how: &str, odd: usize, call: &str, others: &str) {
     let output = run(3, program, &[how]);
     let err = text(&output.stderr);
