@@ -1,13 +1,13 @@
-//! The channel: a one-way, single-producer, single-consumer mailbox of four
+//! The channel: a one-way, single-producer, single-consumer mailbox of eight
 //! slots, each a pair of cache lines of its own.
 //!
 //! ```text
-//!  Channel (640 B, aligned to 128)
+//!  Channel (1152 B, aligned to 128)
 //!  +------------------------ 64 B ------------------------+
 //!  | word: seq 32 | consumed 32 | sig | check | 40 B       |  slot 0   written by the producer
 //!  |                                                 64 B  |
 //!  +------------------------------------------------------+
-//!  | .. the same                                           |  slots 1, 2, 3
+//!  | .. the same                                           |  slots 1 to 7
 //!  +------------------------------------------------------+
 //!  | ack 32 |                                                 written by the consumer
 //!  +------------------------------------------------------+
@@ -19,7 +19,7 @@
 //! 1.2 ping-pongs; `benches/ratios`). The second line of the pair is there for
 //! payloads that do not fit the first.
 //!
-//! Message `n` (counted from 1, wrapping) uses slot `n % 4`. The payload is up to [`INLINE`] bytes,
+//! Message `n` (counted from 1, wrapping) uses slot `n % 8`. The payload is up to [`INLINE`] bytes,
 //! among them perhaps the address of up to [`EAGER`](super::EAGER) bytes in the sender's
 //! [`EagerBuffer`]; or a description of memory that the consumer reads in place. See `README.md`
 //! for the protocol.
@@ -76,13 +76,16 @@ pub(crate) unsafe fn pack(
 }
 
 /// Slots of a channel. Two would do for an exchange, in which the answer
-/// carries the acknowledgement; with four a one-way stream flows (57 -> 35 ns
-/// a message between near cores).
+/// carries the acknowledgement; with four a one-way stream flows between near
+/// cores (57 -> 35 ns a message), with eight between distant ones, as the
+/// consumer fetches the next slot while it works on one ([`Endpoint::read`]).
 ///
 /// Fetching the next slot for writing beforehand (PREFETCHW) was tried: nothing
 /// between near cores, and between distant ones a barrier of 1.18 instead of
 /// 1.05 raw exchanges.
-pub(crate) const SLOTS: u32 = 4;
+///
+/// The models have four: a few messages use them all.
+pub(crate) const SLOTS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8 };
 
 /// What the producer says about a message; compared by the consumer before it
 /// looks at the payload. The mailbox itself does not interpret it.
@@ -134,6 +137,12 @@ impl Slot {
                 (&raw mut (*body).header).write(header);
             }
         });
+    }
+
+    /// A hint that the first line will be read.
+    #[inline(always)]
+    fn fetch_first_line(&self) {
+        crate::sync::fetch(std::ptr::from_ref(self).cast());
     }
 
     /// A hint that the second line will be read.
@@ -202,7 +211,7 @@ pub(crate) fn channel_after(n: u32) -> Channel {
         let word = u64::from(message) | u64::from(n) << 32;
         Slot::new(if n == 0 { 0 } else { word })
     };
-    Channel { slots: [0, 1, 2, 3].map(slot), ack: PaddedLine(AtomicU32::new(n)) }
+    Channel { slots: std::array::from_fn(|i| slot(i as u32)), ack: PaddedLine(AtomicU32::new(n)) }
 }
 
 impl Channel {
@@ -357,7 +366,7 @@ impl<'a> Endpoint<'a> {
         fill: impl FnOnce(*mut u8),
     ) -> &'s EagerSlot {
         let place = eager_buffer.eager_slot(u64::from(self.cursor.tx.wrapping_add(1)));
-        // SAFETY: the place was last used by message n - 4, with which the
+        // SAFETY: the place was last used by message n - SLOTS, with which the
         // consumer is done (`can_post`).
         unsafe { place.write(fill) };
         place
@@ -414,6 +423,9 @@ impl<'a> Endpoint<'a> {
     /// pointer to its [`INLINE`] payload bytes, aligned to 8.
     #[inline(always)]
     pub(crate) fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
+        // In a stream the next message is there already, and comes while this one is taken. If
+        // it is not, its slot's line is in this core's cache still: nothing moves.
+        self.inc.slot(self.cursor.rx.wrapping_add(2)).fetch_first_line();
         // SAFETY: `poll` has seen the message's number, so the producer has
         // written the body and does not touch it again before we `consume`;
         // this is the only consumer (`Endpoint::new`).

@@ -42,8 +42,8 @@ impl ChannelTable {
     pub(crate) fn new(rows: usize, apart: bool) -> ChannelTable {
         #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         {
-            // A channel is five times 128 bytes, so `page / 128` channels are exactly five pages.
-            const { assert!(size_of::<Channel>() == 5 * 128) }
+            // A channel is nine times 128 bytes, so `page / 128` channels are exactly nine pages.
+            const { assert!(size_of::<Channel>() == 9 * 128) }
             let pitch = if apart { rows.next_multiple_of(page() / 128) } else { rows };
             let bytes = rows * pitch * size_of::<Channel>();
             if (apart || bytes >= LARGE)

@@ -12,9 +12,13 @@
 //! The protocol is in `README.md`, "Gates".
 
 use super::Header;
-use super::channel::{SLOTS, Slot};
+use super::channel::Slot;
 use super::eager_buffer::{EagerBuffer, EagerSlot};
 use crate::sync::{Site, consume, publish};
+
+/// Slots of a gate. Two would be enough; with four, the line that is written next is not one that a
+/// slow peer still reads.
+const SLOTS: u32 = 4;
 
 /// See the module documentation.
 #[repr(C, align(128))]
@@ -71,7 +75,7 @@ impl Gate {
         episode: u64,
         fill: impl FnOnce(*mut u8),
     ) -> &'s EagerSlot {
-        let place = eager_buffer.eager_slot(episode);
+        let place = eager_buffer.eager_slot(episode % u64::from(SLOTS));
         // SAFETY: as in `show`.
         unsafe { place.write(fill) };
         place
