@@ -129,7 +129,7 @@ impl Comm {
     ///
     /// # Safety
     /// `place` and the communicator stay until then.
-    #[cold]
+    #[inline(always)]
     unsafe fn enter_own_thread(&mut self, place: &mut MaybeUninit<CatchScope>) -> Entered<'static> {
         if self.thread == 0 {
             self.settle_here();

@@ -369,6 +369,10 @@ pub(crate) unsafe fn put<T: Element>(data: &[T], body: *mut u8) {
     unsafe {
         match data {
             [x] => body.cast::<T>().write_unaligned(*x),
+            // What other interfaces move are bytes, most often as many as a number has.
+            _ if size_of::<T>() == 1 && data.len() == 8 => {
+                body.cast::<u64>().write_unaligned(data.as_ptr().cast::<u64>().read_unaligned());
+            }
             _ => std::ptr::copy_nonoverlapping(data.as_ptr().cast(), body, size_of_val(data)),
         }
     }
@@ -384,6 +388,11 @@ pub(crate) unsafe fn get<T: Element>(body: *const u8, data: &mut [T]) {
     unsafe {
         match data {
             [x] => *x = body.cast::<T>().read_unaligned(),
+            // As in `put`.
+            _ if size_of::<T>() == 1 && data.len() == 8 => {
+                let value = body.cast::<u64>().read_unaligned();
+                data.as_mut_ptr().cast::<u64>().write_unaligned(value);
+            }
             _ => std::ptr::copy_nonoverlapping(
                 body,
                 data.as_mut_ptr().cast::<u8>(),

@@ -78,7 +78,7 @@ pub const LB: Handle = 0x2fe;
 pub const UB: Handle = 0x2ff;
 
 /// The predefined datatype of a handle.
-pub fn basic(handle: Handle) -> Option<Basic> {
+pub const fn basic(handle: Handle) -> Option<Basic> {
     use Element::*;
     let (element, size) = match handle {
         0x201..=0x203 => (I64, 8),
@@ -128,6 +128,31 @@ pub fn basic(handle: Handle) -> Option<Basic> {
         _ => return None,
     };
     Some(Basic { element, size, extent: size })
+}
+
+/// The handles of predefined datatypes begin with this one.
+pub const FIRST: Handle = 0x200;
+
+/// The element of a predefined datatype, and its bytes, if any number of them lie without gaps: a
+/// power of two then.
+#[inline(always)]
+pub fn solid(handle: Handle) -> Option<(Element, usize)> {
+    static SOLID: [Option<(Element, u8)>; 256] = {
+        let mut all = [None; 256];
+        let mut at = 0;
+        while at < all.len() {
+            if let Some(Basic { element, size, extent }) = basic(FIRST + at)
+                && size == extent
+                && size.is_power_of_two()
+            {
+                all[at] = Some((element, size as u8));
+            }
+            at += 1;
+        }
+        all
+    };
+    let found = *SOLID.get(handle.wrapping_sub(FIRST))?;
+    found.map(|(element, size)| (element, size as usize))
 }
 
 /// The standard's name of a predefined datatype, for texts.

@@ -212,6 +212,12 @@ impl Call<'_> {
             let by = Some(to);
             let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag };
             let mode = Mode::Bounded;
+            if place.bytes() <= world.lane_bytes() && peer != rank {
+                // By the queue it would wait for the receiver, too, and take its lock.
+                let lane = world.new_lane(to, me);
+                // SAFETY: a rank's calls come one at a time.
+                world.look_for(|| unsafe { lane.has_room() }.then_some(()));
+            }
             let send = Send { me, to, envelope: envelope(rank), place, mode, site };
             // SAFETY: the caller's promise; it is awaited before this returns.
             sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });

@@ -307,7 +307,7 @@ impl Comm {
     }
 
     /// Says in this rank's log which call it is in.
-    #[inline]
+    #[inline(always)]
     fn note(&self, world: &World, site: Site, number: u64, terms: Terms) {
         let Terms { root, op, bytes } = terms;
         let context = self.shared.context;
@@ -363,7 +363,7 @@ impl Comm {
 
     /// This rank begins a collective that is no meeting; gives its number. Who carries it out ends
     /// it in the rank's log.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&self, world: &World, site: Site, terms: Terms) -> u64 {
         let number = self.next();
         self.note(world, site, number, terms);
@@ -373,7 +373,7 @@ impl Comm {
     }
 
     /// Makes a collective call on the library's communicator.
-    #[inline]
+    #[inline(always)]
     pub fn call_library<R>(
         &self,
         world: &World,

@@ -113,6 +113,22 @@ impl<T> Lane<T> {
         })
     }
 
+    /// Whether there is room for a message, for all that the sender can know.
+    ///
+    /// # Safety
+    /// As `push`.
+    #[inline]
+    pub unsafe fn has_room(&self) -> bool {
+        self.sender.0.with_mut(|it| {
+            // SAFETY: the sender's alone.
+            let sender = unsafe { &mut *it };
+            if sender.sent - sender.taken == SLOTS as u64 {
+                sender.taken = self.taken.0.told();
+            }
+            sender.sent - sender.taken < SLOTS as u64
+        })
+    }
+
     /// Whether there is nothing to take, for all that the caller can know.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -50,6 +50,28 @@ impl Flat {
         Flat { address: 0, bytes, small: [0; 4], large }
     }
 
+    /// A copy of so many bytes: room that nothing else is written to before.
+    ///
+    /// # Safety
+    /// They are memory of the program.
+    unsafe fn copied(from: *const u8, bytes: usize) -> Flat {
+        let mut flat = Flat::room(0, bytes);
+        if bytes > size_of::<Small>() {
+            let length = bytes.div_ceil(16);
+            flat.large.reserve_exact(length);
+            // SAFETY: there is room for as many; the end of the last is written before the bytes.
+            unsafe {
+                flat.large.as_mut_ptr().add(length - 1).write(0);
+                std::ptr::copy_nonoverlapping(from, flat.large.as_mut_ptr().cast(), bytes);
+                flat.large.set_len(length);
+            }
+        } else {
+            // SAFETY: the caller's promise; there is room.
+            unsafe { std::ptr::copy_nonoverlapping(from, flat.small.as_mut_ptr().cast(), bytes) };
+        }
+        flat
+    }
+
     fn is_direct(&self) -> bool {
         self.address != 0
     }
@@ -200,32 +222,59 @@ enum To<'a> {
 /// # Safety
 /// `at` has `n` elements, aligned, that nobody else uses, or writes if parts are given; the parts
 /// are as they say.
+#[inline(always)]
 unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     comm: &mut Comm,
-    (at, n): (*mut u8, usize),
+    memory: (*mut u8, usize),
     to: To<'_>,
     op: O,
     rounds: bool,
 ) {
-    let me = comm.rank();
-    let by = |comm: &mut Comm| {
+    if rounds && comm.size() > 2 && !matches!(to, To::Prefix) {
+        // SAFETY: passed on.
+        return unsafe { typed_in_order::<T, O>(comm, memory, to, op) };
+    }
+    // SAFETY: passed on.
+    unsafe { typed_as_it_comes::<T, O>(comm, memory, to, op) }
+}
+
+/// # Safety
+/// As `typed`.
+#[inline(never)]
+unsafe fn typed_in_order<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+    comm: &mut Comm,
+    memory: (*mut u8, usize),
+    to: To<'_>,
+    op: O,
+) {
+    // SAFETY: passed on.
+    unsafe { typed_as_it_comes::<T, O>(&mut comm.with_order(Order::Fixed), memory, to, op) }
+}
+
+/// # Safety
+/// As `typed`.
+#[inline(always)]
+unsafe fn typed_as_it_comes<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+    comm: &mut Comm,
+    (at, n): (*mut u8, usize),
+    to: To<'_>,
+    op: O,
+) {
+    if let To::Parts(counts, own) = to {
+        let me = comm.rank();
         // SAFETY: the caller's promise, where nothing is written.
         let values = unsafe { slice::from_raw_parts(at.cast_const().cast::<T>(), n) };
-        if let To::Parts(counts, own) = to {
-            // SAFETY: the caller's promise.
-            let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
-            return comm.reduce_scatter_varied_into(values, own, counts, op);
-        }
         // SAFETY: the caller's promise.
-        let all = unsafe { slice::from_raw_parts_mut(at.cast::<T>(), n) };
-        match to {
-            To::Root(root) => comm.reduce(all, op, root),
-            To::Prefix => comm.scan(all, op),
-            To::All | To::Parts(..) => comm.all_reduce(all, op),
-        }
-    };
-    let is_ordered = rounds && comm.size() > 2 && !matches!(to, To::Prefix);
-    if is_ordered { by(&mut comm.with_order(Order::Fixed)) } else { by(comm) }
+        let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
+        return comm.reduce_scatter_varied_into(values, own, counts, op);
+    }
+    // SAFETY: the caller's promise.
+    let all = unsafe { slice::from_raw_parts_mut(at.cast::<T>(), n) };
+    match to {
+        To::Root(root) => comm.reduce(all, op, root),
+        To::Prefix => comm.scan(all, op),
+        To::All | To::Parts(..) => comm.all_reduce(all, op),
+    }
 }
 
 const SUM: Handle = 0x21;
@@ -461,14 +510,14 @@ impl<'a> Reduction<'a> {
     unsafe fn start(&self, target: Option<&Place>) -> Flat {
         let bytes = self.own.count * self.size;
         let target = target.filter(|it| it.address.is_multiple_of(self.align) && it.address != 0);
-        let mut flat = match target {
-            Some(it) => Flat { address: it.address, ..Flat::room(0, bytes) },
-            None => Flat::room(bytes, bytes),
+        let from = self.own.address as *const u8;
+        let Some(target) = target else {
+            // SAFETY: the caller's promise.
+            return unsafe { Flat::copied(from, bytes) };
         };
-        let to = flat.at();
         // SAFETY: the caller's promise; they may overlap.
-        unsafe { std::ptr::copy(self.own.address as *const u8, to, bytes) };
-        flat
+        unsafe { std::ptr::copy(from, target.address as *mut u8, bytes) };
+        Flat { address: target.address, ..Flat::room(0, bytes) }
     }
 
     fn terms(&self, root: Option<usize>) -> Terms {
@@ -523,9 +572,81 @@ impl Call<'_> {
     }
 
     /// Makes a call of the library as this one.
-    #[inline]
+    #[inline(always)]
     pub fn library<R>(&self, terms: Terms, run: impl FnOnce(&mut Comm) -> R) -> R {
         self.comm.call_library(self.world, self.site, terms, run)
+    }
+
+    /// The root's bytes for all.
+    ///
+    /// # Safety
+    /// The memory, an address and so many bytes, is the program's, and may be written but at the
+    /// root.
+    pub unsafe fn broadcast_solid(&self, (at, bytes): (usize, usize), root: usize) {
+        let terms = Terms { root: Some(root), bytes: Some(bytes), op: Mark::None };
+        // SAFETY: the caller's promise.
+        let data = unsafe { slice::from_raw_parts_mut(at as *mut u8, bytes) };
+        self.library(terms, |comm| comm.broadcast(data, root));
+    }
+
+    /// Every rank's bytes, in their order, at the root: `all` is given there.
+    ///
+    /// # Safety
+    /// The memory is the program's, so many bytes for each rank at the root, and does not overlap.
+    pub unsafe fn gather_solid(&self, own: (usize, usize), all: Option<usize>, root: usize) {
+        let terms = Terms { root: Some(root), bytes: Some(own.1), op: Mark::None };
+        let length = own.1 * self.comm.size();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let own = slice::from_raw_parts(own.0 as *const u8, own.1);
+            let all = all.map_or(&mut [][..], |at| slice::from_raw_parts_mut(at as *mut u8, length));
+            self.library(terms, |comm| comm.gather_into(own, all, root));
+        }
+    }
+
+    /// A part of the root's bytes for each: `all` is given there.
+    ///
+    /// # Safety
+    /// As `gather_solid`.
+    pub unsafe fn scatter_solid(&self, all: Option<usize>, own: (usize, usize), root: usize) {
+        let terms = Terms { root: Some(root), bytes: Some(own.1), op: Mark::None };
+        let length = own.1 * self.comm.size();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let own = slice::from_raw_parts_mut(own.0 as *mut u8, own.1);
+            let all = all.map_or(&[][..], |at| slice::from_raw_parts(at as *const u8, length));
+            self.library(terms, |comm| comm.scatter_into(all, own, root));
+        }
+    }
+
+    /// Every rank's bytes, in their order, for all.
+    ///
+    /// # Safety
+    /// As `gather_solid`, for all ranks.
+    pub unsafe fn all_gather_solid(&self, own: (usize, usize), all: usize) {
+        let terms = Terms { bytes: Some(own.1), ..Terms::default() };
+        let length = own.1 * self.comm.size();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let own = slice::from_raw_parts(own.0 as *const u8, own.1);
+            let all = slice::from_raw_parts_mut(all as *mut u8, length);
+            self.library(terms, |comm| comm.all_gather_into(own, all));
+        }
+    }
+
+    /// Each rank gives each a part: `from` is the first one's.
+    ///
+    /// # Safety
+    /// As `all_gather_solid`, of both.
+    pub unsafe fn all_to_all_solid(&self, from: (usize, usize), to: usize) {
+        let terms = Terms { bytes: Some(from.1), ..Terms::default() };
+        let length = from.1 * self.comm.size();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = slice::from_raw_parts(from.0 as *const u8, length);
+            let to = slice::from_raw_parts_mut(to as *mut u8, length);
+            self.library(terms, |comm| comm.all_to_all_into(from, to));
+        }
     }
 
     /// The same of numbers, without what `reduce_scatter` asks and makes for the rest: they are
@@ -539,10 +660,8 @@ impl Call<'_> {
         let op = (op, element);
         let terms = Terms { root: None, op: Mark::Known(op.0, op.1), bytes: Some(count * size) };
         let parts = To::Parts(counts, to.cast());
-        // SAFETY: the caller's promise; `is_built_in` was asked.
-        self.library(terms, |comm| unsafe {
-            built_in(comm, op, (from.cast_mut().cast(), count), parts)
-        });
+        // SAFETY: the caller's promise.
+        unsafe { self.plain(terms, op, (from.cast_mut().cast(), count), parts) };
     }
 
     /// Combines the numbers of the ranks up to this one.
@@ -576,10 +695,51 @@ impl Call<'_> {
             unsafe { move_bytes(from as usize, to as usize, bytes) };
         }
         let terms = Terms { root, op: Mark::Known(op, element), bytes: Some(bytes) };
-        // SAFETY: the caller's promise; `is_built_in` was asked.
-        self.library(terms, |comm| unsafe {
-            built_in(comm, (op, element), (to.cast(), count), target)
-        });
+        // SAFETY: the caller's promise.
+        unsafe { self.plain(terms, (op, element), (to.cast(), count), target) };
+    }
+
+    /// A reduction by one of the library's operators: `is_built_in` was asked. Which it is is asked
+    /// first, so that the rest is compiled for it.
+    ///
+    /// # Safety
+    /// As `typed`, of elements of this kind.
+    #[inline(always)]
+    unsafe fn plain(
+        &self,
+        terms: Terms,
+        (op, element): (Handle, Element),
+        memory: (*mut u8, usize),
+        to: To<'_>,
+    ) {
+        use Element::{C32, C64, F32, F64, I32, I64, U64};
+        macro_rules! carried_out {
+            ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+                match (element, op) {
+                    $(($element, $op) => {
+                        // SAFETY: passed on.
+                        unsafe { self.plain_typed::<$type, _>(terms, memory, to, $by, $rounds) }
+                    })*
+                    _ => {}
+                }
+            };
+        }
+        built_in!(carried_out);
+    }
+
+    /// # Safety
+    /// As `typed`.
+    #[inline(never)]
+    unsafe fn plain_typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+        &self,
+        terms: Terms,
+        memory: (*mut u8, usize),
+        to: To<'_>,
+        op: O,
+        rounds: bool,
+    ) {
+        // SAFETY: passed on.
+        self.library(terms, |comm| unsafe { typed::<T, O>(comm, memory, to, op, rounds) });
     }
 
     /// All have come.

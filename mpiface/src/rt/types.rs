@@ -353,7 +353,7 @@ impl AsRef<Type> for AnyType {
 }
 
 /// The first handle of a predefined datatype, and one more than the last.
-const PREDEFINED: (Handle, Handle) = (0x200, 0x300);
+const PREDEFINED: (Handle, Handle) = (basic::FIRST, 0x300);
 
 /// Whether a handle is in the range of the predefined datatypes.
 #[inline]

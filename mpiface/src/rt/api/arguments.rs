@@ -8,6 +8,7 @@
 
 use super::UNDEFINED;
 use super::counts::{CountSlice, Counts, count_of};
+use crate::rt::basic::solid;
 use crate::rt::coll::{Call, Operator};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, Site, error};
@@ -16,8 +17,9 @@ use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::{Rank, fixed};
 use crate::rt::route::{self, Plain, Reduction};
-use crate::rt::types::{BYTE, Place, is_predefined, predefined};
+use crate::rt::types::{BYTE, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 
 /// The address that says that the data lies in the other buffer.
@@ -358,6 +360,16 @@ impl Buffer {
         caller.place(self.at, self.count, self.ty)
     }
 
+    /// Its address and bytes, if it has elements of a predefined datatype without gaps: what most
+    /// calls give, without what `place` asks and makes for the rest.
+    #[inline(always)]
+    pub(super) fn solid(&self) -> Option<(usize, usize)> {
+        let (_, size) = solid(self.ty)?;
+        let count = usize::try_from(self.count).ok()?;
+        let is_there = !self.at.is_null() && !self.is_in_place();
+        Some((self.at as usize, count.checked_mul(size)?)).filter(|_| is_there)
+    }
+
     /// The memory of as many such buffers as there are ranks, one behind the other.
     #[inline(always)]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
@@ -533,6 +545,9 @@ impl<C> Operands<C> {
     }
 }
 
+/// Room for what a rank combines and does not get: not written before it is used.
+pub(super) type Room = MaybeUninit<[u128; 64]>;
+
 impl Operands {
     /// The operator, where the rank has no values of its own: on those that it gets.
     pub(super) fn result_operator(&self, caller: Caller<'_>) -> Outcome<Operator> {
@@ -576,18 +591,18 @@ impl Operands {
     /// numbers that it has operators for, contiguous and aligned. `room`: for a result that the
     /// rank does not get, if it needs no more.
     #[inline(always)]
-    pub(super) fn plain(&self, room: Option<&mut u128>) -> Option<Plain> {
+    pub(super) fn plain(&self, room: Option<&mut Room>) -> Option<Plain> {
         let Operands { send, recv, count, ty, op } = *self;
-        let most = if room.is_some() { size_of::<u128>() } else { usize::MAX };
+        let most = if room.is_some() { size_of::<Room>() } else { usize::MAX };
         let recv = room.map_or(recv, |it| std::ptr::from_mut(it).cast());
-        if !is_predefined(ty) {
-            return None;
-        }
-        let (element, size) = predefined(ty)?.number()?;
-        let is_there = !send.is_null() && !recv.is_null() && (recv as usize).is_multiple_of(size);
+        let (element, size) = solid(ty)?;
+        // Sizes are powers of two.
+        let is_aligned = recv as usize & (size - 1) == 0;
+        let is_there = !send.is_null() && !recv.is_null() && is_aligned;
         let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
-        let count = usize::try_from(count).ok().filter(|it| (1..=most / size).contains(it))?;
-        let is_plain = is_there && route::is_built_in(op, element);
+        let count = usize::try_from(count).ok().filter(|it| *it > 0)?;
+        let fits = count.checked_mul(size).is_some_and(|bytes| bytes <= most);
+        let is_plain = fits && is_there && route::is_built_in(op, element);
         is_plain.then_some(Plain { from, to: recv, count, size, element, op })
     }
 

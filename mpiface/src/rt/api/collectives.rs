@@ -4,7 +4,9 @@
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, as the standard asks of them.
 
-use super::arguments::{Blocks, Buffer, Caller, Operands, Operation, TypedBlocks, root_of};
+use super::arguments::{
+    Blocks, Buffer, Caller, Operands, Operation, Room, TypedBlocks, root_of,
+};
 use super::between;
 use super::counts::{Counts, counts_of, total_of};
 use super::intercommunicators::within;
@@ -23,7 +25,29 @@ pub(super) fn barrier(caller: Caller<'_>, comm: &Comm) -> Outcome {
     Ok(())
 }
 
+/// A root, if it is a rank of a communicator that the library has, too: for the short ways of calls
+/// whose data needs nothing but to be moved.
+#[inline(always)]
+fn routed_root(call: &Call<'_>, root: c_int) -> Option<usize> {
+    let root = usize::try_from(root).ok()?;
+    (call.is_routed() && root < call.comm.size()).then_some(root)
+}
+
+#[inline]
 pub(super) fn bcast(caller: Caller<'_>, data: Buffer, root: c_int, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(solid) = data.solid()
+    {
+        // SAFETY: see the head of the file.
+        unsafe { call.broadcast_solid(solid, root) };
+        return Ok(());
+    }
+    any_bcast(caller, data, root, comm)
+}
+
+#[inline(never)]
+fn any_bcast(caller: Caller<'_>, data: Buffer, root: c_int, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::bcast(caller, data, root, comm)?);
     }
@@ -58,7 +82,7 @@ pub(super) fn reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: 
         && root < comm.size()
     {
         // The others' values are combined in a copy.
-        let mut room = 0_u128;
+        let mut room = Room::uninit();
         let room = (comm.rank != root).then_some(&mut room);
         if let Some(plain) = operands.plain(room) {
             // SAFETY: see the head of the file; the room has as many bytes.
@@ -194,7 +218,34 @@ pub(super) fn takes(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Vec<Op
     parts.into_iter().enumerate().map(|(peer, it)| (!is_kept(peer)).then_some(it)).collect()
 }
 
+#[inline]
 pub(super) fn gather(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(own) = data.solid()
+    {
+        let all = if comm.rank == root { room.solid() } else { Some((0, own.1)) };
+        // The blocks' lengths agree, and the own one lies elsewhere.
+        let is_apart = |(at, block): (usize, usize)| {
+            block == own.1 && !(at..at + (block * comm.size()).max(1)).contains(&own.0)
+        };
+        if let Some((at, _)) = all.filter(|it| is_apart(*it)) {
+            // SAFETY: see the head of the file.
+            unsafe { call.gather_solid(own, (comm.rank == root).then_some(at), root) };
+            return Ok(());
+        }
+    }
+    any_gather(caller, data, room, root, comm)
+}
+
+#[inline(never)]
+fn any_gather(
     caller: Caller<'_>,
     data: Buffer,
     room: Buffer,
@@ -232,7 +283,26 @@ pub(super) fn gatherv(
     exchange(caller.on(comm), Some(root), gives, takes)
 }
 
+/// What each gives and gets, if both are blocks of as many bytes that only need to be moved.
+#[inline(always)]
+fn solid_blocks(call: &Call<'_>, data: &Buffer, room: &Buffer) -> Option<[(usize, usize); 2]> {
+    let (own, all) = (data.solid()?, room.solid()?);
+    (own.1 == all.1 && call.is_routed()).then_some([own, all])
+}
+
+#[inline]
 pub(super) fn allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if let Some([own, all]) = solid_blocks(&call, &data, &room) {
+        // SAFETY: see the head of the file.
+        unsafe { call.all_gather_solid(own, all.0) };
+        return Ok(());
+    }
+    any_allgather(caller, data, room, comm)
+}
+
+#[inline(never)]
+fn any_allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::iallgather(caller, data, room, comm)?);
     }
@@ -253,7 +323,30 @@ pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &
     exchange(caller.on(comm), None, |_| Some(own.clone()), takes)
 }
 
+#[inline]
 pub(super) fn scatter(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(own) = room.solid()
+    {
+        let all = if comm.rank == root { data.solid() } else { Some((0, own.1)) };
+        if let Some((at, _)) = all.filter(|it| it.1 == own.1) {
+            // SAFETY: see the head of the file.
+            unsafe { call.scatter_solid((comm.rank == root).then_some(at), own, root) };
+            return Ok(());
+        }
+    }
+    any_scatter(caller, data, room, root, comm)
+}
+
+#[inline(never)]
+fn any_scatter(
     caller: Caller<'_>,
     data: Buffer,
     room: Buffer,
@@ -306,7 +399,19 @@ fn all_to_all_parts(
     exchange(call, None, gives, takes)
 }
 
+#[inline]
 pub(super) fn alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if let Some([from, to]) = solid_blocks(&call, &data, &room) {
+        // SAFETY: see the head of the file.
+        unsafe { call.all_to_all_solid(from, to.0) };
+        return Ok(());
+    }
+    any_alltoall(caller, data, room, comm)
+}
+
+#[inline(never)]
+fn any_alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::ialltoall(caller, data, room, comm)?);
     }
