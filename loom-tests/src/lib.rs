@@ -143,7 +143,7 @@ mod mutants {
 
     /// What the gate's source finds beside itself.
     mod channel {
-        pub(super) use crate::mailbox::{SLOTS, Slot};
+        pub(super) use crate::mailbox::Slot;
     }
     mod eager_buffer {
         pub(super) use crate::mailbox::{EagerBuffer, EagerSlot};

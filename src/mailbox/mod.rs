@@ -12,7 +12,7 @@ mod lane_boards;
 mod pages;
 
 pub(crate) use board::{BRIEF_ALIGN, BRIEF_ROOM, Board, Notice};
-#[cfg(any(test, loom))]
+#[cfg(test)]
 pub(crate) use channel::SLOTS;
 #[cfg(loom)]
 pub(crate) use channel::Slot;
@@ -30,8 +30,8 @@ pub(crate) use pages::{Pages, page};
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 pub(crate) use pages::{keep_apart, keep_at_home};
 
-/// The largest number of ranks in a team. Mailboxes for all pairs take 640
-/// bytes each of address space (640 MiB at this size), of memory only where
+/// The largest number of ranks in a team. Mailboxes for all pairs take 1152
+/// bytes each of address space (1152 MiB at this size), of memory only where
 /// they are used; all of it where ranks are bound to cores of several NUMA
 /// nodes, since each rank then puts its own into its node's memory.
 pub const MAX_RANKS: usize = 1024;

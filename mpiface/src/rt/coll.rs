@@ -216,7 +216,14 @@ impl Call<'_> {
                 // By the queue it would wait for the receiver, too, and take its lock.
                 let lane = world.new_lane(to, me);
                 // SAFETY: a rank's calls come one at a time.
-                world.look_for(|| unsafe { lane.has_room() }.then_some(()));
+                world.look_for(|| match unsafe { lane.is_crowded() } {
+                    // Seldom, and for several messages: the receiver has to fetch the line back.
+                    true => {
+                        (0..4).for_each(|_| std::hint::spin_loop());
+                        None
+                    }
+                    false => Some(()),
+                });
             }
             let send = Send { me, to, envelope: envelope(rank), place, mode, site };
             // SAFETY: the caller's promise; it is awaited before this returns.

@@ -113,19 +113,17 @@ impl<T> Lane<T> {
         })
     }
 
-    /// Whether there is room for a message, for all that the sender can know.
+    /// Whether the sender, which knows of no room, finds none, or not for half of a ring.
     ///
     /// # Safety
     /// As `push`.
     #[inline]
-    pub unsafe fn has_room(&self) -> bool {
+    pub unsafe fn is_crowded(&self) -> bool {
         self.sender.0.with_mut(|it| {
             // SAFETY: the sender's alone.
             let sender = unsafe { &mut *it };
-            if sender.sent - sender.taken == SLOTS as u64 {
-                sender.taken = self.taken.0.told();
-            }
-            sender.sent - sender.taken < SLOTS as u64
+            sender.sent - sender.taken == SLOTS as u64
+                && sender.sent - self.taken.0.told() > SLOTS as u64 / 2
         })
     }
 

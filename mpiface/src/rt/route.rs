@@ -599,7 +599,8 @@ impl Call<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let own = slice::from_raw_parts(own.0 as *const u8, own.1);
-            let all = all.map_or(&mut [][..], |at| slice::from_raw_parts_mut(at as *mut u8, length));
+            let all =
+                all.map_or(&mut [][..], |at| slice::from_raw_parts_mut(at as *mut u8, length));
             self.library(terms, |comm| comm.gather_into(own, all, root));
         }
     }

@@ -4,9 +4,7 @@
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, as the standard asks of them.
 
-use super::arguments::{
-    Blocks, Buffer, Caller, Operands, Operation, Room, TypedBlocks, root_of,
-};
+use super::arguments::{Blocks, Buffer, Caller, Operands, Operation, Room, TypedBlocks, root_of};
 use super::between;
 use super::counts::{Counts, counts_of, total_of};
 use super::intercommunicators::within;
@@ -245,13 +243,7 @@ pub(super) fn gather(
 }
 
 #[inline(never)]
-fn any_gather(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Buffer,
-    root: c_int,
-    comm: &Comm,
-) -> Outcome {
+fn any_gather(caller: Caller<'_>, data: Buffer, room: Buffer, root: c_int, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::igather(caller, data, room, root, comm)?);
     }
