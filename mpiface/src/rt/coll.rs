@@ -212,8 +212,10 @@ impl Call<'_> {
             let by = Some(to);
             let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag };
             let mode = Mode::Bounded;
-            // (Where all give and get, nobody runs ahead.)
-            if root.is_some() && place.bytes() <= world.lane_bytes() {
+            // (Where all give and get, nobody runs ahead; a root's longer parts go as well by the
+            // receiver's queue.)
+            let is_to_root = root.is_some_and(|it| it != rank);
+            if is_to_root && place.bytes() <= world.lane_bytes() {
                 // By the queue it would wait for the receiver, too, and take its lock.
                 let lane = world.new_lane(to, me);
                 // SAFETY: a rank's calls come one at a time.
