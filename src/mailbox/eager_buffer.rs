@@ -1,9 +1,9 @@
 //! The eager buffer: the sender's memory for payloads that do not fit a slot and are too short for
 //! a hand-over by address. The sender copies the payload, and leaves without waiting.
 //!
-//! An eager buffer belongs to one end of a channel, or to one gate, which uses the first four of its
-//! eager slots. It has as many as a channel has slots: message `n` uses eager slot `n % 8`, and the
-//! rule that says when slot `n % 8` may be written again covers both. The message itself is the
+//! An eager buffer belongs to one end of a channel, or to one gate, which uses the first four of
+//! its eager slots. It has as many as a channel has slots: message `n` uses eager slot `n % 8`, and
+//! the rule that says when slot `n % 8` may be written again covers both. The message itself is the
 //! address of the eager slot.
 
 use super::channel::SLOTS;
