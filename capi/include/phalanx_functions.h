@@ -1123,7 +1123,8 @@ phx_err phx_cancel_at(phx_comm *comm,
 
 /*
  Sends `n` elements to rank `to`, which receives as many of the same type by `phx_recv`. Up to
- 1024 bytes are copied; with more, or with eight messages unread, the call waits for the receiver.
+ 1024 bytes are copied; with more, or with eight messages unread, the call waits for the
+ receiver.
 
  # Safety
  `buf` has `n` elements of `ty`; `file` is null or a string that stays.

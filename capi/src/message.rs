@@ -25,7 +25,8 @@ pub const PHX_ANY_SOURCE: c_int = -1;
 pub const PHX_ANY_TAG: c_int = -1;
 
 /// Sends `n` elements to rank `to`, which receives as many of the same type by `phx_recv`. Up to
-/// 1024 bytes are copied; with more, or with eight messages unread, the call waits for the receiver.
+/// 1024 bytes are copied; with more, or with eight messages unread, the call waits for the
+/// receiver.
 ///
 /// # Safety
 /// `buf` has `n` elements of `ty`; `file` is null or a string that stays.
