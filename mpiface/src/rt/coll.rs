@@ -126,7 +126,7 @@ unsafe fn tree(places: &[Place], out: &Place, rooms: &[Temporary], op: Operator)
 }
 
 /// The part of `count` elements that falls to `rank` of `size`.
-fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
+pub(super) fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
     let (each, more) = (count / size, count % size);
     let start = rank * each + rank.min(more);
     start..start + each + usize::from(rank < more)
@@ -210,7 +210,7 @@ impl Call<'_> {
             let Some(place) = gives(peer) else { continue };
             let to = comm.world_rank(peer);
             let by = Some(to);
-            let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag };
+            let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag, open: None };
             let mode = Mode::Bounded;
             let send = Send { me, to, envelope: envelope(rank), place, mode, site };
             // SAFETY: the caller's promise; it is awaited before this returns.
@@ -245,7 +245,7 @@ impl Call<'_> {
             Some(received) => received,
             None => {
                 let (tag, kind, by) = (pattern.tag, Kind::Receive, Some(by));
-                let req = Req::new(Ask { owner: me, site, kind, peer, by, tag });
+                let req = Req::new(Ask { owner: me, site, kind, peer, by, tag, open: None });
                 // SAFETY: passed on; it is awaited.
                 unsafe { p2p::receive(world, me, pattern, place.clone(), &req) };
                 self.await_part(number, &req);
