@@ -148,7 +148,7 @@ static void rounds(int n) {
       c->comm = (int)from(&common, COMMS);
       MPI_Comm_size(comms[c->comm], &size);
       c->kind = (int)from(&common, KINDS);
-      c->in_place = (int)from(&common, 3) == 0 && c->kind != SCATTER;
+      c->in_place = from(&common, 3) == 0 && c->kind != SCATTER && c->kind != BCAST_GAPS;
       c->root = (int)from(&common, (unsigned)size);
       c->count = c->kind == PRODUCT ? length() / 4 + 1 : length();
       c->seed = from(&common, 1000000);
