@@ -104,7 +104,6 @@ impl<T> Tray<T> {
     }
 
     /// Whether somebody does it, or has done it.
-    #[cfg_attr(loom, allow(dead_code))]
     pub fn is_claimed(&self, number: u64) -> bool {
         // Relaxed: as `claim`.
         self.task.claimed.load(Ordering::Relaxed) >= number

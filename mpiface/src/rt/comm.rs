@@ -10,6 +10,7 @@ use super::desk::Desk;
 use super::error::Site;
 use super::handle::Handle;
 use super::log::Collective;
+use super::neighbours::Edges;
 use super::ops::Mark;
 use super::rank::fixed;
 use super::started::{Begun, Board};
@@ -19,7 +20,7 @@ use super::window::Part;
 use super::word::Word;
 use super::world::{Condition, Own, World, keep_errno, lock};
 use phalanx::raw::MemberSeats;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::c_int;
 use std::fmt;
 use std::ops::Range;
@@ -172,6 +173,8 @@ pub struct Comm {
     meetings: Cell<u64>,
     started: Cell<u64>,
     numbered: Cell<Option<u64>>,
+    /// The edges of its grid or graph, once they have been asked for.
+    pub edges: OnceCell<Edges>,
     /// The collectives that it has started.
     pub begun: RefCell<Begun>,
     own: Weak<Comm>,
@@ -239,6 +242,7 @@ impl Comm {
             meetings,
             started: Cell::new(0),
             numbered: Cell::new(None),
+            edges: OnceCell::new(),
             begun: RefCell::default(),
             own: Weak::clone(own),
         })

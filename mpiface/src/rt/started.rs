@@ -34,11 +34,11 @@ use super::world::{World, lock};
 use std::mem::{MaybeUninit, offset_of};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Up to so many bytes lie in a card.
-const STORED: usize = 8 << 10;
+const STORED: usize = 2 << 10;
 /// The same in a communicator of many ranks: they have as many places each.
 const STORED_BY_MANY: usize = 1 << 10;
 const MANY: usize = 64;
@@ -208,18 +208,11 @@ enum Data {
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
 
-/// What a card says. The first two lines are all that others read of short data.
-#[derive(Debug)]
+/// What a card says.
+#[derive(Debug, Default)]
 #[repr(C)]
 struct Sheet {
-    digest: u64,
-    /// Up to this number the rank is done.
-    done: u64,
-    length: u32,
-    data: Data,
-    room: [MaybeUninit<u8>; ROOM],
-    /// For more than `ROOM` bytes; kept for the place's next card.
-    lines: Box<[Line]>,
+    front: Front,
     site: Site,
     awaits: Awaits,
     part: Option<Part>,
@@ -228,29 +221,38 @@ struct Sheet {
     failed: OnceLock<Error>,
 }
 
+/// All that others read of short data: with the number, two lines.
+#[derive(Debug)]
+#[repr(C)]
+struct Front {
+    digest: u64,
+    /// Up to this number the rank is done.
+    done: u64,
+    length: u32,
+    data: Data,
+    room: [MaybeUninit<u8>; ROOM],
+    /// For more than `ROOM` bytes; kept for the place's next card.
+    lines: Box<[Line]>,
+}
+
 // With the number: data from the 32nd byte on, and the lines' address at the end of the second
 // line. So data is aligned for each element.
-const _: () = assert!(offset_of!(Sheet, room) == 24 && offset_of!(Sheet, lines) == 104);
+const _: () = assert!(offset_of!(Front, room) == 24 && offset_of!(Front, lines) == 104);
 
-impl Default for Sheet {
-    fn default() -> Sheet {
-        Sheet {
+impl Default for Front {
+    fn default() -> Front {
+        Front {
             digest: 0,
             done: 0,
             length: 0,
             data: Data::Nothing,
             room: [MaybeUninit::uninit(); ROOM],
             lines: Box::default(),
-            site: Site::default(),
-            awaits: Awaits::Nothing,
-            part: None,
-            kept: Vec::new(),
-            failed: OnceLock::new(),
         }
     }
 }
 
-impl Sheet {
+impl Front {
     /// The address of what is stored.
     #[inline]
     fn address(&self) -> usize {
@@ -290,15 +292,12 @@ impl Sheet {
         }
     }
 
-    /// Stores what is offered to so many ranks, if it is at most `most` bytes.
+    /// Stores what is offered to so many ranks.
     ///
     /// # Safety
     /// The places are memory as their types say, which nobody writes.
-    unsafe fn store_pieces(&mut self, offer: &Pieces, size: usize, most: usize) -> bool {
+    unsafe fn store_pieces(&mut self, offer: &Pieces, size: usize) {
         let length = offer.bytes(size);
-        if length > most {
-            return false;
-        }
         // SAFETY: the caller's promise; there is room for all pieces.
         unsafe {
             match offer {
@@ -319,16 +318,35 @@ impl Sheet {
                 }
             }
         }
-        true
     }
 
+    /// Takes the data of the rank's part.
+    ///
+    /// # Safety
+    /// The places are memory as their types say, which nobody writes.
+    #[inline]
+    unsafe fn take_data(&mut self, part: &Part, is_stored: bool, size: usize) {
+        match part {
+            // SAFETY: the caller's promise.
+            Part::Exchange { offer, .. } if is_stored => unsafe { self.store_pieces(offer, size) },
+            Part::Fold { own, .. } if is_stored => {
+                let length = own.bytes();
+                // SAFETY: the caller's promise; there is room for it.
+                unsafe { own.read(self.store(Data::Same, length) as *mut u8) };
+            }
+            _ => (self.data, self.length) = (Data::Lent, 0),
+        }
+    }
+}
+
+impl Sheet {
     /// The piece of an exchange for a rank of so many goes there: the error, if it is not as long.
     ///
     /// # Safety
     /// As `copy`; the card's rank `peer` lends its memory still, if it does.
     #[inline]
     unsafe fn give(&self, peer: usize, (rank, size): (usize, usize), to: &Place) -> Option<Error> {
-        let given = match self.data {
+        let given = match self.front.data {
             Data::Nothing => return None,
             Data::Lent => {
                 let Some(Part::Exchange { offer, .. }) = &self.part else { return None };
@@ -341,7 +359,7 @@ impl Sheet {
                 from.bytes()
             }
             _ => {
-                let (at, length) = self.piece(rank, size);
+                let (at, length) = self.front.piece(rank, size);
                 if length == to.bytes() {
                     // SAFETY: so many bytes are stored there; the rest is the caller's promise.
                     unsafe { to.write(std::slice::from_raw_parts(at as *const u8, length)) };
@@ -670,14 +688,24 @@ pub unsafe fn start(
     drop(begun);
     let lends = !is_stored;
     let fill = |sheet: &mut Sheet| {
-        (sheet.digest, sheet.done, sheet.site, sheet.awaits) = (digest, done, site, awaits);
+        (sheet.site, sheet.awaits) = (site, awaits);
         if sheet.failed.get().is_some() {
             sheet.failed = OnceLock::new();
         }
-        let mut part = part;
+        if !sheet.kept.is_empty() {
+            sheet.kept = Vec::new();
+        }
+        let part = sheet.part.insert(part);
+        // First what only this rank reads. The first lines, at which others look all the time, are
+        // written in one go then.
+        compiler_fence(Ordering::Release);
         // SAFETY: the caller's promise.
-        unsafe { sheet.take_data(&mut part, is_stored, size) };
-        sheet.part = Some(part);
+        unsafe { sheet.front.take_data(part, is_stored, size) };
+        (sheet.front.digest, sheet.front.done) = (digest, done);
+        if lends {
+            // SAFETY: as above.
+            unsafe { sheet.keep(size) };
+        }
     };
     if is_free {
         // SAFETY: the rank's own, and `has_room`.
@@ -718,12 +746,7 @@ pub unsafe fn start(
 }
 
 /// Whether the rank's place for a collective is free; if only others hold it, it waits a moment.
-fn has_room(
-    world: &World,
-    board: &Board,
-    begun: &mut Begun,
-    (rank, number): (usize, u64),
-) -> bool {
+fn has_room(world: &World, board: &Board, begun: &mut Begun, (rank, number): (usize, u64)) -> bool {
     if is_free(number, begun.least) {
         return true;
     }
@@ -803,38 +826,12 @@ fn difference(board: &Board, rank: usize, peer: usize) -> Option<String> {
 }
 
 impl Sheet {
-    /// Takes the data of a rank's part.
-    ///
-    /// # Safety
-    /// The places are memory as their types say, which nobody writes.
-    unsafe fn take_data(&mut self, part: &mut Part, is_stored: bool, size: usize) {
-        self.kept = Vec::new();
-        match part {
-            Part::Exchange { offer, is_in_place, .. } => {
-                // SAFETY: the caller's promise.
-                if is_stored && unsafe { self.store_pieces(offer, size, usize::MAX) } {
-                    return;
-                }
-                (self.data, self.length) = (Data::Lent, 0);
-                if *is_in_place {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.keep(offer, size) };
-                }
-            }
-            Part::Fold { own, .. } if is_stored => {
-                let length = own.bytes();
-                // SAFETY: the caller's promise; there is room for it.
-                unsafe { own.read(self.store(Data::Same, length) as *mut u8) };
-            }
-            Part::Fold { .. } => (self.data, self.length) = (Data::Lent, 0),
-        }
-    }
-
-    /// Keeps what is offered, which will be overwritten.
+    /// Keeps what is lent, if it will be overwritten.
     ///
     /// # Safety
     /// As `take_data`.
-    unsafe fn keep(&mut self, offer: &mut Pieces, size: usize) {
+    unsafe fn keep(&mut self, size: usize) {
+        let Some(Part::Exchange { offer, is_in_place: true, .. }) = &mut self.part else { return };
         let mut kept = vec![0_u8; offer.bytes(size)];
         let mut next = kept.as_mut_ptr() as usize;
         let pieces = (0..size).map(|rank| {
@@ -940,10 +937,11 @@ impl Open {
             let shelf = &board.ranks[at];
             shelf.has_shown(number) && {
                 let card = shelf.card(number);
-                card.is_over(number) || !card.is_claimed(number) && {
-                    // SAFETY: it was shown, and this rank is not done.
-                    board.have_shown(number, unsafe { card.read(|it| it.awaits) })
-                }
+                card.is_over(number)
+                    || !card.is_claimed(number) && {
+                        // SAFETY: it was shown, and this rank is not done.
+                        board.have_shown(number, unsafe { card.read(|it| it.awaits) })
+                    }
             }
         };
         let mut others = self.others();
@@ -976,7 +974,8 @@ impl Open {
         for peer in awaits.ranks(board.ranks.len()) {
             let card = board.ranks[peer].card(number);
             // SAFETY: it was shown, and this rank is not done.
-            let (digest, data, done) = unsafe { card.read(|it| (it.digest, it.data, it.done)) };
+            let (digest, data, done) =
+                unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
             if digest != self.digest {
                 self.differ(rank, peer);
             }
@@ -1129,7 +1128,7 @@ impl Open {
             let at = |rank: usize| {
                 let card = self.board().ranks[rank].card(self.number);
                 // SAFETY: it was shown, and this rank is not done.
-                unsafe { card.read(Sheet::address) + start * element }
+                unsafe { card.read(|it| it.front.address()) + start * element }
             };
             let values = Stored { at, op: it.op, element };
             // SAFETY: the cards hold as many elements each, for all agree; a target is the promise
@@ -1154,9 +1153,9 @@ impl Open {
             // read stays.
             let sheet: &Sheet = unsafe { card.read(|it| &*std::ptr::from_ref(it)) };
             let Some(Part::Fold { own, op, gives }) = &sheet.part else { return None };
-            let own = match sheet.data {
+            let own = match sheet.front.data {
                 Data::Lent => own.clone(),
-                _ => Place { address: sheet.address(), ..own.clone() },
+                _ => Place { address: sheet.front.address(), ..own.clone() },
             };
             Some((own, *op, gives.clone()))
         };

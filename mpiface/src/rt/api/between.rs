@@ -58,7 +58,7 @@ fn exchange(
     let ways = gives.into_iter().map(way(true)).chain(takes.into_iter().map(way(false)));
     let all = Exchanged { ways: ways.collect(), is_exact: true };
     // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm, site, all, false, &req) };
+    unsafe { desk::start(&caller.world, comm, site, all, &req) };
     Ok(req)
 }
 

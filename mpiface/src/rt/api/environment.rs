@@ -4,8 +4,8 @@ use super::arguments::{Caller, Out, TextOut};
 use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, end, error};
 use crate::rt::handle::Handle;
-use crate::rt::started::close;
 use crate::rt::rank::{Stage, fixed};
+use crate::rt::started::close;
 use std::ffi::{c_char, c_int, c_void};
 
 /// MPI_THREAD_SERIALIZED: the most that is given.

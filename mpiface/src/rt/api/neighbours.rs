@@ -1,13 +1,12 @@
-//! Collectives of neighbours: started, and awaited by the blocking ones.
+//! Collectives of neighbours.
 //!
 //! # Safety of the calls here
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, or their requests are complete, as the standard asks of them.
 
-use super::arguments::{Blocks, Buffer, Caller, StatusOut, TypedBlocks};
-use super::requests::finish;
+use super::arguments::{Blocks, Buffer, Caller, TypedBlocks};
 use crate::rt::comm::Comm;
-use crate::rt::desk::{self, Edge, Exchanged, Exchanging, Way};
+use crate::rt::desk::{self, Edge, Exchanged, Way};
 use crate::rt::error::Outcome;
 use crate::rt::neighbours::Edges;
 use crate::rt::p2p::{Ask, Kind, Req};
@@ -27,30 +26,16 @@ fn exchanged(edges: &Edges, gives: Vec<Place>, takes: Vec<Place>) -> Exchanged {
     Exchanged { ways, is_exact: false }
 }
 
-fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged, is_awaited: bool) -> Arc<Req> {
+fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Arc<Req> {
     let (owner, site) = (caller.me, caller.site);
     let req = caller.request(Ask { owner, site, kind: Kind::Neighbours, ..Ask::default() });
     // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm, site, all, is_awaited, &req) };
+    unsafe { desk::start(&caller.world, comm, site, all, &req) };
     req
 }
 
-/// Exchanges it, and awaits the neighbours: what is long for this rank, it copies itself.
-fn exchange(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Outcome {
-    let req = start(caller, comm, all, true);
-    let own = &comm.shared.desks()[comm.rank];
-    while !req.is_done() {
-        let seen = own.brought();
-        desk::serve(&caller.world, comm);
-        let holds = || req.is_done() || own.brought() > seen;
-        let condition = || {
-            let (shared, rank, req) = (Arc::clone(&comm.shared), comm.rank, Arc::clone(&req));
-            Arc::new(Exchanging { shared, rank, seen, req }) as _
-        };
-        caller.world.wait(caller.me, caller.site, None, holds, condition);
-    }
-    finish(caller, req, StatusOut::IGNORED)
-}
+/// What a rank gives along its edges, and where it takes.
+type Along = (Vec<Place>, Vec<Place>);
 
 /// As many such buffers, one behind the other.
 fn rows(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Vec<Place>> {
@@ -69,39 +54,39 @@ fn same(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Vec<Place>> {
     Ok(vec![buffer.place(caller)?; n])
 }
 
-fn all_gather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome<Exchanged> {
-    let edges = Edges::of(comm)?;
+fn all_gather(caller: Caller<'_>, data: Buffer, room: Buffer, edges: &Edges) -> Outcome<Along> {
     let gives = same(caller, data, edges.targets.len())?;
-    Ok(exchanged(&edges, gives, rows(caller, room, edges.sources.len())?))
+    let takes = rows(caller, room, edges.sources.len())?;
+    Ok((gives, takes))
 }
 
-fn all_gather_v(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome<Exchanged> {
-    let edges = Edges::of(comm)?;
+fn all_gather_v(caller: Caller<'_>, data: Buffer, room: Blocks, edges: &Edges) -> Outcome<Along> {
     let gives = same(caller, data, edges.targets.len())?;
-    Ok(exchanged(&edges, gives, room.some(caller, edges.sources.len())?))
+    let takes = room.some(caller, edges.sources.len())?;
+    Ok((gives, takes))
 }
 
-fn all_to_all(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> Outcome<Exchanged> {
-    let edges = Edges::of(comm)?;
+fn all_to_all(caller: Caller<'_>, data: Buffer, room: Buffer, edges: &Edges) -> Outcome<Along> {
     let gives = rows(caller, data, edges.targets.len())?;
-    Ok(exchanged(&edges, gives, rows(caller, room, edges.sources.len())?))
+    let takes = rows(caller, room, edges.sources.len())?;
+    Ok((gives, takes))
 }
 
-fn all_to_all_v(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome<Exchanged> {
-    let edges = Edges::of(comm)?;
+fn all_to_all_v(caller: Caller<'_>, data: Blocks, room: Blocks, edges: &Edges) -> Outcome<Along> {
     let gives = data.some(caller, edges.targets.len())?;
-    Ok(exchanged(&edges, gives, room.some(caller, edges.sources.len())?))
+    let takes = room.some(caller, edges.sources.len())?;
+    Ok((gives, takes))
 }
 
 fn all_to_all_w(
     caller: Caller<'_>,
     data: TypedBlocks,
     room: TypedBlocks,
-    comm: &Comm,
-) -> Outcome<Exchanged> {
-    let edges = Edges::of(comm)?;
+    edges: &Edges,
+) -> Outcome<Along> {
     let gives = data.some(caller, edges.targets.len())?;
-    Ok(exchanged(&edges, gives, room.some(caller, edges.sources.len())?))
+    let takes = room.some(caller, edges.sources.len())?;
+    Ok((gives, takes))
 }
 
 macro_rules! both {
@@ -112,7 +97,10 @@ macro_rules! both {
             room: $room,
             comm: &Comm,
         ) -> Outcome {
-            exchange(caller, comm, $what(caller, data, room, comm)?)
+            let edges = Edges::of(comm)?;
+            let (gives, takes) = $what(caller, data, room, edges)?;
+            // SAFETY: see the head of the file.
+            unsafe { caller.on(comm).exchange_edges(edges, gives, &takes) }
         }
 
         pub(super) fn $started(
@@ -121,7 +109,9 @@ macro_rules! both {
             room: $room,
             comm: &Comm,
         ) -> Outcome<Arc<Req>> {
-            Ok(start(caller, comm, $what(caller, data, room, comm)?, false))
+            let edges = Edges::of(comm)?;
+            let (gives, takes) = $what(caller, data, room, edges)?;
+            Ok(start(caller, comm, exchanged(edges, gives, takes)))
         }
     )*};
 }

@@ -70,7 +70,15 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     let pattern = pattern(comm, peer)?;
     let by = source(comm, peer);
     let (owner, site, tag) = (caller.me, caller.site, peer.tag);
-    let req = caller.request(Ask { owner, site, kind: Kind::Receive, peer: peer.rank, by, tag, open: None });
+    let req = caller.request(Ask {
+        owner,
+        site,
+        kind: Kind::Receive,
+        peer: peer.rank,
+        by,
+        tag,
+        open: None,
+    });
     match pattern {
         // SAFETY: as in `start_send`.
         Some(pattern) => unsafe { p2p::receive(&caller.world, caller.me, pattern, place, &req) },
