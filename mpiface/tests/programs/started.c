@@ -252,11 +252,52 @@ static void again(int rank, int size) {
   }
 }
 
+/* Calls that differ, as the argument says: at the roots nobody's data shows it. */
+static void wrong(const char *how, int rank) {
+  MPI_Comm w = MPI_COMM_WORLD;
+  MPI_Request r;
+  int x[4] = {1, 2, 3, 4}, y[4];
+  static double big[9000];
+  if (!strcmp(how, "free")) MPI_Comm_dup(MPI_COMM_WORLD, &w);
+  if (!strcmp(how, "roots") || !strcmp(how, "free") || !strcmp(how, "many")) {
+    for (int i = 0; i < (!strcmp(how, "many") ? 50 : 1); i++) {
+      MPI_Ibcast(x, 1, MPI_INT, rank == 1, w, &r);
+      MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+    if (w != MPI_COMM_WORLD) {
+      MPI_Barrier(w);
+      MPI_Comm_free(&w);
+    }
+  }
+  if (!strcmp(how, "count")) {
+    MPI_Iallreduce(x, y, rank == 1 ? 2 : 1, MPI_INT, MPI_SUM, w, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  }
+  if (!strcmp(how, "long")) { /* one reduces, the others gather: none may touch the memory */
+    if (rank == 1) MPI_Ireduce(MPI_IN_PLACE, big, 9000, MPI_DOUBLE, MPI_SUM, 1, w, &r);
+    else MPI_Igather(big, 9000, MPI_DOUBLE, big, 9000, MPI_DOUBLE, 1, w, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  }
+  if (!strcmp(how, "more")) { /* the root of one that nobody else starts */
+    if (rank == 0) {
+      MPI_Ibcast(x, 1, MPI_INT, 0, w, &r);
+      MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+  }
+  if (!strcmp(how, "room")) { /* one gives more than is expected */
+    MPI_Igather(x, rank == 1 ? 2 : 1, MPI_INT, big, 1, MPI_INT, 0, w, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  }
+  MPI_Finalize();
+  exit(0);
+}
+
 int main(int argc, char **argv) {
   int rank, size;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 1 && !atoi(argv[1])) wrong(argv[1], rank);
   own = 1234567 + 7919ull * (unsigned)rank;
   MPI_Type_contiguous(4, MPI_UNSIGNED, &matrix);
   MPI_Type_commit(&matrix);
