@@ -43,7 +43,7 @@ const STORED: usize = 2 << 10;
 const STORED_BY_MANY: usize = 1 << 10;
 const MANY: usize = 64;
 /// Up to so many bytes lie in the lines of the card that have its number.
-const ROOM: usize = 80;
+const ROOM: usize = 72;
 /// After so many looks in vain a rank does what others have to do, if it waits for that: they come
 /// to it by themselves within fewer, if they are in MPI.
 const LOOKS: u32 = 100;
@@ -213,12 +213,29 @@ struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
 #[repr(C)]
 struct Sheet {
     front: Front,
-    site: Site,
+    rest: Box<Rest>,
+}
+
+/// What only its rank needs as long as data is short. It lies elsewhere: processors fetch the lines
+/// behind those that others read, too, and each write there would wait for them.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Rest {
+    call: Collective,
     awaits: Awaits,
     part: Option<Part>,
     /// What was offered, if its own memory cannot lend it.
     kept: Vec<u8>,
     failed: OnceLock<Error>,
+}
+
+impl Default for Rest {
+    fn default() -> Rest {
+        let (site, op) = (Site::default(), Mark::None);
+        let call = Collective { context: 0, number: 0, site, root: None, bytes: None, op };
+        let (kept, failed) = (Vec::new(), OnceLock::new());
+        Rest { call, awaits: Awaits::Nothing, part: None, kept, failed }
+    }
 }
 
 /// All that others read of short data: with the number, two lines.
@@ -235,9 +252,8 @@ struct Front {
     lines: Box<[Line]>,
 }
 
-// With the number: data from the 32nd byte on, and the lines' address at the end of the second
-// line. So data is aligned for each element.
-const _: () = assert!(offset_of!(Front, room) == 24 && offset_of!(Front, lines) == 104);
+// With the number: two lines, and data from the 32nd byte on, so that it is aligned for each element.
+const _: () = assert!(offset_of!(Front, room) == 24 && size_of::<Sheet>() == 120);
 
 impl Default for Front {
     fn default() -> Front {
@@ -349,7 +365,7 @@ impl Sheet {
         let given = match self.front.data {
             Data::Nothing => return None,
             Data::Lent => {
-                let Some(Part::Exchange { offer, .. }) = &self.part else { return None };
+                let Some(Part::Exchange { offer, .. }) = &self.rest.part else { return None };
                 let from = offer.of(rank)?;
                 if from.bytes() == to.bytes() {
                     // SAFETY: the caller's promise.
@@ -373,7 +389,7 @@ impl Sheet {
 
     #[cold]
     fn unequal(&self, peer: usize, given: usize, expected: usize) -> Error {
-        let place = self.site.describe();
+        let place = self.rest.call.site.describe();
         let text = format!(
             "rank {peer} of the communicator gives {given} bytes in {place}, and {expected} are \
              expected"
@@ -682,20 +698,20 @@ pub unsafe fn start(
     let awaits = if all { Awaits::All } else { awaits };
     if !is_again {
         (begun.last, begun.digest) = (number, digest);
-        shelf.note(number, digest, &call);
     }
     let done = begun.done;
     drop(begun);
     let lends = !is_stored;
     let fill = |sheet: &mut Sheet| {
-        (sheet.site, sheet.awaits) = (site, awaits);
-        if sheet.failed.get().is_some() {
-            sheet.failed = OnceLock::new();
+        let rest = &mut *sheet.rest;
+        (rest.call, rest.awaits) = (call, awaits);
+        if rest.failed.get().is_some() {
+            rest.failed = OnceLock::new();
         }
-        if !sheet.kept.is_empty() {
-            sheet.kept = Vec::new();
+        if !rest.kept.is_empty() {
+            rest.kept = Vec::new();
         }
-        let part = sheet.part.insert(part);
+        let part = rest.part.insert(part);
         // First what only this rank reads. The first lines, at which others look all the time, are
         // written in one go then.
         compiler_fence(Ordering::Release);
@@ -715,6 +731,10 @@ pub unsafe fn start(
         // SAFETY: nobody else knows it.
         unsafe { tray.show(number, fill) };
         shelf.put(&Arc::new(Apart { number, tray, parted }));
+    }
+    if !is_again {
+        // Later than the card: another rank looks there now and then, for which writes wait.
+        shelf.note(number, digest, &call);
     }
     let mut open = Open {
         comm: comm.kept(),
@@ -831,8 +851,9 @@ impl Sheet {
     /// # Safety
     /// As `take_data`.
     unsafe fn keep(&mut self, size: usize) {
-        let Some(Part::Exchange { offer, is_in_place: true, .. }) = &mut self.part else { return };
-        let mut kept = vec![0_u8; offer.bytes(size)];
+        let Rest { part, kept, .. } = &mut *self.rest;
+        let Some(Part::Exchange { offer, is_in_place: true, .. }) = part else { return };
+        *kept = vec![0_u8; offer.bytes(size)];
         let mut next = kept.as_mut_ptr() as usize;
         let pieces = (0..size).map(|rank| {
             let from = offer.of(rank).unwrap_or_else(|| bytes_at(next, 0));
@@ -842,8 +863,7 @@ impl Sheet {
             unsafe { copy(&from, &to) };
             to
         });
-        let pieces = pieces.collect();
-        (*offer, self.kept) = (Pieces::Each(pieces), kept);
+        *offer = Pieces::Each(pieces.collect());
     }
 }
 
@@ -940,7 +960,7 @@ impl Open {
                 card.is_over(number)
                     || !card.is_claimed(number) && {
                         // SAFETY: it was shown, and this rank is not done.
-                        board.have_shown(number, unsafe { card.read(|it| it.awaits) })
+                        board.have_shown(number, unsafe { card.read(|it| it.rest.awaits) })
                     }
             }
         };
@@ -993,9 +1013,7 @@ impl Open {
         let line = |rank: usize| {
             let card = board.ranks[rank].card(self.number);
             // SAFETY: as `check`.
-            let site = unsafe { card.read(|it| it.site) };
-            let call = board.ranks[rank].past(self.number).filter(|it| it.1.site == site);
-            let text = call.map_or_else(|| site.describe(), |it| it.1.describe());
+            let text = unsafe { card.read(|it| it.rest.call.describe()) };
             format!("\n  rank {}: {text}", self.comm.world_rank(rank))
         };
         let (first, second) = (rank.min(peer), rank.max(peer));
@@ -1045,7 +1063,7 @@ impl Open {
     unsafe fn help(&self, other: usize, world: &World) -> bool {
         let card = self.board().ranks[other].card(self.number);
         // SAFETY: it was shown, and this rank is not done.
-        let awaits = unsafe { card.read(|it| it.awaits) };
+        let awaits = unsafe { card.read(|it| it.rest.awaits) };
         if !self.board().have_shown(self.number, awaits) || !card.claim(self.number) {
             return false;
         }
@@ -1062,7 +1080,7 @@ impl Open {
         let (rank, number, board) = (self.comm.rank, self.number, self.board());
         let own = board.ranks[rank].card(number);
         // SAFETY: the rank's own; its part is over.
-        let failed = unsafe { own.read(|it| it.failed.get().cloned()) };
+        let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
         if number & AGAIN != 0 {
             for shelf in &board.ranks {
@@ -1095,13 +1113,13 @@ impl Open {
         let (board, number) = (self.board(), self.number);
         let size = board.ranks.len();
         let card = board.ranks[rank].card(number);
-        let run = |sheet: &Sheet| match &sheet.part {
+        let run = |sheet: &Sheet| match &sheet.rest.part {
             Some(Part::Exchange { takes, .. }) => takes.each(size, |peer, to| {
                 let from = board.ranks[peer].card(number);
                 // SAFETY: the caller's promise, and that of the peer's call.
                 let failed = unsafe { from.read(|it| it.give(peer, (rank, size), to)) };
                 if let Some(error) = failed {
-                    let _ = sheet.failed.set(error);
+                    let _ = sheet.rest.failed.set(error);
                 }
             }),
             Some(Part::Fold { own, op, gives }) => {
@@ -1152,7 +1170,7 @@ impl Open {
             // SAFETY: all have been shown, and this rank is not done until this returns; so what is
             // read stays.
             let sheet: &Sheet = unsafe { card.read(|it| &*std::ptr::from_ref(it)) };
-            let Some(Part::Fold { own, op, gives }) = &sheet.part else { return None };
+            let Some(Part::Fold { own, op, gives }) = &sheet.rest.part else { return None };
             let own = match sheet.front.data {
                 Data::Lent => own.clone(),
                 _ => Place { address: sheet.front.address(), ..own.clone() },
