@@ -83,8 +83,8 @@ impl Call<'_> {
     pub unsafe fn exchange_edges(
         &self,
         edges: &Edges,
-        gives: Vec<Place>,
-        takes: &[Place],
+        gives: impl Fn(usize) -> Place,
+        takes: impl Fn(usize) -> Place,
     ) -> Outcome {
         let Call { world, comm, site } = *self;
         let me = comm.world_rank(comm.rank);
@@ -97,8 +97,9 @@ impl Call<'_> {
             tag: call | (edge & 0xfff) as i32,
         };
         let mut sent: Vec<Arc<Req>> = Vec::new();
-        for (edge, place) in edges.targets.iter().zip(gives) {
+        for (index, edge) in edges.targets.iter().enumerate() {
             let Some((peer, edge)) = *edge else { continue };
+            let place = gives(index);
             let to = comm.world_rank(peer);
             let (peer, by, envelope) = (peer as i32, Some(to), envelope(comm.rank, edge));
             let (kind, tag) = (Kind::Send, envelope.tag);
@@ -108,10 +109,11 @@ impl Call<'_> {
             sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });
         }
         let mut outcome = Ok(());
-        for (edge, place) in edges.sources.iter().zip(takes) {
+        for (index, edge) in edges.sources.iter().enumerate() {
             let Some((peer, edge)) = *edge else { continue };
+            let place = takes(index);
             // SAFETY: the caller's promise.
-            let taken = unsafe { self.take_some(number, envelope(peer, edge), place) };
+            let taken = unsafe { self.take_some(number, envelope(peer, edge), &place) };
             outcome = outcome.and(taken.map(|_| ()));
         }
         sent.iter().for_each(|it| self.await_part(number, it));

@@ -926,7 +926,7 @@ impl Open {
         let rank = self.comm.rank;
         let is_lent = match self.is_lent {
             Some(is_lent) => is_lent,
-            None => self.check(rank, self.awaits),
+            None => self.check(self.awaits),
         };
         self.is_lent = Some(is_lent);
         let card = self.board().ranks[rank].card(self.number);
@@ -987,7 +987,7 @@ impl Open {
     /// Compares the calls of those whose cards a rank needs, which have been shown, with its own;
     /// gives whether one lends memory.
     #[inline]
-    fn check(&self, rank: usize, awaits: Awaits) -> bool {
+    fn check(&self, awaits: Awaits) -> bool {
         let (board, number) = (self.board(), self.number);
         let mut is_lent = false;
         let mut begun = self.comm.begun.borrow_mut();
@@ -997,7 +997,7 @@ impl Open {
             let (digest, data, done) =
                 unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
             if digest != self.digest {
-                self.differ(rank, peer);
+                self.differ(peer);
             }
             if let Some(known) = begun.known.get_mut(peer) {
                 *known = (*known).max(done);
@@ -1008,7 +1008,7 @@ impl Open {
     }
 
     #[cold]
-    fn differ(&self, rank: usize, peer: usize) -> ! {
+    fn differ(&self, peer: usize) -> ! {
         let board = self.board();
         let line = |rank: usize| {
             let card = board.ranks[rank].card(self.number);
@@ -1016,6 +1016,7 @@ impl Open {
             let text = unsafe { card.read(|it| it.rest.call.describe()) };
             format!("\n  rank {}: {text}", self.comm.world_rank(rank))
         };
+        let rank = self.comm.rank;
         let (first, second) = (rank.min(peer), rank.max(peer));
         let lines = difference(board, first, second).filter(|_| self.number & AGAIN == 0);
         let lines = lines.unwrap_or_else(|| line(first) + &line(second));
@@ -1067,7 +1068,7 @@ impl Open {
         if !self.board().have_shown(self.number, awaits) || !card.claim(self.number) {
             return false;
         }
-        self.check(other, awaits);
+        self.check(awaits);
         // SAFETY: the caller's promise; it was claimed.
         unsafe { self.work(other, true) };
         card.tell_over(self.number);

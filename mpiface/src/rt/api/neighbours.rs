@@ -4,21 +4,21 @@
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, or their requests are complete, as the standard asks of them.
 
-use super::arguments::{Blocks, Buffer, Caller, TypedBlocks};
+use super::arguments::{Blocks, Buffer, Caller, Parts, TypedBlocks};
 use crate::rt::comm::Comm;
 use crate::rt::desk::{self, Edge, Exchanged, Way};
 use crate::rt::error::Outcome;
 use crate::rt::neighbours::Edges;
 use crate::rt::p2p::{Ask, Kind, Req};
-use crate::rt::types::Place;
+use crate::rt::types::{Place, bytes_at};
 use std::sync::Arc;
 
 /// What a rank gives and takes, by its edges.
-fn exchanged(edges: &Edges, gives: Vec<Place>, takes: Vec<Place>) -> Exchanged {
-    let mut ways = Vec::with_capacity(gives.len() + takes.len());
-    let mut some = |edges: &[Option<Edge>], places: Vec<Place>, gives: bool| {
-        for (edge, place) in edges.iter().zip(places) {
-            ways.extend(edge.map(|edge| Way { edge, gives, place }));
+fn exchanged(edges: &Edges, gives: &Along<'_>, takes: &Along<'_>) -> Exchanged {
+    let mut ways = Vec::with_capacity(edges.targets.len() + edges.sources.len());
+    let mut some = |edges: &[Option<Edge>], places: &Along<'_>, gives: bool| {
+        for (index, edge) in edges.iter().enumerate() {
+            ways.extend(edge.map(|edge| Way { edge, gives, place: places.at(index) }));
         }
     };
     some(&edges.targets, gives, true);
@@ -34,63 +34,52 @@ fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Arc<Req> {
     req
 }
 
-/// What a rank gives along its edges, and where it takes.
-type Along = (Vec<Place>, Vec<Place>);
+/// A rank's places, one for each of its edges on a side.
+enum Along<'a> {
+    /// The same for each.
+    Same(Place),
+    /// One behind the other: the first.
+    Rows(Place),
+    /// By counts and displacements.
+    Parts(Parts<'a>),
+    /// A list.
+    Each(Vec<Place>),
+    /// There are no edges.
+    Nothing,
+}
 
-/// As many such buffers, one behind the other.
-fn rows(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Vec<Place>> {
-    if n == 0 {
-        return Ok(Vec::new());
+impl Along<'_> {
+    /// The place of an edge.
+    fn at(&self, index: usize) -> Place {
+        match self {
+            Along::Same(place) => place.clone(),
+            Along::Rows(first) => first.moved((index * first.count) as isize, first.count),
+            Along::Parts(parts) => parts.at(index),
+            Along::Each(places) => places[index].clone(),
+            Along::Nothing => bytes_at(0, 0),
+        }
     }
-    let first = buffer.place(caller)?;
-    Ok((0..n).map(|it| first.moved((it * first.count) as isize, first.count)).collect())
-}
 
-/// The same for each.
-fn same(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Vec<Place>> {
-    if n == 0 {
-        return Ok(Vec::new());
+    /// As many such buffers, one behind the other.
+    fn rows<'a>(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Along<'a>> {
+        Ok(if n == 0 { Along::Nothing } else { Along::Rows(buffer.place(caller)?) })
     }
-    Ok(vec![buffer.place(caller)?; n])
-}
 
-fn all_gather(caller: Caller<'_>, data: Buffer, room: Buffer, edges: &Edges) -> Outcome<Along> {
-    let gives = same(caller, data, edges.targets.len())?;
-    let takes = rows(caller, room, edges.sources.len())?;
-    Ok((gives, takes))
-}
+    fn same<'a>(caller: Caller<'_>, buffer: Buffer, n: usize) -> Outcome<Along<'a>> {
+        Ok(if n == 0 { Along::Nothing } else { Along::Same(buffer.place(caller)?) })
+    }
 
-fn all_gather_v(caller: Caller<'_>, data: Buffer, room: Blocks, edges: &Edges) -> Outcome<Along> {
-    let gives = same(caller, data, edges.targets.len())?;
-    let takes = room.some(caller, edges.sources.len())?;
-    Ok((gives, takes))
-}
+    fn parts<'a>(caller: Caller<'_>, blocks: Blocks, n: usize) -> Outcome<Along<'a>> {
+        Ok(Along::Parts(blocks.parts(caller, n)?))
+    }
 
-fn all_to_all(caller: Caller<'_>, data: Buffer, room: Buffer, edges: &Edges) -> Outcome<Along> {
-    let gives = rows(caller, data, edges.targets.len())?;
-    let takes = rows(caller, room, edges.sources.len())?;
-    Ok((gives, takes))
-}
-
-fn all_to_all_v(caller: Caller<'_>, data: Blocks, room: Blocks, edges: &Edges) -> Outcome<Along> {
-    let gives = data.some(caller, edges.targets.len())?;
-    let takes = room.some(caller, edges.sources.len())?;
-    Ok((gives, takes))
-}
-
-fn all_to_all_w(
-    caller: Caller<'_>,
-    data: TypedBlocks,
-    room: TypedBlocks,
-    edges: &Edges,
-) -> Outcome<Along> {
-    let gives = data.some(caller, edges.targets.len())?;
-    let takes = room.some(caller, edges.sources.len())?;
-    Ok((gives, takes))
+    fn each<'a>(caller: Caller<'_>, blocks: TypedBlocks, n: usize) -> Outcome<Along<'a>> {
+        Ok(Along::Each(blocks.some(caller, n)?))
+    }
 }
 
 macro_rules! both {
-    ($($name:ident $started:ident $what:ident $data:ty, $room:ty;)*) => {$(
+    ($($name:ident $started:ident $data:ty => $gives:ident, $room:ty => $takes:ident;)*) => {$(
         pub(super) fn $name(
             caller: Caller<'_>,
             data: $data,
@@ -98,9 +87,10 @@ macro_rules! both {
             comm: &Comm,
         ) -> Outcome {
             let edges = Edges::of(comm)?;
-            let (gives, takes) = $what(caller, data, room, edges)?;
+            let gives = Along::$gives(caller, data, edges.targets.len())?;
+            let takes = Along::$takes(caller, room, edges.sources.len())?;
             // SAFETY: see the head of the file.
-            unsafe { caller.on(comm).exchange_edges(edges, gives, &takes) }
+            unsafe { caller.on(comm).exchange_edges(edges, |it| gives.at(it), |it| takes.at(it)) }
         }
 
         pub(super) fn $started(
@@ -110,15 +100,16 @@ macro_rules! both {
             comm: &Comm,
         ) -> Outcome<Arc<Req>> {
             let edges = Edges::of(comm)?;
-            let (gives, takes) = $what(caller, data, room, edges)?;
-            Ok(start(caller, comm, exchanged(edges, gives, takes)))
+            let gives = Along::$gives(caller, data, edges.targets.len())?;
+            let takes = Along::$takes(caller, room, edges.sources.len())?;
+            Ok(start(caller, comm, exchanged(edges, &gives, &takes)))
         }
     )*};
 }
 both! {
-    neighbor_allgather ineighbor_allgather all_gather Buffer, Buffer;
-    neighbor_allgatherv ineighbor_allgatherv all_gather_v Buffer, Blocks;
-    neighbor_alltoall ineighbor_alltoall all_to_all Buffer, Buffer;
-    neighbor_alltoallv ineighbor_alltoallv all_to_all_v Blocks, Blocks;
-    neighbor_alltoallw ineighbor_alltoallw all_to_all_w TypedBlocks, TypedBlocks;
+    neighbor_allgather ineighbor_allgather Buffer => same, Buffer => rows;
+    neighbor_allgatherv ineighbor_allgatherv Buffer => same, Blocks => parts;
+    neighbor_alltoall ineighbor_alltoall Buffer => rows, Buffer => rows;
+    neighbor_alltoallv ineighbor_alltoallv Blocks => parts, Blocks => parts;
+    neighbor_alltoallw ineighbor_alltoallw TypedBlocks => each, TypedBlocks => each;
 }
