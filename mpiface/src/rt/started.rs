@@ -398,7 +398,7 @@ impl Sheet {
     }
 }
 
-/// A call that a rank has made, for texts: relaxed, for what is read is compared with the digest.
+/// A call that a rank has made, for texts. Relaxed: fences order them (`Shelf::past`).
 #[derive(Debug, Default)]
 struct Past {
     number: AtomicU64,
@@ -532,6 +532,8 @@ impl Shelf {
     #[inline]
     fn note(&self, number: u64, digest: u64, call: &Collective) {
         let past = &self.history[number as usize % KEPT];
+        // Pairs with the fence in `past`: who reads a part of this sees that the call before was told.
+        fence(Ordering::Release);
         past.number.store(number, Ordering::Relaxed);
         past.digest.store(digest, Ordering::Relaxed);
         past.site.store(call.site.number(), Ordering::Relaxed);
@@ -556,9 +558,13 @@ impl Shelf {
             op: Mark::of(past.op.load(Ordering::Relaxed)),
         };
         let digest = past.digest.load(Ordering::Relaxed);
-        let is_whole = past.number.load(Ordering::Relaxed) == number;
+        let is_it = past.number.load(Ordering::Relaxed) == number;
+        // Pairs with the fence in `note`.
+        fence(Ordering::Acquire);
         let last = self.progress.last.told();
-        (is_whole && last >= number && last < number + KEPT as u64).then_some((digest, it))
+        // Of the oldest one the place may be written just now.
+        let is_whole = last >= number && last + 1 < number + KEPT as u64;
+        (is_it && is_whole).then_some((digest, it))
     }
 }
 

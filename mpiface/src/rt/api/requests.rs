@@ -224,15 +224,22 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
 /// Whether all of a list are complete soon, and none has functions of the program: then nothing of
 /// them has to be kept meanwhile.
 fn are_done_soon(caller: Caller<'_>, count: usize, handles: Out<Handle>) -> bool {
-    let requests = caller.requests.borrow();
-    let is_done = |index| match handles.at(index).get() {
-        fixed::REQUEST_NULL => true,
-        handle => match requests.get(handle) {
-            Some(Started { active: Some(req), general: None, .. }) => {
-                caller.world.look_for(|| has_come(caller, req).then_some(())).is_some()
-            }
-            _ => false,
-        },
+    let is_done = |index| {
+        let requests = caller.requests.borrow();
+        let req = match handles.at(index).get() {
+            fixed::REQUEST_NULL => return true,
+            handle => match requests.get(handle) {
+                Some(Started { active: Some(req), general: None, .. }) => req,
+                _ => return false,
+            },
+        };
+        if req.ask.open.is_none() {
+            return caller.world.look_for(|| has_come(caller, req).then_some(())).is_some();
+        }
+        // An operator of the program may run: no borrow lasts.
+        let req = Arc::clone(req);
+        drop(requests);
+        caller.world.look_for(|| caller.advance(&req).then_some(())).is_some()
     };
     (0..count).all(is_done)
 }
