@@ -1105,7 +1105,6 @@ impl Open {
 
 /// What a reduction needs to know of a card.
 struct Values<'a> {
-    own: &'a Place,
     op: Operator,
     gives: Option<&'a (Place, Range<usize>, usize)>,
 }
@@ -1129,10 +1128,10 @@ impl Open {
                     let _ = sheet.rest.failed.set(error);
                 }
             }),
-            Some(Part::Fold { own, op, gives }) => {
+            Some(Part::Fold { op, gives, .. }) => {
                 let gives = gives.as_ref();
                 // SAFETY: as above.
-                unsafe { self.fold(rank, is_lent, Values { own, op: *op, gives }) };
+                unsafe { self.fold(rank, is_lent, Values { op: *op, gives }) };
             }
             None => {}
         };
@@ -1149,7 +1148,8 @@ impl Open {
             if ranks.is_empty() {
                 return;
             }
-            let element = it.own.ty.size;
+            // Between groups a root has no values of its own.
+            let element = target.ty.size;
             let at = |rank: usize| {
                 let card = self.board().ranks[rank].card(self.number);
                 // SAFETY: it was shown, and this rank is not done.
