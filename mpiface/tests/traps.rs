@@ -277,6 +277,39 @@ fn collectives_that_complete_later_matched_probes_and_order() {
 }
 
 #[test]
+fn started_collectives_in_any_mixture() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "started.c", &[]);
+    for ranks in [1, 2, 3, 5, 8] {
+        assert_eq!(succeed(ranks, &program, &["40"]), "started fine\n");
+    }
+}
+
+/// Of short broadcasts, no data shows that roots differ: nobody reads a root's card there.
+#[test]
+fn started_collectives_that_differ_are_named() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "started.c", &[]);
+    let at = |call: &str| format!("MPI_{call} at started.c:");
+    for (how, call, others) in [
+        ("roots", "Ibcast", "Ibcast"),
+        ("free", "Ibcast", "Ibcast"),
+        ("many", "Ibcast", "Ibcast"),
+        ("count", "Iallreduce", "Iallreduce"),
+        ("long", "Ireduce", "Igather"),
+    ] {
+        differ(&program, how, 1, &at(call), &at(others));
+    }
+    fail(&program, "more", 1, &["rank 0: MPI_Ibcast at started.c:", "it has not started it"]);
+    let room = ["rank 0: MPI_Wait at started.c:", "gives 8 bytes in MPI_Igather at started.c:"];
+    fail(&program, "room", 15, &room);
+}
+
+#[test]
 fn fortran_with_the_module() {
     if !has("gfortran") {
         return;

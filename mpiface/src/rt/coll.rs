@@ -126,7 +126,7 @@ unsafe fn tree(places: &[Place], out: &Place, rooms: &[Temporary], op: Operator)
 }
 
 /// The part of `count` elements that falls to `rank` of `size`.
-fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
+pub(super) fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
     let (each, more) = (count / size, count % size);
     let start = rank * each + rank.min(more);
     start..start + each + usize::from(rank < more)
@@ -210,7 +210,8 @@ impl Call<'_> {
             let Some(place) = gives(peer) else { continue };
             let to = comm.world_rank(peer);
             let by = Some(to);
-            let ask = Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag };
+            let ask =
+                Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag, open: None };
             let mode = Mode::Bounded;
             // (Where all give and get, nobody runs ahead; a root's longer parts go as well by the
             // receiver's queue.)
@@ -252,6 +253,23 @@ impl Call<'_> {
     /// # Safety
     /// The place is memory as its type says, which nobody else uses.
     unsafe fn take_part(&self, number: u64, pattern: Envelope, place: &Place) -> Outcome {
+        // SAFETY: passed on.
+        match unsafe { self.take_some(number, pattern, place) }? {
+            bytes if bytes == place.bytes() => Ok(()),
+            bytes => self.unequal(bytes, pattern.source as usize, place),
+        }
+    }
+
+    /// The same, of a part that may be shorter: gives its bytes.
+    ///
+    /// # Safety
+    /// As `take_part`.
+    pub(super) unsafe fn take_some(
+        &self,
+        number: u64,
+        pattern: Envelope,
+        place: &Place,
+    ) -> Outcome<usize> {
         let Call { world, comm, site } = *self;
         let (me, peer) = (comm.world_rank(comm.rank), pattern.source);
         let by = comm.world_rank(peer as usize);
@@ -261,7 +279,7 @@ impl Call<'_> {
             Some(received) => received,
             None => {
                 let (tag, kind, by) = (pattern.tag, Kind::Receive, Some(by));
-                let req = Req::new(Ask { owner: me, site, kind, peer, by, tag });
+                let req = Req::new(Ask { owner: me, site, kind, peer, by, tag, open: None });
                 // SAFETY: passed on; it is awaited.
                 unsafe { p2p::receive(world, me, pattern, place.clone(), &req) };
                 self.await_part(number, &req);
@@ -269,15 +287,11 @@ impl Call<'_> {
                 (arrived, failed.cloned())
             }
         };
-        match failed {
-            Some(failed) => Err(failed),
-            None if arrived.bytes == place.bytes() => Ok(()),
-            None => self.unequal(arrived.bytes, peer as usize, place),
-        }
+        failed.map_or(Ok(arrived.bytes), Err)
     }
 
     /// Awaits a message of an exchange.
-    fn await_part(&self, number: u64, req: &Arc<Req>) {
+    pub(super) fn await_part(&self, number: u64, req: &Arc<Req>) {
         let Call { world, comm, site } = *self;
         let Ask { owner, by, kind, .. } = req.ask;
         let holds = || {

@@ -10,20 +10,21 @@ use super::desk::Desk;
 use super::error::Site;
 use super::handle::Handle;
 use super::log::Collective;
+use super::neighbours::Edges;
 use super::ops::Mark;
 use super::rank::fixed;
-use super::started::Gatherings;
+use super::started::{Begun, Board};
 use super::topo::{Cart, Topology};
 use super::types::Place;
 use super::window::Part;
 use super::word::Word;
 use super::world::{Condition, Own, World, keep_errno, lock};
 use phalanx::raw::MemberSeats;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::c_int;
 use std::fmt;
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a rank offers the others in a collective.
@@ -82,8 +83,8 @@ pub struct Shared {
     pub context: u32,
     /// Its ranks in the world.
     pub members: Vec<usize>,
-    /// Collectives that were started.
-    pub started: Gatherings,
+    /// Cards of collectives that were started; made when they are first used.
+    board: OnceLock<Board>,
     /// The library's part, of a communicator that only its members make.
     pub library: Option<MemberSeats>,
     seats: Vec<Seat>,
@@ -95,8 +96,19 @@ impl Shared {
     /// A communicator of these ranks of the world.
     pub fn new(context: u32, members: Vec<usize>, library: Option<MemberSeats>) -> Shared {
         let seats = members.iter().map(|_| Seat::default()).collect();
-        let (started, desks) = (Gatherings::default(), OnceLock::new());
-        Shared { context, members, started, library, seats, desks }
+        let (board, desks) = (OnceLock::new(), OnceLock::new());
+        Shared { context, members, board, library, seats, desks }
+    }
+
+    /// Where cards of started collectives lie.
+    #[inline]
+    pub fn board(&self) -> &Board {
+        self.board.get_or_init(|| Board::new(&self.members))
+    }
+
+    /// The same, if it has been used.
+    pub fn used_board(&self) -> Option<&Board> {
+        self.board.get()
     }
 
     /// Where data is exchanged pair by pair: a desk for each rank.
@@ -161,6 +173,11 @@ pub struct Comm {
     meetings: Cell<u64>,
     started: Cell<u64>,
     numbered: Cell<Option<u64>>,
+    /// The edges of its grid or graph, once they have been asked for.
+    pub edges: OnceCell<Edges>,
+    /// The collectives that it has started.
+    pub begun: RefCell<Begun>,
+    own: Weak<Comm>,
 }
 
 /// A meeting to which ranks have yet to come.
@@ -211,7 +228,7 @@ impl Comm {
         sides: Option<Sides>,
     ) -> Rc<Comm> {
         let meetings = Cell::new(0);
-        Rc::new(Comm {
+        Rc::new_cyclic(|own| Comm {
             shared,
             rank,
             sides,
@@ -225,7 +242,16 @@ impl Comm {
             meetings,
             started: Cell::new(0),
             numbered: Cell::new(None),
+            edges: OnceCell::new(),
+            begun: RefCell::default(),
+            own: Weak::clone(own),
         })
+    }
+
+    /// Itself, to be kept.
+    #[inline]
+    pub fn kept(&self) -> Rc<Comm> {
+        self.own.upgrade().expect("it is used")
     }
 
     /// Whether it is between two groups.

@@ -1,24 +1,18 @@
-//! Data that goes from rank to rank in a collective, pair by pair: a rank waits only for those from
-//! whom it takes, and to whom it gives: neighbours of a grid or graph, the other group of an
-//! intercommunicator.
+//! Data that goes from rank to rank in a collective that is started, pair by pair: a rank waits only
+//! for those from whom it takes, and to whom it gives: neighbours of a grid or graph, the other
+//! group of an intercommunicator.
 //!
 //! Two ranks meet at the desk of the lower one. The first lays down its visit: what it gives to the
-//! other, and what it takes. The second copies both, but of long data to a rank that waits: that
-//! copies for itself, so that ranks that exchange copy at the same time.
+//! other, and what it takes. The second copies both.
 
-use super::comm::{Comm, Shared};
+use super::comm::Comm;
 use super::error::{Class, Error, Site, end};
 use super::log::Collective;
 use super::ops::Mark;
 use super::p2p::{Req, SENT};
 use super::types::{Place, copy};
-use super::word::Word;
-use super::world::{Condition, World, lock};
+use super::world::{World, lock};
 use std::sync::{Arc, Mutex};
-
-/// So many bytes are copied by the rank that takes them, if it waits: it takes longer than to wake
-/// it.
-const LONG: usize = 16 << 10;
 
 /// An edge: the other rank, and its number at the rank that takes.
 pub type Edge = (usize, usize);
@@ -48,8 +42,6 @@ pub struct Exchanged {
 struct Deal {
     call: Collective,
     req: Arc<Req>,
-    /// Whether the rank waits, and can copy what is long itself.
-    is_awaited: bool,
     is_exact: bool,
     /// How often it has yet to be settled: twice for each other rank, and once for its start.
     left: Mutex<usize>,
@@ -77,37 +69,11 @@ struct Visit {
     deal: Arc<Deal>,
 }
 
-impl Visit {
-    /// What it gives, and what it takes.
-    fn divided(self) -> (Visit, Visit) {
-        let Visit { key, ways, deal } = self;
-        let (gives, takes) = ways.into_iter().partition(|it| it.gives);
-        (Visit { key, ways: gives, deal: Arc::clone(&deal) }, Visit { key, ways: takes, deal })
-    }
-}
-
 /// See the head of the file.
 #[derive(Debug, Default)]
 pub struct Desk {
     /// Of this rank and higher ones.
     visits: Mutex<Vec<Visit>>,
-    /// What this rank copies for itself: of the first, to the second.
-    loads: Mutex<Loads>,
-    /// How often something was laid down there: told under the lock.
-    brought: Word,
-}
-
-#[derive(Debug, Default)]
-struct Loads {
-    all: Vec<(Visit, Visit)>,
-    brought: u64,
-}
-
-impl Desk {
-    /// How often something was laid down for its rank to copy.
-    pub fn brought(&self) -> u64 {
-        self.brought.told()
-    }
 }
 
 /// Ends the run if the two are in different calls.
@@ -153,25 +119,12 @@ unsafe fn carry(from: &Visit, to: &Visit) {
     }
 }
 
-/// Whether a rank gives something long.
-fn gives_much(visit: &Visit) -> bool {
-    visit.ways.iter().any(|it| it.gives && it.place.bytes() >= LONG)
-}
-
 /// Starts an exchange on `comm` for the calling rank; `req` is complete when it is over.
-/// `is_awaited`: the rank calls `serve` until then.
 ///
 /// # Safety
 /// The places are memory of the program as their types say, which stays valid and is left alone
 /// until `req` is complete.
-pub unsafe fn start(
-    world: &World,
-    comm: &Comm,
-    site: Site,
-    all: Exchanged,
-    is_awaited: bool,
-    req: &Arc<Req>,
-) {
+pub unsafe fn start(world: &World, comm: &Comm, site: Site, all: Exchanged, req: &Arc<Req>) {
     let number = comm.next_started();
     let (context, me) = (comm.shared.context, comm.rank);
     let by = comm.world_rank(me);
@@ -181,7 +134,7 @@ pub unsafe fn start(
     let peers = ways.chunk_by(|a, b| a.edge.0 == b.edge.0).count();
     // One more, so that nobody else completes it while it starts.
     let (left, req) = (Mutex::new(2 * peers + 1), Arc::clone(req));
-    let deal = Arc::new(Deal { call, req, is_awaited, is_exact, left });
+    let deal = Arc::new(Deal { call, req, is_exact, left });
     let mut settled = 1;
     while let Some(last) = ways.last() {
         let peer = last.edge.0;
@@ -214,21 +167,6 @@ unsafe fn visit(world: &World, comm: &Comm, own: Visit) -> usize {
     let other = visits.swap_remove(index);
     drop(visits);
     agree(&own.deal, &other.deal);
-    if other.deal.is_awaited && gives_much(&own) {
-        // The other one copies what it takes, while this one copies what is for this one.
-        let ((own, takes), (gives, other)) = (own.divided(), other.divided());
-        let desk = &desks[peer];
-        let mut loads = lock(&desk.loads);
-        loads.all.push((own, other));
-        loads.brought += 1;
-        desk.brought.tell(loads.brought);
-        drop(loads);
-        world.wake(by, comm.world_rank(peer));
-        // SAFETY: the caller's promise.
-        unsafe { carry(&gives, &takes) };
-        gives.deal.settle(world, by, 1);
-        return 1;
-    }
     // SAFETY: the caller's promise.
     unsafe {
         carry(&own, &other);
@@ -236,40 +174,4 @@ unsafe fn visit(world: &World, comm: &Comm, own: Visit) -> usize {
     }
     other.deal.settle(world, by, 2);
     2
-}
-
-/// Copies what was laid down for the calling rank, which waits.
-pub fn serve(world: &World, comm: &Comm) {
-    let desk = &comm.shared.desks()[comm.rank];
-    let all = std::mem::take(&mut lock(&desk.loads).all);
-    let by = comm.world_rank(comm.rank);
-    for (from, own) in all {
-        // SAFETY: the promise of both calls of `start`.
-        unsafe { carry(&from, &own) };
-        from.deal.settle(world, by, 1);
-        own.deal.settle(world, by, 1);
-    }
-}
-
-/// A rank that waits for those with whom it exchanges.
-#[derive(Debug)]
-pub struct Exchanging {
-    /// The communicator.
-    pub shared: Arc<Shared>,
-    /// The rank in it.
-    pub rank: usize,
-    /// How often something had been laid down for it when it looked last.
-    pub seen: u64,
-    /// Its request.
-    pub req: Arc<Req>,
-}
-
-impl Condition for Exchanging {
-    fn holds(&self) -> bool {
-        self.req.is_done() || self.shared.desks()[self.rank].brought() > self.seen
-    }
-
-    fn describe(&self) -> String {
-        self.req.describe()
-    }
 }

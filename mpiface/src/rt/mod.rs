@@ -21,7 +21,7 @@
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
 //! | `route.rs` | collectives by the library |
 //! | `coll.rs` | those that the library cannot take, over the cards |
-//! | `started.rs` | collectives that complete later |
+//! | `started.rs`, `cards.rs` | collectives that complete later; the cards that ranks show |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
 //! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
 //! | `neighbours.rs` | the edges of a grid or graph |
@@ -34,6 +34,7 @@ pub mod api;
 pub mod attributes;
 pub mod basic;
 pub mod branch;
+pub mod cards;
 pub mod codes;
 pub mod coll;
 pub mod comm;

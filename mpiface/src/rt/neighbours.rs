@@ -4,15 +4,22 @@
 //! taken from the other one, also where both neighbours are the same rank; so an edge has a
 //! direction's number. Of a graph, edges between the same ranks match in their order.
 //!
+//! Calls that block go by messages of the communicator's own; those that are completed later meet
+//! at desks (`desk.rs`).
+//!
 //! The library's plans (`phalanx::Neighborhood`) are not used: they are made once for places of one
 //! vector, while each call here may name other buffers, counts and datatypes, and may be one that
 //! is completed later.
 
-use super::comm::Comm;
+use super::coll::Call;
+use super::comm::{Comm, Terms};
 use super::desk::Edge;
 use super::error::{Class, Outcome, error};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send};
 use super::topo::Topology;
+use super::types::Place;
 use std::ffi::c_int;
+use std::sync::Arc;
 
 /// A rank's edges in their order, none where a grid ends.
 #[derive(Debug, Default)]
@@ -24,11 +31,21 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Of the calling rank.
+    /// Of the calling rank: made once for a communicator.
     ///
     /// # Errors
     /// If the communicator has no grid or graph.
-    pub fn of(comm: &Comm) -> Outcome<Edges> {
+    pub fn of(comm: &Comm) -> Outcome<&Edges> {
+        match comm.edges.get() {
+            Some(edges) => Ok(edges),
+            None => {
+                let made = Edges::made(comm)?;
+                Ok(comm.edges.get_or_init(|| made))
+            }
+        }
+    }
+
+    fn made(comm: &Comm) -> Outcome<Edges> {
         let plain = |rank: c_int| Some((usize::try_from(rank).ok()?, 0));
         match &comm.topology {
             Some(Topology::Cart(cart)) => {
@@ -52,5 +69,55 @@ impl Edges {
             }
             None => error(Class::Topology, "the communicator has no grid or graph"),
         }
+    }
+}
+
+impl Call<'_> {
+    /// Gives these places along the edges to targets, and takes what comes along those from
+    /// sources, which may be shorter. A message tells the edge's number at the rank that takes, and
+    /// the number and function of the call, so that calls that differ find none.
+    ///
+    /// # Safety
+    /// The places are memory as their types say; nobody writes what is given, or uses where it
+    /// goes.
+    pub unsafe fn exchange_edges(
+        &self,
+        edges: &Edges,
+        gives: impl Fn(usize) -> Place,
+        takes: impl Fn(usize) -> Place,
+    ) -> Outcome {
+        let Call { world, comm, site } = *self;
+        let me = comm.world_rank(comm.rank);
+        let number = comm.begin(world, site, Terms::default());
+        let call = ((number & 0xff) << 23) as i32 | ((site.function() & 0x7ff) << 12) as i32;
+        let context = comm.shared.context | PARTS;
+        let envelope = |source: usize, edge: usize| Envelope {
+            context,
+            source: source as i32,
+            tag: call | (edge & 0xfff) as i32,
+        };
+        let mut sent: Vec<Arc<Req>> = Vec::new();
+        for (index, edge) in edges.targets.iter().enumerate() {
+            let Some((peer, edge)) = *edge else { continue };
+            let place = gives(index);
+            let to = comm.world_rank(peer);
+            let (peer, by, envelope) = (peer as i32, Some(to), envelope(comm.rank, edge));
+            let (kind, tag) = (Kind::Send, envelope.tag);
+            let ask = Ask { owner: me, site, kind, peer, by, tag, open: None };
+            let send = Send { me, to, envelope, place, mode: Mode::Bounded, site };
+            // SAFETY: the caller's promise; it is awaited before this returns.
+            sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });
+        }
+        let mut outcome = Ok(());
+        for (index, edge) in edges.sources.iter().enumerate() {
+            let Some((peer, edge)) = *edge else { continue };
+            let place = takes(index);
+            // SAFETY: the caller's promise.
+            let taken = unsafe { self.take_some(number, envelope(peer, edge), &place) };
+            outcome = outcome.and(taken.map(|_| ()));
+        }
+        sent.iter().for_each(|it| self.await_part(number, it));
+        world.slots[me].log.end();
+        outcome
     }
 }

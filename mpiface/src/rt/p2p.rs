@@ -16,6 +16,7 @@
 
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
+use super::started::Awaits;
 use super::types::{Place, copy, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
@@ -91,6 +92,21 @@ pub struct Ask {
     pub by: Option<usize>,
     /// The tag, or `ANY_TAG`.
     pub tag: i32,
+    /// Of a collective that its rank carries on by itself.
+    pub open: Option<OpenAsk>,
+}
+
+/// What a started collective awaits.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenAsk {
+    /// Its place among the rank's.
+    pub index: usize,
+    /// The communicator's number.
+    pub context: u32,
+    /// The collective's.
+    pub number: u64,
+    /// Whose cards.
+    pub awaits: Awaits,
 }
 
 /// A started send or receive. Who completes it writes one line, on which nothing else lies.
@@ -217,7 +233,9 @@ impl Condition for OneOf {
             |it: &Req| it.ask.kind == Kind::Receive && self.world.has_arrivals(self.me, it.ask.by);
         // Nobody knows when a thread of the program will complete its own.
         let is_general = |it: &Req| it.ask.kind == Kind::General;
-        self.all.iter().any(|it| it.is_done() || may_come(it) || is_general(it))
+        let may_go_on = |it: &Req| it.ask.open.is_some_and(|it| self.world.has_shown(it));
+        let holds = |it: &Req| it.is_done() || may_come(it) || is_general(it) || may_go_on(it);
+        self.all.iter().any(|it| holds(it))
     }
 
     fn describe(&self) -> String {

@@ -6,10 +6,11 @@ use super::codes::Codes;
 use super::comm::Comm;
 use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
-use super::p2p::{Ask, Message, Mode, Req, SENT};
+use super::p2p::{Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
 use super::polls::Polls;
 use super::record::Recorded;
 use super::route::{Memory, MemoryKey};
+use super::started::{Begin, Open};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
 use super::window::Win;
 use super::world::{Condition, World};
@@ -270,6 +271,12 @@ pub struct Rank {
     pub sent: Arc<Req>,
     /// Requests that have ended, to be used again.
     spare: RefCell<Vec<Arc<Req>>>,
+    /// Collectives that it has started, and carries on.
+    open: RefCell<Vec<Option<Open>>>,
+    /// Free places there.
+    free: RefCell<Vec<usize>>,
+    /// Requests of such that the program has freed.
+    freed: RefCell<Vec<Arc<Req>>>,
 }
 
 impl Rank {
@@ -312,6 +319,9 @@ impl Rank {
             sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Window)),
             spare: RefCell::default(),
+            open: RefCell::default(),
+            free: RefCell::default(),
+            freed: RefCell::default(),
             recorded: RefCell::default(),
             sent,
         }
@@ -520,6 +530,78 @@ impl Rank {
             return spare;
         }
         Req::new(ask)
+    }
+
+    /// The request of a collective that was started by the call at `site`.
+    #[inline]
+    pub fn carry_on(&self, site: Site, begin: Begin) -> Arc<Req> {
+        if !self.freed.borrow().is_empty() {
+            self.carry_on_freed();
+        }
+        let ask = Ask { owner: self.me, site, kind: Of::Collective, ..Ask::default() };
+        let open = match begin {
+            Begin::Complete(None) => return Arc::clone(&self.sent),
+            Begin::Complete(Some(error)) => {
+                let req = self.request(ask);
+                req.fail(error);
+                req.complete(&self.world, self.me, SENT);
+                return req;
+            }
+            Begin::Open(open) => open,
+        };
+        let (number, awaits) = open.awaited();
+        let context = open.shared().context;
+        let mut all = self.open.borrow_mut();
+        let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
+            all.push(None);
+            all.len() - 1
+        });
+        all[index] = Some(open);
+        self.request(Ask { open: Some(OpenAsk { index, context, number, awaits }), ..ask })
+    }
+
+    /// Does what can be done now for a collective's request: gives whether it is complete.
+    #[inline]
+    pub fn advance(&self, req: &Req) -> bool {
+        if req.is_done() {
+            return true;
+        }
+        let Some(OpenAsk { index, .. }) = req.ask.open else { return false };
+        // Taken out: an operator of the program may run.
+        let Some(mut open) = self.open.borrow_mut()[index].take() else { return false };
+        // SAFETY: the promise of the call that started it, and of the others'; it is this rank's.
+        let Some(failed) = (unsafe { open.advance(&self.world) }) else {
+            self.open.borrow_mut()[index] = Some(open);
+            return false;
+        };
+        self.free.borrow_mut().push(index);
+        failed.into_iter().for_each(|it| req.fail(it));
+        req.complete(&self.world, self.me, SENT);
+        true
+    }
+
+    /// Whether `advance` would do something. It may be asked within the library.
+    pub fn can_advance(&self, req: &Req) -> bool {
+        let can = |it: OpenAsk| {
+            let all = self.open.borrow();
+            all[it.index].as_ref().is_some_and(Open::can_advance)
+        };
+        req.is_done() || req.ask.open.is_some_and(can)
+    }
+
+    /// The program has freed a request: a collective is carried on all the same, in later calls of
+    /// collectives that are started.
+    pub fn keep_freed(&self, req: Arc<Req>) {
+        if req.ask.open.is_some() && !self.advance(&req) {
+            self.freed.borrow_mut().push(req);
+        }
+    }
+
+    #[cold]
+    fn carry_on_freed(&self) {
+        let mut freed = std::mem::take(&mut *self.freed.borrow_mut());
+        freed.retain(|it| !self.advance(it));
+        self.freed.borrow_mut().append(&mut freed);
     }
 
     /// Takes a request that has ended back.

@@ -22,7 +22,7 @@ use super::comm::Shared;
 use super::error::{Site, end};
 use super::lane::Lane;
 use super::log::{KEPT, Log};
-use super::p2p::{EAGER, Queue, ROOM, Short};
+use super::p2p::{EAGER, OpenAsk, Queue, ROOM, Short};
 use super::record::Record;
 use super::word::Word;
 use phalanx::raw::{self, MemberSeats, Waits};
@@ -284,6 +284,12 @@ impl World {
     #[inline]
     pub fn lane_bytes(&self) -> usize {
         if self.slots.len() <= ROOMY { EAGER } else { ROOM }
+    }
+
+    /// Whether the cards that a started collective awaits have been shown: its rank can go on.
+    pub fn has_shown(&self, it: OpenAsk) -> bool {
+        let shared = lock(&self.comms).get(&it.context).and_then(Weak::upgrade);
+        shared.is_none_or(|shared| shared.board().have_shown(it.number, it.awaits))
     }
 
     /// Seconds since the run began.

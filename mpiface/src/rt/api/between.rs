@@ -8,12 +8,12 @@ use super::arguments::{Blocks, Buffer, Caller, Operands, TypedBlocks};
 use super::counts::{Counts, count_of, counts_of, total_of};
 use super::started::begin;
 use crate::rt::coll::Operator;
-use crate::rt::comm::{Comm, Offer, Terms};
+use crate::rt::comm::{Comm, Terms};
 use crate::rt::desk::{self, Exchanged, Way};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::p2p::{Ask, Kind, PROC_NULL, Req};
 use crate::rt::rank::fixed;
-use crate::rt::started::Part;
+use crate::rt::started::{Awaits, Part};
 use crate::rt::types::{Place, bytes_at};
 use std::ffi::c_int;
 use std::ops::Range;
@@ -58,7 +58,7 @@ fn exchange(
     let ways = gives.into_iter().map(way(true)).chain(takes.into_iter().map(way(false)));
     let all = Exchanged { ways: ways.collect(), is_exact: true };
     // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm, site, all, false, &req) };
+    unsafe { desk::start(&caller.world, comm, site, all, &req) };
     Ok(req)
 }
 
@@ -213,8 +213,7 @@ pub(super) fn ialltoallw(
 }
 
 pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
-    let (offer, takes, kept) = (Offer::Nothing, Vec::new(), Vec::new());
-    begin(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept })
+    begin(caller, comm, Terms::default(), Part::nothing(), Awaits::All)
 }
 
 /// What a rank gives that has no values.
@@ -226,7 +225,7 @@ fn fold(
     (own, op): (Place, Operator),
     gives: Option<(Place, Range<usize>, usize)>,
 ) -> Outcome<Arc<Req>> {
-    begin(caller, comm, Terms::default(), Part::Fold { own, op, gives })
+    begin(caller, comm, Terms::default(), Part::Fold { own, op, gives }, Awaits::All)
 }
 
 pub(super) fn ireduce(

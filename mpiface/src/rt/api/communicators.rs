@@ -14,6 +14,7 @@ use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
 use crate::rt::rank::fixed;
+use crate::rt::started::close;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -241,7 +242,9 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if comm == fixed::COMM_WORLD || comm == fixed::COMM_SELF {
         return error(Class::Comm, "a predefined communicator cannot be freed");
     }
-    attributes::delete_all(caller.rank, caller.comm(comm)?.holder())?;
+    let freed = caller.comm(comm)?;
+    attributes::delete_all(caller.rank, freed.holder())?;
+    close(&freed, false);
     caller.comms.borrow_mut().remove(comm);
     handle.set(fixed::COMM_NULL);
     Ok(())

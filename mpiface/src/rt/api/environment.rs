@@ -5,6 +5,7 @@ use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, end, error};
 use crate::rt::handle::Handle;
 use crate::rt::rank::{Stage, fixed};
+use crate::rt::started::close;
 use std::ffi::{c_char, c_int, c_void};
 
 /// MPI_THREAD_SERIALIZED: the most that is given.
@@ -37,6 +38,7 @@ pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
     attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.holder())?;
     let world = caller.comm(fixed::COMM_WORLD)?;
     caller.on(&world).barrier();
+    close(&world, true);
     caller.go_to(Stage::Finalized);
     Ok(())
 }

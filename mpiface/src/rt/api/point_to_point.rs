@@ -30,7 +30,7 @@ fn start_send(
     }
     let Some(to) = peer_of(comm, rank)?.map(|it| comm.peer(it)) else { return Ok(None) };
     let (me, site) = (caller.me, caller.site);
-    let ask = Ask { owner: me, site, kind: Kind::Send, peer: rank, by: Some(to), tag };
+    let ask = Ask { owner: me, site, kind: Kind::Send, peer: rank, by: Some(to), tag, open: None };
     let envelope = Envelope { context: comm.shared.context, source: int(comm.own_rank()), tag };
     let send = p2p::Send { me, to, envelope, place, mode, site };
     // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the send is
@@ -70,7 +70,15 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     let pattern = pattern(comm, peer)?;
     let by = source(comm, peer);
     let (owner, site, tag) = (caller.me, caller.site, peer.tag);
-    let req = caller.request(Ask { owner, site, kind: Kind::Receive, peer: peer.rank, by, tag });
+    let req = caller.request(Ask {
+        owner,
+        site,
+        kind: Kind::Receive,
+        peer: peer.rank,
+        by,
+        tag,
+        open: None,
+    });
     match pattern {
         // SAFETY: as in `start_send`.
         Some(pattern) => unsafe { p2p::receive(&caller.world, caller.me, pattern, place, &req) },

@@ -18,14 +18,22 @@ pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
     let one = || vec![Arc::clone(req)];
     let world = || Arc::clone(&caller.world);
     let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: one() }) as _;
-    caller.world.wait(caller.me, caller.site, req.ask.by, || has_come(caller, req), condition);
+    if req.ask.open.is_none() {
+        let holds = || has_come(caller, req);
+        return caller.world.wait(caller.me, caller.site, req.ask.by, holds, condition);
+    }
+    // It is carried on outside of the library, where other ranks can be woken.
+    while caller.world.look_for(|| caller.advance(req).then_some(())).is_none() {
+        let holds = || caller.can_advance(req);
+        caller.world.wait(caller.me, caller.site, None, holds, condition);
+    }
 }
 
 /// Whether a request is complete, once this rank's lanes are looked at.
 #[inline]
 fn has_come(caller: Caller<'_>, req: &Req) -> bool {
     if req.is_done() || req.ask.kind != Kind::Receive {
-        return req.is_done();
+        return caller.advance(req);
     }
     p2p::look(&caller.world, caller.me, req.ask.by);
     req.is_done()
@@ -62,8 +70,14 @@ impl Requests {
         let all: Outcome<_> =
             handles.copied(count).into_iter().map(|it| request(caller, it)).collect();
         let requests = Requests { handles, all: all? };
+        requests.advance(caller);
         requests.look(caller);
         Ok(requests)
+    }
+
+    /// Carries this rank's collectives on.
+    fn advance(&self, caller: Caller<'_>) {
+        self.active().filter(|it| it.ask.open.is_some()).for_each(|it| _ = caller.advance(it));
     }
 
     /// Looks at this rank's lanes, if one of these can come there.
@@ -98,12 +112,15 @@ impl Requests {
         let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: all() }) as _;
         let holds = || {
             self.look(caller);
-            self.done().next().is_some()
+            self.active().any(|it| it.is_done() || caller.can_advance(it))
         };
         // Of one request it is known who completes it.
         let mut all = self.active();
         let by = all.next().and_then(|it| it.ask.by).filter(|_| all.next().is_none());
-        caller.world.wait(caller.me, caller.site, by, holds, condition);
+        while self.done().next().is_none() {
+            caller.world.wait(caller.me, caller.site, by, holds, condition);
+            self.advance(caller);
+        }
     }
 
     /// Ends a complete one: its status, and the null handle.
@@ -207,15 +224,22 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
 /// Whether all of a list are complete soon, and none has functions of the program: then nothing of
 /// them has to be kept meanwhile.
 fn are_done_soon(caller: Caller<'_>, count: usize, handles: Out<Handle>) -> bool {
-    let requests = caller.requests.borrow();
-    let is_done = |index| match handles.at(index).get() {
-        fixed::REQUEST_NULL => true,
-        handle => match requests.get(handle) {
-            Some(Started { active: Some(req), general: None, .. }) => {
-                caller.world.look_for(|| has_come(caller, req).then_some(())).is_some()
-            }
-            _ => false,
-        },
+    let is_done = |index| {
+        let requests = caller.requests.borrow();
+        let req = match handles.at(index).get() {
+            fixed::REQUEST_NULL => return true,
+            handle => match requests.get(handle) {
+                Some(Started { active: Some(req), general: None, .. }) => req,
+                _ => return false,
+            },
+        };
+        if req.ask.open.is_none() {
+            return caller.world.look_for(|| has_come(caller, req).then_some(())).is_some();
+        }
+        // An operator of the program may run: no borrow lasts.
+        let req = Arc::clone(req);
+        drop(requests);
+        caller.world.look_for(|| caller.advance(&req).then_some(())).is_some()
     };
     (0..count).all(is_done)
 }
@@ -393,7 +417,8 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if general(caller, handle.get()).is_some() {
         return free_later(caller, handle);
     }
-    caller.requests.borrow_mut().remove(handle.get());
+    let started = caller.requests.borrow_mut().remove(handle.get());
+    started.and_then(|it| it.active).into_iter().for_each(|it| caller.keep_freed(it));
     handle.set(fixed::REQUEST_NULL);
     Ok(())
 }

@@ -6,13 +6,13 @@ use super::collectives::takes;
 use super::counts::{Counts, count_of, counts_of, total_of};
 use super::intercommunicators::within;
 use super::requests::{finish, wait_one};
-use crate::rt::comm::{Comm, Offer, Terms};
+use crate::rt::comm::{Comm, Terms};
 use crate::rt::error::Outcome;
 use crate::rt::ops::Mark;
-use crate::rt::p2p::{Ask, Kind, Req};
+use crate::rt::p2p::Req;
 use crate::rt::rank::{Persistent, Starter};
-use crate::rt::started::{self, Part};
-use crate::rt::types::{Place, bytes_at, pack};
+use crate::rt::started::{self, Awaits, Part, Pieces, Takes};
+use crate::rt::types::Place;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Range;
@@ -25,13 +25,12 @@ pub(super) fn begin(
     comm: &Comm,
     terms: Terms,
     part: Part,
+    awaits: Awaits,
 ) -> Outcome<Arc<Req>> {
-    let (owner, site) = (caller.me, caller.site);
-    let req = caller.request(Ask { owner, site, kind: Kind::Collective, ..Ask::default() });
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
-    unsafe { started::start(&caller.world, comm, site, terms, part, &req) };
-    Ok(req)
+    let begin = unsafe { started::start(&caller.world, comm, caller.site, terms, part, awaits) };
+    Ok(caller.carry_on(caller.site, begin))
 }
 
 /// Awaits a collective that was started.
@@ -50,35 +49,33 @@ pub(super) fn again(
     Ok(Persistent::Collective { comm, number, starts, start })
 }
 
+/// Starts an exchange: with a root, that one awaits all, if it takes, and the others the root, if
+/// they take; else all await all.
 fn exchange(
     caller: Caller<'_>,
     comm: &Comm,
-    root: Option<usize>,
-    offer: Offer,
-    takes: Vec<Option<Place>>,
+    terms: Terms,
+    offer: Pieces,
+    takes: Takes,
 ) -> Outcome<Arc<Req>> {
-    let terms = Terms { root, ..Terms::default() };
-    begin(caller, comm, terms, Part::Exchange { offer, takes, kept: Vec::new() })
+    let awaits = match (terms.root, &takes) {
+        (None, _) => Awaits::All,
+        (_, Takes::Nothing) => Awaits::Nothing,
+        (_, Takes::One(root, _)) => Awaits::One(*root as u32),
+        _ => Awaits::All,
+    };
+    begin(caller, comm, terms, Part::Exchange { offer, takes, is_in_place: false }, awaits)
 }
 
-fn from_root(comm: &Comm, root: usize, room: Option<Place>) -> Vec<Option<Place>> {
-    let mut takes: Vec<Option<Place>> = (0..comm.size()).map(|_| None).collect();
-    takes[root] = room;
-    takes
-}
-
-/// A buffer's parts for each rank, one behind the other.
-fn parts(caller: Caller<'_>, comm: &Comm, buffer: Buffer) -> Outcome<Vec<Place>> {
-    let first = buffer.place(caller)?;
-    let count = first.count;
-    Ok((0..comm.size()).map(|it| first.moved((it * count) as isize, count)).collect())
+fn of_root(root: usize) -> Terms {
+    Terms { root: Some(root), ..Terms::default() }
 }
 
 pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
     if comm.is_inter() {
         return between::ibarrier(caller, comm);
     }
-    exchange(caller, comm, None, Offer::Nothing, Vec::new())
+    begin(caller, comm, Terms::default(), Part::nothing(), Awaits::All)
 }
 
 pub(super) fn ibcast(
@@ -92,25 +89,35 @@ pub(super) fn ibcast(
     }
     let (place, root) = (data.place(caller)?, root_of(comm, root)?);
     let terms = Terms { root: Some(root), bytes: Some(place.bytes()), op: Mark::None };
-    let is_root = comm.rank == root;
-    let takes = from_root(comm, root, (!is_root).then(|| place.clone()));
-    let offer = if is_root { Offer::Same(place) } else { Offer::Nothing };
-    begin(caller, comm, terms, Part::Exchange { offer, takes, kept: Vec::new() })
+    let (offer, takes) = match comm.rank == root {
+        true => (Pieces::Same(place), Takes::Nothing),
+        false => (Pieces::Nothing, Takes::One(root, place)),
+    };
+    exchange(caller, comm, terms, offer, takes)
 }
 
 /// Every rank's data at the root, where the parts lie.
 fn gather_parts(
     caller: Caller<'_>,
     data: Buffer,
-    parts: impl FnOnce() -> Outcome<Vec<Place>>,
+    takes: impl FnOnce(bool) -> Outcome<Takes>,
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let root = root_of(comm, root)?;
     let is_in_place = data.is_in_place();
-    let takes = if comm.rank == root { takes(comm, parts()?, is_in_place) } else { Vec::new() };
-    let offer = if is_in_place { Offer::Nothing } else { Offer::Same(data.place(caller)?) };
-    exchange(caller, comm, Some(root), offer, takes)
+    let takes = if comm.rank == root { takes(is_in_place)? } else { Takes::Nothing };
+    let offer = if is_in_place { Pieces::Nothing } else { Pieces::Same(data.place(caller)?) };
+    exchange(caller, comm, of_root(root), offer, takes)
+}
+
+/// What is taken from each rank, one behind the other; not from the own one if it lies in place.
+fn even(comm: &Comm, first: Place, is_in_place: bool) -> Takes {
+    if is_in_place { Takes::EvenBut(comm.rank, first) } else { Takes::Even(first) }
+}
+
+fn each(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Takes {
+    Takes::Each(takes(comm, parts, is_in_place))
 }
 
 pub(super) fn igather(
@@ -123,7 +130,8 @@ pub(super) fn igather(
     if comm.is_inter() {
         return between::igather(caller, data, room, root, comm);
     }
-    gather_parts(caller, data, || parts(caller, comm, room), root, comm)
+    let takes = |is_in_place| Ok(even(comm, room.place(caller)?, is_in_place));
+    gather_parts(caller, data, takes, root, comm)
 }
 
 pub(super) fn igatherv(
@@ -136,21 +144,25 @@ pub(super) fn igatherv(
     if comm.is_inter() {
         return between::igatherv(caller, data, room, root, comm);
     }
-    gather_parts(caller, data, || room.each(caller, comm), root, comm)
+    let takes = |is_in_place| Ok(each(comm, room.each(caller, comm)?, is_in_place));
+    gather_parts(caller, data, takes, root, comm)
 }
 
 /// The root's parts for each.
 fn scatter_parts(
     caller: Caller<'_>,
-    parts: impl FnOnce() -> Outcome<Vec<Place>>,
+    parts: impl FnOnce() -> Outcome<Pieces>,
     room: Buffer,
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let root = root_of(comm, root)?;
-    let offer = if comm.rank == root { Offer::Each(parts()?.into()) } else { Offer::Nothing };
-    let room = if room.is_in_place() { None } else { Some(room.place(caller)?) };
-    exchange(caller, comm, Some(root), offer, from_root(comm, root, room))
+    let offer = if comm.rank == root { parts()? } else { Pieces::Nothing };
+    let takes = match room.is_in_place() {
+        true => Takes::Nothing,
+        false => Takes::One(root, room.place(caller)?),
+    };
+    exchange(caller, comm, of_root(root), offer, takes)
 }
 
 pub(super) fn iscatter(
@@ -163,7 +175,7 @@ pub(super) fn iscatter(
     if comm.is_inter() {
         return between::iscatter(caller, data, room, root, comm);
     }
-    scatter_parts(caller, || parts(caller, comm, data), room, root, comm)
+    scatter_parts(caller, || Ok(Pieces::Even(data.place(caller)?)), room, root, comm)
 }
 
 pub(super) fn iscatterv(
@@ -176,18 +188,7 @@ pub(super) fn iscatterv(
     if comm.is_inter() {
         return between::iscatterv(caller, data, room, root, comm);
     }
-    scatter_parts(caller, || data.each(caller, comm), room, root, comm)
-}
-
-fn all_gather_parts(
-    caller: Caller<'_>,
-    data: Buffer,
-    parts: Vec<Place>,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    let is_in_place = data.is_in_place();
-    let own = if is_in_place { parts[comm.rank].clone() } else { data.place(caller)? };
-    exchange(caller, comm, None, Offer::Same(own), takes(comm, parts, is_in_place))
+    scatter_parts(caller, || Ok(Pieces::Each(data.each(caller, comm)?)), room, root, comm)
 }
 
 pub(super) fn iallgather(
@@ -199,7 +200,13 @@ pub(super) fn iallgather(
     if comm.is_inter() {
         return between::iallgather(caller, data, room, comm);
     }
-    all_gather_parts(caller, data, parts(caller, comm, room)?, comm)
+    let (first, is_in_place) = (room.place(caller)?, data.is_in_place());
+    let own = match is_in_place {
+        true => first.moved((comm.rank * first.count) as isize, first.count),
+        false => data.place(caller)?,
+    };
+    let takes = even(comm, first, is_in_place);
+    exchange(caller, comm, Terms::default(), Pieces::Same(own), takes)
 }
 
 pub(super) fn iallgatherv(
@@ -211,7 +218,10 @@ pub(super) fn iallgatherv(
     if comm.is_inter() {
         return between::iallgatherv(caller, data, room, comm);
     }
-    all_gather_parts(caller, data, room.each(caller, comm)?, comm)
+    let (parts, is_in_place) = (room.each(caller, comm)?, data.is_in_place());
+    let own = if is_in_place { parts[comm.rank].clone() } else { data.place(caller)? };
+    let takes = each(comm, parts, is_in_place);
+    exchange(caller, comm, Terms::default(), Pieces::Same(own), takes)
 }
 
 /// Each rank gives each a part; `from` is `None` if the data lies where the others' will go.
@@ -221,20 +231,10 @@ fn all_to_all_parts(
     room: Vec<Place>,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    // SAFETY: the program's buffers, read while the call lasts.
-    let packed = |it: &Place| unsafe { pack(it) };
-    let kept: Vec<Vec<u8>> = match from {
-        Some(_) => Vec::new(),
-        None => room.iter().map(packed).collect(),
-    };
-    let offer = match from {
-        Some(parts) => Offer::Each(parts.into()),
-        None => {
-            Offer::Each(kept.iter().map(|it| bytes_at(it.as_ptr() as usize, it.len())).collect())
-        }
-    };
-    let takes = takes(comm, room, false);
-    begin(caller, comm, Terms::default(), Part::Exchange { offer, takes, kept })
+    let is_in_place = from.is_none();
+    let offer = Pieces::Each(from.unwrap_or_else(|| room.clone()));
+    let part = Part::Exchange { offer, takes: each(comm, room, false), is_in_place };
+    begin(caller, comm, Terms::default(), part, Awaits::All)
 }
 
 pub(super) fn ialltoall(
@@ -246,8 +246,10 @@ pub(super) fn ialltoall(
     if comm.is_inter() {
         return between::ialltoall(caller, data, room, comm);
     }
-    let from = if data.is_in_place() { None } else { Some(parts(caller, comm, data)?) };
-    all_to_all_parts(caller, from, parts(caller, comm, room)?, comm)
+    let (room, is_in_place) = (room.place(caller)?, data.is_in_place());
+    let offer = Pieces::Even(if is_in_place { room.clone() } else { data.place(caller)? });
+    let part = Part::Exchange { offer, takes: Takes::Even(room), is_in_place };
+    begin(caller, comm, Terms::default(), part, Awaits::All)
 }
 
 pub(super) fn ialltoallv(
@@ -290,7 +292,11 @@ fn fold(
         None => None,
     };
     let terms = Terms { root, op: op.mark(), bytes: Some(own.bytes()) };
-    begin(caller, comm, terms, Part::Fold { own, op, gives })
+    let awaits = match &gives {
+        None => Awaits::Nothing,
+        Some((_, ranks, _)) => Awaits::First(ranks.end as u32),
+    };
+    begin(caller, comm, terms, Part::Fold { own, op, gives }, awaits)
 }
 
 pub(super) fn ireduce(
