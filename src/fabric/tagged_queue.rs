@@ -294,8 +294,9 @@ impl TaggedQueue {
     /// sender, which has room.
     ///
     /// # Safety
-    /// Of rank `source`; `back` is the ring to it from this queue's owner. The elements are valid for reads, and of the label's
-    /// type; `copy` (of [`send`](TaggedQueue::send)) would copy them as bytes.
+    /// Of rank `source`; `back` is the ring to it from this queue's owner. The elements are valid
+    /// for reads, and of the label's type; `copy` (of [`send`](TaggedQueue::send)) would copy them
+    /// as bytes.
     #[inline]
     pub(crate) unsafe fn send_short(
         &self,

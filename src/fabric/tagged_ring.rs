@@ -227,7 +227,7 @@ impl TaggedRing {
         let place = (number % RING) as usize;
         let heard = self.slots[place].body.with(|body| {
             // SAFETY: published, and not taken: the sender leaves it alone.
-            unsafe { (*body).head.assume_init().heard }
+            unsafe { (&raw const (*(*body).head.as_ptr()).heard).read() }
         });
         let out = match offset(bytes) {
             Some(offset) => self.slots[place].body.with(|body| {
