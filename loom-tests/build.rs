@@ -252,6 +252,11 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     ("tagged_ring_overrunning", "../src/fabric/tagged_ring.rs", &[("> RING;", "> RING + 1;")]),
     (
+        "tagged_ring_boasting",
+        "../src/fabric/tagged_ring.rs",
+        &[("element, heard };", "element, heard: heard + 1 };")],
+    ),
+    (
         "port_claiming_early",
         "../src/fabric/port",
         &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],

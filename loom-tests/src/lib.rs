@@ -283,6 +283,9 @@ mod mutants {
     pub(crate) mod tagged_ring_overrunning {
         include!(concat!(env!("OUT_DIR"), "/tagged_ring_overrunning/mod.rs"));
     }
+    pub(crate) mod tagged_ring_boasting {
+        include!(concat!(env!("OUT_DIR"), "/tagged_ring_boasting/mod.rs"));
+    }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {
         include!(concat!(env!("OUT_DIR"), "/port_lean/mod.rs"));

@@ -199,7 +199,7 @@ impl TaggedQueue {
     }
 
     #[inline(always)]
-    fn ring(&self, source: u32) -> Option<&TaggedRing> {
+    pub(crate) fn ring(&self, source: u32) -> Option<&TaggedRing> {
         self.rings.get()?[source as usize].get().map(|ring| &**ring)
     }
 
@@ -294,8 +294,9 @@ impl TaggedQueue {
     /// sender, which has room.
     ///
     /// # Safety
-    /// Of rank `source`. The elements are valid for reads, and of the label's type; `copy` (of
-    /// [`send`](TaggedQueue::send)) would copy them as bytes.
+    /// Of rank `source`; `back` is the ring to it from this queue's owner. The elements are valid
+    /// for reads, and of the label's type; `copy` (of [`send`](TaggedQueue::send)) would copy them
+    /// as bytes.
     #[inline]
     pub(crate) unsafe fn send_short(
         &self,
@@ -303,9 +304,11 @@ impl TaggedQueue {
         tag: u32,
         label: &MessageLabel,
         (from, bytes): (*const u8, usize),
+        back: Option<&TaggedRing>,
     ) -> bool {
+        let Some(ring) = self.ring(source) else { return false };
         // SAFETY: by the contract.
-        self.ring(source).is_some_and(|ring| unsafe { ring.send(tag, label, from, bytes) })
+        unsafe { ring.send(tag, label, from, bytes, back) }
     }
 
     /// Looks for messages in the rings of the senders that are asked for. For the queue's owner.

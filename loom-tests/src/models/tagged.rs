@@ -45,6 +45,7 @@ macro_rules! ring_bodies {
 
 ring_bodies!(real_ring, crate::fabric);
 ring_bodies!(overrunning, crate::mutants::tagged_ring_overrunning);
+ring_bodies!(boasting, crate::mutants::tagged_ring_boasting);
 
 #[test]
 fn second_comer_copies() {
@@ -115,6 +116,24 @@ fn slots_are_used_again() {
     .check();
     must_fail("tagged: a slot is used again before its time", Some(3), "violation", || {
         overrunning::slots_are_used_again();
+    });
+}
+
+#[test]
+fn messages_back_acknowledge() {
+    Model {
+        name: "tagged: two rings, acknowledged by a message back",
+        ranks: 2,
+        bound: Some(2),
+        floor: 269,
+        reaches: &["full"],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: real_ring::messages_back_acknowledge,
+    }
+    .check();
+    must_fail("tagged: a message says that more were taken", Some(3), "violation", || {
+        boasting::messages_back_acknowledge();
     });
 }
 

@@ -130,6 +130,9 @@ impl Takes {
     }
 }
 
+/// A result: where it goes, of which ranks, and from which element on.
+type Gives = (Place, Range<usize>, usize);
+
 /// What a rank brings, and what it awaits.
 #[derive(Debug)]
 pub enum Part {
@@ -149,7 +152,7 @@ pub enum Part {
         /// The operator.
         op: Operator,
         /// Where a result goes, if one does: of these ranks, from this element on.
-        gives: Option<(Place, Range<usize>, usize)>,
+        gives: Option<Gives>,
     },
 }
 
@@ -1193,22 +1196,19 @@ impl Open {
         let mine = &all[self.comm.rank];
         let op = if mine.0.count > 0 || mine.2.is_some() { mine.1 } else { it.op };
         let gives: Vec<_> = all.iter().filter_map(|it| it.2.clone()).collect();
-        let is_even = |it: &(Place, Range<usize>, usize)| {
-            it.1 == (0..size) && it.2 == 0 && it.0.count == owns[0].count
-        };
+        let is_even = |it: &Gives| it.1 == (0..size) && it.2 == 0 && it.0.count == owns[0].count;
         // What goes to where other values lie may be written when nobody reads these any more.
-        let moves = |(own, _, gives): &(Place, Operator, Option<(Place, Range<usize>, usize)>)| {
-            gives.as_ref().is_some_and(|it| it.0.address == own.address)
-        };
+        let is_moved = |own: &Place, gives: &Gives| gives.0.address == own.address;
+        let mut moved = all.iter().filter(|it| it.2.as_ref().is_some_and(|to| is_moved(&it.0, to)));
         // SAFETY: the caller's promise, for each of them.
         unsafe {
             if gives.iter().all(is_even) && owns.iter().all(|it| it.count == owns[0].count) {
                 let elements = part(owns[0].count, rank, size);
                 let targets: Vec<Place> = gives.into_iter().map(|it| it.0).collect();
                 fold_part(&owns, &targets, elements, op);
-            } else if !all.iter().any(moves) {
+            } else if moved.next().is_none() {
                 if let Some(gives) = it.gives {
-                    fold_whole(&owns, &[gives.clone()], op);
+                    fold_whole(&owns, std::slice::from_ref(gives), op);
                 }
             } else if rank == 0 {
                 fold_whole(&owns, &gives, op);
@@ -1341,10 +1341,10 @@ unsafe fn fold_part(owns: &[Place], targets: &[Place], elements: Range<usize>, o
 ///
 /// # Safety
 /// As `work`; of all that is given.
-unsafe fn fold_whole(owns: &[Place], gives: &[(Place, Range<usize>, usize)], op: Operator) {
+unsafe fn fold_whole(owns: &[Place], gives: &[Gives], op: Operator) {
     // All are made before one is given: a result may go where values lie.
     let mut made: Vec<(Range<usize>, Range<usize>, Temporary)> = Vec::new();
-    let of = |it: &(Place, Range<usize>, usize)| (it.1.clone(), it.2..it.2 + it.0.count);
+    let of = |it: &Gives| (it.1.clone(), it.2..it.2 + it.0.count);
     for it in gives {
         let (ranks, elements) = of(it);
         let is_made = made.iter().any(|it| it.0 == ranks && it.1 == elements);

@@ -71,9 +71,11 @@ impl Port {
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
         let (queue, source) = (self.fabric.tagged(to), self.rank as u32);
+        // Not by the queue's own words: their line is its owner's.
+        let back = self.fabric.tagged(self.rank).ring(to as u32);
         if let Data::Elements(from, bytes) = data
             // SAFETY: by the contract; this is the source's only port.
-            && unsafe { queue.send_short(source, tag, &label, (from, bytes)) }
+            && unsafe { queue.send_short(source, tag, &label, (from, bytes), back) }
         {
             self.count_tagged(1, 0);
             self.peers[to].wake_for_any();

@@ -126,7 +126,7 @@ pub(super) fn short_and_long_messages() {
             let memory = ((&raw const value).cast(), 8);
             // The second one goes through the lock.
             // SAFETY: eight bytes are there.
-            if value == 1 && unsafe { there.send_short(1, 7, &label(), memory) } {
+            if value == 1 && unsafe { there.send_short(1, 7, &label(), memory, None) } {
                 reached("by the ring");
                 continue;
             }

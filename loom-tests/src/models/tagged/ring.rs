@@ -8,14 +8,14 @@ fn label() -> MessageLabel {
 
 /// One message more than the ring holds: its sender waits for a slot.
 pub(super) fn slots_are_used_again() {
-    const MESSAGES: u64 = RING as u64 + 1;
+    const MESSAGES: u64 = RING + 1;
     let ring = Arc::new(TaggedRing::new());
     let there = ring.clone();
     let sender = thread::spawn(move || {
         for value in 1..=MESSAGES {
             let from = (&raw const value).cast();
             // SAFETY: this thread alone sends; eight bytes are there.
-            while !unsafe { there.send(7, &label(), from, 8) } {
+            while !unsafe { there.send(7, &label(), from, 8, None) } {
                 reached("full");
                 yield_now();
             }
@@ -29,6 +29,50 @@ pub(super) fn slots_are_used_again() {
         // SAFETY: as above; there is a message of eight bytes.
         let value = unsafe { ring.take(8, |from| from.cast::<u64>().read_unaligned()) };
         assert_eq!(value, wanted);
+    }
+    sender.join().unwrap();
+}
+
+/// Two messages more than the ring holds, and one back meanwhile, which tells how many were taken
+/// before it.
+pub(super) fn messages_back_acknowledge() {
+    const MESSAGES: u64 = RING + 2;
+    let rings = Arc::new([TaggedRing::new(), TaggedRing::new()]);
+    let there = rings.clone();
+    let sender = thread::spawn(move || {
+        let [out, back] = &*there;
+        for value in 1..=MESSAGES {
+            if value == RING + 1 {
+                // SAFETY: this thread alone takes from this ring.
+                while unsafe { back.first() }.is_none() {
+                    yield_now();
+                }
+                // SAFETY: as above; there is a message of eight bytes.
+                unsafe { back.take(8, |_| ()) };
+            }
+            let from = (&raw const value).cast();
+            // SAFETY: this thread alone sends; eight bytes are there. `back` is the ring back.
+            while !unsafe { out.send(7, &label(), from, 8, Some(back)) } {
+                reached("full");
+                assert_ne!(value, RING + 1, "the message back has said that one was taken");
+                yield_now();
+            }
+        }
+    });
+    let [inc, reply] = &*rings;
+    for wanted in 1..=MESSAGES {
+        // SAFETY: this thread alone takes.
+        while unsafe { inc.first() }.is_none() {
+            yield_now();
+        }
+        // SAFETY: as above; there is a message of eight bytes.
+        let value = unsafe { inc.take(8, |from| from.cast::<u64>().read_unaligned()) };
+        assert_eq!(value, wanted);
+        if wanted == 1 {
+            let from = (&raw const wanted).cast();
+            // SAFETY: this thread alone sends there; eight bytes are there.
+            assert!(unsafe { reply.send(7, &label(), from, 8, Some(inc)) });
+        }
     }
     sender.join().unwrap();
 }
