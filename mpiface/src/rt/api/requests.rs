@@ -6,8 +6,8 @@ use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::p2p::{self, Kind, OneOf, Req};
-use crate::rt::rank::{Started, fixed};
+use crate::rt::p2p::{self, Ask, Kind, OneOf, Req, SENT};
+use crate::rt::rank::{Active, Started, fixed};
 use crate::rt::world::Condition;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Awaits one request.
 pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
+    // Who sends a message to this rank, and waits for its receive, must find that.
+    caller.publish();
     let one = || vec![Arc::clone(req)];
     let world = || Arc::clone(&caller.world);
     let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: one() }) as _;
@@ -45,10 +47,25 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     if handle == fixed::REQUEST_NULL {
         return Ok(None);
     }
-    match caller.requests.borrow().get(handle) {
-        Some(started) => Ok(started.active.clone()),
-        None => error(Class::Request, format!("{handle:#x} is no request")),
-    }
+    caller.publish();
+    let mut requests = caller.requests.borrow_mut();
+    let Some(started) = requests.get_mut(handle) else {
+        return error(Class::Request, format!("{handle:#x} is no request"));
+    };
+    Ok(match &mut started.active {
+        Active::Rest => None,
+        Active::Shared(req) => Some(Arc::clone(req)),
+        Active::Sent => Some(Arc::clone(&caller.sent)),
+        Active::Arrived(arrived, failed) => {
+            let (owner, site) = (caller.me, caller.site);
+            let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
+            failed.take().into_iter().for_each(|it| req.fail(*it));
+            req.complete(&caller.world, owner, *arrived);
+            started.active = Active::Shared(Arc::clone(&req));
+            Some(req)
+        }
+        Active::Early => unreachable!("early receives have been posted"),
+    })
 }
 
 /// The requests of a list.
@@ -145,19 +162,31 @@ impl Requests {
 }
 
 fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
-    let general = general(caller, handle.get());
-    let ended = {
+    let (ended, general) = {
         let mut requests = caller.requests.borrow_mut();
         match requests.get_mut(handle.get()) {
-            Some(Started { active, again: Some(_), .. }) => active.take(),
+            Some(Started { active, again: Some(_), .. }) => {
+                (std::mem::replace(active, Active::Rest), None)
+            }
             _ => {
                 let started = requests.remove(handle.get());
                 handle.set(fixed::REQUEST_NULL);
-                started.and_then(|it| it.active)
+                started.map_or((Active::Rest, None), |it| (it.active, it.general))
             }
         }
     };
-    let outcome = ended.map_or(Ok(()), |req| finish(caller, req, status));
+    let outcome = match ended {
+        Active::Rest | Active::Early => Ok(()),
+        Active::Sent => {
+            status.set(SENT, false);
+            Ok(())
+        }
+        Active::Arrived(arrived, failed) => {
+            status.set(arrived, false);
+            failed.map_or(Ok(()), |it| Err(*it))
+        }
+        Active::Shared(req) => finish(caller, req, status),
+    };
     match general {
         Some(general) => outcome.and(general.query(status)).and(general.free()),
         None => outcome,
@@ -167,15 +196,18 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
 /// Starts a persistent request.
 pub(super) fn start(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let again = match caller.requests.borrow().get(handle.get()) {
-        Some(Started { active: None, again: Some(again), .. }) => Rc::clone(again),
+        Some(Started { active: Active::Rest, again: Some(again), .. }) => Rc::clone(again),
         Some(Started { again: Some(_), .. }) => {
             return error(Class::Request, "the request is under way");
         }
         _ => return error(Class::Request, "this is no persistent request"),
     };
-    let req = start_again(caller, &again)?;
+    let (active, early) = start_again(caller, &again)?.active();
     if let Some(started) = caller.requests.borrow_mut().get_mut(handle.get()) {
-        started.active = Some(req);
+        started.active = active;
+    }
+    if let Some(early) = early {
+        caller.receive_early(handle.get(), early);
     }
     Ok(())
 }
@@ -204,18 +236,35 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
     Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
+/// Whether one is complete; none if it can not be told yet, or not here.
+#[inline]
+fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
+    let requests = caller.requests.borrow();
+    match requests.get(handle)? {
+        Started { general: Some(_), .. } | Started { active: Active::Rest, .. } => Some(false),
+        Started { active: Active::Sent | Active::Arrived(..), .. } => Some(true),
+        Started { active: Active::Shared(req), .. } => {
+            let is_early_late = req.ask.kind == Kind::Receive && caller.has_early();
+            // What comes may be for an early one: that goes another way.
+            let is_done = if is_early_late { req.is_done() } else { has_come(caller, req) };
+            is_done.then_some(true)
+        }
+        Started { active: Active::Early, .. } => {
+            drop(requests);
+            caller.look_early();
+            let requests = caller.requests.borrow();
+            let active = requests.get(handle).map(|it| &it.active);
+            matches!(active, Some(Active::Arrived(..))).then_some(true)
+        }
+    }
+}
+
 /// Whether all of a list are complete soon, and none has functions of the program: then nothing of
 /// them has to be kept meanwhile.
 fn are_done_soon(caller: Caller<'_>, count: usize, handles: Out<Handle>) -> bool {
-    let requests = caller.requests.borrow();
     let is_done = |index| match handles.at(index).get() {
         fixed::REQUEST_NULL => true,
-        handle => match requests.get(handle) {
-            Some(Started { active: Some(req), general: None, .. }) => {
-                caller.world.look_for(|| has_come(caller, req).then_some(())).is_some()
-            }
-            _ => false,
-        },
+        handle => caller.world.look_for(|| is_done_now(caller, handle)).unwrap_or(false),
     };
     (0..count).all(is_done)
 }
