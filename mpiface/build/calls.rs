@@ -70,8 +70,24 @@ const BY_HANDLE: [&str; 7] = [
 ];
 
 /// What leaves early receives (`src/rt/early.rs`) as they are. All else posts them first.
-const LEAVES_EARLY: [&str; 9] =
-    ["Isend", "Irsend", "Ibsend", "Irecv", "Send", "Start", "Startall", "Wait", "Waitall"];
+const LEAVES_EARLY: [&str; 16] = [
+    "Isend",
+    "Irsend",
+    "Ibsend",
+    "Irecv",
+    "Send",
+    "Start",
+    "Startall",
+    "Wait",
+    "Waitall",
+    "Waitany",
+    "Test",
+    "Testany",
+    "Get_count",
+    "Comm_rank",
+    "Comm_size",
+    "Type_size",
+];
 
 /// A parameter: its type in C, the one of the list, and its name.
 pub(crate) struct Parameter<'a> {

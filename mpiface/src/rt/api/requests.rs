@@ -236,27 +236,62 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
     Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
-/// Whether one is complete; none if it can not be told yet, or not here.
+/// Whether one is complete (true); none if not yet. False: it needs more than a look, as it rests,
+/// or has functions of the program, or is no request.
 #[inline]
 fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
     let requests = caller.requests.borrow();
-    match requests.get(handle)? {
-        Started { general: Some(_), .. } | Started { active: Active::Rest, .. } => Some(false),
-        Started { active: Active::Sent | Active::Arrived(..), .. } => Some(true),
-        Started { active: Active::Shared(req), .. } => {
-            let is_early_late = req.ask.kind == Kind::Receive && caller.has_early();
-            // What comes may be for an early one: that goes another way.
-            let is_done = if is_early_late { req.is_done() } else { has_come(caller, req) };
-            is_done.then_some(true)
-        }
-        Started { active: Active::Early, .. } => {
-            drop(requests);
-            caller.look_early();
-            let requests = caller.requests.borrow();
-            let active = requests.get(handle).map(|it| &it.active);
-            matches!(active, Some(Active::Arrived(..))).then_some(true)
+    match requests.get(handle) {
+        Some(Started { general: None, active, .. }) => match active {
+            Active::Rest => Some(false),
+            Active::Sent | Active::Arrived(..) => Some(true),
+            // What comes may be for an early one.
+            Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
+                let is_done = req.is_done();
+                drop(requests);
+                caller.publish();
+                is_done.then_some(true)
+            }
+            Active::Shared(req) => has_come(caller, req).then_some(true),
+            Active::Early => {
+                drop(requests);
+                caller.look_early();
+                let requests = caller.requests.borrow();
+                let active = requests.get(handle).map(|it| &it.active);
+                matches!(active, Some(Active::Arrived(..))).then_some(true)
+            }
+        },
+        _ => Some(false),
+    }
+}
+
+/// The first complete one of a list: its place, or `None` if there is none yet. The outer `None`:
+/// there is nothing to wait for, or one needs more than a look.
+#[inline]
+fn first_done(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Option<Option<usize>> {
+    let mut is_active = false;
+    for place in 0..usize::try_from(count).unwrap_or(0) {
+        let handle = handles.at(place).get();
+        if handle != fixed::REQUEST_NULL {
+            match is_done_now(caller, handle) {
+                Some(true) => return Some(Some(place)),
+                Some(false) => return None,
+                None => is_active = true,
+            }
         }
     }
+    is_active.then_some(None)
+}
+
+/// A test has found none of a list, which other ranks have to know of if it goes on for long.
+#[inline]
+fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_int>) {
+    flag.set(0);
+    caller.tested(false, || {
+        let all = handles.copied(count).into_iter().map(|it| request(caller, it));
+        let all: Vec<Arc<Req>> = all.filter_map(|it| it.ok().flatten()).collect();
+        awaited(caller, all.iter())
+    });
 }
 
 /// Whether all of a list are complete soon, and none has functions of the program: then nothing of
@@ -311,6 +346,12 @@ pub(super) fn waitany(
     index: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
+    let first = || first_done(caller, count, handles);
+    let soon = caller.world.look_for(|| first().map_or(Some(None), |it| it.map(Some)));
+    if let Some(Some(place)) = soon {
+        index.set(int(place));
+        return retire(caller, handles.at(place), status);
+    }
     let requests = Requests::new(caller, count, handles)?;
     index.set(UNDEFINED);
     if requests.is_empty() {
@@ -364,6 +405,17 @@ pub(super) fn test(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
+    match first_done(caller, 1, handle) {
+        Some(Some(_)) => {
+            found(caller, flag, true, [].into_iter());
+            return retire(caller, handle, status);
+        }
+        Some(None) => {
+            missed(caller, 1, handle, flag);
+            return Ok(());
+        }
+        None => {}
+    }
     match request(caller, handle.get())? {
         Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
             retire(caller, handle, status)
@@ -401,6 +453,19 @@ pub(super) fn testany(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
+    match first_done(caller, count, handles) {
+        Some(Some(place)) => {
+            found(caller, flag, true, [].into_iter());
+            index.set(int(place));
+            return retire(caller, handles.at(place), status);
+        }
+        Some(None) => {
+            index.set(UNDEFINED);
+            missed(caller, count, handles, flag);
+            return Ok(());
+        }
+        None => {}
+    }
     let requests = Requests::new(caller, count, handles)?;
     index.set(UNDEFINED);
     if requests.is_empty() {
