@@ -51,7 +51,7 @@ pub struct Early {
 
 impl Rank {
     /// Notes an early receive of this request.
-    #[inline]
+    #[inline(always)]
     pub fn receive_early(&self, handle: Handle, receive: EarlyReceive) {
         let mut all = self.early.all.borrow_mut();
         all.push_back((handle, receive));

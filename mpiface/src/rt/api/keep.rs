@@ -4,7 +4,9 @@ use super::arguments::Caller;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
-use crate::rt::rank::{Active, Begun, ErrorFunction, Persistent, Session, Started, UserFunction, fixed};
+use crate::rt::rank::{
+    Active, Begun, ErrorFunction, Persistent, Session, Started, UserFunction, fixed,
+};
 use crate::rt::types::Type;
 use crate::rt::window::Win;
 use std::rc::Rc;
@@ -68,6 +70,7 @@ impl Keep for Arc<Req> {
 }
 
 impl Keep for Begun {
+    #[inline(always)]
     fn keep(self, caller: Caller<'_>) -> Handle {
         let (active, early) = self.active();
         let started = Started { active, again: None, general: None };

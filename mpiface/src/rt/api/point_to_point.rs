@@ -66,8 +66,9 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
     Ok(Some(Envelope { context: comm.shared.context, source: rank, tag }))
 }
 
-/// Starts a receive, which other ranks need not find yet if it is short.
-#[inline]
+/// Starts a receive, which other ranks need not find yet if it is short. (Inlined, as what it gives
+/// is a dozen words.)
+#[inline(always)]
 fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     let by = source(comm, peer);
     if place.bytes() > caller.world.lane_bytes() || by == Some(caller.me) {
@@ -122,26 +123,17 @@ fn started(req: Option<Arc<Req>>) -> Outcome<Begun> {
     Ok(req.map_or(Begun::Sent, Begun::Shared))
 }
 
+#[inline]
 pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     started(start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
 }
 pub(super) use isend as irsend;
 
-pub(super) fn issend(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Begun> {
+pub(super) fn issend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     started(start_send(caller, data.place(caller)?, peer, comm, Mode::Synchronous)?)
 }
 
-pub(super) fn ibsend(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Begun> {
+pub(super) fn ibsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     started(start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
 }
 
@@ -192,12 +184,8 @@ fn await_receive(
     finish(caller, req, status)
 }
 
-pub(super) fn irecv(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Begun> {
+#[inline(always)]
+pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     begin_receive(caller, data.place(caller)?, peer, comm)
 }
 
