@@ -69,6 +69,26 @@ const BY_HANDLE: [&str; 7] = [
     "Type_get_name",
 ];
 
+/// What leaves early receives (`src/rt/early.rs`) as they are. All else posts them first.
+const LEAVES_EARLY: [&str; 16] = [
+    "Isend",
+    "Irsend",
+    "Ibsend",
+    "Irecv",
+    "Send",
+    "Start",
+    "Startall",
+    "Wait",
+    "Waitall",
+    "Waitany",
+    "Test",
+    "Testany",
+    "Get_count",
+    "Comm_rank",
+    "Comm_size",
+    "Type_size",
+];
+
 /// A parameter: its type in C, the one of the list, and its name.
 pub(crate) struct Parameter<'a> {
     pub(crate) c: String,
@@ -297,6 +317,10 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         let run = match function.is_large {
             true => format!("let caller = caller.large(); {run}"),
             false => run,
+        };
+        let run = match is_raw || LEAVES_EARLY.contains(&base) {
+            true => run,
+            false => format!("caller.publish(); {run}"),
         };
         let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
         let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));

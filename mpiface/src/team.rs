@@ -351,6 +351,8 @@ fn worker(
                 end(101, &format!("phalanx: rank {me}: its function panicked; others may wait"));
             }
             record.inspect(|it| it.end_run(me));
+            // SAFETY: as above.
+            unsafe { (*task.rank).publish() };
             world.rest(me, "return from the team's function".to_owned(), last());
             ended.meet(&world);
         }
@@ -401,6 +403,8 @@ impl Started {
             self.is_joined = true;
             // SAFETY: the caller's own state.
             let last = unsafe { (*self.team.caller()).last.get() };
+            // SAFETY: as above.
+            unsafe { (*self.team.caller()).publish() };
             let record = self.team.world.record.as_ref();
             record.inspect(|it| it.calls.end_run(0));
             self.team.world.rest(0, "waits for the end of the team".to_owned(), last);

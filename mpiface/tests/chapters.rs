@@ -36,6 +36,19 @@ fn large_counts_and_datatypes_of_many_blocks() {
 }
 
 #[test]
+fn messages_are_matched_in_the_order_of_the_standard() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "order.c", &[]);
+    for (ranks, rounds, seed) in [(1, 40, 1), (2, 200, 2), (3, 100, 3), (5, 40, 4), (8, 20, 5)] {
+        let arguments = [rounds, seed].map(|it: i32| it.to_string());
+        let arguments = arguments.each_ref().map(|it| it.as_str());
+        assert_eq!(succeed(ranks, &program, &arguments), "order fine\n");
+    }
+}
+
+#[test]
 fn windows_of_each_kind() {
     runs("windows.c", &[], &[1, 2, 3, 4, 8], "windows fine\n");
 }

@@ -54,6 +54,7 @@ impl<T> Table<T> {
     }
 
     /// Keeps an object; gives its handle.
+    #[inline]
     pub fn insert(&mut self, object: T) -> Handle {
         let place = self.free.pop().unwrap_or_else(|| {
             assert!(self.places.len() < PLACES, "too many objects of MPI at once");
@@ -65,6 +66,7 @@ impl<T> Table<T> {
         OURS | (self.kind as usize) << KIND_AT | usize::from(entry.0) << PLACE_BITS | place
     }
 
+    #[inline]
     fn place(&self, handle: Handle) -> Option<usize> {
         let place = handle & (PLACES - 1);
         let head = handle >> PLACE_BITS;
@@ -75,17 +77,20 @@ impl<T> Table<T> {
     }
 
     /// The object of a handle.
+    #[inline]
     pub fn get(&self, handle: Handle) -> Option<&T> {
         self.places[self.place(handle)?].1.as_ref()
     }
 
     /// The object of a handle, to be changed.
+    #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let place = self.place(handle)?;
         self.places[place].1.as_mut()
     }
 
     /// Takes the object of a handle out.
+    #[inline]
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         let place = self.place(handle)?;
         let entry = &mut self.places[place];

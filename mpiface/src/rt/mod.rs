@@ -40,6 +40,7 @@ pub mod coll;
 pub mod comm;
 pub mod desk;
 pub mod distributed;
+pub mod early;
 pub mod error;
 pub mod external;
 pub mod graph;

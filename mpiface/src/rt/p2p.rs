@@ -364,6 +364,25 @@ impl Short {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), length) }
     }
 
+    /// Whether this pattern takes it.
+    #[inline]
+    pub fn is_for(&self, pattern: &Envelope) -> bool {
+        pattern.takes(&self.envelope)
+    }
+
+    /// Copies it to its receive's place: what the receive gives. `sender`: of the world.
+    ///
+    /// # Safety
+    /// The place is as `receive` asks for.
+    #[inline]
+    pub unsafe fn deliver(&self, place: &Place, sender: usize) -> Received {
+        let Envelope { source, tag, .. } = self.envelope;
+        // SAFETY: passed on.
+        let bytes = unsafe { place.write(self.data()) };
+        let failed = too_long(place, self.envelope, self.length as usize, sender, self.site);
+        (Arrived { source, tag, bytes }, failed)
+    }
+
     /// Where so many bytes go.
     #[inline]
     fn room(&mut self, length: usize) -> *mut u8 {
@@ -402,7 +421,7 @@ impl Queue {
 
     /// A short message of rank `sender` comes to its receive, or waits for one. The calling rank is
     /// `by`.
-    fn arrive(&mut self, world: &World, by: usize, to: usize, sender: usize, short: &Short) {
+    pub fn arrive(&mut self, world: &World, by: usize, to: usize, sender: usize, short: &Short) {
         let Short { envelope, length, site, .. } = *short;
         let bytes = length as usize;
         let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
@@ -431,6 +450,12 @@ impl Queue {
             Some(from) => from_one(from),
             None => (0..world.slots.len()).for_each(from_one),
         }
+    }
+
+    /// Whether no receive is posted, and no message lies here.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.posted.is_empty() && self.unexpected.is_empty()
     }
 
     /// Messages that have come and that nobody has asked for, in words: the first ones.
@@ -679,17 +704,12 @@ unsafe fn receive_now(
     loop {
         let queue = &mut *queue;
         let one = |short: &Short| {
-            let Short { envelope, length, site, .. } = *short;
-            if !pattern.takes(&envelope) {
+            if !short.is_for(&pattern) {
                 queue.arrive(world, me, me, by, short);
                 return None;
             }
-            let bytes = length as usize;
             // SAFETY: the caller's promise.
-            let copied = unsafe { place.write(short.data()) };
-            let Envelope { source, tag, .. } = envelope;
-            let failed = too_long(place, envelope, bytes, by, site);
-            Some((Arrived { source, tag, bytes: copied }, failed))
+            Some(unsafe { short.deliver(place, by) })
         };
         // SAFETY: the queue is locked.
         if let Some(received) = unsafe { lane.take(one) }? {

@@ -4,9 +4,10 @@
 use super::attributes::{Keys, Note};
 use super::codes::Codes;
 use super::comm::Comm;
+use super::early::{Early, EarlyReceive};
 use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
-use super::p2p::{Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
+use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
 use super::polls::Polls;
 use super::record::Recorded;
 use super::route::{Memory, MemoryKey};
@@ -72,12 +73,50 @@ pub type ErrorFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 /// A request of the program: what is under way, and what starts again.
 #[derive(Debug)]
 pub struct Started {
-    /// What is under way; none of a persistent request that rests.
-    pub active: Option<Arc<Req>>,
+    /// What is under way.
+    pub active: Active,
     /// What a persistent request starts.
     pub again: Option<Rc<Persistent>>,
     /// The program's functions, of a request that the program completes.
-    pub general: Option<General>,
+    pub general: Option<Box<General>>,
+}
+
+/// What is under way by a request.
+#[derive(Debug)]
+pub enum Active {
+    /// Nothing: a persistent request that rests.
+    Rest,
+    /// What other ranks may know of.
+    Shared(Arc<Req>),
+    /// A send that was complete at once.
+    Sent,
+    /// A receive that only this rank knows of (`early.rs`).
+    Early,
+    /// One of those that has ended.
+    Arrived(Arrived, Option<Box<Error>>),
+}
+
+/// What a call has started.
+#[derive(Debug)]
+pub enum Begun {
+    /// What other ranks may know of.
+    Shared(Arc<Req>),
+    /// A send that is complete.
+    Sent,
+    /// A receive that only this rank knows of.
+    Early(EarlyReceive),
+}
+
+impl Begun {
+    /// What is under way, and what is to be noted for it.
+    #[inline]
+    pub fn active(self) -> (Active, Option<EarlyReceive>) {
+        match self {
+            Begun::Shared(req) => (Active::Shared(req), None),
+            Begun::Sent => (Active::Sent, None),
+            Begun::Early(receive) => (Active::Early, Some(receive)),
+        }
+    }
 }
 
 /// The functions of a request that the program completes, and their argument.
@@ -247,6 +286,8 @@ pub struct Rank {
     pub memory: RefCell<HashMap<MemoryKey, Rc<Memory>>>,
     /// Started requests.
     pub requests: RefCell<Table<Started>>,
+    /// Receives among them that only this rank knows of.
+    pub early: Early,
     /// Messages that probes have taken.
     pub messages: RefCell<Table<Message>>,
     /// Lists of keys and values.
@@ -309,6 +350,7 @@ impl Rank {
             ops: RefCell::new(Table::new(Kind::Op)),
             memory: RefCell::default(),
             requests: RefCell::new(Table::new(Kind::Request)),
+            early: Early::default(),
             messages: RefCell::new(Table::new(Kind::Message)),
             infos: RefCell::new(Table::new(Kind::Info)),
             error_handlers: RefCell::new(Table::new(Kind::ErrorHandler)),

@@ -5,7 +5,7 @@ use crate::load::frame::Barred;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{Ask, Kind, SENT};
-use crate::rt::rank::{General, Started, fixed};
+use crate::rt::rank::{Active, General, Started, fixed};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -39,15 +39,15 @@ pub(super) fn grequest_start(
     };
     let (owner, site) = (caller.me, caller.site);
     let ask = Ask { owner, site, kind: Kind::General, ..Ask::default() };
-    let started =
-        Started { active: Some(caller.request(ask)), again: None, general: Some(general) };
+    let (active, general) = (Active::Shared(caller.request(ask)), Some(Box::new(general)));
+    let started = Started { active, again: None, general };
     Ok(caller.requests.borrow_mut().insert(started))
 }
 
 pub(super) fn grequest_complete(caller: Caller<'_>, handle: Handle) -> Outcome {
     let found = match caller.requests.borrow().get(handle) {
-        Some(Started { active: Some(req), general: Some(general), .. }) => {
-            Some((Arc::clone(req), *general))
+        Some(Started { active: Active::Shared(req), general: Some(general), .. }) => {
+            Some((Arc::clone(req), **general))
         }
         _ => None,
     };
@@ -96,7 +96,7 @@ impl General {
 
 /// The program's functions of a request, if it has such.
 pub(super) fn general(caller: Caller<'_>, handle: Handle) -> Option<General> {
-    caller.requests.borrow().get(handle).and_then(|it| it.general)
+    caller.requests.borrow().get(handle).and_then(|it| it.general.as_deref().copied())
 }
 
 /// Frees a request of the program's own: it stays known until the program completes it.
@@ -106,11 +106,11 @@ pub(super) fn free_later(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let mut all = caller.requests.borrow_mut();
     let Some(started) = all.get_mut(at) else { return Ok(()) };
     let Some(general) = &mut started.general else { return Ok(()) };
-    if started.active.as_ref().is_some_and(|it| !it.is_done()) {
+    if matches!(&started.active, Active::Shared(it) if !it.is_done()) {
         general.is_freed = true;
         return Ok(());
     }
-    let general = *general;
+    let general = **general;
     all.remove(at);
     drop(all);
     general.free()

@@ -4,7 +4,9 @@ use super::arguments::Caller;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
-use crate::rt::rank::{ErrorFunction, Persistent, Session, Started, UserFunction, fixed};
+use crate::rt::rank::{
+    Active, Begun, ErrorFunction, Persistent, Session, Started, UserFunction, fixed,
+};
 use crate::rt::types::Type;
 use crate::rt::window::Win;
 use std::rc::Rc;
@@ -62,14 +64,27 @@ impl Keep for Rc<Session> {
 
 impl Keep for Arc<Req> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let started = Started { active: Some(self), again: None, general: None };
+        let started = Started { active: Active::Shared(self), again: None, general: None };
         caller.requests.borrow_mut().insert(started)
+    }
+}
+
+impl Keep for Begun {
+    #[inline(always)]
+    fn keep(self, caller: Caller<'_>) -> Handle {
+        let (active, early) = self.active();
+        let started = Started { active, again: None, general: None };
+        let handle = caller.requests.borrow_mut().insert(started);
+        if let Some(early) = early {
+            caller.receive_early(handle, early);
+        }
+        handle
     }
 }
 
 impl Keep for Persistent {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let started = Started { active: None, again: Some(Rc::new(self)), general: None };
+        let started = Started { active: Active::Rest, again: Some(Rc::new(self)), general: None };
         caller.requests.borrow_mut().insert(started)
     }
 }

@@ -4,12 +4,13 @@ use super::arguments::{Buffer, Caller, NOBODY, Out, Peer, StatusOut, int, peer_o
 use super::counts::CountOut;
 use super::requests::{finish, wait_one};
 use crate::rt::comm::Comm;
+use crate::rt::early::EarlyReceive;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{
     self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, Probed, Req,
 };
-use crate::rt::rank::{Persistent, fixed};
+use crate::rt::rank::{Begun, Persistent, fixed};
 use crate::rt::types::{self, Place, bytes_at};
 use crate::rt::world::{Condition, lock};
 use std::ffi::{c_int, c_void};
@@ -65,8 +66,25 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
     Ok(Some(Envelope { context: comm.shared.context, source: rank, tag }))
 }
 
-/// Starts a receive.
+/// Starts a receive, which other ranks need not find yet if it is short. (Inlined, as what it gives
+/// is a dozen words.)
+#[inline(always)]
+fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    let by = source(comm, peer);
+    if place.bytes() > caller.world.lane_bytes() || by == Some(caller.me) {
+        return start_receive(caller, place, peer, comm).map(Begun::Shared);
+    }
+    let Some(pattern) = pattern(comm, peer)? else {
+        return start_receive(caller, place, peer, comm).map(Begun::Shared);
+    };
+    let (owner, site, tag) = (caller.me, caller.site, peer.tag);
+    let ask = Ask { owner, site, kind: Kind::Receive, peer: peer.rank, by, tag, open: None };
+    Ok(Begun::Early(EarlyReceive { pattern, place, ask }))
+}
+
+/// Starts a receive that other ranks find.
 fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Arc<Req>> {
+    caller.publish();
     let pattern = pattern(comm, peer)?;
     let by = source(comm, peer);
     let (owner, site, tag) = (caller.me, caller.site, peer.tag);
@@ -107,37 +125,24 @@ pub(super) fn bsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     send_by(caller, data, peer, comm, Mode::Buffered)
 }
 
-/// The request of a send, which may be complete.
-fn started(caller: Caller<'_>, req: Option<Arc<Req>>) -> Outcome<Arc<Req>> {
-    Ok(req.unwrap_or_else(|| Arc::clone(&caller.sent)))
+/// What a send has begun, which may be complete.
+#[inline]
+fn started(req: Option<Arc<Req>>) -> Outcome<Begun> {
+    Ok(req.map_or(Begun::Sent, Begun::Shared))
 }
 
-pub(super) fn isend(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
+#[inline]
+pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    started(start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
 }
 pub(super) use isend as irsend;
 
-pub(super) fn issend(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Synchronous)?)
+pub(super) fn issend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    started(start_send(caller, data.place(caller)?, peer, comm, Mode::Synchronous)?)
 }
 
-pub(super) fn ibsend(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    started(caller, start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
+pub(super) fn ibsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    started(start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
 }
 
 #[inline]
@@ -187,13 +192,9 @@ fn await_receive(
     finish(caller, req, status)
 }
 
-pub(super) fn irecv(
-    caller: Caller<'_>,
-    data: Buffer,
-    peer: Peer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    start_receive(caller, data.place(caller)?, peer, comm)
+#[inline(always)]
+pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    begin_receive(caller, data.place(caller)?, peer, comm)
 }
 
 /// A send or receive that can be started many times.
@@ -233,19 +234,21 @@ persistent! {
 }
 
 /// Starts what a persistent request is for.
-pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Arc<Req>> {
+pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Begun> {
     let (send, place, peer, comm) = match it {
         Persistent::Message { send, place, peer, comm } => (send, place.clone(), *peer, comm),
         Persistent::Collective { comm, number, starts, start } => {
+            caller.publish();
             starts.set(starts.get() + 1);
             let number = 1 << 63 | (number & 0x7fff_ffff) << 32 | starts.get() & 0xffff_ffff;
-            return comm.numbered(number, || start.0(caller.rank, caller.site));
+            let req = comm.numbered(number, || start.0(caller.rank, caller.site))?;
+            return Ok(Begun::Shared(req));
         }
     };
     let peer = Peer::new(peer.0, peer.1);
     match send {
-        Some(mode) => started(caller, start_send(caller, place, peer, comm, *mode)?),
-        None => start_receive(caller, place, peer, comm),
+        Some(mode) => started(start_send(caller, place, peer, comm, *mode)?),
+        None => begin_receive(caller, place, peer, comm),
     }
 }
 

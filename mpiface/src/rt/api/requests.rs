@@ -6,8 +6,8 @@ use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::p2p::{self, Kind, OneOf, Req};
-use crate::rt::rank::{Started, fixed};
+use crate::rt::p2p::{self, Ask, Kind, OneOf, Req, SENT};
+use crate::rt::rank::{Active, Started, fixed};
 use crate::rt::world::Condition;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Awaits one request.
 pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
+    // Who sends a message to this rank, and waits for its receive, must find that.
+    caller.publish();
     let one = || vec![Arc::clone(req)];
     let world = || Arc::clone(&caller.world);
     let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: one() }) as _;
@@ -53,10 +55,25 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     if handle == fixed::REQUEST_NULL {
         return Ok(None);
     }
-    match caller.requests.borrow().get(handle) {
-        Some(started) => Ok(started.active.clone()),
-        None => error(Class::Request, format!("{handle:#x} is no request")),
-    }
+    caller.publish();
+    let mut requests = caller.requests.borrow_mut();
+    let Some(started) = requests.get_mut(handle) else {
+        return error(Class::Request, format!("{handle:#x} is no request"));
+    };
+    Ok(match &mut started.active {
+        Active::Rest => None,
+        Active::Shared(req) => Some(Arc::clone(req)),
+        Active::Sent => Some(Arc::clone(&caller.sent)),
+        Active::Arrived(arrived, failed) => {
+            let (owner, site) = (caller.me, caller.site);
+            let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
+            failed.take().into_iter().for_each(|it| req.fail(*it));
+            req.complete(&caller.world, owner, *arrived);
+            started.active = Active::Shared(Arc::clone(&req));
+            Some(req)
+        }
+        Active::Early => unreachable!("early receives have been posted"),
+    })
 }
 
 /// The requests of a list.
@@ -162,19 +179,31 @@ impl Requests {
 }
 
 fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
-    let general = general(caller, handle.get());
-    let ended = {
+    let (ended, general) = {
         let mut requests = caller.requests.borrow_mut();
         match requests.get_mut(handle.get()) {
-            Some(Started { active, again: Some(_), .. }) => active.take(),
+            Some(Started { active, again: Some(_), .. }) => {
+                (std::mem::replace(active, Active::Rest), None)
+            }
             _ => {
                 let started = requests.remove(handle.get());
                 handle.set(fixed::REQUEST_NULL);
-                started.and_then(|it| it.active)
+                started.map_or((Active::Rest, None), |it| (it.active, it.general))
             }
         }
     };
-    let outcome = ended.map_or(Ok(()), |req| finish(caller, req, status));
+    let outcome = match ended {
+        Active::Rest | Active::Early => Ok(()),
+        Active::Sent => {
+            status.set(SENT, false);
+            Ok(())
+        }
+        Active::Arrived(arrived, failed) => {
+            status.set(arrived, false);
+            failed.map_or(Ok(()), |it| Err(*it))
+        }
+        Active::Shared(req) => finish(caller, req, status),
+    };
     match general {
         Some(general) => outcome.and(general.query(status)).and(general.free()),
         None => outcome,
@@ -184,15 +213,18 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
 /// Starts a persistent request.
 pub(super) fn start(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let again = match caller.requests.borrow().get(handle.get()) {
-        Some(Started { active: None, again: Some(again), .. }) => Rc::clone(again),
+        Some(Started { active: Active::Rest, again: Some(again), .. }) => Rc::clone(again),
         Some(Started { again: Some(_), .. }) => {
             return error(Class::Request, "the request is under way");
         }
         _ => return error(Class::Request, "this is no persistent request"),
     };
-    let req = start_again(caller, &again)?;
+    let (active, early) = start_again(caller, &again)?.active();
     if let Some(started) = caller.requests.borrow_mut().get_mut(handle.get()) {
-        started.active = Some(req);
+        started.active = active;
+    }
+    if let Some(early) = early {
+        caller.receive_early(handle.get(), early);
     }
     Ok(())
 }
@@ -221,25 +253,76 @@ fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> A
     Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
+/// Whether one is complete (true); none if not yet. False: it needs more than a look, as it rests,
+/// or has functions of the program, or is no request.
+#[inline]
+fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
+    let requests = caller.requests.borrow();
+    match requests.get(handle) {
+        Some(Started { general: None, active, .. }) => match active {
+            Active::Rest => Some(false),
+            Active::Sent | Active::Arrived(..) => Some(true),
+            // What comes may be for an early one.
+            Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
+                let is_done = req.is_done();
+                drop(requests);
+                caller.publish();
+                is_done.then_some(true)
+            }
+            // An operator of the program may run: no borrow lasts.
+            Active::Shared(req) if req.ask.open.is_some() => {
+                let req = Arc::clone(req);
+                drop(requests);
+                caller.advance(&req).then_some(true)
+            }
+            Active::Shared(req) => has_come(caller, req).then_some(true),
+            Active::Early => {
+                drop(requests);
+                caller.look_early();
+                let requests = caller.requests.borrow();
+                let active = requests.get(handle).map(|it| &it.active);
+                matches!(active, Some(Active::Arrived(..))).then_some(true)
+            }
+        },
+        _ => Some(false),
+    }
+}
+
+/// The first complete one of a list: its place, or `None` if there is none yet. The outer `None`:
+/// there is nothing to wait for, or one needs more than a look.
+#[inline]
+fn first_done(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Option<Option<usize>> {
+    let mut is_active = false;
+    for place in 0..usize::try_from(count).unwrap_or(0) {
+        let handle = handles.at(place).get();
+        if handle != fixed::REQUEST_NULL {
+            match is_done_now(caller, handle) {
+                Some(true) => return Some(Some(place)),
+                Some(false) => return None,
+                None => is_active = true,
+            }
+        }
+    }
+    is_active.then_some(None)
+}
+
+/// A test has found none of a list, which other ranks have to know of if it goes on for long.
+#[inline]
+fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_int>) {
+    flag.set(0);
+    caller.tested(false, || {
+        let all = handles.copied(count).into_iter().map(|it| request(caller, it));
+        let all: Vec<Arc<Req>> = all.filter_map(|it| it.ok().flatten()).collect();
+        awaited(caller, all.iter())
+    });
+}
+
 /// Whether all of a list are complete soon, and none has functions of the program: then nothing of
 /// them has to be kept meanwhile.
 fn are_done_soon(caller: Caller<'_>, count: usize, handles: Out<Handle>) -> bool {
-    let is_done = |index| {
-        let requests = caller.requests.borrow();
-        let req = match handles.at(index).get() {
-            fixed::REQUEST_NULL => return true,
-            handle => match requests.get(handle) {
-                Some(Started { active: Some(req), general: None, .. }) => req,
-                _ => return false,
-            },
-        };
-        if req.ask.open.is_none() {
-            return caller.world.look_for(|| has_come(caller, req).then_some(())).is_some();
-        }
-        // An operator of the program may run: no borrow lasts.
-        let req = Arc::clone(req);
-        drop(requests);
-        caller.world.look_for(|| caller.advance(&req).then_some(())).is_some()
+    let is_done = |index| match handles.at(index).get() {
+        fixed::REQUEST_NULL => true,
+        handle => caller.world.look_for(|| is_done_now(caller, handle)).unwrap_or(false),
     };
     (0..count).all(is_done)
 }
@@ -286,6 +369,12 @@ pub(super) fn waitany(
     index: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
+    let first = || first_done(caller, count, handles);
+    let soon = caller.world.look_for(|| first().map_or(Some(None), |it| it.map(Some)));
+    if let Some(Some(place)) = soon {
+        index.set(int(place));
+        return retire(caller, handles.at(place), status);
+    }
     let requests = Requests::new(caller, count, handles)?;
     index.set(UNDEFINED);
     if requests.is_empty() {
@@ -339,6 +428,17 @@ pub(super) fn test(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
+    match first_done(caller, 1, handle) {
+        Some(Some(_)) => {
+            found(caller, flag, true, [].into_iter());
+            return retire(caller, handle, status);
+        }
+        Some(None) => {
+            missed(caller, 1, handle, flag);
+            return Ok(());
+        }
+        None => {}
+    }
     match request(caller, handle.get())? {
         Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
             retire(caller, handle, status)
@@ -376,6 +476,19 @@ pub(super) fn testany(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
+    match first_done(caller, count, handles) {
+        Some(Some(place)) => {
+            found(caller, flag, true, [].into_iter());
+            index.set(int(place));
+            return retire(caller, handles.at(place), status);
+        }
+        Some(None) => {
+            index.set(UNDEFINED);
+            missed(caller, count, handles, flag);
+            return Ok(());
+        }
+        None => {}
+    }
     let requests = Requests::new(caller, count, handles)?;
     index.set(UNDEFINED);
     if requests.is_empty() {
@@ -418,7 +531,9 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
         return free_later(caller, handle);
     }
     let started = caller.requests.borrow_mut().remove(handle.get());
-    started.and_then(|it| it.active).into_iter().for_each(|it| caller.keep_freed(it));
+    if let Some(Started { active: Active::Shared(req), .. }) = started {
+        caller.keep_freed(req);
+    }
     handle.set(fixed::REQUEST_NULL);
     Ok(())
 }
