@@ -1,6 +1,6 @@
-//! Data that goes from rank to rank in a collective that is started, pair by pair: a rank waits only
-//! for those from whom it takes, and to whom it gives: neighbours of a grid or graph, the other
-//! group of an intercommunicator.
+//! Data that goes from rank to rank in a collective that is started, pair by pair: a rank waits
+//! only for those from whom it takes, and to whom it gives: neighbours of a grid or graph, the
+//! other group of an intercommunicator.
 //!
 //! Two ranks meet at the desk of the lower one. The first lays down its visit: what it gives to the
 //! other, and what it takes. The second copies both.

@@ -1,7 +1,7 @@
 //! Collectives that are started now and complete later.
 //!
-//! Each rank shows a card (`cards.rs`): which call it is in, and its data. As soon as the cards that
-//! a rank needs are shown, it copies and combines for itself; ranks do so at the same time.
+//! Each rank shows a card (`cards.rs`): which call it is in, and its data. As soon as the cards
+//! that a rank needs are shown, it copies and combines for itself; ranks do so at the same time.
 //!
 //! | data of a card | | a rank's request is complete when |
 //! |---|---|---|
@@ -255,7 +255,8 @@ struct Front {
     lines: Box<[Line]>,
 }
 
-// With the number: two lines, and data from the 32nd byte on, so that it is aligned for each element.
+// With the number: two lines, and data from the 32nd byte on, so that it is aligned for each
+// element.
 const _: () = assert!(offset_of!(Front, room) == 24 && size_of::<Sheet>() == 120);
 
 impl Default for Front {
@@ -535,7 +536,8 @@ impl Shelf {
     #[inline]
     fn note(&self, number: u64, digest: u64, call: &Collective) {
         let past = &self.history[number as usize % KEPT];
-        // Pairs with the fence in `past`: who reads a part of this sees that the call before was told.
+        // Pairs with the fence in `past`: who reads a part of this sees that the call before was
+        // told.
         fence(Ordering::Release);
         past.number.store(number, Ordering::Relaxed);
         past.digest.store(digest, Ordering::Relaxed);

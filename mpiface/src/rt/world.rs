@@ -505,10 +505,12 @@ impl World {
     pub fn judge(&self) {
         let Ok(_one) = self.judge.try_lock() else { return };
         let Some(first) = self.stuck() else { return };
+        // The text of that instant: a rank that only tests stands as blocked for a moment.
+        let text = self.disagreement().or_else(|| self.all_waits());
         if self.stuck() != Some(first) {
             return;
         }
-        if let Some(text) = self.disagreement().or_else(|| self.all_waits()) {
+        if let Some(text) = text {
             end(1, &text)
         }
     }
