@@ -7,6 +7,7 @@ use crate::output::{Format, OutputArgs};
 use crate::progress::Progress;
 use crate::prose::{self, say};
 use crate::soak::Script;
+use crate::soak::heap;
 use crate::soak::load::{self, Group, Load};
 use crate::soak::memory::Memory;
 use crate::soak::pace::{self, Bound, Pace, Slowest, Twin};
@@ -140,6 +141,7 @@ impl Soak {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         interrupt::listen();
+        heap::count();
         let seed = self.seed.unwrap_or_else(|| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             now.map_or(1, |now| now.as_millis() as u64)
@@ -580,16 +582,16 @@ impl Table {
                     cell("operations_per_s"),
                 );
                 text += &mistakes(row.faults, row.failed);
-                let mut pair = |what: &str, first: Option<u64>, last: Option<u64>| {
+                let mut pair = |what: &str, first: Option<i64>, last: Option<i64>| {
                     if let (Some(first), Some(last)) = (first, last) {
                         let _: Result<_, _> =
                             writeln!(text, "  {what}: at first {first}, at last {last}");
                     }
                 };
                 let memory = &row.memory;
-                let bytes = |n: Option<usize>| n.map(|n| n as u64);
-                pair("bytes allocated", bytes(memory.heap_first), bytes(memory.heap_last));
-                pair("KiB in use", memory.rss_first, memory.rss_last);
+                let kib = |n: Option<u64>| n.map(|n| n as i64);
+                pair("bytes allocated", memory.heap_first, memory.heap_last);
+                pair("KiB in use", kib(memory.rss_first), kib(memory.rss_last));
                 if let Some(Slowest { pace, command, .. }) = &row.slowest {
                     let _: Result<_, _> = writeln!(
                         text,

@@ -11,7 +11,7 @@ use super::resources::Holdings;
 
 /// Growth of the heap that is no leak, in bytes: what some thread or table keeps
 /// from its first use on.
-pub(crate) const HEAP_SLACK: usize = 4 << 10;
+pub(crate) const HEAP_SLACK: i64 = 4 << 10;
 /// Growth of memory in use that is no leak, in KiB.
 pub(crate) const RSS_SLACK: u64 = 16 << 10;
 /// So many teams a third must have for its memory in use to be judged: with three of them, which
@@ -26,9 +26,9 @@ const WARM_UP: usize = 2;
 pub(crate) struct Memory {
     teams: usize,
     /// The most bytes of the heap after one of the first teams.
-    pub(crate) heap_first: Option<usize>,
+    pub(crate) heap_first: Option<i64>,
     /// Those after the latest team.
-    pub(crate) heap_last: Option<usize>,
+    pub(crate) heap_last: Option<i64>,
     /// The most KiB in use in the first third of the time.
     pub(crate) rss_first: Option<u64>,
     /// The least in the last third.
@@ -78,7 +78,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn growth(at: &[(f64, usize, u64)]) -> Option<String> {
+    fn growth(at: &[(f64, i64, u64)]) -> Option<String> {
         let mut memory = Memory::default();
         for &(share, heap, rss_kib) in at {
             memory.note(share, Holdings { heap, rss_kib, descriptors: 3, threads: 1 });

@@ -21,7 +21,7 @@ pub(crate) mod pace;
 pub(crate) mod resources;
 pub(crate) mod run_script;
 
-mod heap;
+pub(crate) mod heap;
 mod perform_call;
 mod random;
 mod script;

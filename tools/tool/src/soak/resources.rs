@@ -5,8 +5,8 @@ use super::heap;
 /// Holdings at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holdings {
-    /// Bytes allocated and not freed.
-    pub(crate) heap: usize,
+    /// Bytes allocated and not freed since they are counted ([`heap::count`]).
+    pub(crate) heap: i64,
     /// Memory in use, in KiB: the heap, what the library has from the system by
     /// itself (mailboxes), stacks, the program. Less what the allocator keeps of
     /// memory that was freed, if it can be asked to give that back.
@@ -44,6 +44,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_counted() {
+        heap::count();
         let before = Holdings::now().unwrap();
         let block = std::hint::black_box(vec![1u8; 64 << 20]);
         let with_block = Holdings::now().unwrap();
