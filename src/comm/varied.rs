@@ -13,7 +13,7 @@ use crate::element::Element;
 use crate::exec::{
     Buffers, Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
 };
-use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature};
+use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature, StartedCall};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
@@ -45,13 +45,15 @@ impl Comm {
                     return self.gather_at_the_gates((counts, facts), call);
                 }
                 Operation::Gather | Operation::Scatter if is_short() => {
-                    return self.carry_out_short(CallTransport::Messages, facts, call);
+                    return self.carry_out_by_message(facts, call);
                 }
-                Operation::ReduceScatter if self.port.size() == 2 && is_short() => {
-                    return self.carry_out_short(CallTransport::Messages, facts, call);
-                }
-                Operation::ReduceScatter if self.port.is_gated() && is_short() => {
-                    return self.carry_out_short(CallTransport::Gates, facts, call);
+                Operation::ReduceScatter if is_short() => {
+                    if self.port.size() == 2 {
+                        return self.carry_out_by_message(facts, call);
+                    }
+                    if self.port.is_gated() {
+                        return self.reduce_at_the_gates(facts, call);
+                    }
                 }
                 _ => {}
             }
@@ -72,26 +74,41 @@ impl Comm {
         }
     }
 
-    /// By messages between two ranks, or through the gates.
     #[inline(always)]
-    fn carry_out_short<'a, T: Element, O: Operator<T>>(
+    fn carry_out_by_message<'a, T: Element, O: Operator<T>>(
         &mut self,
-        transport: CallTransport,
         facts: CountFacts,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
-        let (sig, at) = (call.sig(), call.at());
-        let algorithm = call.operation().usual().messages.of(true);
-        let params = call.params(algorithm, transport, facts.digest);
-        let Some(begun) = self.begin_compared(sig, at, params) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let result = match transport {
-            CallTransport::Gates => all_at_once::run(port, work, begun, call),
-            _ => eager::run(port, work, begun, call),
-        };
-        if let Err(stop) = result {
+        let Some(begun) = self.begin_short(CallTransport::Messages, facts, &call) else { return };
+        if let Err(stop) = eager::run(&mut self.port, &mut self.work, begun, call) {
             self.stop(stop);
         }
+    }
+
+    /// A reduce-scatter among more than two ranks. Not inlined: see `all_at_once::reduce_scatter`.
+    #[inline(never)]
+    fn reduce_at_the_gates<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        facts: CountFacts,
+        call: Call<'a, Slices<'a, T, O>>,
+    ) {
+        let Some(begun) = self.begin_short(CallTransport::Gates, facts, &call) else { return };
+        if let Err(stop) = all_at_once::run(&mut self.port, &mut self.work, begun, call) {
+            self.stop(stop);
+        }
+    }
+
+    #[inline(always)]
+    fn begin_short<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        transport: CallTransport,
+        facts: CountFacts,
+        call: &Call<'a, Slices<'a, T, O>>,
+    ) -> Option<StartedCall> {
+        let algorithm = call.operation().usual().messages.of(true);
+        let params = call.params(algorithm, transport, facts.digest);
+        self.begin_compared(call.sig(), call.at(), params)
     }
 
     #[inline(always)]

@@ -26,7 +26,11 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
     let all = &mut work.addresses;
-    let (operation, before) = (call.operation(), call.elements_before(port.rank()));
+    let operation = call.operation();
+    let before = match operation {
+        Operation::ReduceScatter => call.elements_before(port.rank()),
+        _ => 0,
+    };
     let Slices { buffers, op, identity, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => disseminate(port, begun),
@@ -125,8 +129,8 @@ fn all_reduce<T: Element, O: Operator<T>>(
 
 /// Everybody shows its blocks to everybody, and combines the own block of all of them itself, in
 /// the order of an all-reduce. `before`: the elements before that block. `all` is scratch space for
-/// addresses.
-#[inline(always)]
+/// addresses. Not inlined: two ranks take messages, and their way is to stay short.
+#[inline(never)]
 fn reduce_scatter<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,

@@ -198,6 +198,7 @@ impl TaggedQueue {
         }
     }
 
+    /// The ring of a sender, which stays where it is as long as the queue.
     #[inline(always)]
     pub(crate) fn ring(&self, source: u32) -> Option<&TaggedRing> {
         self.rings.get()?[source as usize].get().map(|ring| &**ring)
@@ -288,27 +289,6 @@ impl TaggedQueue {
         lists.list.push(source, tag, message);
         // Relaxed: see `arrivals`. Under the lock, so no update is lost.
         self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
-    }
-
-    /// Sends a message of up to [`SHORT`] bytes without the lock, if there is a ring for its
-    /// sender, which has room.
-    ///
-    /// # Safety
-    /// Of rank `source`; `back` is the ring to it from this queue's owner. The elements are valid
-    /// for reads, and of the label's type; `copy` (of [`send`](TaggedQueue::send)) would copy them
-    /// as bytes.
-    #[inline]
-    pub(crate) unsafe fn send_short(
-        &self,
-        source: u32,
-        tag: u32,
-        label: &MessageLabel,
-        (from, bytes): (*const u8, usize),
-        back: Option<&TaggedRing>,
-    ) -> bool {
-        let Some(ring) = self.ring(source) else { return false };
-        // SAFETY: by the contract.
-        unsafe { ring.send(tag, label, from, bytes, back) }
     }
 
     /// Looks for messages in the rings of the senders that are asked for. For the queue's owner.

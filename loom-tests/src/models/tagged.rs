@@ -138,6 +138,24 @@ fn messages_back_acknowledge() {
 }
 
 #[test]
+fn acknowledged_by_the_sender() {
+    Model {
+        name: "tagged: two rings, the message back is taken by its sender",
+        ranks: 2,
+        bound: Some(2),
+        floor: 748,
+        reaches: &["by its sender", "by its receiver"],
+        catches: &[Word, Ack],
+        silent: &[],
+        body: real_ring::acknowledged_by_the_sender,
+    }
+    .check();
+    must_fail("tagged: .. and says that more were taken", Some(2), "violation", || {
+        boasting::acknowledged_by_the_sender();
+    });
+}
+
+#[test]
 fn short_and_long_messages() {
     Model {
         name: "tagged: short messages in a ring, the last through the lock",

@@ -8,6 +8,7 @@ use super::super::message_label::MessageLabel;
 use super::super::tagged_queue::{
     Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage, TaggedQueue,
 };
+use super::super::tagged_ring::TaggedRing;
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
 use super::lane::{Place, give_up};
@@ -70,20 +71,18 @@ impl Port {
         data: Data,
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
-        let (queue, source) = (self.fabric.tagged(to), self.rank as u32);
-        // Not by the queue's own words: their line is its owner's.
-        let back = self.fabric.tagged(self.rank).ring(to as u32);
         if let Data::Elements(from, bytes) = data
+            && let (Some(ring), back) = self.tagged_rings(to)
             // SAFETY: by the contract; this is the source's only port.
-            && unsafe { queue.send_short(source, tag, &label, (from, bytes), back) }
+            && unsafe { ring.send(tag, &label, from, bytes, back) }
         {
             self.count_tagged(1, 0);
             self.peers[to].wake_for_any();
             return Ok(None);
         }
-        let out = OutgoingMessage { source, tag, label, data };
+        let out = OutgoingMessage { source: self.rank as u32, tag, label, data };
         // SAFETY: by the contract.
-        let sent = unsafe { queue.send(out, copy) }.map_err(Stop::Unfit)?;
+        let sent = unsafe { self.fabric.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
         let ticket = match sent {
             SentMessage::Delivered => None,
             SentMessage::Kept => {
@@ -99,6 +98,24 @@ impl Port {
             self.peers[to].wake_for_any();
         }
         Ok(ticket)
+    }
+
+    /// The rings for short messages to `to` and from there, as far as they have been made.
+    #[inline(always)]
+    fn tagged_rings(&mut self, to: usize) -> (Option<&TaggedRing>, Option<&TaggedRing>) {
+        let peer = &mut self.peers[to];
+        // The ring to the peer is in the peer's queue, whose words share a line that its owner
+        // writes: so what was found is kept.
+        if peer.ring_out.is_none() {
+            let ring = self.fabric.tagged(to).ring(self.rank as u32);
+            peer.ring_out = ring.map(NonNull::from);
+        }
+        if peer.ring_back.is_none() {
+            let ring = self.fabric.tagged(self.rank).ring(to as u32);
+            peer.ring_back = ring.map(NonNull::from);
+        }
+        // SAFETY: the fabric keeps the rings that were made, and the port keeps the fabric.
+        unsafe { (peer.ring_out.map(|it| it.as_ref()), peer.ring_back.map(|it| it.as_ref())) }
     }
 
     /// Counts messages that were left in a queue, and taken from one. In the counters of a channel

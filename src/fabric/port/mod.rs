@@ -9,6 +9,7 @@ use super::counts::{CountFacts, OwnCounts};
 use super::digest::Digest;
 use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
 use super::recorder::EventRing;
+use super::tagged_ring::TaggedRing;
 use crate::mailbox::{
     Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, offset,
 };
@@ -78,6 +79,9 @@ struct Peer {
     me: u32,
     /// For messages to the peer; none until the first that needs it.
     eager_buffer: Option<NonNull<EagerBuffer>>,
+    /// For short tagged messages to the peer and from it; none as far as is known.
+    ring_out: Option<NonNull<TaggedRing>>,
+    ring_back: Option<NonNull<TaggedRing>>,
 }
 /// See the module documentation.
 pub(crate) struct Port {
@@ -161,6 +165,8 @@ impl Port {
             near: fabric.group(peer) == fabric.group(rank),
             me: rank as u32,
             eager_buffer: None,
+            ring_out: None,
+            ring_back: None,
         };
         let peers = (0..fabric.size()).map(peer).collect();
         let member = fabric.member(rank);

@@ -122,11 +122,12 @@ pub(super) fn short_and_long_messages() {
     queue.make_ring(1);
     let there = queue.clone();
     let sender = thread::spawn(move || {
+        let ring = there.ring(1).unwrap();
         for value in [1_u64, 2] {
             let memory = ((&raw const value).cast(), 8);
             // The second one goes through the lock.
             // SAFETY: eight bytes are there.
-            if value == 1 && unsafe { there.send_short(1, 7, &label(), memory, None) } {
+            if value == 1 && unsafe { ring.send(7, &label(), memory.0, memory.1, None) } {
                 reached("by the ring");
                 continue;
             }

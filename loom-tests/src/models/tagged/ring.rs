@@ -76,3 +76,52 @@ pub(super) fn messages_back_acknowledge() {
     }
     sender.join().unwrap();
 }
+
+/// As before, but the message back may be taken by its own sender, under the lock of the queue that
+/// it is in: so the other rank reads a `heard` that it has not written.
+pub(super) fn acknowledged_by_the_sender() {
+    const MESSAGES: u64 = RING + 2;
+    let all = Arc::new(([TaggedRing::new(), TaggedRing::new()], loom::sync::Mutex::new(())));
+    /// Takes the message back, if nobody has.
+    fn drain((rings, lock): &([TaggedRing; 2], loom::sync::Mutex<()>)) -> bool {
+        let _held = lock.lock().unwrap();
+        // SAFETY: the lock is held.
+        let there = unsafe { rings[1].first() }.is_some();
+        if there {
+            // SAFETY: as above; there is a message of eight bytes.
+            unsafe { rings[1].take(8, |_| ()) };
+        }
+        there
+    }
+    let there = all.clone();
+    let receiver = thread::spawn(move || {
+        let [inc, reply] = &there.0;
+        for wanted in 1..=MESSAGES {
+            // SAFETY: this thread alone takes from this ring.
+            while unsafe { inc.first() }.is_none() {
+                yield_now();
+            }
+            // SAFETY: as above; there is a message of eight bytes.
+            let value = unsafe { inc.take(8, |from| from.cast::<u64>().read_unaligned()) };
+            assert_eq!(value, wanted);
+            if wanted == 1 {
+                let from = (&raw const wanted).cast();
+                // SAFETY: this thread alone sends there; eight bytes are there.
+                assert!(unsafe { reply.send(7, &label(), from, 8, Some(inc)) });
+                reached(if drain(&there) { "by its sender" } else { "by its receiver" });
+            }
+        }
+    });
+    let [out, back] = &all.0;
+    for value in 1..=MESSAGES {
+        if value == RING + 1 {
+            drain(&all);
+        }
+        let from = (&raw const value).cast();
+        // SAFETY: this thread alone sends; eight bytes are there. `back` is the ring back.
+        while !unsafe { out.send(7, &label(), from, 8, Some(back)) } {
+            yield_now();
+        }
+    }
+    receiver.join().unwrap();
+}
