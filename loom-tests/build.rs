@@ -257,6 +257,14 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[("element, heard };", "element, heard: heard + 1 };")],
     ),
     (
+        "tagged_ring_heard_too_weakly",
+        "../src/fabric/tagged_ring.rs",
+        &[(
+            "self.taker.heard.store(heard, publish(Site::Ack));",
+            "self.taker.heard.store(heard, Ordering::Relaxed);",
+        )],
+    ),
+    (
         "port_claiming_early",
         "../src/fabric/port",
         &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],

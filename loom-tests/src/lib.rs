@@ -286,6 +286,9 @@ mod mutants {
     pub(crate) mod tagged_ring_boasting {
         include!(concat!(env!("OUT_DIR"), "/tagged_ring_boasting/mod.rs"));
     }
+    pub(crate) mod tagged_ring_heard_too_weakly {
+        include!(concat!(env!("OUT_DIR"), "/tagged_ring_heard_too_weakly/mod.rs"));
+    }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {
         include!(concat!(env!("OUT_DIR"), "/port_lean/mod.rs"));

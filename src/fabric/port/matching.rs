@@ -114,7 +114,8 @@ impl Port {
             let ring = self.fabric.tagged(self.rank).ring(to as u32);
             peer.ring_back = ring.map(NonNull::from);
         }
-        // SAFETY: the fabric keeps the rings that were made, and the port keeps the fabric.
+        // SAFETY: a ring that was made is never unmade (a `OnceLock` of the fabric), and the port
+        // keeps the fabric.
         unsafe { (peer.ring_out.map(|it| it.as_ref()), peer.ring_back.map(|it| it.as_ref())) }
     }
 
