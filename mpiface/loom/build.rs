@@ -11,6 +11,7 @@ fn items(source: &str) -> String {
 
 fn main() {
     const CARDS: &str = "../src/rt/cards.rs";
+    const HISTORY: &str = "../src/rt/history.rs";
     const LANE: &str = "../src/rt/lane.rs";
     const SOURCE: &str = "../src/rt/word.rs";
     const LOCK: &str = "../src/rt/target_lock.rs";
@@ -49,6 +50,18 @@ fn main() {
     ] {
         assert_eq!(cards.matches(from).count(), 1, "{CARDS}: {from} occurs once");
         let broken = items(&cards.replace(from, to));
+        fs::write(out.join(name), broken).expect("OUT_DIR can be written");
+    }
+    // Histories without one of the fences, and one that trusts a place for one call too long.
+    println!("cargo:rerun-if-changed={HISTORY}");
+    let history = fs::read_to_string(HISTORY).expect("the package's source");
+    for (name, from, to) in [
+        ("history_weak_store.rs", "fence(Ordering::Release);", ""),
+        ("history_weak_load.rs", "fence(Ordering::Acquire);", ""),
+        ("history_kept_too_long.rs", "last.told() + 1 <", "last.told() <"),
+    ] {
+        assert_eq!(history.matches(from).count(), 1, "{HISTORY}: {from} occurs once");
+        let broken = items(&history.replace(from, to));
         fs::write(out.join(name), broken).expect("OUT_DIR can be written");
     }
     // A lock that forgets who waits, and one that two may have alone.

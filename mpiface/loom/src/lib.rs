@@ -1,6 +1,6 @@
 //! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting,
-//! the lanes of short messages, the cards of started collectives, and the lock of a window's
-//! target. (Waiting, sleeping and waking are the library's: `loom-tests/`. Queues are mutexes.)
+//! the lanes of short messages, the cards of started collectives, the history of a rank's
+//! calls, and the lock of a window's target. (Waiting, sleeping and waking are the library's: `loom-tests/`. Queues are mutexes.)
 #![cfg(test)]
 #![allow(dead_code)]
 
@@ -51,6 +51,21 @@ mod cards_never_full {
 
 mod cards_for_two {
     include!(concat!(env!("OUT_DIR"), "/cards_for_two.rs"));
+}
+
+#[path = "../../src/rt/history.rs"]
+mod history;
+
+mod history_weak_store {
+    include!(concat!(env!("OUT_DIR"), "/history_weak_store.rs"));
+}
+
+mod history_weak_load {
+    include!(concat!(env!("OUT_DIR"), "/history_weak_load.rs"));
+}
+
+mod history_kept_too_long {
+    include!(concat!(env!("OUT_DIR"), "/history_kept_too_long.rs"));
 }
 
 #[path = "../../src/rt/target_lock.rs"]
@@ -343,6 +358,56 @@ fn one_rank_does_what_a_card_asks_for() {
 #[should_panic(expected = "Causality violation")]
 fn a_part_that_two_ranks_do_is_detected() {
     lent_memory!(cards_for_two);
+}
+
+/// A rank notes four calls, two of which are kept, and the other reads: what it is given are the
+/// words of one call, the one that it has asked for.
+macro_rules! a_history {
+    ($room:ident) => {
+        loom::model(|| {
+            type Calls = ($room::History<2>, word::Word);
+            fn given(calls: &Calls, number: u64) -> bool {
+                let words = calls.0.past(&calls.1, number);
+                assert!(words.is_none_or(|it| it == [10 * number, 10 * number + 1]), "mixed");
+                words.is_some()
+            }
+            let shared = Arc::new(Calls::default());
+            let other = Arc::clone(&shared);
+            let writer = thread::spawn(move || {
+                for number in 1..=4 {
+                    other.0.note(&other.1, number, [10 * number, 10 * number + 1]);
+                }
+            });
+            given(&shared, 1);
+            given(&shared, 2);
+            writer.join().expect("it ends");
+            assert!(given(&shared, 4), "the last one is kept");
+            assert!(!given(&shared, 2), "an older one is not");
+        });
+    };
+}
+
+#[test]
+fn a_history_gives_the_words_of_one_call() {
+    a_history!(history);
+}
+
+#[test]
+#[should_panic(expected = "mixed")]
+fn a_history_without_the_writers_fence_is_detected() {
+    a_history!(history_weak_store);
+}
+
+#[test]
+#[should_panic(expected = "mixed")]
+fn a_history_without_the_readers_fence_is_detected() {
+    a_history!(history_weak_load);
+}
+
+#[test]
+#[should_panic(expected = "mixed")]
+fn a_history_that_keeps_calls_too_long_is_detected() {
+    a_history!(history_kept_too_long);
 }
 
 /// Ranks take a target's lock, use its memory (who has it alone writes, who shares it reads), and

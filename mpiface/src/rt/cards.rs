@@ -3,7 +3,7 @@
 //! A rank has a few places for cards, used in turn: the card of collective `n` lies in place
 //! `n % PLACES`, on lines of its own, and is shown by its number. The place is free again when
 //! every rank has told that it is done with collective `n`, so that nobody reads there any more. (A
-//! rank that finds no free place keeps the card elsewhere: `started.rs`.)
+//! rank that finds no free place keeps the card elsewhere: `started/`.)
 //!
 //! What has to be done for a rank may be done by that rank or by another one, if the card lends
 //! memory: who claims it first does it, and tells when it is over. Its model is in `loom/`, which

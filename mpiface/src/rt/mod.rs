@@ -19,9 +19,12 @@
 //! | `record.rs` | what a recorded run's events have of its calls |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
-//! | `route.rs` | collectives by the library |
+//! | `flat.rs` | memory as the library takes it |
+//! | `reduction.rs` | reductions as the library takes them |
+//! | `route.rs`, `short.rs` | collectives by the library; its short ways for solid data |
 //! | `coll.rs` | those that the library cannot take, over the cards |
-//! | `started.rs`, `cards.rs` | collectives that complete later; the cards that ranks show |
+//! | `started/`, `cards.rs` | collectives that complete later; the cards that ranks show |
+//! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
 //! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
 //! | `neighbours.rs` | the edges of a grid or graph |
@@ -43,8 +46,10 @@ pub mod distributed;
 pub mod early;
 pub mod error;
 pub mod external;
+pub mod flat;
 pub mod graph;
 pub mod handle;
+pub mod history;
 pub mod lane;
 pub mod log;
 pub mod neighbours;
@@ -54,8 +59,10 @@ pub mod place;
 pub mod polls;
 pub mod rank;
 pub mod record;
+pub mod reduction;
 pub mod route;
 pub mod shape;
+pub mod short;
 pub mod signature;
 pub mod started;
 pub mod target_lock;

@@ -10,7 +10,7 @@ use super::handle::{Handle, Kind, Table};
 use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
 use super::polls::Polls;
 use super::record::Recorded;
-use super::route::{Memory, MemoryKey};
+use super::reduction::{Memory, MemoryKey};
 use super::started::{Begin, Open};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
 use super::window::Win;

@@ -409,6 +409,18 @@ mod tests {
         assert_eq!((other[1], other[5], other[9], other[2]), (1.0, 5.0, 9.0, 0.0));
     }
 
+    /// `basic::solid` answers by a table what `number` finds out of the type.
+    #[test]
+    fn a_solid_datatype_is_a_number_and_the_other_way_round() {
+        let all = PREDEFINED.0..PREDEFINED.1;
+        let found: Vec<_> = all.filter_map(|it| Some((it, predefined(it)?))).collect();
+        assert!(found.len() > 40, "{} datatypes", found.len());
+        for (handle, ty) in found {
+            let number = ty.number().filter(|it| it.1.is_power_of_two());
+            assert_eq!(basic::solid(handle), number, "{handle:#x}");
+        }
+    }
+
     #[test]
     fn bounds_that_were_set_decide() {
         let int = Type::basic(basic(0x209).expect("MPI_INT"), 0x209);

@@ -16,7 +16,7 @@ use crate::rt::handle::Handle;
 use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::{Rank, fixed};
-use crate::rt::route::{self, Plain, Reduction};
+use crate::rt::reduction::{self, Plain, Reduction};
 use crate::rt::types::{BYTE, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -602,7 +602,7 @@ impl Operands {
         let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
         let count = usize::try_from(count).ok().filter(|it| *it > 0)?;
         let fits = count.checked_mul(size).is_some_and(|bytes| bytes <= most);
-        let is_plain = fits && is_there && route::is_built_in(op, element);
+        let is_plain = fits && is_there && reduction::is_built_in(op, element);
         is_plain.then_some(Plain { from, to: recv, count, size, element, op })
     }
 

@@ -1,0 +1,66 @@
+//! The latest calls of a rank, which others read for a text: numbers of calls, and words for each.
+//!
+//! The rank writes without waiting for readers. A place is used again after [`KEPT`] calls; who has
+//! read one asks afterwards how far the rank is, and drops what may have been written meanwhile (a
+//! sequence lock, whose sequence is the number of the last call). Its model is in `loom/`, which
+//! compiles this file.
+
+use super::word::Word;
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use std::array::from_fn;
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// So many calls of a rank are kept.
+pub const KEPT: u64 = if cfg!(loom) { 2 } else { 32 };
+
+/// A call: relaxed words, which the fences of [`History`] order.
+#[derive(Debug)]
+struct Past<const WORDS: usize>([AtomicU64; WORDS]);
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct History<const WORDS: usize>([Past<WORDS>; KEPT as usize]);
+
+impl<const WORDS: usize> Default for History<WORDS> {
+    fn default() -> Self {
+        History(from_fn(|_| Past(from_fn(|_| AtomicU64::new(0)))))
+    }
+}
+
+impl<const WORDS: usize> History<WORDS> {
+    fn place(&self, number: u64) -> &[AtomicU64; WORDS] {
+        &self.0[(number % KEPT) as usize].0
+    }
+
+    /// Notes a call of the rank, the next one by its number, counted from 1, and tells its number
+    /// by `last`. By that rank.
+    #[inline]
+    pub fn note(&self, last: &Word, number: u64, words: [u64; WORDS]) {
+        // Pairs with the fence in `past`. `last` was told with the number before this one; who
+        // reads one of the words below, and then asks `last`, is given at least that number, and
+        // so sees that the call `KEPT` before this one is not there any more. Without it the words
+        // could be seen before that number, and two calls' words would be taken for one call's.
+        fence(Ordering::Release);
+        for (place, word) in self.place(number).iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        // Publishes the words.
+        last.tell(number);
+    }
+
+    /// The words of a call, if it has been noted and is kept still.
+    pub fn past(&self, last: &Word, number: u64) -> Option<[u64; WORDS]> {
+        // Pairs with `tell` in `note`: the words of this call, or of a later one, are read.
+        if number == 0 || !last.has_told(number) {
+            return None;
+        }
+        let place = self.place(number);
+        let words = from_fn(|index| place[index].load(Ordering::Relaxed));
+        // Pairs with the fence in `note`: see there.
+        fence(Ordering::Acquire);
+        // Of the oldest call the place may be written just now.
+        (last.told() + 1 < number + KEPT).then_some(words)
+    }
+}

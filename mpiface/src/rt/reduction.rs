@@ -1,0 +1,408 @@
+//! Reductions as the library takes them: by its own operators, or by a function over memory.
+
+use super::basic::Element;
+use super::coll::Operator;
+use super::comm::Terms;
+use super::flat::Flat;
+use super::handle::Handle;
+use super::ops::{self, apply};
+use super::rank::{Rank, UserFunction};
+use super::types::Place;
+use phalanx::op::{self, Operator as LibraryOperator};
+use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
+use phalanx::{Comm, Order};
+use std::any::TypeId;
+use std::ffi::c_void;
+use std::rc::Rc;
+use std::slice;
+
+/// A complex number.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Complex<T>(T, T);
+
+/// The sum and the product of complex numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct ComplexSum;
+/// See [`ComplexSum`].
+#[derive(Clone, Copy, Debug)]
+pub struct ComplexProduct;
+
+macro_rules! complex {
+    ($($type:ty),*) => {$(
+        impl LibraryOperator<Complex<$type>> for ComplexSum {
+            const NAME: &'static str = "sum";
+            const COMMUTATIVE: bool = true;
+
+            fn combine(&self, a: Complex<$type>, b: Complex<$type>) -> Complex<$type> {
+                Complex(a.0 + b.0, a.1 + b.1)
+            }
+        }
+
+        impl LibraryOperator<Complex<$type>> for ComplexProduct {
+            const NAME: &'static str = "prod";
+            const COMMUTATIVE: bool = true;
+
+            fn combine(&self, a: Complex<$type>, b: Complex<$type>) -> Complex<$type> {
+                Complex(a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
+            }
+        }
+    )*};
+}
+complex!(f32, f64);
+
+/// A reduction's result: to all, to one, to each of the ranks up to it, or a part to each.
+#[derive(Clone, Copy)]
+pub(super) enum To<'a> {
+    All,
+    Root(usize),
+    Prefix,
+    /// As many elements for each; this rank's go there.
+    Parts(&'a [usize], *mut u8),
+}
+
+/// # Safety
+/// `at` has `n` elements, aligned, that nobody else uses, or writes if parts are given; the parts
+/// are as they say.
+#[inline(always)]
+pub(super) unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+    comm: &mut Comm,
+    memory: (*mut u8, usize),
+    to: To<'_>,
+    op: O,
+    rounds: bool,
+) {
+    if rounds && comm.size() > 2 && !matches!(to, To::Prefix) {
+        // SAFETY: passed on.
+        return unsafe { typed_in_order::<T, O>(comm, memory, to, op) };
+    }
+    // SAFETY: passed on.
+    unsafe { typed_as_it_comes::<T, O>(comm, memory, to, op) }
+}
+
+/// # Safety
+/// As `typed`.
+#[inline(never)]
+unsafe fn typed_in_order<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+    comm: &mut Comm,
+    memory: (*mut u8, usize),
+    to: To<'_>,
+    op: O,
+) {
+    // SAFETY: passed on.
+    unsafe { typed_as_it_comes::<T, O>(&mut comm.with_order(Order::Fixed), memory, to, op) }
+}
+
+/// # Safety
+/// As `typed`.
+#[inline(always)]
+unsafe fn typed_as_it_comes<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
+    comm: &mut Comm,
+    (at, n): (*mut u8, usize),
+    to: To<'_>,
+    op: O,
+) {
+    if let To::Parts(counts, own) = to {
+        let me = comm.rank();
+        // SAFETY: the caller's promise, where nothing is written.
+        let values = unsafe { slice::from_raw_parts(at.cast_const().cast::<T>(), n) };
+        // SAFETY: the caller's promise.
+        let own = unsafe { slice::from_raw_parts_mut(own.cast::<T>(), counts[me]) };
+        return comm.reduce_scatter_varied_into(values, own, counts, op);
+    }
+    // SAFETY: the caller's promise.
+    let all = unsafe { slice::from_raw_parts_mut(at.cast::<T>(), n) };
+    match to {
+        To::Root(root) => comm.reduce(all, op, root),
+        To::Prefix => comm.scan(all, op),
+        To::All | To::Parts(..) => comm.all_reduce(all, op),
+    }
+}
+
+pub(super) const SUM: Handle = 0x21;
+pub(super) const MIN: Handle = 0x22;
+pub(super) const MAX: Handle = 0x23;
+pub(super) const PROD: Handle = 0x24;
+
+/// The operators of the library that reductions take: elements, operator; as what, by which, and
+/// whether rounding depends on the order.
+macro_rules! built_in {
+    ($with:ident) => {
+        $with! {
+            (F64, SUM) => f64, op::Sum, true;
+            (F64, PROD) => f64, op::Prod, true;
+            (F64, MIN) => f64, op::Min, false;
+            (F64, MAX) => f64, op::Max, false;
+            (F32, SUM) => f32, op::Sum, true;
+            (F32, PROD) => f32, op::Prod, true;
+            (I32, SUM) => i32, op::Sum, false;
+            (I32, MIN) => i32, op::Min, false;
+            (I32, MAX) => i32, op::Max, false;
+            (I64 | U64, SUM) => u64, op::Sum, false;
+            (I64, MIN) => i64, op::Min, false;
+            (I64, MAX) => i64, op::Max, false;
+            (C64, SUM) => Complex<f64>, ComplexSum, true;
+            (C64, PROD) => Complex<f64>, ComplexProduct, true;
+            (C32, SUM) => Complex<f32>, ComplexSum, true;
+            (C32, PROD) => Complex<f32>, ComplexProduct, true;
+        }
+    };
+}
+pub(super) use built_in;
+
+/// Whether the library has this operator for these elements.
+#[inline]
+pub fn is_built_in(op: Handle, element: Element) -> bool {
+    use Element::{C32, C64, F32, F64, I32, I64, U64};
+    macro_rules! known {
+        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+            matches!((element, op), $(($element, $op))|*)
+        };
+    }
+    built_in!(known)
+}
+
+/// A reduction by the library's operators; says whether there is one.
+///
+/// # Safety
+/// As `typed`, of elements of this kind.
+#[inline]
+unsafe fn by_own_operator(
+    comm: &mut Comm,
+    (op, element): (Handle, Element),
+    memory: (*mut u8, usize),
+    to: To<'_>,
+) -> bool {
+    use Element::{C32, C64, F32, F64, I32, I64, U64};
+    macro_rules! carried_out {
+        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+            match (element, op) {
+                // SAFETY: passed on.
+                $(($element, $op) => unsafe { typed::<$type, _>(comm, memory, to, $by, $rounds) },)*
+                _ => return false,
+            }
+        };
+    }
+    built_in!(carried_out);
+    true
+}
+
+/// A reduction of numbers that the library has an operator for.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// This rank's.
+    pub from: *const c_void,
+    /// Where the result goes; aligned.
+    pub to: *mut c_void,
+    /// How many.
+    pub count: usize,
+    /// Bytes of one.
+    pub size: usize,
+    /// Of which kind.
+    pub element: Element,
+    /// The operator.
+    pub op: Handle,
+}
+
+impl Plain {
+    /// Whether the numbers lie elsewhere than the result, and aligned.
+    pub fn is_apart(&self) -> bool {
+        !std::ptr::addr_eq(self.from, self.to) && (self.from as usize).is_multiple_of(self.size)
+    }
+}
+
+/// What an operator over memory is told: its own argument lives as long as the operator.
+enum Arithmetic {
+    Known(Handle, Element, usize),
+    User(UserFunction, Handle, usize),
+}
+
+/// `right = left (+) right`, or the like: see `raw::UserFunction`.
+unsafe extern "C-unwind" fn combine(
+    out: *mut c_void,
+    left: *const c_void,
+    right: *const c_void,
+    n: usize,
+    argument: *mut c_void,
+) {
+    // SAFETY: `Memory::new` has made the operator with such an argument.
+    let arithmetic = unsafe { &*argument.cast_const().cast::<Arithmetic>() };
+    let (Arithmetic::Known(.., size) | Arithmetic::User(.., size)) = arithmetic;
+    let bytes = n * size;
+    let mut kept: Vec<u128> = Vec::new();
+    // The standard's functions write where the right operand is.
+    let target = if std::ptr::addr_eq(out, left) && !std::ptr::addr_eq(out, right) {
+        kept.resize(bytes.div_ceil(16), 0);
+        kept.as_mut_ptr().cast::<u8>()
+    } else {
+        out.cast::<u8>()
+    };
+    // SAFETY: `n` elements each, `out` being one of the operands or overlapping neither.
+    unsafe {
+        if !std::ptr::addr_eq(target, right) {
+            std::ptr::copy_nonoverlapping(right.cast(), target, bytes);
+        }
+        match arithmetic {
+            Arithmetic::Known(op, element, _) => {
+                apply(*op, *element, left.cast(), target, n);
+            }
+            Arithmetic::User(function, ty, _) => {
+                function.call(left as usize, target as usize, (n, size.cast_signed()), *ty);
+            }
+        }
+        if !kept.is_empty() {
+            std::ptr::copy_nonoverlapping(target, out.cast(), bytes);
+        }
+    }
+}
+
+/// An operator over memory, for the library.
+pub struct Memory {
+    operator: UserOperator,
+    _arithmetic: Box<Arithmetic>,
+    element: UserElement,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// Elements of a datatype of MPI.
+struct Elements;
+
+impl Memory {
+    /// Of elements of `size` bytes that are aligned as they say.
+    fn new(op: Operator, commutes: bool, size: usize, align: usize) -> Memory {
+        let (name, arithmetic) = match op {
+            Operator::Known(op, element) => (ops::name(op), Arithmetic::Known(op, element, size)),
+            Operator::User(function, ty) => {
+                ("a user's operator", Arithmetic::User(function, ty, size))
+            }
+        };
+        let arithmetic = Box::new(arithmetic);
+        let argument = std::ptr::from_ref(&*arithmetic).cast_mut().cast();
+        // SAFETY: `combine` is such a function with this argument, which is kept beside it.
+        let operator = unsafe { UserOperator::new(combine, argument, commutes, name) };
+        let element = UserElement {
+            id: TypeId::of::<Elements>,
+            name: || "elements of a datatype of MPI",
+            size,
+            align,
+        };
+        Memory { operator, _arithmetic: arithmetic, element }
+    }
+}
+
+/// What a rank's operators over memory are known by: operator, datatype.
+pub type MemoryKey = (Handle, Handle);
+
+/// A reduction: its operands, and the operator.
+#[derive(Debug)]
+pub struct Reduction<'a> {
+    /// This rank's values.
+    pub own: Place,
+    /// The operator.
+    pub op: Operator,
+    rank: &'a Rank,
+    key: MemoryKey,
+    /// Bytes from one element to the next, and their alignment.
+    pub(super) size: usize,
+    align: usize,
+}
+
+impl<'a> Reduction<'a> {
+    /// The library cannot take elements with gaps and a user's operator: then the values are given
+    /// back.
+    ///
+    /// # Errors
+    /// The values.
+    #[inline]
+    pub fn new(
+        rank: &'a Rank,
+        own: Place,
+        op: Operator,
+        key: MemoryKey,
+    ) -> Result<Reduction<'a>, Place> {
+        let ty = &own.ty;
+        let is_known = matches!(op, Operator::Known(..));
+        let size = ty.extent.max(0).cast_unsigned();
+        if size == 0 || (!is_known && !ty.is_contiguous(2)) {
+            return Err(own);
+        }
+        let align = ty.align();
+        Ok(Reduction { own, op, rank, key, size, align })
+    }
+
+    /// The operator over memory: made once, and kept by the rank.
+    fn memory(&self) -> Rc<Memory> {
+        let make = || {
+            let is_known = matches!(self.op, Operator::Known(..));
+            let commutes =
+                is_known || self.rank.ops.borrow().get(self.key.0).is_some_and(|it| it.1);
+            Rc::new(Memory::new(self.op, commutes, self.size, self.align))
+        };
+        Rc::clone(self.rank.memory.borrow_mut().entry(self.key).or_insert_with(make))
+    }
+
+    /// The values, where they may be written: at the target if it is given and aligned.
+    ///
+    /// # Safety
+    /// Both places are memory of the program, of as many elements; the target may be written.
+    pub(super) unsafe fn start(&self, target: Option<&Place>) -> Flat {
+        let bytes = self.own.count * self.size;
+        let target = target.filter(|it| it.address.is_multiple_of(self.align) && it.address != 0);
+        let from = self.own.address as *const u8;
+        let Some(target) = target else {
+            // SAFETY: the caller's promise.
+            return unsafe { Flat::copied(from, bytes) };
+        };
+        // SAFETY: the caller's promise; they may overlap.
+        unsafe { std::ptr::copy(from, target.address as *mut u8, bytes) };
+        Flat::over(target.address, bytes)
+    }
+
+    pub(super) fn terms(&self, root: Option<usize>) -> Terms {
+        Terms { root, op: self.op.mark(), bytes: Some(self.own.bytes()) }
+    }
+
+    /// # Safety
+    /// `at` has this reduction's elements, aligned, that nobody else uses.
+    pub(super) unsafe fn run(&self, comm: &mut Comm, at: *mut u8, to: To<'_>) {
+        let n = self.own.count;
+        if let Operator::Known(op, element) = self.op
+            // SAFETY: passed on.
+            && unsafe { by_own_operator(comm, (op, element), (at, n), to) }
+        {
+            return;
+        }
+        let (operation, cut, root, output) = match to {
+            To::Prefix => (Operation::Scan, ReductionCut::Vector(n), 0, at),
+            To::All => (Operation::AllReduce, ReductionCut::Vector(n), 0, at),
+            To::Root(root) => (Operation::Reduce, ReductionCut::Vector(n), root, at),
+            To::Parts(counts, own) => {
+                (Operation::ReduceScatter, ReductionCut::Varied(counts), 0, own)
+            }
+        };
+        // SAFETY: passed on.
+        unsafe { self.by_memory(comm, operation, cut, root, (at, output)) };
+    }
+
+    /// # Safety
+    /// As `run`.
+    pub(super) unsafe fn by_memory(
+        &self,
+        comm: &mut Comm,
+        operation: Operation,
+        cut: ReductionCut<'_>,
+        root: usize,
+        (input, output): (*mut u8, *mut u8),
+    ) {
+        let memory = ReductionMemory { input: input.cast_const(), output };
+        let kept = self.memory();
+        let Memory { operator, element, .. } = &*kept;
+        // SAFETY: passed on.
+        unsafe { operator.reduce(comm, operation, cut, root, memory, *element) };
+    }
+}

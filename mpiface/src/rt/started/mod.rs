@@ -1,0 +1,210 @@
+//! Collectives that are started now and complete later.
+//!
+//! Each rank shows a card (`cards.rs`): which call it is in, and its data. As soon as the cards
+//! that a rank needs are shown, it copies and combines for itself; ranks do so at the same time.
+//!
+//! | data of a card | | a rank's request is complete when |
+//! |---|---|---|
+//! | up to [`STORED`] bytes | lie in the card | it has done its own part |
+//! | more | are lent: others read them where they are | all parts that touch its memory are done |
+//!
+//! So with short data nobody waits for readers, and the root of a broadcast waits for nobody. What
+//! has to be done for a rank whose partners lend memory is claimed before: by the rank itself, or,
+//! if it is busy elsewhere, by a lender that waits. So no call of the others is needed after their
+//! start, and a rank may start several and await them in any order.
+//!
+//! Ranks' numbers of collectives are their order on the communicator. A card that finds no free
+//! place (its rank has started many that others have not), and that of a persistent collective,
+//! whose order is free, lies in a list of the rank, under a lock.
+//!
+//! Calls must agree: each card has a digest of its call and of all before on the communicator, so
+//! who reads a card has compared all. A rank that reads no cards compares when it looks whether a
+//! place is free, and at the end of the communicator. The calls themselves, for the text, are in a
+//! history of the latest ones (`history.rs`).
+//!
+//! The files, each of which uses those before it:
+//!
+//! | file | |
+//! |---|---|
+//! | `part.rs` | what a rank brings and takes, and whose cards it needs |
+//! | `sheet.rs` | what a card says |
+//! | `shelf.rs` | what one rank shows: cards, how far it is, its latest calls |
+//! | `board.rs` | what all ranks show, and what a rank knows of it |
+//! | `fold.rs` | reductions over values of all ranks |
+//! | `open.rs` | a collective that a rank has started |
+
+mod board;
+mod fold;
+mod open;
+mod part;
+mod sheet;
+mod shelf;
+
+pub use board::{Begun, Board};
+pub use open::Open;
+pub use part::{Awaits, Part, Pieces, Takes};
+
+use super::cards::{Tray, is_free};
+use super::comm::{Comm, Terms};
+use super::error::{Error, Site};
+use super::log::Collective;
+use super::world::World;
+use sheet::Sheet;
+use shelf::AGAIN;
+use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
+
+/// Up to so many bytes lie in a card.
+const STORED: usize = 2 << 10;
+/// The same in a communicator of many ranks: they have as many places each.
+const STORED_BY_MANY: usize = 1 << 10;
+const MANY: usize = 64;
+
+/// What was started.
+#[derive(Debug)]
+pub enum Begin {
+    /// It is complete.
+    Complete(Option<Error>),
+    /// It is not.
+    Open(Open),
+}
+
+/// Starts a collective on `comm` for the calling rank.
+///
+/// # Safety
+/// The places are memory of the program as their types say, which stays valid and is left alone
+/// until it is complete.
+pub unsafe fn start(
+    world: &World,
+    comm: &Comm,
+    site: Site,
+    terms: Terms,
+    part: Part,
+    awaits: Awaits,
+) -> Begin {
+    let (rank, size) = (comm.rank, comm.size());
+    let me = comm.world_rank(rank);
+    let board = comm.shared.board();
+    let shelf = &board.ranks[rank];
+    let Terms { root, op, bytes } = terms;
+    let given = comm.next_started();
+    let is_again = given & AGAIN != 0;
+    let mut begun = comm.begun.borrow_mut();
+    let number = if is_again { given } else { begun.last + 1 };
+    let call = Collective { context: comm.shared.context, number, site, root, op, bytes };
+    let most = if size <= MANY { STORED } else { STORED_BY_MANY };
+    let is_stored = match &part {
+        Part::Exchange { offer, .. } => offer.bytes(size) <= most,
+        Part::Fold { own, .. } => own.bytes() <= most && own.is_contiguous(),
+    };
+    let is_fold = matches!(part, Part::Fold { .. });
+    // How a reduction goes must be the same for all; between two groups each may have its own.
+    let is_marked = is_fold && !comm.is_inter() && is_stored;
+    let before = if is_again { 0 } else { begun.digest };
+    let digest = mixed(before, &call, is_marked);
+    // Who reads no cards sees no difference: of those in a list nothing else tells.
+    let is_free = !is_again && has_room(world, board, &mut begun, (rank, number));
+    if shelf.has_list() {
+        let done = board.ranks.iter().map(|it| it.progress.done.told()).min();
+        shelf.clear(done.unwrap_or(0));
+    }
+    let all = !is_free || (is_fold && !is_stored);
+    let awaits = if all { Awaits::All } else { awaits };
+    if !is_again {
+        (begun.last, begun.digest) = (number, digest);
+    }
+    let done = begun.done;
+    drop(begun);
+    let lends = !is_stored;
+    let fill = |sheet: &mut Sheet| {
+        let rest = &mut *sheet.rest;
+        (rest.call, rest.awaits) = (call, awaits);
+        if rest.failed.get().is_some() {
+            rest.failed = OnceLock::new();
+        }
+        if !rest.kept.is_empty() {
+            rest.kept = Vec::new();
+        }
+        let part = rest.part.insert(part);
+        // First what only this rank reads. The first lines, at which others look all the time, are
+        // written in one go then.
+        compiler_fence(Ordering::Release);
+        // SAFETY: the caller's promise.
+        unsafe { sheet.front.take_data(part, is_stored, size) };
+        (sheet.front.digest, sheet.front.done) = (digest, done);
+        if lends {
+            // SAFETY: as above.
+            unsafe { sheet.keep(size) };
+        }
+    };
+    if is_free {
+        // SAFETY: the rank's own, and `has_room`.
+        unsafe { shelf.place(number).show(number, fill) };
+    } else {
+        let tray = Tray::default();
+        // SAFETY: nobody else knows it.
+        unsafe { tray.show(number, fill) };
+        shelf.put(number, tray);
+    }
+    if !is_again {
+        // Later than the card: another rank looks there now and then, for which writes wait.
+        shelf.note(number, digest, &call);
+    }
+    let mut open = Open {
+        comm: comm.kept(),
+        number,
+        awaits,
+        lends,
+        root,
+        is_fold,
+        shown: awaits.ranks(size).start,
+        is_lent: None,
+        is_over: false,
+        over: 0,
+        looks: 0,
+        digest,
+        me,
+    };
+    // SAFETY: the caller's promise.
+    let ended = unsafe { open.advance(world) };
+    if lends {
+        // Pairs with the fence in the library's `Berth::sleep`, as in `Req::complete`. It orders the
+        // card, shown before, with the looks at the others' words in `wake`: either a rank that
+        // waits for all cards, and says so before it looks once more, sees this card, or `wake`
+        // sees its word. Without it such a rank may nap to the end, as it may of short data, which
+        // comes too often for a fence.
+        fence(Ordering::SeqCst);
+    }
+    open.wake(world);
+    match ended {
+        Some(failed) => Begin::Complete(failed),
+        None => Begin::Open(open),
+    }
+}
+
+/// Whether the rank's place for a collective is free; if only others hold it, it waits a moment.
+fn has_room(world: &World, board: &Board, begun: &mut Begun, (rank, number): (usize, u64)) -> bool {
+    if is_free(number, begun.least) {
+        return true;
+    }
+    is_free(number, begun.done) && world.look_for(|| board.refresh(begun, rank, number)).is_some()
+}
+
+fn mixed(digest: u64, call: &Collective, is_stored: bool) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let root = call.root.map_or(0, |it| it as u64 + 1);
+    let bytes = call.bytes.map_or(0, |it| it as u64 + 1);
+    let what = (call.site.function() as u64) << 1 | u64::from(is_stored);
+    let what = what ^ (call.op.number() as u64) << 16 ^ root << 40;
+    let mixed = (digest.rotate_left(23) ^ what).wrapping_mul(FACTOR);
+    (mixed.rotate_left(29) ^ bytes).wrapping_mul(FACTOR)
+}
+
+/// No rank starts any more collectives on the communicator, or this one does not: ends the run if
+/// its calls differ from those of the others, as far as they are known. `is_last`: the others have
+/// started all of theirs.
+pub fn close(comm: &Comm, is_last: bool) {
+    if let Some(board) = comm.shared.used_board() {
+        board.close(comm.rank, is_last);
+    }
+}

@@ -1,0 +1,139 @@
+//! What a rank brings to a started collective, what it takes, and whose cards it needs.
+
+use crate::rt::coll::Operator;
+use crate::rt::types::Place;
+use std::ops::Range;
+
+/// What a rank offers the others.
+#[derive(Debug, Default)]
+pub enum Pieces {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The same for all.
+    Same(Place),
+    /// A piece for each, one behind the other: the first.
+    Even(Place),
+    /// A piece for each.
+    Each(Vec<Place>),
+}
+
+impl Pieces {
+    /// The piece for this rank.
+    pub(super) fn of(&self, rank: usize) -> Option<Place> {
+        match self {
+            Pieces::Nothing => None,
+            Pieces::Same(place) => Some(place.clone()),
+            Pieces::Even(first) => Some(first.moved((rank * first.count) as isize, first.count)),
+            Pieces::Each(places) => places.get(rank).cloned(),
+        }
+    }
+
+    /// Bytes of all, for so many ranks.
+    pub(super) fn bytes(&self, size: usize) -> usize {
+        match self {
+            Pieces::Nothing => 0,
+            Pieces::Same(place) => place.bytes(),
+            Pieces::Even(first) => first.bytes().saturating_mul(size),
+            Pieces::Each(places) => places.iter().map(Place::bytes).fold(0, usize::saturating_add),
+        }
+    }
+}
+
+/// Where a rank takes what the others offer.
+#[derive(Debug, Default)]
+pub enum Takes {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// From this one.
+    One(usize, Place),
+    /// From each, one behind the other: the first.
+    Even(Place),
+    /// The same, but not from this rank.
+    EvenBut(usize, Place),
+    /// From each, if it takes from it.
+    Each(Vec<Option<Place>>),
+}
+
+impl Takes {
+    pub(super) fn each(&self, size: usize, mut take: impl FnMut(usize, &Place)) {
+        match self {
+            Takes::Nothing => {}
+            Takes::One(peer, place) => take(*peer, place),
+            Takes::Even(first) | Takes::EvenBut(_, first) => {
+                let is_left_out = |peer| matches!(self, Takes::EvenBut(it, _) if *it == peer);
+                for peer in (0..size).filter(|it| !is_left_out(*it)) {
+                    take(peer, &first.moved((peer * first.count) as isize, first.count));
+                }
+            }
+            Takes::Each(places) => {
+                let given = |(peer, it): (usize, &Option<Place>)| {
+                    if let Some(place) = it {
+                        take(peer, place);
+                    }
+                };
+                places.iter().enumerate().for_each(given);
+            }
+        }
+    }
+}
+
+/// A result: where it goes, of which ranks, and from which element on.
+pub(super) type Gives = (Place, Range<usize>, usize);
+
+/// What a rank brings, and what it awaits.
+#[derive(Debug)]
+pub enum Part {
+    /// Data that is only moved.
+    Exchange {
+        /// What it offers the others.
+        offer: Pieces,
+        /// Where it takes what each offers.
+        takes: Takes,
+        /// Whether what it takes goes to where its offer lies, which so is kept elsewhere.
+        is_in_place: bool,
+    },
+    /// A reduction.
+    Fold {
+        /// The rank's own values.
+        own: Place,
+        /// The operator.
+        op: Operator,
+        /// Where a result goes, if one does: of these ranks, from this element on.
+        gives: Option<Gives>,
+    },
+}
+
+impl Part {
+    /// Of a call without data.
+    pub fn nothing() -> Part {
+        let (offer, takes) = (Pieces::Nothing, Takes::Nothing);
+        Part::Exchange { offer, takes, is_in_place: false }
+    }
+}
+
+/// Whose cards a rank needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Awaits {
+    /// Nobody's.
+    #[default]
+    Nothing,
+    /// Of one rank.
+    One(u32),
+    /// Of so many, from the first on.
+    First(u32),
+    /// Of all.
+    All,
+}
+
+impl Awaits {
+    pub(super) fn ranks(self, size: usize) -> Range<usize> {
+        match self {
+            Awaits::Nothing => 0..0,
+            Awaits::One(rank) => rank as usize..rank as usize + 1,
+            Awaits::First(count) => 0..count as usize,
+            Awaits::All => 0..size,
+        }
+    }
+}

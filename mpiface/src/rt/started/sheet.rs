@@ -1,0 +1,252 @@
+//! What a card says: in two lines all that others read of short data, elsewhere the rest.
+
+use super::part::{Awaits, Part, Pieces};
+use crate::rt::error::{Class, Error, Site};
+use crate::rt::log::Collective;
+use crate::rt::ops::Mark;
+use crate::rt::types::{Place, bytes_at, copy};
+use std::mem::{MaybeUninit, offset_of};
+use std::sync::OnceLock;
+
+/// Up to so many bytes lie in the lines of the card that have its number.
+const ROOM: usize = 72;
+
+/// What the data of a card is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Data {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// The same for all.
+    Same,
+    /// A piece for each, all as long.
+    Even,
+    /// As many ends of pieces as there are ranks (of 4 bytes each), and the pieces.
+    Each,
+    /// It lies where the part says.
+    Lent,
+}
+
+/// A line of memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
+
+/// What a card says.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(super) struct Sheet {
+    pub(super) front: Front,
+    pub(super) rest: Box<Rest>,
+}
+
+/// What only its rank needs as long as data is short. It lies elsewhere: processors fetch the lines
+/// behind those that others read, too, and each write there would wait for them.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Rest {
+    pub(super) call: Collective,
+    pub(super) awaits: Awaits,
+    pub(super) part: Option<Part>,
+    /// What was offered, if its own memory cannot lend it.
+    pub(super) kept: Vec<u8>,
+    pub(super) failed: OnceLock<Error>,
+}
+
+impl Default for Rest {
+    fn default() -> Rest {
+        let (site, op) = (Site::default(), Mark::None);
+        let call = Collective { context: 0, number: 0, site, root: None, bytes: None, op };
+        let (kept, failed) = (Vec::new(), OnceLock::new());
+        Rest { call, awaits: Awaits::Nothing, part: None, kept, failed }
+    }
+}
+
+/// All that others read of short data: with the number, two lines.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Front {
+    pub(super) digest: u64,
+    /// Up to this number the rank is done.
+    pub(super) done: u64,
+    length: u32,
+    pub(super) data: Data,
+    room: [MaybeUninit<u8>; ROOM],
+    /// For more than `ROOM` bytes; kept for the place's next card.
+    lines: Box<[Line]>,
+}
+
+// With the number: two lines, and data from the 32nd byte on, so that it is aligned for each
+// element.
+const _: () = assert!(offset_of!(Front, room) == 24 && size_of::<Sheet>() == 120);
+
+impl Default for Front {
+    fn default() -> Front {
+        Front {
+            digest: 0,
+            done: 0,
+            length: 0,
+            data: Data::Nothing,
+            room: [MaybeUninit::uninit(); ROOM],
+            lines: Box::default(),
+        }
+    }
+}
+
+impl Front {
+    /// The address of what is stored.
+    #[inline]
+    pub(super) fn address(&self) -> usize {
+        let is_short = self.length as usize <= ROOM;
+        if is_short { self.room.as_ptr() as usize } else { self.lines.as_ptr() as usize }
+    }
+
+    /// Where so many bytes go.
+    #[inline]
+    fn store(&mut self, data: Data, length: usize) -> usize {
+        (self.data, self.length) = (data, length as u32);
+        if length > ROOM && size_of_val(&*self.lines) < length {
+            self.widen(length);
+        }
+        self.address()
+    }
+
+    #[cold]
+    fn widen(&mut self, length: usize) {
+        let lines = length.next_power_of_two().div_ceil(size_of::<Line>());
+        self.lines = vec![Line([0; 64]); lines].into();
+    }
+
+    /// The piece for a rank of so many, as the address and length of what is stored.
+    #[inline]
+    fn piece(&self, rank: usize, size: usize) -> (usize, usize) {
+        let (at, length) = (self.address(), self.length as usize);
+        match self.data {
+            Data::Even => (at + length / size * rank, length / size),
+            Data::Each => {
+                // SAFETY: `store_pieces` has written as many ends, aligned as lines are.
+                let end = |index: usize| unsafe { (at as *const u32).add(index).read() as usize };
+                let start = if rank == 0 { 4 * size } else { end(rank - 1) };
+                (at + start, end(rank) - start)
+            }
+            _ => (at, length),
+        }
+    }
+
+    /// Stores what is offered to so many ranks.
+    ///
+    /// # Safety
+    /// The places are memory as their types say, which nobody writes.
+    unsafe fn store_pieces(&mut self, offer: &Pieces, size: usize) {
+        let length = offer.bytes(size);
+        // SAFETY: the caller's promise; there is room for all pieces.
+        unsafe {
+            match offer {
+                Pieces::Nothing => _ = self.store(Data::Nothing, 0),
+                Pieces::Same(place) => place.read(self.store(Data::Same, length) as *mut u8),
+                Pieces::Even(first) => {
+                    let at = self.store(Data::Even, length);
+                    first.moved(0, size * first.count).read(at as *mut u8);
+                }
+                Pieces::Each(places) => {
+                    let at = self.store(Data::Each, length + 4 * size);
+                    let mut next = 4 * size;
+                    for (index, place) in places.iter().enumerate() {
+                        place.read((at + next) as *mut u8);
+                        next += place.bytes();
+                        (at as *mut u32).add(index).write(next as u32);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the data of the rank's part.
+    ///
+    /// # Safety
+    /// The places are memory as their types say, which nobody writes.
+    #[inline]
+    pub(super) unsafe fn take_data(&mut self, part: &Part, is_stored: bool, size: usize) {
+        match part {
+            // SAFETY: the caller's promise.
+            Part::Exchange { offer, .. } if is_stored => unsafe { self.store_pieces(offer, size) },
+            Part::Fold { own, .. } if is_stored => {
+                let length = own.bytes();
+                // SAFETY: the caller's promise; there is room for it.
+                unsafe { own.read(self.store(Data::Same, length) as *mut u8) };
+            }
+            _ => (self.data, self.length) = (Data::Lent, 0),
+        }
+    }
+}
+
+impl Sheet {
+    /// The piece of an exchange for a rank of so many goes there: the error, if it is not as long.
+    ///
+    /// # Safety
+    /// As `copy`; the card's rank `peer` lends its memory still, if it does.
+    #[inline]
+    pub(super) unsafe fn give(
+        &self,
+        peer: usize,
+        (rank, size): (usize, usize),
+        to: &Place,
+    ) -> Option<Error> {
+        let given = match self.front.data {
+            Data::Nothing => return None,
+            Data::Lent => {
+                let Some(Part::Exchange { offer, .. }) = &self.rest.part else { return None };
+                let from = offer.of(rank)?;
+                if from.bytes() == to.bytes() {
+                    // SAFETY: the caller's promise.
+                    unsafe { copy(&from, to) };
+                    return None;
+                }
+                from.bytes()
+            }
+            _ => {
+                let (at, length) = self.front.piece(rank, size);
+                if length == to.bytes() {
+                    // SAFETY: so many bytes are stored there; the rest is the caller's promise.
+                    unsafe { to.write(std::slice::from_raw_parts(at as *const u8, length)) };
+                    return None;
+                }
+                length
+            }
+        };
+        Some(self.unequal(peer, given, to.bytes()))
+    }
+
+    #[cold]
+    fn unequal(&self, peer: usize, given: usize, expected: usize) -> Error {
+        let place = self.rest.call.site.describe();
+        let text = format!(
+            "rank {peer} of the communicator gives {given} bytes in {place}, and {expected} are \
+             expected"
+        );
+        Error::new(Class::Truncate, text)
+    }
+}
+
+impl Sheet {
+    /// Keeps what is lent, if it will be overwritten.
+    ///
+    /// # Safety
+    /// As `take_data`.
+    pub(super) unsafe fn keep(&mut self, size: usize) {
+        let Rest { part, kept, .. } = &mut *self.rest;
+        let Some(Part::Exchange { offer, is_in_place: true, .. }) = part else { return };
+        *kept = vec![0_u8; offer.bytes(size)];
+        let mut next = kept.as_mut_ptr() as usize;
+        let pieces = (0..size).map(|rank| {
+            let from = offer.of(rank).unwrap_or_else(|| bytes_at(next, 0));
+            let to = bytes_at(next, from.bytes());
+            next += from.bytes();
+            // SAFETY: the caller's promise; the vector has room for all pieces.
+            unsafe { copy(&from, &to) };
+            to
+        });
+        *offer = Pieces::Each(pieces.collect());
+    }
+}
