@@ -1,6 +1,7 @@
 //! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting,
-//! the lanes of short messages, the cards of started collectives, the history of a rank's
-//! calls, and the lock of a window's target. (Waiting, sleeping and waking are the library's: `loom-tests/`. Queues are mutexes.)
+//! the lanes of short messages, the cards of started collectives, the history of a rank's calls,
+//! and the lock of a window's target. (Waiting, sleeping and waking are the library's:
+//! `loom-tests/`. Queues are mutexes.)
 #![cfg(test)]
 #![allow(dead_code)]
 

@@ -45,7 +45,8 @@ impl Board {
         Some(())
     }
 
-    /// Ends the run if the last call of one of the two, as far as it is known of the other, differs.
+    /// Ends the run if the last call of one of the two, as far as it is known of the other,
+    /// differs.
     fn compare(&self, rank: usize, peer: usize) {
         let (own, other) = (&self.ranks[rank], &self.ranks[peer]);
         let number = own.progress.last.told().min(other.progress.last.told());
@@ -57,9 +58,9 @@ impl Board {
         }
     }
 
-    /// No rank starts any more collectives on the communicator, or this one does not: ends the run if
-    /// its calls differ from those of the others, as far as they are known. `is_last`: the others have
-    /// started all of theirs.
+    /// No rank starts any more collectives on the communicator, or this one does not: ends the run
+    /// if its calls differ from those of the others, as far as they are known. `is_last`: the
+    /// others have started all of theirs.
     pub(super) fn close(&self, rank: usize, is_last: bool) {
         let own = &self.ranks[rank];
         let last = own.progress.last.told();

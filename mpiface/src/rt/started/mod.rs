@@ -168,8 +168,8 @@ pub unsafe fn start(
     // SAFETY: the caller's promise.
     let ended = unsafe { open.advance(world) };
     if lends {
-        // Pairs with the fence in the library's `Berth::sleep`, as in `Req::complete`. It orders the
-        // card, shown before, with the looks at the others' words in `wake`: either a rank that
+        // Pairs with the fence in the library's `Berth::sleep`, as in `Req::complete`. It orders
+        // the card, shown before, with the looks at the others' words in `wake`: either a rank that
         // waits for all cards, and says so before it looks once more, sees this card, or `wake`
         // sees its word. Without it such a rank may nap to the end, as it may of short data, which
         // comes too often for a fence.
