@@ -1,7 +1,7 @@
 //! Rows of tests and probes that find nothing: a rank that makes no other calls may do so for ever.
 //!
 //! Such a rank is not blocked as `world.rs` means it: it may give up by itself. So it is judged
-//! late. After [`LIMIT`] of nothing but tests in vain, with next to no work of the program between
+//! late. After `LIMIT` of nothing but tests in vain, with next to no work of the program between
 //! them (that it sleeps there is no work), it stands as blocked for a moment, again and again; if
 //! all others are blocked, have left, or do the same, the run ends. PHALANX_MPI_POLLS gives other
 //! seconds than the limit's; 0: never.

@@ -1,4 +1,10 @@
 //! Reductions as the library takes them: by its own operators, or by a function over memory.
+//!
+//! They are in place at the target. Where rounding depends on the order (sums and products of
+//! floating-point numbers, of three ranks or more), they combine by one binary tree of ranks
+//! ([`Order::Fixed`]): the same bits on every rank and at each length, and those of recursive
+//! doubling. What solvers call all the time goes the library's short ways, by its own operators;
+//! the rest by a function over memory ([`UserOperator`]).
 
 use super::basic::Element;
 use super::coll::Operator;

@@ -2,12 +2,6 @@
 //!
 //! Data is moved as bytes. What lies with gaps is packed before and unpacked after: all ranks see
 //! contiguous bytes, whatever datatype each gives.
-//!
-//! Reductions are in place at the target. Where rounding depends on the order (sums and products of
-//! floating-point numbers, of three ranks or more), they combine by one binary tree of ranks
-//! ([`Order::Fixed`]): the same bits on every rank and at each length, and those of recursive
-//! doubling. What solvers call all the time goes the library's short ways, by its own operators;
-//! the rest by a function over memory ([`UserOperator`]).
 
 use super::coll::Call;
 use super::comm::Terms;

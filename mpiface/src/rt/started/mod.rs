@@ -5,7 +5,7 @@
 //!
 //! | data of a card | | a rank's request is complete when |
 //! |---|---|---|
-//! | up to [`STORED`] bytes | lie in the card | it has done its own part |
+//! | up to `STORED` bytes | lie in the card | it has done its own part |
 //! | more | are lent: others read them where they are | all parts that touch its memory are done |
 //!
 //! So with short data nobody waits for readers, and the root of a broadcast waits for nobody. What
