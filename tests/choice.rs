@@ -1,5 +1,5 @@
 //! The chosen sizes: up to which length a message travels in which way, and which algorithm a call
-//! takes by itself, from 64 bytes to 16 KiB, near and far. They were chosen by measurements (two
+//! takes by itself, from 64 bytes to 1 MiB, near and far. They were chosen by measurements (two
 //! ranks, and more ranks than cores: docs/choice.md) or by the model (docs/scaling.md). This test
 //! does not say that they are the best. It says that they changed: then measure again, and make
 //! those pages anew.
@@ -74,14 +74,14 @@ fn a_tagged_message_is_copied_up_to_16_kib_and_lent_beyond() {
     }
 }
 
-/// Each operation's algorithms from 64 bytes to 16 KiB (of the vector, or of a block), with the
+/// Each operation's algorithms from 64 bytes to 1 MiB (of the vector, or of a block), with the
 /// first of the tried lengths that each takes.
 fn ladder(algorithm: impl Fn(Operation, usize) -> String) -> String {
     let mut text = String::new();
     for operation in Operation::ALL.into_iter().filter(|&o| o != Operation::Barrier) {
         write!(text, "{operation}:").unwrap();
         let mut last = String::new();
-        for bytes in (6..=14).map(|k| 1 << k) {
+        for bytes in (6..=20).map(|k| 1 << k) {
             let own = algorithm(operation, bytes);
             if own != last {
                 write!(text, " {bytes} {own}").unwrap();

@@ -61,12 +61,12 @@ pub struct Tuning {
     pub many_ranks_fused: usize,
     /// Bytes that a call reads and writes on all ranks together, from which
     /// results go round the caches (streaming stores), where they are not
-    /// written in place. Default: the largest cache that cores share.
+    /// written in place. Default: 1.5 times the last cache; with more ranks than cores, twice.
     pub stream_from: usize,
     /// Below this a broadcast, reduction, scatter or gather that no fused path and no mailbox
     /// serves goes between the root and each rank (`BC-NAIVE`, ..), and an all-to-all of fewer than
     /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn.
-    /// Default: 0; with more ranks than cores, 32 KiB.
+    /// Default: 0; with more ranks than cores, 8 KiB to 512 KiB by their number.
     pub star_below: usize,
 }
 
@@ -98,7 +98,7 @@ impl Default for Tuning {
             shift_fused: LEAST,
             many_ranks: 16,
             many_ranks_fused: 2 << 10,
-            stream_from: 32 << 20,
+            stream_from: 48 << 20,
             star_below: 0,
         }
     }
@@ -127,7 +127,7 @@ impl Tuning {
     /// gates do not take is fused, whatever its length.
     fn crowded(ranks: usize) -> Self {
         let few = Tuning {
-            broadcast_fused: 1 << 20,
+            broadcast_fused: if ranks == 3 { 1 << 20 } else { 512 << 10 },
             reduce_fused: 128 << 10,
             shift_fused: if ranks == 3 { 16 << 10 } else { 64 << 10 },
             star_below: if ranks <= 4 { 8 << 10 } else { 32 << 10 },
@@ -135,7 +135,10 @@ impl Tuning {
         };
         match ranks >= CROWD {
             true => Tuning {
-                broadcast_fused: 128 << 10,
+                broadcast_fused: 512 << 10,
+                reduce_fused: 32 << 10,
+                shift_fused: 128 << 10,
+                star_below: 512 << 10,
                 // What is shorter goes through the gates.
                 reduce_scatter_fused: EAGER / ranks + 1,
                 all_to_all_fused: EAGER / ranks + 1,
@@ -161,8 +164,11 @@ impl Tuning {
         let crowded = ranks > machine.allowed_pus().len();
         let default = if crowded { Tuning::crowded(ranks) } else { Tuning::roomy(ranks) };
         let last = [Level::L3, Level::L2].into_iter().find_map(|level| machine.cache_bytes(level));
-        let last = last.and_then(|bytes| usize::try_from(bytes).ok());
-        Tuning { stream_from: last.unwrap_or(default.stream_from), ..default }
+        let Some(last) = last.and_then(|bytes| usize::try_from(bytes).ok()) else { return default };
+        // A little more than fits still leaves most of it in the cache for the next call.
+        let stream_from =
+            if crowded { last.saturating_mul(2) } else { last.saturating_add(last / 2) };
+        Tuning { stream_from, ..default }
     }
 
     /// Whether a scan of few bytes goes from rank to rank, instead of through the gates: of three
