@@ -648,122 +648,6 @@ phx_err phx_recv_vec_at(phx_comm *comm,
                         int line);
 
 /*
- Returns when all ranks have called it: what they did before is seen by all.
-
- # Safety
- `file` is null or a string that stays.
- */
-phx_err phx_barrier_at(phx_comm *comm,
-                       const char *file,
-                       int line);
-
-/*
- Copies `root`'s `n` elements to all.
-
- # Safety
- `buf` has `n` elements of `ty`, which nobody else uses meanwhile; `file` is null or a string
- that stays.
- */
-phx_err phx_broadcast_at(phx_comm *comm,
-                         void *buf,
-                         size_t n,
-                         phx_type ty,
-                         int root,
-                         const char *file,
-                         int line);
-
-/*
- Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
-
- # Safety
- As [`phx_broadcast_at`].
- */
-phx_err phx_reduce_at(phx_comm *comm,
-                      void *inout,
-                      size_t n,
-                      phx_type ty,
-                      phx_op op,
-                      int root,
-                      const char *file,
-                      int line);
-
-/*
- Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
- everybody's buffer, the same bits.
-
- # Safety
- As [`phx_broadcast_at`].
- */
-phx_err phx_all_reduce_at(phx_comm *comm,
-                          void *inout,
-                          size_t n,
-                          phx_type ty,
-                          phx_op op,
-                          const char *file,
-                          int line);
-
-/*
- Leaves in rank r's buffer the combination of those of ranks 0 to r.
-
- # Safety
- As [`phx_broadcast_at`].
- */
-phx_err phx_scan_at(phx_comm *comm,
-                    void *inout,
-                    size_t n,
-                    phx_type ty,
-                    phx_op op,
-                    const char *file,
-                    int line);
-
-/*
- Leaves in rank r's buffer the combination of those of ranks 0 to r-1; in rank 0's what changes
- nothing (0 for a sum), or what it was where there is no such element.
-
- # Safety
- As [`phx_broadcast_at`].
- */
-phx_err phx_exclusive_scan_at(phx_comm *comm,
-                              void *inout,
-                              size_t n,
-                              phx_type ty,
-                              phx_op op,
-                              const char *file,
-                              int line);
-
-/*
- Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result in
- rank r's `mine`.
-
- # Safety
- `all` has `n` elements of `ty` for each rank, `mine` has `n`, and they do not overlap; else as
- [`phx_broadcast_at`].
- */
-phx_err phx_reduce_scatter_at(phx_comm *comm,
-                              const void *all,
-                              void *mine,
-                              size_t n,
-                              phx_type ty,
-                              phx_op op,
-                              const char *file,
-                              int line);
-
-/*
- The same with `counts[r]` elements for rank r.
-
- # Safety
- As there, `counts` having one for each rank.
- */
-phx_err phx_reduce_scatterv_at(phx_comm *comm,
-                               const void *all,
-                               void *mine,
-                               const size_t *counts,
-                               phx_type ty,
-                               phx_op op,
-                               const char *file,
-                               int line);
-
-/*
  Collects the ranks' `n` elements in `root`'s `all`, in rank order. Elsewhere `all` may be null.
  `mine` may be `PHX_IN_PLACE` on all ranks: see [`phx_gather_in_place_at`].
 
@@ -901,6 +785,122 @@ phx_err phx_all_to_allv_at(phx_comm *comm,
                            phx_type ty,
                            const char *file,
                            int line);
+
+/*
+ Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
+
+ # Safety
+ As `phx_broadcast_at`.
+ */
+phx_err phx_reduce_at(phx_comm *comm,
+                      void *inout,
+                      size_t n,
+                      phx_type ty,
+                      phx_op op,
+                      int root,
+                      const char *file,
+                      int line);
+
+/*
+ Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
+ everybody's buffer, the same bits.
+
+ # Safety
+ As `phx_broadcast_at`.
+ */
+phx_err phx_all_reduce_at(phx_comm *comm,
+                          void *inout,
+                          size_t n,
+                          phx_type ty,
+                          phx_op op,
+                          const char *file,
+                          int line);
+
+/*
+ Leaves in rank r's buffer the combination of those of ranks 0 to r.
+
+ # Safety
+ As `phx_broadcast_at`.
+ */
+phx_err phx_scan_at(phx_comm *comm,
+                    void *inout,
+                    size_t n,
+                    phx_type ty,
+                    phx_op op,
+                    const char *file,
+                    int line);
+
+/*
+ Leaves in rank r's buffer the combination of those of ranks 0 to r-1; in rank 0's what changes
+ nothing (0 for a sum), or what it was where there is no such element.
+
+ # Safety
+ As `phx_broadcast_at`.
+ */
+phx_err phx_exclusive_scan_at(phx_comm *comm,
+                              void *inout,
+                              size_t n,
+                              phx_type ty,
+                              phx_op op,
+                              const char *file,
+                              int line);
+
+/*
+ Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result in
+ rank r's `mine`.
+
+ # Safety
+ `all` has `n` elements of `ty` for each rank, `mine` has `n`, and they do not overlap; else as
+ `phx_broadcast_at`.
+ */
+phx_err phx_reduce_scatter_at(phx_comm *comm,
+                              const void *all,
+                              void *mine,
+                              size_t n,
+                              phx_type ty,
+                              phx_op op,
+                              const char *file,
+                              int line);
+
+/*
+ The same with `counts[r]` elements for rank r.
+
+ # Safety
+ As there, `counts` having one for each rank.
+ */
+phx_err phx_reduce_scatterv_at(phx_comm *comm,
+                               const void *all,
+                               void *mine,
+                               const size_t *counts,
+                               phx_type ty,
+                               phx_op op,
+                               const char *file,
+                               int line);
+
+/*
+ Returns when all ranks have called it: what they did before is seen by all.
+
+ # Safety
+ `file` is null or a string that stays.
+ */
+phx_err phx_barrier_at(phx_comm *comm,
+                       const char *file,
+                       int line);
+
+/*
+ Copies `root`'s `n` elements to all.
+
+ # Safety
+ `buf` has `n` elements of `ty`, which nobody else uses meanwhile; `file` is null or a string
+ that stays.
+ */
+phx_err phx_broadcast_at(phx_comm *comm,
+                         void *buf,
+                         size_t n,
+                         phx_type ty,
+                         int root,
+                         const char *file,
+                         int line);
 
 /*
  Passes `n` elements on by `by` ranks, in a circle: rank r's go to rank r + by.
@@ -1549,40 +1549,6 @@ phx_err phx_start_all_to_allv_at(phx_requests *scope,
                                  int line);
 
 /*
- Starts a tagged send; if `persistent`, sets it up.
-
- # Safety
- `buf` has `n` elements of `ty`, which nobody changes until the call was waited for.
- */
-phx_err phx_start_send_at(phx_requests *scope,
-                          const void *buf,
-                          size_t n,
-                          phx_type ty,
-                          int to,
-                          int tag,
-                          int persistent,
-                          phx_request *request,
-                          const char *file,
-                          int line);
-
-/*
- Starts a tagged receive; if `persistent`, sets it up.
-
- # Safety
- `buf` has `n` elements of `ty`, which nobody uses until the call was waited for.
- */
-phx_err phx_start_recv_at(phx_requests *scope,
-                          void *buf,
-                          size_t n,
-                          phx_type ty,
-                          int source,
-                          int tag,
-                          int persistent,
-                          phx_request *request,
-                          const char *file,
-                          int line);
-
-/*
  Starts a call that was set up, and is not under way.
 
  # Safety
@@ -1651,6 +1617,40 @@ phx_err phx_test_at(phx_requests *scope,
  with which the scope was begun is in use by it.) Null for a wrong handle.
  */
 phx_comm *phx_requests_comm(phx_requests *scope);
+
+/*
+ Starts a tagged send; if `persistent`, sets it up.
+
+ # Safety
+ `buf` has `n` elements of `ty`, which nobody changes until the call was waited for.
+ */
+phx_err phx_start_send_at(phx_requests *scope,
+                          const void *buf,
+                          size_t n,
+                          phx_type ty,
+                          int to,
+                          int tag,
+                          int persistent,
+                          phx_request *request,
+                          const char *file,
+                          int line);
+
+/*
+ Starts a tagged receive; if `persistent`, sets it up.
+
+ # Safety
+ `buf` has `n` elements of `ty`, which nobody uses until the call was waited for.
+ */
+phx_err phx_start_recv_at(phx_requests *scope,
+                          void *buf,
+                          size_t n,
+                          phx_type ty,
+                          int source,
+                          int tag,
+                          int persistent,
+                          phx_request *request,
+                          const char *file,
+                          int line);
 
 /*
  Builds a team: starts its threads and binds them to cores. Null options are the defaults.

@@ -1,0 +1,338 @@
+//! Requests: calls that are started, and waited for later, in a scope; and calls that are set up
+//! once, and started many times. Here: the scope, and what it keeps.
+//!
+//! - [`collectives`], [`messages`]: what starts them, or sets them up.
+//! - [`completion`]: started again, waited for, looked at.
+
+pub mod collectives;
+pub mod completion;
+pub mod messages;
+
+use crate::call::{From, call, free, line_of, phx_comm, this_thread};
+use crate::error::{PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
+use crate::handle::{Table, Unused};
+use crate::message::{phx_status, tell};
+use crate::types::Type;
+use phalanx::raw::{self, PreparedCall};
+use phalanx::{OpenRequest, Persistent, Requests, Status};
+use std::any::Any;
+use std::cell::{RefCell, UnsafeCell};
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// A scope in which calls are started. Only pointers to it are used, and they are no addresses.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Debug)]
+pub struct phx_requests {
+    _nothing: [u8; 0],
+}
+
+/// A call that was started, or set up: a number, 0 for none.
+#[allow(non_camel_case_types)]
+pub type phx_request = u64;
+
+/// What starts calls, and waits for them.
+#[allow(non_camel_case_types)]
+pub type phx_scope_fn =
+    Option<unsafe extern "C-unwind" fn(scope: *mut phx_requests, argument: *mut c_void)>;
+
+type Scope = Requests<'static, 'static>;
+
+/// The line of a call, for what is started there: errors may name it long after.
+type At = &'static Location<'static>;
+
+/// A started call of any sort.
+trait Started {
+    /// Completes it. Returns what was set up, to be started again.
+    fn wait(self: Box<Self>, scope: &mut Scope) -> (Option<Status>, Option<Box<dyn Restart>>);
+    fn is_complete(&mut self, scope: &mut Scope) -> bool;
+    /// For [`raw::wait_any`].
+    fn place(&self) -> Option<usize>;
+}
+
+/// A call that was set up.
+trait Restart {
+    fn start(self: Box<Self>, scope: &mut Scope) -> Box<dyn Started>;
+}
+
+/// What a request gives, for C: of a receive what has come, and of what was set up this.
+trait Given {
+    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>);
+}
+
+impl Given for () {
+    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
+        (None, None)
+    }
+}
+
+impl<T> Given for &'static [T] {
+    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
+        (None, None)
+    }
+}
+
+impl<T> Given for &'static mut [T] {
+    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
+        (None, None)
+    }
+}
+
+impl<B> Given for (B, Status) {
+    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
+        (Some(self.1), None)
+    }
+}
+
+impl<T: 'static> Given for Persistent<'static, 'static, T> {
+    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
+        (self.status(), Some(Box::new(self)))
+    }
+}
+
+impl<B: Given> Started for OpenRequest<'static, B> {
+    fn wait(self: Box<Self>, scope: &mut Scope) -> (Option<Status>, Option<Box<dyn Restart>>) {
+        scope.wait(*self).given()
+    }
+
+    fn is_complete(&mut self, scope: &mut Scope) -> bool {
+        scope.test(self)
+    }
+
+    fn place(&self) -> Option<usize> {
+        raw::place_of(self)
+    }
+}
+
+impl<T: 'static> Restart for Persistent<'static, 'static, T> {
+    fn start(self: Box<Self>, scope: &mut Scope) -> Box<dyn Started> {
+        Box::new(scope.start(*self))
+    }
+}
+
+enum Work {
+    Started(Box<dyn Started>),
+    /// Set up, and not under way.
+    Idle(Box<dyn Restart>),
+}
+
+struct Request {
+    number: phx_request,
+    /// Of a receive: its element type.
+    ty: Option<Type>,
+    work: Work,
+}
+
+struct State {
+    scope: *mut Scope,
+    requests: Vec<Request>,
+    next: phx_request,
+    /// The handle for calls that wait, or null.
+    comm: *mut phx_comm,
+    /// What a call of the scope has thrown, for the scope's end.
+    thrown: Option<Box<dyn Any + Send>>,
+}
+
+/// The object of a handle.
+struct Seat {
+    thread: AtomicUsize,
+    state: UnsafeCell<Option<State>>,
+}
+
+// SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or
+// retires the handle.
+unsafe impl Sync for Seat {}
+
+impl Unused for Seat {
+    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), state: UnsafeCell::new(None) };
+}
+
+static SCOPES: Table<Seat> = Table::new(5);
+
+thread_local! {
+    /// The handles of the scopes that the thread is in.
+    static OPEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+fn find(scope: *mut phx_requests) -> Result<&'static Seat, phx_err> {
+    let seat = SCOPES.find(scope as usize as u64);
+    let own = seat.filter(|seat| seat.thread.load(Relaxed) == this_thread());
+    own.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such scope: it is null, over, or another thread's"))
+}
+
+/// A call of this thread's has failed: of the scopes whose run is over, no other rank reaches the
+/// memory of what was started when this returns. The program goes on, and may free it.
+#[cold]
+pub(crate) fn quiesce_failed() {
+    let open = OPEN.try_with(|open| open.borrow().clone()).unwrap_or_default();
+    for seat in open.into_iter().filter_map(|handle| SCOPES.find(handle)) {
+        // None: a call of the scope is under way further out, and comes here itself.
+        // SAFETY: of this thread alone.
+        let state = unsafe { &*seat.state.get() }.as_ref();
+        if let Some(state) = state.filter(|state| state.thrown.is_none()) {
+            // SAFETY: as in `within`.
+            raw::quiesce(unsafe { &*state.scope }, true);
+        }
+    }
+}
+
+/// Runs `f` with a scope, in which calls on the communicator are started and waited for; what it
+/// has not waited for is complete when this returns. Buffers of started calls are not touched
+/// before; after a failed call no other rank reaches them.
+///
+/// # Safety
+/// `f` may be called with `argument`; buffers of the calls that it starts are valid until they were
+/// waited for, or this has returned, or a call has failed; `file` is null or a string that stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn phx_requests_at(
+    comm: *mut phx_comm,
+    f: phx_scope_fn,
+    argument: *mut c_void,
+    file: *const c_char,
+    line: c_int,
+) -> phx_err {
+    let from = From { function: "phx_requests", file, line };
+    let body = |comm: &mut phalanx::Comm| {
+        let f = f.ok_or("the function is null")?;
+        comm.requests(|scope| {
+            let scope: *mut Requests<'_, '_> = scope;
+            // Scopes that are open at once are on the stack: never so many.
+            let (handle, seat) = SCOPES.reserve().expect("a place");
+            seat.thread.store(this_thread(), Relaxed);
+            let (comm, requests, thrown) = (std::ptr::null_mut(), Vec::new(), None);
+            let state = State { scope: scope.cast(), requests, next: 1, comm, thrown };
+            // SAFETY: the handle is nobody's yet.
+            unsafe { *seat.state.get() = Some(state) };
+            SCOPES.publish(handle);
+            let _: Result<(), _> = OPEN.try_with(|open| open.borrow_mut().push(handle));
+            // SAFETY: by the contract. (Nothing is thrown out of it.)
+            unsafe { f(handle as usize as *mut phx_requests, argument) };
+            let _: Result<_, _> = OPEN.try_with(|open| open.borrow_mut().pop());
+            SCOPES.retire(handle);
+            // SAFETY: the handle is nobody's any more, and no call of the scope is under way.
+            let state = unsafe { (*seat.state.get()).take() };
+            SCOPES.recycle(handle);
+            if let Some(state) = state {
+                free(state.comm);
+                if let Some(payload) = state.thrown {
+                    resume_unwind(payload);
+                }
+            }
+        });
+        Ok(())
+    };
+    // SAFETY: by the contract.
+    unsafe { call(comm, from, body) }
+}
+
+/// Does what a function on a scope does.
+///
+/// # Safety
+/// The file is null or a string that stays; `body` makes calls as the functions' contracts say.
+unsafe fn within(
+    scope: *mut phx_requests,
+    from: From,
+    body: impl FnOnce(&mut Scope, &mut State, At) -> Result<(), String>,
+) -> phx_err {
+    let seat = match find(scope) {
+        Ok(seat) => seat,
+        Err(code) => return code,
+    };
+    // SAFETY: of this thread alone. It is taken out, so that nothing enters it a second time.
+    let Some(mut state) = (unsafe { (*seat.state.get()).take() }) else {
+        return fail(PHX_ERR_BUSY, "the scope is in a call already");
+    };
+    if state.thrown.is_some() {
+        // SAFETY: as above.
+        unsafe { *seat.state.get() = Some(state) };
+        return fail(PHX_ERR_DEAD, "a call of this scope has failed before");
+    }
+    // SAFETY: the scope lives until `f` of `phx_requests_at` has returned, and this thread alone
+    // has it. Lifetimes are forgotten: requests do not outlive the scope (they are dropped with its
+    // state), and their buffers are the caller's promise.
+    let open = unsafe { &mut *state.scope };
+    // SAFETY: passed on.
+    let call = unsafe { line_of(from.function, from.file, from.line) };
+    let (note, at) = (raw::note(open.comm(), call), raw::location_of(call));
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        if let Err(what) = body(open, &mut state, at) {
+            raw::refuse(open.comm(), what);
+        }
+    }));
+    drop(note);
+    let failed = result.is_err();
+    if let Err(payload) = result {
+        // The memory of all that was started is the program's again: it may return now.
+        raw::quiesce(open, false);
+        state.thrown = Some(payload);
+    }
+    // SAFETY: as above.
+    unsafe { *seat.state.get() = Some(state) };
+    if !failed {
+        return PHX_OK;
+    }
+    quiesce_failed();
+    fail(PHX_ERR_DEAD, "a call of this scope has failed; phx_requests says why")
+}
+
+impl State {
+    /// Keeps a call, and tells its number.
+    ///
+    /// # Safety
+    /// `request` is null or valid.
+    unsafe fn keep(&mut self, ty: Option<Type>, work: Work, request: *mut phx_request) {
+        let number = self.next;
+        self.next += 1;
+        self.requests.push(Request { number, ty, work });
+        if !request.is_null() {
+            // SAFETY: by the contract.
+            unsafe { *request = number };
+        }
+    }
+
+    fn place(&self, request: phx_request) -> Result<usize, String> {
+        let place = self.requests.iter().position(|it| it.number == request);
+        place.ok_or_else(|| format!("{request} is no request of this scope, or was waited for"))
+    }
+
+    /// Completes a call.
+    ///
+    /// # Safety
+    /// `status` is null or valid.
+    unsafe fn complete(&mut self, scope: &mut Scope, at: usize, status: *mut phx_status) {
+        let Request { number, ty, work } = self.requests.swap_remove(at);
+        let (come, again) = match work {
+            Work::Started(started) => started.wait(scope),
+            Work::Idle(idle) => (None, Some(idle)),
+        };
+        if let Some(it) = come {
+            // SAFETY: by the contract.
+            unsafe { tell(status, it, ty) };
+        }
+        if let Some(idle) = again {
+            self.requests.push(Request { number, ty, work: Work::Idle(idle) });
+        }
+    }
+}
+
+/// Starts a collective, or sets it up.
+///
+/// # Safety
+/// As [`raw::start`]; `request` is null or valid.
+unsafe fn launch(
+    (scope, state): (&mut Scope, &mut State),
+    call: PreparedCall,
+    (persistent, request): (c_int, *mut phx_request),
+    at: At,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        let work = match persistent {
+            0 => Work::Started(Box::new(raw::start(scope, call, at))),
+            _ => Work::Idle(Box::new(raw::set_up(scope, call, at))),
+        };
+        state.keep(None, work, request);
+    }
+}
