@@ -9,8 +9,8 @@
 //! the call, when all readers are known to be done.
 
 use super::Comm;
-use super::fixed_sum_of_two::end_of_first_part;
-use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values};
+use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, write};
+use crate::dist::{BLOCK, CutBlock, LANES, Partial, Products, Values};
 use crate::element::Element;
 use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::{Operator, Sum};
@@ -37,10 +37,9 @@ impl Comm {
     /// where p is no power of two) of at most `2 log2 (N/256)` partial sums and
     /// two cut blocks, by address; up to 24 bytes of partial sums (few: cut at
     /// multiples of 256, see [`Block::aligned`](crate::dist::Block::aligned)) in
-    /// the mailbox's line. Two ranks that are cut inside of a block: a message to
-    /// rank 1 and one back. Beside a dot product in 16 lanes by hand and a plain
-    /// sum, on two ranks: 1.0 to 1.1 times the time at 131072 elements a rank,
-    /// 1.4 to 1.5 times at 10000, 1.3 to 1.7 times at 1024 (`benches/solver.rs`).
+    /// the mailbox's line. Two ranks that are cut inside of a block: one message more,
+    /// from rank 0, which it sends before its own sum. Beside a dot product in 16 lanes by
+    /// hand and a plain sum, on two ranks: `benches/solver.rs` (docs/performance.md, "Solvers").
     ///
     /// # Errors
     /// Parts that do not follow one another end the run.
@@ -198,8 +197,7 @@ impl Comm {
             self.nothing_to_return();
         }
         let values = values.map(Vectorised);
-        let cut = if self.rank() == 0 { len } else { offset };
-        if N > 0 && self.size() == 2 && !self.spans_nodes() && FirstPart::<T>::fits(cut) {
+        if N > 0 && CutBlock::<T>::FITS && self.size() == 2 && !self.spans_nodes() {
             return self.whole_of_two(sig, at, &values, op, offset);
         }
         let parts = values.map(|x| Partial::new(&x, offset, op));
@@ -255,6 +253,28 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
         }
         self.0.rows(at, op, sums, begun);
     }
+
+    /// As [`rows`](Vectorised::rows).
+    #[inline(never)]
+    fn rows_of_blocks(&self, first: usize, op: &impl Operator<T>, sums: &mut [[T; LANES]]) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2")]
+            fn avx2<T: Element>(
+                x: &impl Values<T>,
+                first: usize,
+                op: &impl Operator<T>,
+                sums: &mut [[T; LANES]],
+            ) {
+                x.rows_of_blocks(first, op, sums);
+            }
+            if std::arch::is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                return unsafe { avx2(&self.0, first, op, sums) };
+            }
+        }
+        self.0.rows_of_blocks(first, op, sums);
+    }
 }
 
 /// All values, if all are there.
@@ -286,7 +306,7 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
             let bytes = BOUNDS + values * size_of::<T>();
             return port.post_copy(peer, bytes, 1, |body| {
                 // SAFETY: there is room for `bytes` bytes.
-                unsafe { write(bounds, parts, body) }
+                unsafe { write(bounds, parts.iter().flat_map(Partial::values), body) }
             });
         }
         lends = true;
@@ -299,12 +319,22 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
             let both = if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) };
             both.map_err(|bounds| apart.set(Some(bounds))).ok()
         };
+        // Two ranks may have chosen differently, if their parts do not follow one another.
+        let follow = |(start, end)| {
+            let own = own[0].bounds();
+            let (left, right) = if peer < rank { (end, own.0) } else { (own.1, start) };
+            if left != right {
+                apart.set(Some((left, right)));
+            }
+        };
         let joined = port.take_any(peer, |kind, body| {
             let read;
             let theirs = match kind.bytes() {
                 Some(bytes) => {
                     // SAFETY: the peer wrote `bytes` bytes by `write`, values
                     // of the same type (fingerprint) among them.
+                    unsafe { bounds_in(body, bytes) }.into_iter().for_each(follow);
+                    // SAFETY: as above.
                     read = unsafe { read_line::<T, N>(body, bytes) }?;
                     &read
                 }
@@ -318,8 +348,7 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
                         return None;
                     }
                     if words.count != PARTIALS {
-                        let end = end_of_first_part::<T>(words);
-                        apart.set(end.map(|end| (end, own[0].bounds().0)));
+                        bounds_of::<T>(words).into_iter().for_each(follow);
                         return None;
                     }
                     &*words.at.cast::<[Partial<T>; N]>()
@@ -391,12 +420,6 @@ fn conclude<T: Element, O: Operator<T>, const N: usize>(
     }
 }
 
-/// What posted words point to, as their count: `[Partial<T>; N]`. See `fixed_sum_of_two.rs`.
-pub(super) const PARTIALS: usize = 1;
-
-/// Bytes of where a part begins and ends.
-pub(super) const BOUNDS: usize = 2 * size_of::<usize>();
-
 /// Where the parts begin and end, and how many values they have, if all that
 /// fits the mailbox's line.
 fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> {
@@ -405,20 +428,6 @@ fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> 
     let values: usize = parts.iter().map(|part| part.values().len()).sum();
     let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= PayloadKind::BRIEF - BOUNDS);
     fits.then_some((bounds, values))
-}
-
-/// Writes bounds and values.
-///
-/// # Safety
-/// `body` is valid for writes of [`BOUNDS`] bytes and of the values.
-unsafe fn write<T: Element>(bounds: (usize, usize), parts: &[Partial<T>], body: *mut u8) {
-    // SAFETY: by the contract, as below.
-    unsafe { body.cast::<[usize; 2]>().write_unaligned([bounds.0, bounds.1]) };
-    let to = body.wrapping_add(BOUNDS).cast::<T>();
-    for (i, value) in parts.iter().flat_map(Partial::values).enumerate() {
-        // SAFETY: by the contract.
-        unsafe { to.wrapping_add(i).write_unaligned(value) };
-    }
 }
 
 /// Reads what [`write()`] has written, of `N` parts.

@@ -13,6 +13,7 @@ mod cart;
 mod diagnose;
 mod fixed_order;
 mod fixed_sum;
+mod fixed_sum_forms;
 mod fixed_sum_of_two;
 mod forced;
 mod foreign;

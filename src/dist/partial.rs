@@ -44,6 +44,14 @@ pub(crate) trait Values<T: Element> {
     /// The lanes of the elements at `at`, at least one row of [`LANES`] and whole ones, into
     /// `sums`; of a block that has `begun`, combined onto them.
     fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool);
+
+    /// The lanes of whole blocks, from element `first` on.
+    #[inline(always)]
+    fn rows_of_blocks(&self, first: usize, op: &impl Operator<T>, sums: &mut [[T; LANES]]) {
+        for (first, sums) in (first..).step_by(BLOCK).zip(sums) {
+            self.rows(first..first + BLOCK, op, sums, false);
+        }
+    }
 }
 
 impl<T: Element> Values<T> for &[T] {
@@ -192,19 +200,52 @@ pub(super) fn push<T: Element>(roots: &mut Vec<Root<T>>, mut root: Root<T>, op: 
 
 /// The largest subtrees of the blocks from `x`'s element `first` on, with which one begins; and the
 /// first element behind them.
-pub(super) fn blocks<T: Element>(
+pub(super) fn blocks<T: Element, O: Operator<T>>(
     x: &impl Values<T>,
     start: usize,
     first: usize,
-    op: &impl Operator<T>,
+    op: &O,
 ) -> (Vec<Root<T>>, usize) {
     let (mut roots, mut i) = (vec![], first);
-    while i + BLOCK <= x.len() {
-        let value = leaf(x, i, BLOCK, op);
+    let last = first + (x.len() - first) / BLOCK * BLOCK;
+    let mut add = |i: usize, value| {
         push(&mut roots, Root { index: (start + i) / BLOCK, height: 0, value }, op);
+    };
+    if O::COMMUTATIVE && const { size_of::<T>() <= SMALL } && i < last {
+        several_blocks(x, i, last, op, &mut add);
+        i = last;
+    }
+    while i < last {
+        add(i, leaf(x, i, BLOCK, op));
         i += BLOCK;
     }
     (roots, i)
+}
+
+/// Bytes of the elements of which several blocks' lanes are kept at once.
+const SMALL: usize = 32;
+
+/// The results of the blocks from element `first` on, up to `last`, several by one call: the next
+/// block's elements come while the lanes of one are joined.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn several_blocks<T: Element>(
+    x: &impl Values<T>,
+    first: usize,
+    last: usize,
+    op: &impl Operator<T>,
+    mut add: impl FnMut(usize, T),
+) {
+    const MANY: usize = 4;
+    let (mut lanes, mut i) = ([[x.at(first); LANES]; MANY], first);
+    while i < last {
+        let lanes = &mut lanes[..MANY.min((last - i) / BLOCK)];
+        x.rows_of_blocks(i, op, lanes);
+        for lanes in lanes {
+            halve(lanes, op);
+            add(i, lanes[0]);
+            i += BLOCK;
+        }
+    }
 }
 
 /// The result of a whole vector. The last block may be short; what stands alone on its level joins

@@ -1,0 +1,66 @@
+//! What ranks send each other in a fixed sum: a few numbers behind the part's bounds, or words that
+//! point to one of three things, which stay until the words are consumed.
+//!
+//! Two ranks choose by where they believe the vector to be cut. If their parts do not follow one
+//! another they may choose differently; so each reads the bounds of any.
+
+use crate::dist::{CutBlock, HalfVector, Partial};
+use crate::element::Element;
+use crate::fabric::WordBytes;
+
+/// Bytes of where a part begins and ends.
+pub(super) const BOUNDS: usize = 2 * size_of::<usize>();
+
+/// What posted words point to, as their count: `[Partial<T>; N]` (`fixed_sum.rs`).
+pub(super) const PARTIALS: usize = 1;
+/// `[CutBlock<T>; N]` (`fixed_sum_of_two.rs`).
+pub(super) const CUT_BLOCKS: usize = 2;
+/// `[HalfVector<T>; N]` (the same).
+pub(super) const HALVES: usize = 3;
+
+/// Writes bounds and numbers.
+///
+/// # Safety
+/// `body` is valid for writes of [`BOUNDS`] bytes and of the numbers.
+#[inline(always)]
+pub(super) unsafe fn write<T: Element>(
+    bounds: (usize, usize),
+    numbers: impl Iterator<Item = T>,
+    body: *mut u8,
+) {
+    // SAFETY: by the contract, as below.
+    unsafe { body.cast::<[usize; 2]>().write_unaligned([bounds.0, bounds.1]) };
+    let to = body.wrapping_add(BOUNDS).cast::<T>();
+    for (i, value) in numbers.enumerate() {
+        // SAFETY: by the contract.
+        unsafe { to.wrapping_add(i).write_unaligned(value) };
+    }
+}
+
+/// The bounds that a message of so many bytes begins with.
+///
+/// # Safety
+/// What was copied was written by [`write()`], or is shorter than bounds.
+#[inline(always)]
+pub(super) unsafe fn bounds_in(body: *const u8, bytes: usize) -> Option<(usize, usize)> {
+    // SAFETY: by the contract.
+    let bounds = (bytes >= BOUNDS).then(|| unsafe { body.cast::<[usize; 2]>().read_unaligned() });
+    bounds.map(|[start, end]| (start, end))
+}
+
+/// The bounds of what these words point to, if it is a part.
+///
+/// # Safety
+/// The peer posted them in a fixed sum of elements of type T, at least one, and keeps what they
+/// point to.
+pub(super) unsafe fn bounds_of<T: Element>(words: WordBytes) -> Option<(usize, usize)> {
+    // SAFETY: by the contract: the count says of which type the first is.
+    unsafe {
+        match words.count {
+            PARTIALS => Some((*words.at.cast::<Partial<T>>()).bounds()),
+            CUT_BLOCKS => Some((0, (*words.at.cast::<CutBlock<T>>()).end())),
+            HALVES => Some((*words.at.cast::<HalfVector<T>>()).bounds()),
+            _ => None,
+        }
+    }
+}
