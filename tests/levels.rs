@@ -216,6 +216,7 @@ fn choices_are_explained_on_request() {
     let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("phalanx: ")).collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert!(lines[0].starts_with("phalanx: 16 ranks on 3 levels of epyc-7742-2s-nps4"), "{text}");
+    assert!(lines[0].contains("; copies "), "{text}");
     let broadcast = lines[1];
     assert!(
         broadcast.starts_with("phalanx: broadcast of 8 to 15 bytes on 16 ranks: BC-"),
@@ -242,7 +243,9 @@ fn explained_where_there_is_no_choice() {
 #[test]
 fn where_there_is_no_choice_that_is_explained() {
     let text = explanation("explained_where_there_is_no_choice", "1");
-    for words in ["1 ranks: algorithms by operation and length", "2 ranks: algorithms by"] {
+    for words in
+        ["1 ranks: algorithms by operation and length", "2 ranks: algorithms by", "; copies "]
+    {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
 }

@@ -18,7 +18,9 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
-use crate::exec::{Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan};
+use crate::exec::{
+    Call, Partition, RawBuffers, Slices, all_at_once, alone, board, copy_way, eager, plan,
+};
 use crate::fabric::{
     BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
 };
@@ -686,20 +688,22 @@ fn explains() -> bool {
 }
 
 /// Says, if choices are to be printed, by what they are made in a team of `ranks`: by the machine's
-/// levels, or `Err(why)` not.
+/// levels, or `Err(why)` not; and the way to copy.
 pub(crate) fn explain_team(ranks: usize, levels: Result<&LevelModel, &str>) {
     if !explains() {
         return;
     }
     match levels {
         Ok(model) => eprintln!(
-            "phalanx: {ranks} ranks on {} levels of {}: each choice is printed when it is made",
+            "phalanx: {ranks} ranks on {} levels of {}: each choice is printed when it is made; {}",
             model.hierarchy().stages(),
-            model.costs()
+            model.costs(),
+            copy_way()
         ),
         Err(why) => eprintln!(
             "phalanx: {ranks} ranks: algorithms by operation and length alone \
-             (`tuning::Tuning`), as {why}"
+             (`tuning::Tuning`), as {why}; {}",
+            copy_way()
         ),
     }
 }

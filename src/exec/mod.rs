@@ -32,7 +32,7 @@ pub(crate) mod uneven;
 pub use plan::{Hazard, check_hazards};
 
 pub(crate) use call::{Buffers, Call, Partition, RawBuffers, Slices};
-pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
+pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy, copy_way};
 
 use crate::fabric::Span;
 use board::started::WorkDesk;

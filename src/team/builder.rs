@@ -307,7 +307,7 @@ impl Builder {
     ///
     /// For costs that you have measured, and to try on a small machine what would be chosen on a
     /// large one; ranks are bound as without it. `PHALANX_EXPLAIN=1` in the environment prints
-    /// every choice.
+    /// every choice, and the way to copy.
     ///
     /// ```
     /// use phalanx::tuning::{LevelModel, MachineCosts};

@@ -65,7 +65,8 @@ pub struct Tuning {
     pub stream_from: usize,
     /// Below this a broadcast, reduction, scatter or gather that no fused path and no mailbox
     /// serves goes between the root and each rank (`BC-NAIVE`, ..), and an all-to-all of fewer than
-    /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn.
+    /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn. (But a
+    /// reduction of up to four ranks of 8 to 32 KiB takes a tree.)
     /// Default: 0; with more ranks than cores, 8 KiB to 512 KiB by their number.
     pub star_below: usize,
 }
@@ -127,10 +128,10 @@ impl Tuning {
     /// gates do not take is fused, whatever its length.
     fn crowded(ranks: usize) -> Self {
         let few = Tuning {
-            broadcast_fused: if ranks == 3 { 1 << 20 } else { 512 << 10 },
+            broadcast_fused: if ranks == 3 { 1 << 20 } else { 256 << 10 },
             reduce_fused: 128 << 10,
-            shift_fused: if ranks == 3 { 16 << 10 } else { 64 << 10 },
-            star_below: if ranks <= 4 { 8 << 10 } else { 32 << 10 },
+            shift_fused: if ranks == 3 { 16 << 10 } else { 32 << 10 },
+            star_below: if ranks == 3 { 8 << 10 } else { 256 << 10 },
             ..Tuning::default()
         };
         match ranks >= CROWD {
@@ -233,7 +234,10 @@ pub(crate) fn auto(tuning: &Tuning, case: &Case) -> Algorithm {
     let is_direct = tuning.fused_from(operation, ranks).is_some_and(|from| bytes >= from);
     // More ranks than three have the gates for a short scan.
     let has_star = operation.base() != Operation::Scan || ranks == 3;
-    let is_star = has_star && bytes < tuning.star_below;
+    // The one size at which a star was measured to be slower (docs/choice.md).
+    let is_tree =
+        operation.base() == Operation::Reduce && ranks <= 4 && (8 << 10..32 << 10).contains(&bytes);
+    let is_star = has_star && !is_tree && bytes < tuning.star_below;
     let is_few = bytes <= INLINE;
     match (usual.direct, usual.star) {
         (Some(direct), _) if is_direct && !idle => direct,
