@@ -65,8 +65,8 @@ pub struct Tuning {
     pub stream_from: usize,
     /// Below this a broadcast, reduction, scatter or gather that no fused path and no mailbox
     /// serves goes between the root and each rank (`BC-NAIVE`, ..), and an all-to-all of fewer than
-    /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn. (But a
-    /// reduction of up to four ranks of 8 to 32 KiB takes a tree.)
+    /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn. (But
+    /// a reduction of up to four ranks of 8 to 32 KiB takes a tree.)
     /// Default: 0; with more ranks than cores, 8 KiB to 512 KiB by their number.
     pub star_below: usize,
 }
