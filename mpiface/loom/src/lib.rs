@@ -35,6 +35,10 @@ mod lane_never_full {
     include!(concat!(env!("OUT_DIR"), "/lane_never_full.rs"));
 }
 
+mod lane_room_for_two {
+    include!(concat!(env!("OUT_DIR"), "/lane_room_for_two.rs"));
+}
+
 #[path = "../../src/rt/cards.rs"]
 mod cards;
 
@@ -188,24 +192,34 @@ fn a_meeting_with_a_relaxed_load_is_detected() {
     a_meeting::<weak_load::Word>();
 }
 
-/// Three messages by a lane of two slots: in their order, and each whole, whoever takes them. The
-/// sender takes, too, when the lane is full; a lock says who may.
+/// Three messages by a lane of two slots and one room: in their order, and each whole, whoever takes
+/// them. They go to the room if it is free, else to the slot. The sender takes, too, when the lane
+/// is full; a lock says who may.
 macro_rules! a_lane {
     ($room:ident) => {
         loom::model(|| {
             type Queue = loom::sync::Mutex<Vec<u64>>;
-            let shared = Arc::new(($room::Lane::<u64>::default(), Queue::default()));
+            type Lane = $room::Lane<Option<u64>, u64>;
+            let shared = Arc::new((Lane::new(2), Queue::default()));
             let other = Arc::clone(&shared);
+            fn send(lane: &Lane, number: u64) -> bool {
+                let fill = |it: &mut Option<u64>, room: Option<&mut u64>| match room {
+                    Some(room) => (*it, *room) = (None, number),
+                    None => *it = Some(number),
+                };
+                // SAFETY: one thread alone sends.
+                unsafe { lane.push_long(false, fill) }
+            }
+            fn take(lane: &Lane) -> Option<u64> {
+                // SAFETY: the lock.
+                unsafe { lane.take(|it, room| it.unwrap_or(*room)) }
+            }
             let sender = thread::spawn(move || {
                 let (lane, queue) = &*other;
                 for number in 1..=3 {
-                    // SAFETY: this thread alone sends.
-                    if !unsafe { lane.push(|it| *it = number) } {
+                    if !send(lane, number) {
                         let mut queue = queue.lock().expect("nobody panics");
-                        // SAFETY: the lock.
-                        while let Some(it) = unsafe { lane.take(|it| *it) } {
-                            queue.push(it);
-                        }
+                        queue.extend(std::iter::from_fn(|| take(lane)));
                         queue.push(number);
                     }
                 }
@@ -214,18 +228,12 @@ macro_rules! a_lane {
             for _ in 0..2 {
                 if !lane.is_empty() {
                     let mut queue = queue.lock().expect("nobody panics");
-                    // SAFETY: the lock.
-                    if let Some(it) = unsafe { lane.take(|it| *it) } {
-                        queue.push(it);
-                    }
+                    queue.extend(take(lane));
                 }
             }
             sender.join().expect("it ends");
             let mut queue = queue.lock().expect("nobody panics");
-            // SAFETY: the lock.
-            while let Some(it) = unsafe { lane.take(|it| *it) } {
-                queue.push(it);
-            }
+            queue.extend(std::iter::from_fn(|| take(lane)));
             assert_eq!(*queue, [1, 2, 3]);
         });
     };
@@ -252,6 +260,12 @@ fn a_lane_with_relaxed_loads_is_detected() {
 #[should_panic]
 fn a_lane_that_is_never_full_is_detected() {
     a_lane!(lane_never_full);
+}
+
+#[test]
+#[should_panic]
+fn a_room_of_a_lane_for_two_messages_is_detected() {
+    a_lane!(lane_room_for_two);
 }
 
 /// A rank shows three cards in two places, and the other reads them, as far behind as it may be.

@@ -18,9 +18,9 @@
 //! not before. Receives of more than fits a lane are posted at once: the sender copies into them
 //! while the receiver works.
 
-use super::error::Error;
+use super::error::{Error, Site};
 use super::handle::Handle;
-use super::p2p::{self, Arrived, Ask, Envelope};
+use super::p2p::{self, Arrived, Ask, Envelope, Kind};
 use super::rank::{Active, Rank};
 use super::types::Place;
 use super::world::lock;
@@ -32,30 +32,49 @@ use std::collections::VecDeque;
 pub struct EarlyReceive {
     /// What it takes.
     pub pattern: Envelope,
+    /// The rank of the world that sends it, if only one can.
+    pub by: Option<usize>,
     /// Where the message goes.
     pub place: Place,
-    /// What its request will ask for.
-    pub ask: Ask,
+    /// The call.
+    pub site: Site,
+    /// Its request.
+    pub handle: Handle,
 }
 
 /// A rank's early receives.
 #[derive(Debug, Default)]
 pub struct Early {
-    /// In the order of their calls, each with its request.
-    all: RefCell<VecDeque<(Handle, EarlyReceive)>>,
+    /// In the order of their calls.
+    all: RefCell<VecDeque<EarlyReceive>>,
     /// How many there are.
     count: Cell<usize>,
+    /// The only rank from which any of them can take, if it is one.
+    from: Cell<Option<usize>>,
     /// The queue's number `left` when nothing was seen to lie there.
     seen: Cell<Option<u64>>,
 }
 
 impl Rank {
-    /// Notes an early receive of this request.
+    /// Notes an early receive, whose request is named next.
     #[inline(always)]
-    pub fn receive_early(&self, handle: Handle, receive: EarlyReceive) {
+    pub fn receive_early(&self, pattern: Envelope, by: Option<usize>, place: Place, site: Site) {
         let mut all = self.early.all.borrow_mut();
-        all.push_back((handle, receive));
+        if all.is_empty() {
+            self.early.from.set(by);
+        } else if self.early.from.get() != by {
+            self.early.from.set(None);
+        }
+        all.push_back(EarlyReceive { pattern, by, place, site, handle: 0 });
         self.early.count.set(all.len());
+    }
+
+    /// Names the request of the early receive that was noted last.
+    #[inline(always)]
+    pub fn name_early(&self, handle: Handle) {
+        if let Some(last) = self.early.all.borrow_mut().back_mut() {
+            last.handle = handle;
+        }
     }
 
     /// Whether there are early receives.
@@ -76,27 +95,29 @@ impl Rank {
     #[inline(never)]
     fn publish_all(&self) {
         self.early.count.set(0);
-        for (handle, it) in self.early.all.take() {
-            let req = self.request(it.ask);
+        let owner = self.me;
+        for EarlyReceive { pattern, by, place, site, handle } in self.early.all.take() {
+            let (kind, peer, tag) = (Kind::Receive, pattern.source, pattern.tag);
+            let req = self.request(Ask { owner, site, kind, peer, by, tag, open: None });
             // SAFETY: the program's buffer, which it leaves alone until the receive is complete.
-            unsafe { p2p::receive(&self.world, self.me, it.pattern, it.place, &req) };
+            unsafe { p2p::receive(&self.world, owner, pattern, place, &req) };
             self.set_active(handle, Active::Shared(req));
         }
     }
 
-    /// Looks whether messages for early receives have come.
+    /// Looks whether messages for early receives have come: whether any may have.
     #[inline]
-    pub fn look_early(&self) {
-        let all = self.early.all.borrow();
-        let mut senders = all.iter().map(|(_, it)| it.ask.by);
-        let Some(first) = senders.next() else { return };
-        let from = if senders.all(|it| it == first) { first } else { None };
+    pub fn look_early(&self) -> bool {
+        if !self.has_early() {
+            return false;
+        }
+        let from = self.early.from.get();
         let left = self.world.slots[self.me].left.told();
         if self.early.seen.get() == Some(left) && !self.world.has_arrivals(self.me, from) {
-            return;
+            return false;
         }
-        drop(all);
         self.take_early(from);
+        true
     }
 
     /// Takes what has come from this rank, or from any.
@@ -119,15 +140,16 @@ impl Rank {
             let Some(lane) = self.world.lane(self.me, sender) else { continue };
             // What comes after the last of them stays in its lane: its receive may come.
             while !all.is_empty() {
-                let one = |short: &p2p::Short| {
-                    let taking = |(_, it): &(_, EarlyReceive)| short.is_for(&it.pattern);
-                    match all.iter().position(taking).and_then(|it| all.remove(it)) {
-                        Some((handle, it)) => {
+                let one = |short: &p2p::Short, room: &p2p::Lines| {
+                    match first(&mut all, short) {
+                        Some(EarlyReceive { place, handle, .. }) => {
                             // SAFETY: as in `publish_all`.
-                            let (arrived, failed) = unsafe { short.deliver(&it.place, sender) };
+                            let (arrived, failed) = unsafe { short.deliver(room, &place, sender) };
                             self.set_active(handle, ended(arrived, failed));
                         }
-                        None => queue.arrive(&self.world, self.me, self.me, sender, short),
+                        None => {
+                            queue.arrive(&self.world, (self.me, self.me), sender, (short, room));
+                        }
                     }
                 };
                 // SAFETY: the queue is locked, and who holds the lock is alone here.
@@ -145,6 +167,15 @@ impl Rank {
             started.active = active;
         }
     }
+}
+
+/// Takes the first one out that takes this message.
+#[inline]
+fn first(all: &mut VecDeque<EarlyReceive>, short: &p2p::Short) -> Option<EarlyReceive> {
+    if all.front().is_some_and(|it| short.is_for(&it.pattern)) {
+        return all.pop_front();
+    }
+    all.iter().position(|it| short.is_for(&it.pattern)).and_then(|it| all.remove(it))
 }
 
 fn ended(arrived: Arrived, failed: Option<Error>) -> Active {

@@ -54,16 +54,23 @@ impl<T> Table<T> {
     }
 
     /// Keeps an object; gives its handle.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, object: T) -> Handle {
-        let place = self.free.pop().unwrap_or_else(|| {
-            assert!(self.places.len() < PLACES, "too many objects of MPI at once");
-            self.places.push((0, None));
-            self.places.len() - 1
-        });
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => self.another(),
+        };
         let entry = &mut self.places[place];
         entry.1 = Some(object);
         OURS | (self.kind as usize) << KIND_AT | usize::from(entry.0) << PLACE_BITS | place
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn another(&mut self) -> usize {
+        assert!(self.places.len() < PLACES, "too many objects of MPI at once");
+        self.places.push((0, None));
+        self.places.len() - 1
     }
 
     #[inline]
@@ -92,11 +99,23 @@ impl<T> Table<T> {
     /// Takes the object of a handle out.
     #[inline]
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
+        self.remove_if(handle, |it| Some(it.take()))?
+    }
+
+    /// Takes the object of a handle out if `take`, which is given its place, gives something.
+    #[inline(always)]
+    pub fn remove_if<R>(
+        &mut self,
+        handle: Handle,
+        take: impl FnOnce(&mut Option<T>) -> Option<R>,
+    ) -> Option<R> {
         let place = self.place(handle)?;
         let entry = &mut self.places[place];
+        let taken = take(&mut entry.1)?;
+        entry.1 = None;
         entry.0 = (entry.0 + 1) & USES;
         self.free.push(place);
-        entry.1.take()
+        Some(taken)
     }
 }
 

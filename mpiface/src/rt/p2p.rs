@@ -30,6 +30,11 @@ use std::sync::{Arc, OnceLock};
 pub const EAGER: usize = 8 << 10;
 /// Up to so many bytes lie in a slot of a lane, or in the queue itself: a slot is two lines.
 pub const ROOM: usize = 80;
+/// Up to so many in memory of the slot's own, if none of the lane's few rooms is free; longer ones
+/// in such a room only.
+const MIDDLE: usize = 1 << 10;
+/// In a message's length: it lies in the lane's room.
+const IN_ROOM: u32 = 1 << 31;
 /// The standard's wildcards.
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag.
@@ -283,8 +288,16 @@ impl Cell {
     /// # Safety
     /// As `pack`.
     unsafe fn at(place: &Place) -> Cell {
-        // SAFETY: passed on.
-        Cell::Long(unsafe { pack(place) })
+        // SAFETY: passed on; there is room for so many bytes.
+        unsafe {
+            let bytes = place.bytes();
+            if bytes > ROOM {
+                return Cell::Long(pack(place));
+            }
+            let mut room = [0; ROOM];
+            place.read(room.as_mut_ptr());
+            Cell::Short(bytes, room)
+        }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -324,15 +337,47 @@ impl Message {
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
 
+/// Memory for a message, as much as it needed so far.
+#[derive(Debug, Default)]
+pub struct Lines(Box<[Line]>);
+
+impl Lines {
+    /// Where so many bytes go.
+    #[inline]
+    fn room(&mut self, length: usize) -> *mut u8 {
+        if size_of_val(&*self.0) < length {
+            self.widen(length);
+        }
+        self.0.as_mut_ptr().cast()
+    }
+
+    #[cold]
+    fn widen(&mut self, length: usize) {
+        let lines = length.next_power_of_two() / size_of::<Line>();
+        self.0 = vec![Line([0; 64]); lines].into();
+    }
+
+    /// What lies there.
+    ///
+    /// # Safety
+    /// So many bytes were written to `room`.
+    #[inline]
+    unsafe fn bytes(&self, length: usize) -> &[u8] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), length) }
+    }
+}
+
 /// A short message in a lane.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Short {
     envelope: Envelope,
+    /// And whether it lies in the lane's room.
     length: u32,
     site: Site,
-    /// For more than `ROOM` bytes; kept for the slot's next message.
-    lines: Box<[Line]>,
+    /// For more than `ROOM` bytes, up to `MIDDLE`; kept for the slot's next message.
+    lines: Lines,
     bytes: [u8; ROOM],
 }
 
@@ -346,22 +391,29 @@ impl Default for Short {
             envelope,
             length: 0,
             site: Site::default(),
-            lines: Box::default(),
+            lines: Lines::default(),
             bytes: [0; ROOM],
         }
     }
 }
 
 impl Short {
-    /// The message.
+    /// The message; `room`: the lane's of it.
     #[inline]
-    fn data(&self) -> &[u8] {
-        let length = self.length as usize;
+    fn data<'a>(&'a self, room: &'a Lines) -> &'a [u8] {
+        let length = self.bytes();
         if length <= ROOM {
             return &self.bytes[..length];
         }
-        // SAFETY: bytes of the lines, which are as many (`room`).
-        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), length) }
+        let lines = if self.length & IN_ROOM != 0 { room } else { &self.lines };
+        // SAFETY: `write_long` wrote as many there.
+        unsafe { lines.bytes(length) }
+    }
+
+    /// Its length.
+    #[inline]
+    fn bytes(&self) -> usize {
+        (self.length & !IN_ROOM) as usize
     }
 
     /// Whether this pattern takes it.
@@ -375,32 +427,40 @@ impl Short {
     /// # Safety
     /// The place is as `receive` asks for.
     #[inline]
-    pub unsafe fn deliver(&self, place: &Place, sender: usize) -> Received {
+    pub unsafe fn deliver(&self, room: &Lines, place: &Place, sender: usize) -> Received {
         let Envelope { source, tag, .. } = self.envelope;
         // SAFETY: passed on.
-        let bytes = unsafe { place.write(self.data()) };
-        let failed = too_long(place, self.envelope, self.length as usize, sender, self.site);
+        let bytes = unsafe { place.write(self.data(room)) };
+        let failed = too_long(place, self.envelope, self.bytes(), sender, self.site);
         (Arrived { source, tag, bytes }, failed)
     }
 
-    /// Where so many bytes go.
-    #[inline]
-    fn room(&mut self, length: usize) -> *mut u8 {
-        if length <= ROOM {
-            return self.bytes.as_mut_ptr();
-        }
-        if size_of_val(&*self.lines) < length {
-            self.widen(length);
-        }
-        self.lines.as_mut_ptr().cast()
+    /// Writes one of at most `ROOM` bytes.
+    ///
+    /// # Safety
+    /// The place is as `send` asks for.
+    #[inline(always)]
+    unsafe fn write(&mut self, envelope: Envelope, place: &Place, bytes: usize, site: Site) {
+        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
+        // SAFETY: the source is the caller's promise; there is room for so many bytes.
+        unsafe { place.read(self.bytes.as_mut_ptr()) };
     }
 
-    #[cold]
-    fn widen(&mut self, length: usize) {
-        let lines = length.next_power_of_two() / size_of::<Line>();
-        self.lines = vec![Line([0; 64]); lines].into();
+    /// Writes a longer one: to the lane's room, if it is given.
+    ///
+    /// # Safety
+    /// As `write`.
+    unsafe fn write_long(&mut self, room: Option<&mut Lines>, send: &Send, bytes: usize) {
+        (self.envelope, self.site) = (send.envelope, send.site);
+        let flag = if room.is_some() { IN_ROOM } else { 0 };
+        self.length = bytes as u32 | flag;
+        // SAFETY: the source is the caller's promise; there is room for so many bytes.
+        unsafe { send.place.read(room.unwrap_or(&mut self.lines).room(bytes)) };
     }
 }
+
+/// A lane of short messages.
+pub type ShortLane = Lane<Short, Lines>;
 
 /// A rank's posted receives and unexpected messages, each in the order of their coming.
 #[derive(Debug, Default)]
@@ -421,11 +481,17 @@ impl Queue {
 
     /// A short message of rank `sender` comes to its receive, or waits for one. The calling rank is
     /// `by`.
-    pub fn arrive(&mut self, world: &World, by: usize, to: usize, sender: usize, short: &Short) {
-        let Short { envelope, length, site, .. } = *short;
-        let bytes = length as usize;
+    pub fn arrive(
+        &mut self,
+        world: &World,
+        (by, to): (usize, usize),
+        sender: usize,
+        (short, room): (&Short, &Lines),
+    ) {
+        let Short { envelope, site, .. } = *short;
+        let bytes = short.bytes();
         let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
-            let body = Body::Cell(Cell::of(short.data()));
+            let body = Body::Cell(Cell::of(short.data(room)));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
@@ -434,7 +500,7 @@ impl Queue {
         failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
         // yet, and only this rank took it from the queue.
-        let copied = unsafe { posted.place.write(short.data()) };
+        let copied = unsafe { posted.place.write(short.data(room)) };
         let Envelope { source, tag, .. } = envelope;
         posted.req.complete(world, by, Arrived { source, tag, bytes: copied });
     }
@@ -444,7 +510,9 @@ impl Queue {
         let mut from_one = |from| {
             let Some(lane) = world.lane(to, from) else { return };
             // SAFETY: the queue is locked, and who holds the lock is alone here.
-            while unsafe { lane.take(|it| self.arrive(world, by, to, from, it)) }.is_some() {}
+            while unsafe { lane.take(|it, room| self.arrive(world, (by, to), from, (it, room))) }
+                .is_some()
+            {}
         };
         match from {
             Some(from) => from_one(from),
@@ -558,17 +626,14 @@ pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 }
 /// # Safety
 /// The place is memory of the program as its type says, which stays valid and unchanged until the
 /// send is complete.
-#[inline]
+#[inline(always)]
 pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -> Option<Arc<Req>> {
-    let Send { me, to, envelope, place, mode, site } = send;
+    let Send { me, to, envelope, ref place, mode, site } = send;
     let bytes = place.bytes();
     let is_buffered = mode != Mode::Synchronous;
-    if bytes <= world.lane_bytes() && is_buffered && to != me {
-        let fill = |it: &mut Short| {
-            (it.envelope, it.length, it.site) = (envelope, bytes as u32, site);
-            // SAFETY: the source is the caller's promise; there is room for so many bytes.
-            unsafe { place.read(it.room(bytes)) };
-        };
+    if bytes <= ROOM && is_buffered && to != me {
+        // SAFETY: the caller's promise.
+        let fill = |it: &mut Short| unsafe { it.write(envelope, place, bytes, site) };
         // SAFETY: a rank's calls come one at a time.
         if unsafe { world.new_lane(to, me).push(fill) } {
             world.wake(me, to);
@@ -576,14 +641,47 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
         }
     }
     // SAFETY: passed on.
-    unsafe { send_by_queue(world, Send { me, to, envelope, place, mode, site }, make) }
+    unsafe { send_otherwise(world, send, make) }
+}
+
+/// The same of a longer one, or if the lane is full.
+///
+/// # Safety
+/// As `send`.
+#[inline(never)]
+unsafe fn send_otherwise(
+    world: &World,
+    send: Send,
+    make: impl FnOnce() -> Arc<Req>,
+) -> Option<Arc<Req>> {
+    let (me, to, bytes) = (send.me, send.to, send.place.bytes());
+    if bytes <= world.lane_bytes() && send.mode != Mode::Synchronous && to != me {
+        let lane = world.new_lane(to, me);
+        let long = |it: &mut Short, room: Option<&mut Lines>| {
+            // SAFETY: as in `send`.
+            unsafe { it.write_long(room, &send, bytes) }
+        };
+        let is_there = match bytes <= ROOM {
+            // SAFETY: as in `send`.
+            true => world.has_room_soon(|| unsafe {
+                lane.push(|it| it.write(send.envelope, &send.place, bytes, send.site))
+            }),
+            // SAFETY: as in `send`.
+            false => unsafe { lane.push_long(bytes > MIDDLE, long) },
+        };
+        if is_there {
+            world.wake(me, to);
+            return None;
+        }
+    }
+    // SAFETY: passed on.
+    unsafe { send_by_queue(world, send, make) }
 }
 
 /// The same by the receiver's queue.
 ///
 /// # Safety
 /// As `send`.
-#[inline(never)]
 unsafe fn send_by_queue(
     world: &World,
     send: Send,
@@ -667,7 +765,7 @@ pub unsafe fn receive_soon(
     world.look_for(|| {
         let left = slot.left.told();
         lane = lane.or_else(|| world.lane(me, by));
-        if seen == Some(left) && lane.is_none_or(Lane::is_empty) {
+        if seen == Some(left) && lane.is_none_or(ShortLane::is_empty) {
             return None;
         }
         seen = Some(left);
@@ -703,13 +801,13 @@ unsafe fn receive_now(
     let lane = world.lane(me, by)?;
     loop {
         let queue = &mut *queue;
-        let one = |short: &Short| {
+        let one = |short: &Short, room: &Lines| {
             if !short.is_for(&pattern) {
-                queue.arrive(world, me, me, by, short);
+                queue.arrive(world, (me, me), by, (short, room));
                 return None;
             }
             // SAFETY: the caller's promise.
-            Some(unsafe { short.deliver(place, by) })
+            Some(unsafe { short.deliver(room, place, by) })
         };
         // SAFETY: the queue is locked.
         if let Some(received) = unsafe { lane.take(one) }? {

@@ -4,7 +4,7 @@
 use super::attributes::{Keys, Note};
 use super::codes::Codes;
 use super::comm::Comm;
-use super::early::{Early, EarlyReceive};
+use super::early::Early;
 use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
 use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
@@ -81,6 +81,14 @@ pub struct Started {
     pub general: Option<Box<General>>,
 }
 
+impl Started {
+    /// Of what is under way, once.
+    #[inline(always)]
+    pub fn of(active: Active) -> Started {
+        Started { active, again: None, general: None }
+    }
+}
+
 /// What is under way by a request.
 #[derive(Debug)]
 pub enum Active {
@@ -103,18 +111,18 @@ pub enum Begun {
     Shared(Arc<Req>),
     /// A send that is complete.
     Sent,
-    /// A receive that only this rank knows of.
-    Early(EarlyReceive),
+    /// A receive that only this rank knows of: the one noted last (`receive_early`).
+    Early,
 }
 
 impl Begun {
-    /// What is under way, and what is to be noted for it.
-    #[inline]
-    pub fn active(self) -> (Active, Option<EarlyReceive>) {
+    /// What is under way, and whether it is an early receive, which has to be named.
+    #[inline(always)]
+    pub fn active(self) -> (Active, bool) {
         match self {
-            Begun::Shared(req) => (Active::Shared(req), None),
-            Begun::Sent => (Active::Sent, None),
-            Begun::Early(receive) => (Active::Early, Some(receive)),
+            Begun::Shared(req) => (Active::Shared(req), false),
+            Begun::Sent => (Active::Sent, false),
+            Begun::Early => (Active::Early, true),
         }
     }
 }

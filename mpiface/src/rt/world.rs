@@ -20,9 +20,8 @@
 use super::branch::Branches;
 use super::comm::Shared;
 use super::error::{Site, end};
-use super::lane::Lane;
 use super::log::{KEPT, Log};
-use super::p2p::{EAGER, OpenAsk, Queue, ROOM, Short};
+use super::p2p::{EAGER, OpenAsk, Queue, ROOM, ShortLane};
 use super::record::Record;
 use super::word::Word;
 use phalanx::raw::{self, MemberSeats, Waits};
@@ -46,8 +45,18 @@ const LOOKS_CROWDED: u32 = 64;
 /// After so many looks, about a microsecond, it looks at a slower pace.
 const LOOKS_EAGER: u32 = 400;
 
-/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 256 MiB at most.
+/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 256 MiB at most, and 32 of
+/// shorter ones.
 const ROOMY: usize = 64;
+/// Slots of a lane: a program may start so many messages at once, and none waits for its receiver.
+const SLOTS: usize = 64;
+/// Up to so many ranks: with their memory for shorter messages, 18 MiB then.
+const MANY_SLOTS: usize = 16;
+/// Slots of a lane of a larger world.
+const FEW: usize = 8;
+/// So often a sender that finds its lane full looks for room: for less time than it takes to send
+/// by the queue, which the receiver then has to look at, too.
+const LOOKS_FOR_ROOM: u32 = 10;
 
 /// What a blocked rank waits for.
 pub trait Condition: Send + Sync {
@@ -164,7 +173,7 @@ pub struct World {
     /// The ranks.
     pub slots: Vec<Slot>,
     /// Short messages: from each rank to each, made at the first.
-    lanes: Vec<OnceLock<Box<Lane<Short>>>>,
+    lanes: Vec<OnceLock<Box<ShortLane>>>,
     /// All ranks' communicator, and each rank's own.
     pub whole: Arc<Shared>,
     is_crowded: bool,
@@ -259,14 +268,35 @@ impl World {
 
     /// The lane to a rank from another, if that has sent short messages.
     #[inline]
-    pub fn lane(&self, to: usize, from: usize) -> Option<&Lane<Short>> {
+    pub fn lane(&self, to: usize, from: usize) -> Option<&ShortLane> {
         self.lanes[to * self.slots.len() + from].get().map(|it| &**it)
     }
 
     /// The same, made if it is not there.
     #[inline]
-    pub fn new_lane(&self, to: usize, from: usize) -> &Lane<Short> {
-        self.lanes[to * self.slots.len() + from].get_or_init(Box::default)
+    pub fn new_lane(&self, to: usize, from: usize) -> &ShortLane {
+        let lane = &self.lanes[to * self.slots.len() + from];
+        match lane.get() {
+            Some(lane) => lane,
+            None => self.make(lane),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make<'a>(&self, lane: &'a OnceLock<Box<ShortLane>>) -> &'a ShortLane {
+        let slots = if self.slots.len() <= MANY_SLOTS { SLOTS } else { FEW };
+        lane.get_or_init(|| Box::new(ShortLane::new(slots)))
+    }
+
+    /// Whether `push` finds room in a lane that was full, soon.
+    pub fn has_room_soon(&self, mut push: impl FnMut() -> bool) -> bool {
+        let looks = if self.is_crowded { 1 } else { LOOKS_FOR_ROOM };
+        (0..looks).any(|_| {
+            // Seldom: the receiver has to fetch the line back.
+            (0..4).for_each(|_| std::hint::spin_loop());
+            push()
+        })
     }
 
     /// Whether messages for a rank lie in the lane of this one, or of any.

@@ -64,21 +64,24 @@ impl Keep for Rc<Session> {
 
 impl Keep for Arc<Req> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let started = Started { active: Active::Shared(self), again: None, general: None };
-        caller.requests.borrow_mut().insert(started)
+        caller.requests.borrow_mut().insert(Started::of(Active::Shared(self)))
     }
 }
 
 impl Keep for Begun {
     #[inline(always)]
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let (active, early) = self.active();
-        let started = Started { active, again: None, general: None };
-        let handle = caller.requests.borrow_mut().insert(started);
-        if let Some(early) = early {
-            caller.receive_early(handle, early);
+        let mut requests = caller.requests.borrow_mut();
+        // Apart, so that what is written is known: a word or two.
+        match self {
+            Begun::Sent => requests.insert(Started::of(Active::Sent)),
+            Begun::Early => {
+                let handle = requests.insert(Started::of(Active::Early));
+                caller.name_early(handle);
+                handle
+            }
+            Begun::Shared(req) => requests.insert(Started::of(Active::Shared(req))),
         }
-        handle
     }
 }
 

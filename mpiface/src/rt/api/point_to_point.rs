@@ -4,7 +4,6 @@ use super::arguments::{Buffer, Caller, NOBODY, Out, Peer, StatusOut, int, peer_o
 use super::counts::CountOut;
 use super::requests::{finish, wait_one};
 use crate::rt::comm::Comm;
-use crate::rt::early::EarlyReceive;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{
@@ -17,7 +16,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 /// Starts a send; gives its request, unless it is complete at once.
-#[inline]
+#[inline(always)]
 fn start_send(
     caller: Caller<'_>,
     place: Place,
@@ -66,8 +65,7 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
     Ok(Some(Envelope { context: comm.shared.context, source: rank, tag }))
 }
 
-/// Starts a receive, which other ranks need not find yet if it is short. (Inlined, as what it gives
-/// is a dozen words.)
+/// Starts a receive, which other ranks need not find yet if it is short.
 #[inline(always)]
 fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     let by = source(comm, peer);
@@ -77,9 +75,8 @@ fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     let Some(pattern) = pattern(comm, peer)? else {
         return start_receive(caller, place, peer, comm).map(Begun::Shared);
     };
-    let (owner, site, tag) = (caller.me, caller.site, peer.tag);
-    let ask = Ask { owner, site, kind: Kind::Receive, peer: peer.rank, by, tag, open: None };
-    Ok(Begun::Early(EarlyReceive { pattern, place, ask }))
+    caller.receive_early(pattern, by, place, caller.site);
+    Ok(Begun::Early)
 }
 
 /// Starts a receive that other ranks find.
@@ -126,12 +123,12 @@ pub(super) fn bsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
 }
 
 /// What a send has begun, which may be complete.
-#[inline]
+#[inline(always)]
 fn started(req: Option<Arc<Req>>) -> Outcome<Begun> {
     Ok(req.map_or(Begun::Sent, Begun::Shared))
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     started(start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
 }

@@ -219,12 +219,12 @@ pub(super) fn start(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
         }
         _ => return error(Class::Request, "this is no persistent request"),
     };
-    let (active, early) = start_again(caller, &again)?.active();
+    let (active, is_early) = start_again(caller, &again)?.active();
     if let Some(started) = caller.requests.borrow_mut().get_mut(handle.get()) {
         started.active = active;
     }
-    if let Some(early) = early {
-        caller.receive_early(handle.get(), early);
+    if is_early {
+        caller.name_early(handle.get());
     }
     Ok(())
 }
@@ -278,7 +278,9 @@ fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
             Active::Shared(req) => has_come(caller, req).then_some(true),
             Active::Early => {
                 drop(requests);
-                caller.look_early();
+                if !caller.look_early() {
+                    return None;
+                }
                 let requests = caller.requests.borrow();
                 let active = requests.get(handle).map(|it| &it.active);
                 matches!(active, Some(Active::Arrived(..))).then_some(true)
@@ -317,19 +319,51 @@ fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_in
     });
 }
 
-/// Whether all of a list are complete soon, and none has functions of the program: then nothing of
-/// them has to be kept meanwhile.
-fn are_done_soon(caller: Caller<'_>, count: usize, handles: Out<Handle>) -> bool {
-    let is_done = |index| match handles.at(index).get() {
-        fixed::REQUEST_NULL => true,
-        handle => caller.world.look_for(|| is_done_now(caller, handle)).unwrap_or(false),
-    };
-    (0..count).all(is_done)
+/// Ends a request, if it is a message that needs no more than its status: complete, no persistent
+/// one, and not seen by other ranks.
+#[inline(always)]
+fn retire_plain(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
+    let mut requests = caller.requests.borrow_mut();
+    let plain = requests.remove_if(handle.get(), |it| match it {
+        Some(Started { active, again: None, general: None }) => match active {
+            Active::Sent => Some((SENT, None)),
+            Active::Arrived(arrived, failed) => Some((*arrived, failed.take())),
+            _ => None,
+        },
+        _ => None,
+    });
+    let (arrived, failed) = plain?;
+    handle.set(fixed::REQUEST_NULL);
+    status.set(arrived, false);
+    Some(failed.map_or(Ok(()), |it| Err(*it)))
+}
+
+/// Ends a request if it is complete soon, and has no functions of the program: then nothing of it
+/// has to be kept meanwhile.
+#[inline(always)]
+fn retire_soon(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
+    if handle.get() == fixed::REQUEST_NULL {
+        status.set_empty();
+        return Some(Ok(()));
+    }
+    match retire_plain(caller, handle, status) {
+        None => retire_later(caller, handle, status),
+        outcome => outcome,
+    }
+}
+
+#[inline(never)]
+fn retire_later(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
+    if !caller.world.look_for(|| is_done_now(caller, handle.get()))? {
+        return None;
+    }
+    let outcome = retire_plain(caller, handle, status);
+    Some(outcome.unwrap_or_else(|| retire(caller, handle, status)))
 }
 
 pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
-    if handle.get() != fixed::REQUEST_NULL && are_done_soon(caller, 1, handle) {
-        return retire(caller, handle, status);
+    if let Some(outcome) = retire_soon(caller, handle, status) {
+        return outcome;
     }
     let Some(req) = request(caller, handle.get())? else {
         status.set_empty();
@@ -345,18 +379,30 @@ pub(super) fn waitall(
     handles: Out<Handle>,
     statuses: StatusOut,
 ) -> Outcome {
-    let n = usize::try_from(count).unwrap_or(0);
-    if are_done_soon(caller, n, handles) {
-        let mut outcome = Ok(());
-        for place in 0..n {
-            if handles.at(place).get() == fixed::REQUEST_NULL {
-                statuses.at(place).set_empty();
-            } else {
-                outcome = outcome.and(retire(caller, handles.at(place), statuses.at(place)));
+    let mut outcome = Ok(());
+    for place in 0..usize::try_from(count).unwrap_or(0) {
+        match retire_soon(caller, handles.at(place), statuses.at(place)) {
+            Some(Ok(())) => {}
+            Some(failed) => outcome = outcome.and(failed),
+            None => {
+                let rest = count - int(place);
+                let rest = wait_rest(caller, rest, handles.at(place), statuses.at(place));
+                return outcome.and(rest);
             }
         }
-        return outcome;
     }
+    outcome
+}
+
+/// The rest of a list, of which the first takes long, or needs more than a look.
+#[cold]
+#[inline(never)]
+fn wait_rest(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    statuses: StatusOut,
+) -> Outcome {
     let requests = Requests::new(caller, count, handles)?;
     requests.active().for_each(|it| wait_one(caller, it));
     requests.retire_all(caller, statuses)
