@@ -25,7 +25,8 @@ fn main() {
         let weak = source.replace(&whole, "Ordering::Relaxed");
         fs::write(out.join(name), items(&weak)).expect("OUT_DIR can be written");
     }
-    // Lanes of weakened words, and ones whose slots or rooms are free before they are.
+    // Lanes of weakened words, and ones whose slots or rooms are free before they
+    // are, or that tell so before a message is read.
     println!("cargo:rerun-if-changed={LANE}");
     let lane = fs::read_to_string(LANE).expect("the package's source");
     let replaced = |from: &str, to: &str| {
@@ -36,6 +37,11 @@ fn main() {
         ("lane_weak_store.rs", "super::word::Word", "super::weak_store::Word"),
         ("lane_weak_load.rs", "super::word::Word", "super::weak_load::Word"),
         ("lane_never_full.rs", "self.sent - self.taken < most as u64", "most > 0"),
+        (
+            "lane_told_early.rs",
+            "fetch(self.slot(taken + 1));",
+            "fetch(self.slot(taken + 1)); self.taken.0.tell(taken + 1);",
+        ),
         ("lane_room_for_two.rs", "let is_free = sender.has_room(ROOMS)", "let is_free = true"),
     ] {
         fs::write(out.join(name), replaced(from, to)).expect("OUT_DIR can be written");

@@ -35,6 +35,10 @@ mod lane_never_full {
     include!(concat!(env!("OUT_DIR"), "/lane_never_full.rs"));
 }
 
+mod lane_told_early {
+    include!(concat!(env!("OUT_DIR"), "/lane_told_early.rs"));
+}
+
 mod lane_room_for_two {
     include!(concat!(env!("OUT_DIR"), "/lane_room_for_two.rs"));
 }
@@ -239,6 +243,40 @@ macro_rules! a_lane {
     };
 }
 
+/// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then.
+macro_rules! a_lent_part {
+    ($room:ident) => {
+        loom::model(|| {
+            let shared = Arc::new(($room::Lane::<u64, u64>::new(2), Memory::new(0)));
+            let other = Arc::clone(&shared);
+            let giver = thread::spawn(move || {
+                let (lane, memory) = &*other;
+                for value in 1..=2 {
+                    write(memory, value);
+                    // SAFETY: this thread alone sends.
+                    let number = unsafe {
+                        assert!(lane.push(|it| *it = value));
+                        lane.sent()
+                    };
+                    while !lane.has_taken(number) {
+                        thread::yield_now();
+                    }
+                }
+                write(memory, 3);
+            });
+            let (lane, memory) = &*shared;
+            for value in 1..=2 {
+                // SAFETY: this thread alone takes.
+                while unsafe { lane.take(|it, _| assert_eq!(read(memory), *it)) }.is_none() {
+                    thread::yield_now();
+                }
+                assert!(lane.has_taken(value));
+            }
+            giver.join().expect("it ends");
+        });
+    };
+}
+
 #[test]
 fn a_lane_keeps_messages_whole_and_in_order() {
     a_lane!(lane);
@@ -266,6 +304,29 @@ fn a_lane_that_is_never_full_is_detected() {
 #[should_panic]
 fn a_room_of_a_lane_for_two_messages_is_detected() {
     a_lane!(lane_room_for_two);
+}
+
+#[test]
+fn a_lent_part_is_read_before_it_is_written_again() {
+    a_lent_part!(lane);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lent_part_with_relaxed_stores_is_detected() {
+    a_lent_part!(lane_weak_store);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lent_part_with_relaxed_loads_is_detected() {
+    a_lent_part!(lane_weak_load);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lent_part_that_is_told_before_it_is_read_is_detected() {
+    a_lent_part!(lane_told_early);
 }
 
 /// A rank shows three cards in two places, and the other reads them, as far behind as it may be.

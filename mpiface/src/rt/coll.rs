@@ -10,10 +10,11 @@
 
 use super::basic::Element;
 use super::comm::{Comm, Offer, Shared, Terms};
-use super::error::{Class, Error, Outcome, Site, error};
+use super::error::{Class, Error, Outcome, Site};
 use super::handle::Handle;
 use super::ops::{Mark, apply};
-use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send};
+use super::parts::{self, Owed};
 use super::rank::UserFunction;
 use super::types::{AnyType, Place, copy};
 use super::world::{Condition, World};
@@ -132,23 +133,36 @@ pub(super) fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
     start..start + each + usize::from(rank < more)
 }
 
-/// A message of an exchange that has yet to come, or to be taken.
+/// A part of an exchange that has yet to come, or to be taken.
 struct Coming {
     world: Arc<World>,
     shared: Arc<Shared>,
     number: u64,
-    req: Arc<Req>,
+    owner: usize,
+    owed: Owed,
 }
 
 impl Condition for Coming {
     fn holds(&self) -> bool {
-        let Ask { owner, by, kind, .. } = self.req.ask;
-        // What lies in a lane may be it: the rank will see.
-        self.req.is_done() || kind == Kind::Receive && self.world.has_arrivals(owner, by)
+        is_over(&self.world, self.owner, &self.owed)
     }
 
     fn describe(&self) -> String {
         self.shared.late(self.number).unwrap_or_else(|| "the others' data".to_owned())
+    }
+}
+
+/// Whether a part has come, or has been taken.
+#[inline]
+fn is_over(world: &World, me: usize, owed: &Owed) -> bool {
+    match owed {
+        Owed::Lent(to, number) => parts::is_taken(world, me, *to, *number),
+        // What lies in a lane may be it: the rank will see.
+        Owed::Request(req) => {
+            let Ask { kind, by, .. } = req.ask;
+            let may_come = |by| kind == Kind::Receive && parts::has_come(world, me, by);
+            req.is_done() || by.is_some_and(may_come)
+        }
     }
 }
 
@@ -174,13 +188,13 @@ impl Call<'_> {
 
     /// # Safety
     /// All ranks' places are memory as their types say; `from` is not written meanwhile.
-    unsafe fn pull(&self, from: &Place, peer: usize, to: &Place) -> Outcome {
+    unsafe fn pull(&self, from: &Place, peer: usize, to: &Place) -> Option<Box<Error>> {
         if from.bytes() != to.bytes() {
-            return self.unequal(from.bytes(), peer, to);
+            return Some(self.unequal(from.bytes(), peer, to));
         }
         // SAFETY: the caller's promise.
         unsafe { copy(from, to) };
-        Ok(())
+        None
     }
 
     /// Gives each rank a place and takes one of each, where there are such: by messages of the
@@ -204,8 +218,8 @@ impl Call<'_> {
         let context = comm.shared.context | PARTS;
         let envelope = |source: usize| Envelope { context, source: source as i32, tag };
         // Each begins with another peer.
-        let others = || (1..size).map(|step| (rank + step) % size);
-        let mut sent: Vec<Arc<Req>> = Vec::new();
+        let others = || (rank + 1..size).chain(0..rank);
+        let mut owed: Vec<Owed> = Vec::new();
         for peer in others() {
             let Some(place) = gives(peer) else { continue };
             let to = comm.world_rank(peer);
@@ -213,12 +227,10 @@ impl Call<'_> {
             let ask =
                 Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag, open: None };
             let mode = Mode::Bounded;
-            // (Where all give and get, nobody runs ahead; a root's longer parts go as well by the
-            // receiver's queue.)
-            let is_to_root = root.is_some_and(|it| it != rank);
-            if is_to_root && place.bytes() <= world.lane_bytes() {
+            // (Where all give and get, nobody runs ahead.)
+            if root.is_some() {
                 // By the queue it would wait for the receiver, too, and take its lock.
-                let lane = world.new_lane(to, me);
+                let lane = world.new_part_lane(to, me);
                 // SAFETY: a rank's calls come one at a time.
                 world.look_for(|| match unsafe { lane.is_crowded() } {
                     // Seldom, and for several messages: the receiver has to fetch the line back.
@@ -229,34 +241,42 @@ impl Call<'_> {
                     false => Some(()),
                 });
             }
-            let send = Send { me, to, envelope: envelope(rank), place, mode, site };
+            let part = Send { me, to, envelope: envelope(rank), place, mode, site };
             // SAFETY: the caller's promise; it is awaited before this returns.
-            sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });
+            owed.extend(unsafe { parts::give(world, part, || Req::new(ask)) });
         }
-        let mut outcome: Result<(), Error> = Ok(());
+        let mut failed: Option<Box<Error>> = None;
         if let (Some(from), Some(to)) = (gives(rank), takes(rank)) {
             // SAFETY: the caller's promise.
-            outcome = unsafe { self.pull(&from, rank, &to) };
+            failed = unsafe { self.pull(&from, rank, &to) };
         }
         for peer in others() {
             let Some(to) = takes(peer) else { continue };
             // SAFETY: the caller's promise.
-            outcome = outcome.and(unsafe { self.take_part(number, envelope(peer), &to) });
+            let it = unsafe { self.take_part(number, envelope(peer), &to) };
+            failed = failed.or(it);
         }
-        sent.iter().for_each(|it| self.await_part(number, it));
+        owed.into_iter().for_each(|it| self.await_part(number, it));
         world.slots[me].log.end();
-        outcome
+        failed.map_or(Ok(()), |it| Err(*it))
     }
 
-    /// Takes a rank's part of an exchange.
+    /// Takes a rank's part of an exchange: the error, if it is not as long.
     ///
     /// # Safety
     /// The place is memory as its type says, which nobody else uses.
-    unsafe fn take_part(&self, number: u64, pattern: Envelope, place: &Place) -> Outcome {
+    #[inline]
+    unsafe fn take_part(
+        &self,
+        number: u64,
+        pattern: Envelope,
+        place: &Place,
+    ) -> Option<Box<Error>> {
         // SAFETY: passed on.
-        match unsafe { self.take_some(number, pattern, place) }? {
-            bytes if bytes == place.bytes() => Ok(()),
-            bytes => self.unequal(bytes, pattern.source as usize, place),
+        match unsafe { self.take_some(number, pattern, place) } {
+            Ok(bytes) if bytes == place.bytes() => None,
+            Ok(bytes) => Some(self.unequal(bytes, pattern.source as usize, place)),
+            Err(error) => Some(error),
         }
     }
 
@@ -264,57 +284,83 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As `take_part`.
+    #[inline]
     pub(super) unsafe fn take_some(
         &self,
         number: u64,
         pattern: Envelope,
         place: &Place,
-    ) -> Outcome<usize> {
-        let Call { world, comm, site } = *self;
+    ) -> Result<usize, Box<Error>> {
+        let Call { world, comm, .. } = *self;
         let (me, peer) = (comm.world_rank(comm.rank), pattern.source);
         let by = comm.world_rank(peer as usize);
         // SAFETY: passed on.
-        let soon = unsafe { p2p::receive_soon(world, (me, by), pattern, place) };
+        let soon = unsafe { parts::take_soon(world, (me, by), pattern, place) };
         let (arrived, failed) = match soon {
-            Some(received) => received,
-            None => {
-                let (tag, kind, by) = (pattern.tag, Kind::Receive, Some(by));
-                let req = Req::new(Ask { owner: me, site, kind, peer, by, tag, open: None });
-                // SAFETY: passed on; it is awaited.
-                unsafe { p2p::receive(world, me, pattern, place.clone(), &req) };
-                self.await_part(number, &req);
-                let (arrived, failed) = req.arrived();
-                (arrived, failed.cloned())
-            }
+            Some(taken) => taken,
+            // SAFETY: passed on.
+            None => unsafe { self.take_late(number, (me, by), pattern, place) },
         };
         failed.map_or(Ok(arrived.bytes), Err)
     }
 
-    /// Awaits a message of an exchange.
-    pub(super) fn await_part(&self, number: u64, req: &Arc<Req>) {
-        let Call { world, comm, site } = *self;
-        let Ask { owner, by, kind, .. } = req.ask;
-        let holds = || {
-            if !req.is_done() && kind == Kind::Receive {
-                p2p::look(world, owner, by);
+    /// The same of one that takes long to come.
+    ///
+    /// # Safety
+    /// As `take_part`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn take_late(
+        &self,
+        number: u64,
+        (me, by): (usize, usize),
+        pattern: Envelope,
+        place: &Place,
+    ) -> Received {
+        let Call { world, site, .. } = *self;
+        let (peer, tag, kind) = (pattern.source, pattern.tag, Kind::Receive);
+        let ask = Ask { owner: me, site, kind, peer, by: Some(by), tag, open: None };
+        // It may come by the queue, or by its lane.
+        let req = Req::new(ask);
+        // SAFETY: passed on; it is awaited, or taken back.
+        unsafe { p2p::receive(world, me, pattern, place.clone(), &req) };
+        while !req.is_done() {
+            // SAFETY: passed on. What comes by the lane does not come by the queue.
+            if let Some(taken) = unsafe { parts::take_now(world, (me, by), pattern, place) } {
+                p2p::cancel(world, me, &req);
+                return taken;
             }
-            req.is_done()
+            self.await_part(number, Owed::Request(Arc::clone(&req)));
+        }
+        let (arrived, failed) = req.arrived();
+        (arrived, failed.cloned().map(Box::new))
+    }
+
+    /// Awaits a part of an exchange: that it is taken, or may have come.
+    pub(super) fn await_part(&self, number: u64, owed: Owed) {
+        let Call { world, comm, site } = *self;
+        let me = comm.world_rank(comm.rank);
+        let by = match &owed {
+            Owed::Lent(to, _) => Some(*to),
+            Owed::Request(req) => req.ask.by,
         };
-        let condition = || {
-            let (world, shared) = (Arc::clone(world), Arc::clone(&comm.shared));
-            Arc::new(Coming { world, shared, number, req: Arc::clone(req) }) as _
-        };
-        world.wait(owner, site, by, holds, condition);
+        if world.look_for(|| is_over(world, me, &owed).then_some(())).is_some() {
+            return;
+        }
+        let (world, shared) = (Arc::clone(world), Arc::clone(&comm.shared));
+        let coming = Arc::new(Coming { world, shared, number, owner: me, owed });
+        let condition = Arc::clone(&coming);
+        self.world.wait(me, site, by, || coming.holds(), || condition);
     }
 
     #[cold]
-    fn unequal(&self, given: usize, peer: usize, to: &Place) -> Outcome {
+    fn unequal(&self, given: usize, peer: usize, to: &Place) -> Box<Error> {
         let rank = self.comm.world_rank(peer);
         let theirs = self.world.slots[rank].log.find(self.comm.shared.context, self.comm.met());
         let place = theirs.map_or_else(String::new, |it| it.site.describe());
         let room = to.bytes();
         let text = format!("rank {rank} gives {given} bytes in {place}, and {room} are expected");
-        error(Class::Truncate, text)
+        Box::new(Error::new(Class::Truncate, text))
     }
 
     fn places(offers: Vec<Offer>) -> Vec<Place> {

@@ -178,6 +178,6 @@ fn first(all: &mut VecDeque<EarlyReceive>, short: &p2p::Short) -> Option<EarlyRe
     all.iter().position(|it| short.is_for(&it.pattern)).and_then(|it| all.remove(it))
 }
 
-fn ended(arrived: Arrived, failed: Option<Error>) -> Active {
-    Active::Arrived(arrived, failed.map(Box::new))
+fn ended(arrived: Arrived, failed: Option<Box<Error>>) -> Active {
+    Active::Arrived(arrived, failed)
 }

@@ -7,10 +7,11 @@
 //! caches: who sends many at once needs slots, who sends a long one after another needs rooms.) The
 //! lane is a ring; if it is full, the sender goes by the queue.
 //!
-//! One rank sends. One at a time takes: the rank that holds the lock of the receiver's queue, which
-//! may be the sender itself. Slots are told by numbers that grow by a ring's length each round; a
-//! slot is free again once `taken` has told the number that lay in it, and a room once all messages
-//! are taken that could have lain in it. Its model is in `loom/`, which compiles this file.
+//! One rank sends. One at a time takes: of messages, the rank that holds the lock of the receiver's
+//! queue, which may be the sender itself; of parts (`parts.rs`), the receiver. Slots are told by
+//! numbers that grow by a ring's length each round; a slot is free again once `taken` has told the
+//! number that lay in it, and a room once all messages are taken that could have lain in it. Its
+//! model is in `loom/`, which compiles this file.
 
 #[cfg(loom)]
 use loom::cell::UnsafeCell;
@@ -89,6 +90,8 @@ pub struct Lane<T, R> {
     slots: Box<[Slot<T>]>,
     rooms: [UnsafeCell<R>; ROOMS],
     taken: Apart<Word>,
+    /// The same number, for who takes: the sender does not touch its line.
+    next: Apart<UnsafeCell<u64>>,
     sender: Apart<UnsafeCell<Sender>>,
 }
 
@@ -104,6 +107,7 @@ impl<T: Default, R: Default> Lane<T, R> {
             slots: (0..slots.next_power_of_two()).map(slot).collect(),
             rooms: std::array::from_fn(|_| UnsafeCell::new(R::default())),
             taken: Apart(Word::default()),
+            next: Apart(UnsafeCell::new(0)),
             sender: Apart(UnsafeCell::new(Sender { sent: 0, taken: 0, patient: 0 })),
         }
     }
@@ -189,6 +193,22 @@ impl<T, R> Lane<T, R> {
         slot.told.tell(sender.sent);
     }
 
+    /// The number of messages sent: the last one's.
+    ///
+    /// # Safety
+    /// As `push`.
+    #[inline]
+    pub unsafe fn sent(&self) -> u64 {
+        // SAFETY: the sender's alone.
+        self.sender.0.with(|it| unsafe { (*it).sent })
+    }
+
+    /// Whether the message of this number has been taken: what it told of is no longer in use.
+    #[inline]
+    pub fn has_taken(&self, number: u64) -> bool {
+        self.taken.0.has_told(number)
+    }
+
     /// Whether the sender, which knows of no room, finds none, or not for half of a ring.
     ///
     /// # Safety
@@ -216,7 +236,8 @@ impl<T, R> Lane<T, R> {
     /// One call at a time, each after the one before.
     #[inline]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, &R) -> U) -> Option<U> {
-        let taken = self.taken.0.told();
+        // SAFETY: who takes does so after the take before.
+        let taken = self.next.0.with(|it| unsafe { *it });
         let slot = self.slot(taken);
         if !slot.told.has_told(taken + 1) {
             return None;
@@ -229,6 +250,8 @@ impl<T, R> Lane<T, R> {
         let result = slot
             .content
             .with(|it| self.room(taken).with(|room| run(unsafe { &*it }, unsafe { &*room })));
+        // SAFETY: as above.
+        self.next.0.with_mut(|it| unsafe { *it = taken + 1 });
         self.taken.0.tell(taken + 1);
         Some(result)
     }

@@ -23,6 +23,7 @@
 //! | `reduction.rs` | reductions as the library takes them |
 //! | `route.rs`, `short.rs` | collectives by the library; its short ways for solid data |
 //! | `coll.rs` | those that the library cannot take, over the cards |
+//! | `parts.rs` | what ranks give each other there, by lanes of parts alone |
 //! | `started/`, `cards.rs` | collectives that complete later; the cards that ranks show |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
@@ -55,6 +56,7 @@ pub mod log;
 pub mod neighbours;
 pub mod ops;
 pub mod p2p;
+pub mod parts;
 pub mod place;
 pub mod polls;
 pub mod rank;

@@ -16,10 +16,10 @@ use super::comm::{Comm, Terms};
 use super::desk::Edge;
 use super::error::{Class, Outcome, error};
 use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send};
+use super::parts::{self, Owed};
 use super::topo::Topology;
 use super::types::Place;
 use std::ffi::c_int;
-use std::sync::Arc;
 
 /// A rank's edges in their order, none where a grid ends.
 #[derive(Debug, Default)]
@@ -72,6 +72,9 @@ impl Edges {
     }
 }
 
+/// The numbers of edges that a tag has room for.
+const EDGES: usize = 0xfff;
+
 impl Call<'_> {
     /// Gives these places along the edges to targets, and takes what comes along those from
     /// sources, which may be shorter. A message tells the edge's number at the rank that takes, and
@@ -94,9 +97,11 @@ impl Call<'_> {
         let envelope = |source: usize, edge: usize| Envelope {
             context,
             source: source as i32,
-            tag: call | (edge & 0xfff) as i32,
+            tag: call | (edge & EDGES) as i32,
         };
-        let mut sent: Vec<Arc<Req>> = Vec::new();
+        // Two with one tag have to go one way, on which they keep their order.
+        let are_many = edges.targets.iter().flatten().any(|(_, edge)| *edge > EDGES);
+        let mut owed: Vec<Owed> = Vec::new();
         for (index, edge) in edges.targets.iter().enumerate() {
             let Some((peer, edge)) = *edge else { continue };
             let place = gives(index);
@@ -104,9 +109,15 @@ impl Call<'_> {
             let (peer, by, envelope) = (peer as i32, Some(to), envelope(comm.rank, edge));
             let (kind, tag) = (Kind::Send, envelope.tag);
             let ask = Ask { owner: me, site, kind, peer, by, tag, open: None };
-            let send = Send { me, to, envelope, place, mode: Mode::Bounded, site };
+            let part = Send { me, to, envelope, place, mode: Mode::Bounded, site };
+            let make = || Req::new(ask);
             // SAFETY: the caller's promise; it is awaited before this returns.
-            sent.extend(unsafe { p2p::send(world, send, || Req::new(ask)) });
+            owed.extend(unsafe {
+                match are_many {
+                    true => p2p::send_by_queue(world, part, make).map(Owed::Request),
+                    false => parts::give(world, part, make),
+                }
+            });
         }
         let mut outcome = Ok(());
         for (index, edge) in edges.sources.iter().enumerate() {
@@ -114,9 +125,9 @@ impl Call<'_> {
             let place = takes(index);
             // SAFETY: the caller's promise.
             let taken = unsafe { self.take_some(number, envelope(peer, edge), &place) };
-            outcome = outcome.and(taken.map(|_| ()));
+            outcome = outcome.and(taken.map(|_| ()).map_err(|it| *it));
         }
-        sent.iter().for_each(|it| self.await_part(number, it));
+        owed.into_iter().for_each(|it| self.await_part(number, it));
         world.slots[me].log.end();
         outcome
     }

@@ -33,8 +33,10 @@ pub const ROOM: usize = 80;
 /// Up to so many in memory of the slot's own, if none of the lane's few rooms is free; longer ones
 /// in such a room only.
 const MIDDLE: usize = 1 << 10;
-/// In a message's length: it lies in the lane's room.
+/// Instead of a message's length: it lies in the lane's room, as many bytes,
 const IN_ROOM: u32 = 1 << 31;
+/// or it is lent: where it lies stands in the slot.
+const LENT: u32 = 1 << 30;
 /// The standard's wildcards.
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag.
@@ -401,19 +403,48 @@ impl Short {
     /// The message; `room`: the lane's of it.
     #[inline]
     fn data<'a>(&'a self, room: &'a Lines) -> &'a [u8] {
-        let length = self.bytes();
+        let length = self.length as usize;
         if length <= ROOM {
             return &self.bytes[..length];
         }
+        if self.is_lent() {
+            let (address, length) = self.lent();
+            // SAFETY: its giver leaves so many bytes alone until this message is taken.
+            return unsafe { std::slice::from_raw_parts(address as *const u8, length) };
+        }
         let lines = if self.length & IN_ROOM != 0 { room } else { &self.lines };
         // SAFETY: `write_long` wrote as many there.
-        unsafe { lines.bytes(length) }
+        unsafe { lines.bytes(self.bytes()) }
     }
 
     /// Its length.
     #[inline]
     fn bytes(&self) -> usize {
-        (self.length & !IN_ROOM) as usize
+        if self.is_lent() { self.lent().1 } else { (self.length & !IN_ROOM) as usize }
+    }
+
+    /// Whether it lies at its giver's (`parts.rs`).
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        self.length & LENT != 0
+    }
+
+    /// Where, and how many bytes.
+    #[inline]
+    fn lent(&self) -> (usize, usize) {
+        let word = |it: usize| {
+            let mut bytes = [0; size_of::<usize>()];
+            bytes.copy_from_slice(&self.bytes[it * size_of::<usize>()..][..size_of::<usize>()]);
+            usize::from_ne_bytes(bytes)
+        };
+        (word(0), word(1))
+    }
+
+    /// Lends a part, which has no gaps.
+    pub fn lend(&mut self, part: &Send) {
+        (self.envelope, self.length, self.site) = (part.envelope, LENT, part.site);
+        let words = [part.place.address, part.place.bytes()].map(usize::to_ne_bytes);
+        self.bytes[..size_of_val(&words)].copy_from_slice(words.as_flattened());
     }
 
     /// Whether this pattern takes it.
@@ -440,7 +471,7 @@ impl Short {
     /// # Safety
     /// The place is as `send` asks for.
     #[inline(always)]
-    unsafe fn write(&mut self, envelope: Envelope, place: &Place, bytes: usize, site: Site) {
+    pub unsafe fn write(&mut self, envelope: Envelope, place: &Place, bytes: usize, site: Site) {
         (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
         // SAFETY: the source is the caller's promise; there is room for so many bytes.
         unsafe { place.read(self.bytes.as_mut_ptr()) };
@@ -450,7 +481,7 @@ impl Short {
     ///
     /// # Safety
     /// As `write`.
-    unsafe fn write_long(&mut self, room: Option<&mut Lines>, send: &Send, bytes: usize) {
+    pub unsafe fn write_long(&mut self, room: Option<&mut Lines>, send: &Send, bytes: usize) {
         (self.envelope, self.site) = (send.envelope, send.site);
         let flag = if room.is_some() { IN_ROOM } else { 0 };
         self.length = bytes as u32 | flag;
@@ -469,11 +500,17 @@ pub struct Queue {
     unexpected: VecDeque<Message>,
     /// Messages that others have left here.
     left: u64,
+    /// Parts that lie here.
+    parts: usize,
 }
 
 impl Queue {
     /// A message waits for its receive, of rank `to`, which may look for it without a request.
     fn leave(&mut self, world: &World, to: usize, message: Message) {
+        if message.envelope.context & PARTS != 0 {
+            self.parts += 1;
+            world.slots[to].set_parts(self.parts);
+        }
         self.unexpected.push_back(message);
         self.left += 1;
         world.slots[to].left.tell(self.left);
@@ -497,7 +534,7 @@ impl Queue {
         };
         let posted = self.posted.remove(index).expect("it was found there");
         let failed = too_long(&posted.place, envelope, bytes, sender, site);
-        failed.into_iter().for_each(|it| posted.req.fail(it));
+        failed.into_iter().for_each(|it| posted.req.fail(*it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
         // yet, and only this rank took it from the queue.
         let copied = unsafe { posted.place.write(short.data(room)) };
@@ -518,6 +555,12 @@ impl Queue {
             Some(from) => from_one(from),
             None => (0..world.slots.len()).for_each(from_one),
         }
+    }
+
+    /// A part has been taken from this queue, of rank `to`.
+    fn part_is_taken(&mut self, world: &World, to: usize) {
+        self.parts -= 1;
+        world.slots[to].set_parts(self.parts);
     }
 
     /// Whether no receive is posted, and no message lies here.
@@ -567,9 +610,9 @@ fn too_long(
     bytes: usize,
     sender: usize,
     from: Site,
-) -> Option<Error> {
+) -> Option<Box<Error>> {
     let room = place.bytes();
-    (bytes > room).then(|| longer(room, envelope, bytes, sender, from))
+    (bytes > room).then(|| Box::new(longer(room, envelope, bytes, sender, from)))
 }
 
 #[cold]
@@ -682,7 +725,7 @@ unsafe fn send_otherwise(
 ///
 /// # Safety
 /// As `send`.
-unsafe fn send_by_queue(
+pub unsafe fn send_by_queue(
     world: &World,
     send: Send,
     make: impl FnOnce() -> Arc<Req>,
@@ -696,7 +739,7 @@ unsafe fn send_by_queue(
         let posted = queue.posted.remove(index).expect("it was found there");
         drop(queue);
         let failed = too_long(&posted.place, envelope, bytes, me, site);
-        failed.into_iter().for_each(|it| posted.req.fail(it));
+        failed.into_iter().for_each(|it| posted.req.fail(*it));
         // SAFETY: the source is the caller's promise; the target that of `receive`'s caller, whose
         // request is not complete yet, and only this rank took it from the queue.
         let copied = unsafe { copy(&place, &posted.place) };
@@ -731,6 +774,9 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
         queue.posted.push_back(Posted { pattern, place, req: Arc::clone(req) });
         return;
     };
+    if pattern.context & PARTS != 0 {
+        queue.part_is_taken(world, me);
+    }
     drop(queue);
     // SAFETY: the caller's promise.
     unsafe { take(world, me, message, &place, req) };
@@ -745,7 +791,7 @@ pub fn look(world: &World, me: usize, from: Option<usize>) {
 }
 
 /// What a receive gives: the message, and the error if it did not fit.
-pub type Received = (Arrived, Option<Error>);
+pub type Received = (Arrived, Option<Box<Error>>);
 
 /// Receives a message of rank `by` without a request, if it comes soon: a message that the rank
 /// waits for needs no more than its lane.
@@ -816,6 +862,26 @@ unsafe fn receive_now(
     }
 }
 
+/// Receives a part that was left in the queue.
+///
+/// # Safety
+/// As `receive`.
+#[cold]
+#[inline(never)]
+pub unsafe fn receive_left(
+    world: &World,
+    me: usize,
+    pattern: Envelope,
+    place: &Place,
+) -> Option<Received> {
+    let mut queue = lock(&world.slots[me].queue);
+    let message = queue.take(pattern)?;
+    queue.part_is_taken(world, me);
+    drop(queue);
+    // SAFETY: the caller's promise.
+    Some(unsafe { deliver(world, me, message, place) })
+}
+
 /// Receives a message that was taken from the queue.
 ///
 /// # Safety
@@ -823,7 +889,7 @@ unsafe fn receive_now(
 pub unsafe fn take(world: &World, me: usize, message: Message, place: &Place, req: &Req) {
     // SAFETY: passed on.
     let (arrived, failed) = unsafe { deliver(world, me, message, place) };
-    failed.into_iter().for_each(|it| req.fail(it));
+    failed.into_iter().for_each(|it| req.fail(*it));
     req.complete(world, me, arrived);
 }
 

@@ -29,7 +29,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -52,6 +52,8 @@ const ROOMY: usize = 64;
 const SLOTS: usize = 64;
 /// Up to so many ranks: with their memory for shorter messages, 18 MiB then.
 const MANY_SLOTS: usize = 16;
+/// Slots of a lane of parts: a root may run ahead, or be late, by so many calls.
+const PARTS: usize = 32;
 /// Slots of a lane of a larger world.
 const FEW: usize = 8;
 /// So often a sender that finds its lane full looks for room: for less time than it takes to send
@@ -153,6 +155,8 @@ pub struct Slot {
     pub queue: Mutex<Queue>,
     /// How many messages others have left in the queue.
     pub left: Word,
+    /// How many parts of collectives lie there.
+    parts: AtomicUsize,
     /// Its latest collectives.
     pub log: Log,
     /// The library's communicator of all ranks, for this one.
@@ -167,6 +171,20 @@ impl fmt::Debug for Slot {
     }
 }
 
+impl Slot {
+    /// So many parts lie in the queue, whose lock the caller holds.
+    pub fn set_parts(&self, count: usize) {
+        // Relaxed, both: it says where to look, under the lock; and who looks, looks again.
+        self.parts.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether parts lie in the queue.
+    #[inline]
+    pub fn has_parts(&self) -> bool {
+        self.parts.load(Ordering::Relaxed) != 0
+    }
+}
+
 /// What the ranks of a run share.
 #[derive(Debug)]
 pub struct World {
@@ -174,6 +192,8 @@ pub struct World {
     pub slots: Vec<Slot>,
     /// Short messages: from each rank to each, made at the first.
     lanes: Vec<OnceLock<Box<ShortLane>>>,
+    /// The same for parts of collectives.
+    part_lanes: Vec<OnceLock<Box<ShortLane>>>,
     /// All ranks' communicator, and each rank's own.
     pub whole: Arc<Shared>,
     is_crowded: bool,
@@ -206,6 +226,7 @@ impl World {
         let slot = |comm| Slot {
             queue: Mutex::default(),
             left: Word::default(),
+            parts: AtomicUsize::new(0),
             log: Log::default(),
             library: Own::new(comm),
             standing: Mutex::new(Standing { state: State::Running, changes: 0 }),
@@ -215,6 +236,7 @@ impl World {
         World {
             slots: comms.into_iter().map(slot).collect(),
             lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
+            part_lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
             comms: Mutex::new(HashMap::from([(0, Arc::downgrade(&whole))])),
             whole,
             is_crowded: ranks > cores,
@@ -278,14 +300,29 @@ impl World {
         let lane = &self.lanes[to * self.slots.len() + from];
         match lane.get() {
             Some(lane) => lane,
-            None => self.make(lane),
+            None => Self::make(lane, if self.slots.len() <= MANY_SLOTS { SLOTS } else { FEW }),
+        }
+    }
+
+    /// The lane of parts of collectives, if there is one.
+    #[inline]
+    pub fn part_lane(&self, to: usize, from: usize) -> Option<&ShortLane> {
+        self.part_lanes[to * self.slots.len() + from].get().map(|it| &**it)
+    }
+
+    /// The same, made if it is not there.
+    #[inline]
+    pub fn new_part_lane(&self, to: usize, from: usize) -> &ShortLane {
+        let lane = &self.part_lanes[to * self.slots.len() + from];
+        match lane.get() {
+            Some(lane) => lane,
+            None => Self::make(lane, if self.slots.len() <= MANY_SLOTS { PARTS } else { FEW }),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make<'a>(&self, lane: &'a OnceLock<Box<ShortLane>>) -> &'a ShortLane {
-        let slots = if self.slots.len() <= MANY_SLOTS { SLOTS } else { FEW };
+    fn make(lane: &OnceLock<Box<ShortLane>>, slots: usize) -> &ShortLane {
         lane.get_or_init(|| Box::new(ShortLane::new(slots)))
     }
 

@@ -169,7 +169,7 @@ fn receive_from(
         let soon = unsafe { p2p::receive_soon(&caller.world, (caller.me, by), pattern, &place) };
         if let Some((arrived, failed)) = soon {
             status.set(arrived, false);
-            return failed.map_or(Ok(()), Err);
+            return failed.map_or(Ok(()), |it| Err(*it));
         }
     }
     await_receive(caller, place, peer, comm, status)
