@@ -165,6 +165,28 @@ pub(crate) fn fetch(at: *const u8) {
     let _ = at;
 }
 
+/// A hint that so many bytes at `at` will be written soon.
+#[inline(always)]
+pub(crate) fn fetch_to_write(at: *const u8, bytes: usize) {
+    /// Bytes of a line.
+    const LINE: usize = 64;
+    let mut from = 0;
+    while from < bytes {
+        #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
+        // SAFETY: any address will do; processors without the instruction ignore it.
+        unsafe {
+            std::arch::asm!(
+                "prefetchw byte ptr [{}]",
+                in(reg) at.wrapping_add(from),
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+        from += LINE;
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri)))))]
+    let _ = at;
+}
+
 /// A counter that goes on at a steady rate, the same on all cores, if [`has_steady_ticks`]; else 0.
 #[inline(always)]
 pub(crate) fn ticks() -> u64 {

@@ -169,6 +169,12 @@ impl<M, R> MatchList<M, R> {
         Some(message)
     }
 
+    /// How many messages and receives there are.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        self.count + self.posted.len()
+    }
+
     /// Messages that nobody has asked for, in their order.
     pub(crate) fn messages(&self) -> impl Iterator<Item = (usize, u32, &M)> {
         let at = |at: u32| (at != NONE).then_some(at as usize);

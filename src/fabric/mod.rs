@@ -22,6 +22,7 @@ mod comm_state;
 mod counts;
 mod digest;
 mod disagreement;
+mod early_receive;
 mod fingerprint;
 mod foreign_calls;
 mod match_list;
@@ -41,6 +42,7 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
+pub(crate) use early_receive::{EarlyPlace, EarlyReceive};
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };

@@ -7,6 +7,7 @@
 //! under the lock, all copying outside it. Every function but [`TaggedQueue::withdraw`] returns at
 //! once.
 
+use super::early_receive::EarlyReceive;
 use super::match_list::{MatchList, MatchPattern};
 use super::message_label::MessageLabel;
 use super::tagged_ring::{SHORT, TaggedRing, copy_bytes};
@@ -131,8 +132,10 @@ pub(crate) struct TaggedQueue {
     lists: Lock<Lists>,
     /// Messages that were left in the queue so far. Written under the lock.
     arrivals: AtomicU64,
-    /// Messages that were taken from rings for receives that were posted. Written under the lock.
+    /// Messages that were taken for receives. Written under the lock.
     settled: AtomicU32,
+    /// Messages and receives that lie here. Written under the lock.
+    lying: AtomicU32,
     /// By sender; made by the receiver, in its memory, once there are messages for it.
     /// Senders look here: not on the line of the lock.
     rings: CachePadded<OnceLock<Box<[LazyRing]>>>,
@@ -192,6 +195,7 @@ impl TaggedQueue {
             lists: Lock::new(Lists::default()),
             arrivals: AtomicU64::new(0),
             settled: AtomicU32::new(0),
+            lying: AtomicU32::new(0),
             rings: CachePadded::new(OnceLock::new()),
             owner: owner as u32,
             ranks: ranks as u32,
@@ -226,10 +230,42 @@ impl TaggedQueue {
         (0..count).filter_map(move |it| Some((at(it) as u32, &**all[at(it)].get()?)))
     }
 
-    /// Messages that were taken from rings for receives that were posted, so far.
+    /// Calls `f` under the lock.
+    #[inline(always)]
+    fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
+        self.lists.with(|lists| {
+            let out = f(lists);
+            // Relaxed: see `is_quiet`. Under the lock, so no update is lost.
+            self.lying.store(lists.list.count() as u32, Ordering::Relaxed);
+            out
+        })
+    }
+
+    /// Whether no message lies here that nobody has asked for, and no receive is posted: a hint
+    /// where the lock is not held.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        // Relaxed: what the owner has posted it knows itself; of messages as for `arrivals`.
+        self.lying.load(Ordering::Relaxed) == 0
+    }
+
+    /// Messages that were taken for receives, so far.
     pub(crate) fn settled(&self) -> u32 {
         // Relaxed: written by this thread, or before it saw a ticket.
         self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Counts a message that was taken for a receive. Under the lock.
+    #[inline(always)]
+    fn settle(&self) {
+        // Relaxed: see `settled`. Under the lock, so no update is lost.
+        self.settled.store(self.settled().wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Counts a message that was taken for an early receive when that was posted.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn count_settled(&self) {
+        self.with(|_| self.settle());
     }
 
     /// Gives the messages of a ring to the receives that are posted for them, and the others to
@@ -270,8 +306,7 @@ impl TaggedQueue {
                     ticket.fail(self.unfit(source, tag, &label, what));
                 }
             }
-            // Relaxed: see `settled`. Under the lock, so no update is lost.
-            self.settled.store(self.settled().wrapping_add(1), Ordering::Relaxed);
+            self.settle();
             return;
         }
         // SAFETY: the lock is held; the payload has so many bytes.
@@ -296,9 +331,55 @@ impl TaggedQueue {
     pub(crate) fn poll(&self, source: Option<u32>) {
         for (source, ring) in self.rings(source, 0) {
             if ring.has_news() {
-                self.lists.with(|lists| self.drain(lists, source, ring));
+                self.with(|lists| self.drain(lists, source, ring));
             }
         }
+    }
+
+    /// Gives messages of `source`'s ring to the early receives that ask for them; `taken` gets the
+    /// slot of each. For the queue's owner. Whether those that are left are to be posted, because
+    /// something else has come; or the place of one whose message does not fit, and why.
+    ///
+    /// # Safety
+    /// The rooms of the receives are valid for writes of the elements that their labels name, and
+    /// nobody else uses them.
+    #[inline]
+    pub(crate) unsafe fn take_early(
+        &self,
+        (source, ring): (u32, &TaggedRing),
+        early: &mut Vec<EarlyReceive>,
+        mut taken: impl FnMut(usize, Envelope),
+    ) -> Result<bool, (usize, Box<UnfitReceive>)> {
+        if !self.is_quiet() {
+            return Ok(true);
+        }
+        if !ring.has_news() {
+            return Ok(false);
+        }
+        self.with(|lists| {
+            // What lies here came first.
+            if lists.list.count() > 0 {
+                return Ok(true);
+            }
+            while early.iter().any(|it| it.source == source)
+                // SAFETY: the lock is held.
+                && let Some((tag, label)) = unsafe { ring.first() }
+            {
+                let Some(at) = early.iter().position(|it| it.is_for(source, tag)) else {
+                    return Ok(true);
+                };
+                let room = &early[at].room;
+                if let Err(what) = room.label.check(false, &label) {
+                    return Err((at, self.unfit(source, tag, &label, what)));
+                }
+                let bytes = label.len * label.sig.element_size;
+                // SAFETY: the lock is held; of the same type, and no longer than the room.
+                unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                self.settle();
+                taken(early.remove(at).slot, Envelope { source, tag, len: label.len });
+            }
+            Ok(false)
+        })
     }
 
     /// Messages that were left in the queue so far.
@@ -323,7 +404,7 @@ impl TaggedQueue {
             _ => (std::ptr::null(), 0),
         };
         loop {
-            let next = self.lists.with(|lists| -> Fit<Next> {
+            let next = self.with(|lists| -> Fit<Next> {
                 // What it has sent before comes first.
                 match self.ring(source) {
                     Some(ring) => self.drain(lists, source, ring),
@@ -390,7 +471,7 @@ impl TaggedQueue {
         copy: Copier,
     ) -> Fit<Received> {
         let mut wanting = None;
-        let found = self.lists.with(|lists| -> Fit<FoundMessage> {
+        let found = self.with(|lists| -> Fit<FoundMessage> {
             wanting = lists.wanting.take();
             if let Some(at) = self.find(lists, pattern, Some(&room.label))? {
                 let found = Self::envelope(lists, at).zip(lists.take(at));
@@ -560,7 +641,7 @@ impl TaggedQueue {
         room: Option<&MessageLabel>,
     ) -> Fit<Option<Envelope>> {
         self.poll(pattern.source);
-        self.lists.with(|lists| {
+        self.with(|lists| {
             let at = self.find(lists, pattern, room)?;
             Ok(at.and_then(|at| Self::envelope(lists, at)))
         })
@@ -574,7 +655,7 @@ impl TaggedQueue {
         room: &MessageLabel,
     ) -> Fit<Option<OwnedMessage>> {
         self.poll(pattern.source);
-        let taken = self.lists.with(|lists| -> Fit<_> {
+        let taken = self.with(|lists| -> Fit<_> {
             let at = self.find(lists, pattern, Some(room))?;
             Ok(at.and_then(|at| Self::envelope(lists, at).zip(lists.take(at))))
         })?;
@@ -600,7 +681,7 @@ impl TaggedQueue {
     }
 
     fn try_withdraw(&self, ticket: &Arc<Ticket>) -> bool {
-        self.lists.with(|lists| {
+        self.with(|lists| {
             let is_it = |it: &PostedReceive| Arc::ptr_eq(&it.ticket, ticket);
             if lists.list.withdraw_posted(is_it).is_some() {
                 return true;
@@ -618,7 +699,7 @@ impl TaggedQueue {
     #[cfg_attr(loom, allow(dead_code))] // Of the audit.
     pub(crate) fn unreceived(&self) -> Option<(usize, u32)> {
         self.poll(None);
-        self.lists.with(|lists| {
+        self.with(|lists| {
             let (_, first, _) = lists.list.messages().next()?;
             let of_first = lists.list.messages().filter(|&(_, source, _)| source == first);
             Some((first as usize, of_first.count() as u32))
@@ -629,7 +710,7 @@ impl TaggedQueue {
     /// values' destructors are code of the user's.
     pub(crate) fn clear(&self) {
         self.poll(None);
-        drop(self.lists.with(std::mem::take));
+        drop(self.with(std::mem::take));
     }
 }
 

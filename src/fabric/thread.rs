@@ -48,6 +48,10 @@ pub(crate) trait Background {
     /// Goes on as far as it can without waiting. Returns for how many calls others may still wait
     /// that this rank publishes something. Never unwinds.
     fn carry_on(&self) -> usize;
+
+    /// Posts the receives that only this rank knows of. Never unwinds.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    fn publish(&self);
 }
 
 /// An entry of a thread's list of started calls.
@@ -343,6 +347,18 @@ impl Thread {
             at = started.below;
         }
         owing
+    }
+
+    /// Posts the receives that only the thread's ranks know of.
+    #[cfg(not(loom))]
+    pub(super) fn publish(&self) {
+        let mut at = self.started.load(Relaxed);
+        // SAFETY: as in `carry_on`.
+        while let Some(started) = unsafe { at.as_ref() } {
+            // SAFETY: as there.
+            unsafe { &*started.work }.publish();
+            at = started.below;
+        }
     }
 
     /// The first of the thread's parts, from the innermost, of which `is` holds, as

@@ -198,6 +198,7 @@ impl Comm {
         let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
         let payload = match result {
             Ok(result) => {
+                self.port.end_early(open.address());
                 self.work.desk = Some(open.into_desk());
                 return result;
             }

@@ -1,7 +1,11 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
+use super::tagged_request::{PostedReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{Background, CommState, Disagreement, Place, Port, Signature};
+use crate::exec::copy;
+use crate::fabric::{
+    Background, CommState, Disagreement, EarlyReceive, Envelope, Place, Port, Signature,
+};
 use crate::sync::Arc;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -76,22 +80,51 @@ pub(crate) trait Underway {
     unsafe fn give(self: Box<Self>, to: *mut u8);
 }
 
+/// What is in a slot.
+pub(super) enum SlotRequest<'env> {
+    /// Nothing. The next slot that is free; [`NONE`] if this is the last.
+    Free(usize),
+    Underway(Box<dyn Underway + 'env>),
+    /// A receive that was [early](crate::fabric::EarlyReceive), or is: this rank alone knows of it.
+    /// What has come, if it is complete.
+    Early(ReceivedData, Envelope),
+}
+
+impl SlotRequest<'_> {
+    /// Hands its result out.
+    ///
+    /// # Safety
+    /// As [`Underway::give`].
+    #[inline(always)]
+    pub(super) unsafe fn give(self, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe {
+            match self {
+                SlotRequest::Early(data, envelope) => data.give(envelope, to),
+                SlotRequest::Underway(request) => request.give(to),
+                SlotRequest::Free(_) => unreachable!("a request has its slot"),
+            }
+        }
+    }
+}
+
 /// A slot of a request, or a free one.
 struct OpenSlot<'env> {
-    request: Option<Box<dyn Underway + 'env>>,
+    request: SlotRequest<'env>,
     /// It is not complete.
     is_open: bool,
-    /// Of a free one: the next one that is free; [`NONE`] if it is the last.
-    next_free: usize,
 }
 
 const NONE: usize = usize::MAX;
 
 impl<'env> OpenSlot<'env> {
-    /// What is in it, if that is not complete.
+    /// What is in it, if that is not complete; not of an early receive.
     #[inline(always)]
     fn open(&self) -> Option<&(dyn Underway + 'env)> {
-        self.request.as_deref().filter(|_| self.is_open)
+        match &self.request {
+            SlotRequest::Underway(request) if self.is_open => Some(&**request),
+            _ => None,
+        }
     }
 }
 
@@ -146,7 +179,15 @@ impl<'env> Open<'env> {
     /// What the requests have worked with.
     #[inline]
     pub(crate) fn into_desk(self) -> Box<WorkDesk> {
-        self.inner.into_inner().desk
+        let mut desk = self.inner.into_inner().desk;
+        desk.early.clear();
+        desk
+    }
+
+    /// What its early receives know it by.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     /// Whether a request is open.
@@ -174,15 +215,43 @@ impl<'env> Open<'env> {
 
     /// Takes a request in; returns its slot.
     pub(crate) fn add(&self, request: Box<dyn Underway + 'env>) -> usize {
+        self.add_in(&mut self.inner.borrow_mut(), SlotRequest::Underway(request))
+    }
+
+    /// Takes an early receive of `port` in; returns its slot.
+    ///
+    /// # Safety
+    /// There is room for what its label names where it says, which nobody else uses until the
+    /// request is complete, or [withdrawn](Open::abandon).
+    #[inline(always)]
+    pub(crate) unsafe fn add_early(
+        &self,
+        port: &Port,
+        mut early: EarlyReceive,
+        data: ReceivedData,
+    ) -> usize {
         let mut inner = self.inner.borrow_mut();
-        let Inner { slots, first_free, first_open, .. } = &mut *inner;
+        let nothing = Envelope { source: early.source, tag: 0, len: 0 };
+        let slot = self.add_in(&mut inner, SlotRequest::Early(data, nothing));
+        let WorkDesk { early: all, place, .. } = &mut *inner.desk;
+        if all.is_empty() {
+            port.early_place(place);
+        }
+        early.slot = slot;
+        all.push(early);
+        slot
+    }
+
+    #[inline(always)]
+    fn add_in(&self, inner: &mut Inner<'env>, request: SlotRequest<'env>) -> usize {
+        let Inner { slots, first_free, first_open, .. } = inner;
         self.open.set(self.open.get() + 1);
-        let new = OpenSlot { request: Some(request), is_open: true, next_free: NONE };
+        let new = OpenSlot { request, is_open: true };
         let slot = match slots.get_mut(*first_free) {
             Some(free) => {
-                let slot = std::mem::replace(first_free, free.next_free);
+                let next = if let SlotRequest::Free(next) = free.request { next } else { NONE };
                 *free = new;
-                slot
+                std::mem::replace(first_free, next)
             }
             None => {
                 if slots.is_empty() {
@@ -236,22 +305,104 @@ impl<'env> Open<'env> {
     #[inline(always)]
     fn go_on(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
         let Inner { slots, desk, .. } = inner;
-        let slot = &mut slots[slot];
-        let request = match &mut slot.request {
-            Some(request) if slot.is_open => request,
-            _ => return Progress::Done,
+        let at = &mut slots[slot];
+        if !at.is_open {
+            return Progress::Done;
+        }
+        let request = match &mut at.request {
+            SlotRequest::Underway(request) => request,
+            SlotRequest::Early(..) => return self.look_early(inner, slot),
+            SlotRequest::Free(_) => return Progress::Done,
         };
         match request.advance(desk) {
             Ok(false) => Progress::Open,
             Ok(true) => {
                 self.open.set(self.open.get() - 1);
-                slot.is_open = false;
+                at.is_open = false;
                 Progress::Done
             }
             Err(why) => {
                 let whose = request.running().whose();
                 self.fail_in(inner, why, whose)
             }
+        }
+    }
+
+    /// Looks for the message of an early receive.
+    #[inline]
+    fn look_early(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
+        let Inner { slots, desk, .. } = &mut *inner;
+        let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return Progress::Open };
+        let Some(at) = early.iter().position(|it| it.slot == slot) else { return Progress::Open };
+        let taken = |slot: usize, came| {
+            let at = &mut slots[slot];
+            if let SlotRequest::Early(_, envelope) = &mut at.request {
+                *envelope = came;
+            }
+            at.is_open = false;
+            self.open.set(self.open.get() - 1);
+        };
+        // SAFETY: the rooms are the requests' (`add_early`), which are not complete.
+        match unsafe { place.look(early, at, taken) } {
+            Ok(false) if slots[slot].is_open => Progress::Open,
+            Ok(false) => Progress::Done,
+            Ok(true) => {
+                self.publish_in(inner);
+                self.look_in(inner, slot)
+            }
+            Err((at, why)) => {
+                let (why, whose) = (PostedReceive::unfit(&early[at], *why), place.whose());
+                let whose = (whose.0.clone(), whose.1, whose.2);
+                self.fail_in(inner, why, whose)
+            }
+        }
+    }
+
+    /// Posts all early receives, so that other ranks find them.
+    #[cold]
+    #[inline(never)]
+    fn publish_in(&self, inner: &mut Inner<'env>) {
+        if self.is_dead() {
+            return;
+        }
+        let Inner { slots, desk, .. } = &mut *inner;
+        let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return };
+        let mut failed = None;
+        for early in &*early {
+            let at = &mut slots[early.slot];
+            let SlotRequest::Early(data, envelope) = &mut at.request else { continue };
+            // SAFETY: as in `look_early`; `copy` copies any elements. The request is withdrawn
+            // before the memory goes in any other way (`abandon`).
+            match unsafe { place.post(early, copy) } {
+                Ok(Ok(came)) => {
+                    *envelope = came;
+                    at.is_open = false;
+                    self.open.set(self.open.get() - 1);
+                }
+                Ok(Err(ticket)) => {
+                    let posted = PostedReceive::of_early(place, early, ticket, *data);
+                    at.request = SlotRequest::Underway(Box::new(posted));
+                }
+                Err(why) => {
+                    failed = Some((PostedReceive::unfit(early, *why), place.whose()));
+                    break;
+                }
+            }
+        }
+        match failed {
+            None => early.clear(),
+            Some((why, (fabric, rank, run))) => {
+                let whose = (fabric.clone(), rank, run);
+                self.fail_in(inner, why, whose);
+            }
+        }
+    }
+
+    /// The same, if there are some.
+    #[inline]
+    fn publish_all(&self, inner: &mut Inner<'env>) {
+        if !inner.desk.early.is_empty() {
+            self.publish_in(inner);
         }
     }
 
@@ -286,9 +437,12 @@ impl<'env> Open<'env> {
         Some(slot)
     }
 
-    /// What `get` finds of the request of a slot, if that is not complete.
+    /// What `get` finds of the request of a slot, if that is not complete. An early receive is
+    /// posted before.
     fn of_open<R>(&self, slot: usize, get: impl FnOnce(&dyn Running) -> R) -> Option<R> {
-        self.inner.borrow().slots[slot].open().map(|request| get(request.running()))
+        let inner = &mut *self.inner.borrow_mut();
+        self.publish_all(inner);
+        inner.slots[slot].open().map(|request| get(request.running()))
     }
 
     /// Where to wait for the request of a slot, and whether peers may wait for it.
@@ -303,7 +457,12 @@ impl<'env> Open<'env> {
 
     /// The rank that the request of a slot waits for, if that has left.
     pub(crate) fn left(&self, slot: usize) -> Option<usize> {
-        self.of_open(slot, |running| running.left()).flatten()
+        let inner = self.inner.borrow();
+        let at = &inner.slots[slot];
+        if let (SlotRequest::Early(_, envelope), true) = (&at.request, at.is_open) {
+            return inner.desk.place.as_ref()?.left(envelope.source);
+        }
+        at.open()?.running().left()
     }
 
     /// Makes the request of a slot the call in progress of its port, for errors.
@@ -319,7 +478,10 @@ impl<'env> Open<'env> {
     /// The rank that has completed the request of a slot, if that was not known before.
     pub(crate) fn source(&self, slot: usize) -> Option<usize> {
         let slot = &self.inner.borrow().slots[slot];
-        slot.request.as_ref().filter(|_| !slot.is_open)?.running().source()
+        match &slot.request {
+            SlotRequest::Underway(request) if !slot.is_open => request.running().source(),
+            _ => None,
+        }
     }
 
     /// Why nothing goes on any more, if it does not and nobody has asked before.
@@ -328,17 +490,16 @@ impl<'env> Open<'env> {
     }
 
     /// Takes a complete request out.
-    #[inline]
-    pub(crate) fn take(&self, slot: usize) -> Option<Box<dyn Underway + 'env>> {
+    #[inline(always)]
+    pub(super) fn take(&self, slot: usize) -> Option<SlotRequest<'env>> {
         let mut inner = self.inner.borrow_mut();
         let Inner { slots, first_free, .. } = &mut *inner;
         let at = &mut slots[slot];
-        if at.is_open {
+        if at.is_open || matches!(at.request, SlotRequest::Free(_)) {
             return None;
         }
-        let request = at.request.take()?;
-        at.next_free = std::mem::replace(first_free, slot);
-        Some(request)
+        let next = std::mem::replace(first_free, slot);
+        Some(std::mem::replace(&mut at.request, SlotRequest::Free(next)))
     }
 
     /// Whether one of its requests is at work, further out.
@@ -352,6 +513,10 @@ impl<'env> Open<'env> {
     pub(crate) fn abandon(&self) {
         self.pace.set(Pace::Dead);
         let inner = self.inner.borrow();
+        // Early receives no other rank knows of: nobody touches their memory.
+        if let (false, Some(place)) = (inner.desk.early.is_empty(), &inner.desk.place) {
+            place.give_up();
+        }
         let open = || inner.slots.iter().filter_map(OpenSlot::open);
         open().for_each(|request| request.running().give_up());
         open().for_each(|request| request.running().quiesce());
@@ -362,6 +527,7 @@ impl Background for Open<'_> {
     fn carry_on(&self) -> usize {
         // Borrowed: one of its requests is at work, below, and owes what it does.
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };
+        self.publish_all(&mut inner);
         let (mut owing, mut slot) = (0, inner.first_open);
         // Of so many that are still to be met.
         let mut open = self.open.get();
@@ -375,5 +541,12 @@ impl Background for Open<'_> {
             slot += 1;
         }
         owing
+    }
+
+    fn publish(&self) {
+        // Borrowed: one of its requests is at work, and what that calls is none of these receives'.
+        if let Ok(mut inner) = self.inner.try_borrow_mut() {
+            self.publish_all(&mut inner);
+        }
     }
 }

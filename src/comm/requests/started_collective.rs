@@ -130,7 +130,7 @@ impl Running for Collective<'_> {
             if lane.has_left() {
                 return Err(Failure::Over);
             }
-            let WorkDesk { scratch, all } = desk;
+            let WorkDesk { scratch, all, .. } = desk;
             // SAFETY: they have, and agree; this rank has neither finished nor left, so everybody
             // keeps what it shows.
             unsafe {

@@ -9,8 +9,8 @@ use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Digest, Disagreement, Envelope, Place, Port, ReceiveRoom, Signature, TaggedRequest, Ticket,
-    UnfitReceive,
+    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port, ReceiveRoom, Signature,
+    TaggedRequest, Ticket, UnfitReceive,
 };
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
@@ -28,20 +28,21 @@ impl<A> StartedMessage<A> {
         self.request.envelope().expect("a request that is complete")
     }
 
-    /// The message that came does not fit.
-    #[cold]
-    fn unfit(&self, UnfitReceive { peer, there, what }: UnfitReceive) -> Failure {
-        let &TaggedCall { sig, at, len, peer: from, tag } = &self.call;
-        let words = sig.words(len, from) + &Digest::of_tag(tag).tag_in_words(from.is_some());
-        let here = CallSite { call: words, at: at.into() };
-        Failure::Disagrees(Box::new(Disagreement { peer, here, there, what }))
-    }
+}
+
+/// The message that came for `call` does not fit.
+#[cold]
+fn unfit(call: &TaggedCall, UnfitReceive { peer, there, what }: UnfitReceive) -> Failure {
+    let &TaggedCall { sig, at, len, peer: from, tag } = call;
+    let words = sig.words(len, from) + &Digest::of_tag(tag).tag_in_words(from.is_some());
+    let here = CallSite { call: words, at: at.into() };
+    Failure::Disagrees(Box::new(Disagreement { peer, here, there, what }))
 }
 
 impl<A> Running for StartedMessage<A> {
     fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
         match self.request.poll() {
-            Some(unfit) => Err(self.unfit(*unfit)),
+            Some(why) => Err(unfit(&self.call, *why)),
             None => Ok(self.request.envelope().is_some()),
         }
     }
@@ -89,13 +90,91 @@ impl<A> Running for StartedMessage<A> {
     }
 }
 
-/// A message under way; `gives` makes what its request gives.
-struct PendingMessage<G> {
-    message: StartedMessage<()>,
-    gives: G,
+/// A send under way.
+struct PendingSend(StartedMessage<()>);
+
+impl Underway for PendingSend {
+    fn running(&self) -> &dyn Running {
+        &self.0
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        &mut self.0
+    }
+
+    unsafe fn give(self: Box<Self>, _: *mut u8) {}
 }
 
-impl<B, G: FnOnce(Envelope) -> B> Underway for PendingMessage<G> {
+/// Where the message of a receive goes, and what its request gives.
+#[derive(Clone, Copy)]
+pub(super) struct ReceivedData {
+    at: *mut u8,
+    len: usize,
+    give: unsafe fn(Self, Envelope, *mut u8),
+}
+
+impl ReceivedData {
+    /// Of so many elements, borrowed for 'env.
+    #[inline(always)]
+    fn of<T>(at: *mut T, len: usize) -> Self {
+        ReceivedData { at: at.cast(), len, give: Self::give_slice::<T> }
+    }
+
+    /// # Safety
+    /// The elements, of a receive that is complete, are the program's again for as long as they
+    /// are borrowed, and there is room for the slice and a status at `to`.
+    unsafe fn give_slice<T>(self, envelope: Envelope, to: *mut u8) {
+        // SAFETY: by the contract; made of a slice (`of`).
+        unsafe {
+            let data = std::slice::from_raw_parts_mut(self.at.cast::<T>(), self.len);
+            to.cast::<(&mut [T], Status)>().write((data, envelope.into()));
+        }
+    }
+
+    /// Hands out what the request gives.
+    ///
+    /// # Safety
+    /// The receive is complete, and there is room for what its kind of request gives at `to`.
+    #[inline(always)]
+    pub(super) unsafe fn give(self, envelope: Envelope, to: *mut u8) {
+        // SAFETY: passed on; the elements were borrowed for longer than the scope.
+        unsafe { (self.give)(self, envelope, to) }
+    }
+}
+
+/// A receive in the queue.
+pub(super) struct PostedReceive {
+    message: StartedMessage<()>,
+    data: ReceivedData,
+}
+
+impl PostedReceive {
+    /// That was early.
+    pub(super) fn of_early(
+        place: &EarlyPlace,
+        early: &EarlyReceive,
+        ticket: Arc<Ticket>,
+        data: ReceivedData,
+    ) -> Self {
+        let request = TaggedRequest::of_early(place, early.source, ticket);
+        let message = StartedMessage { call: Self::call(early), request, again: () };
+        PostedReceive { message, data }
+    }
+
+    /// The message that came for an early receive does not fit.
+    #[cold]
+    pub(super) fn unfit(early: &EarlyReceive, why: UnfitReceive) -> Failure {
+        unfit(&Self::call(early), why)
+    }
+
+    fn call(early: &EarlyReceive) -> TaggedCall {
+        let &EarlyReceive { ref room, source, tag, .. } = early;
+        let MessageLabel { sig, at, len, .. } = room.label;
+        TaggedCall { sig, at, len, peer: Some(source as usize), tag }
+    }
+}
+
+impl Underway for PostedReceive {
     fn running(&self) -> &dyn Running {
         &self.message
     }
@@ -105,9 +184,8 @@ impl<B, G: FnOnce(Envelope) -> B> Underway for PendingMessage<G> {
     }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
-        let PendingMessage { message, gives } = *self;
-        // SAFETY: there is room for its output (`Underway::give`).
-        unsafe { to.cast::<B>().write(gives(message.envelope())) };
+        // SAFETY: passed on.
+        unsafe { self.data.give(self.message.envelope(), to) };
     }
 }
 
@@ -191,7 +269,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
         // request is complete or withdrawn.
         let state = unsafe { self.post_send::<T>(&call, to, data.as_ptr()) };
-        self.add_tagged(call, to, state, |_| ())
+        if state.is_ok() {
+            return OpenRequest::over(());
+        }
+        let request = TaggedRequest::new(&self.comm.port, to, call.peer, state);
+        self.open(Box::new(PendingSend(StartedMessage { call, request, again: () })))
     }
 
     /// Starts a [`recv_tagged`](crate::Comm::recv_tagged). The request gives the buffer back, and
@@ -246,15 +328,28 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
         let call = Self::receive_of::<T>(data.len(), (from, tag), at);
         self.enter_tagged(&call);
-        let lent = std::ptr::from_mut(data);
-        // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
-        // request is complete or withdrawn; nobody uses it before that.
-        let received = unsafe { self.post_receive::<T>(&call, lent.cast()) };
-        let owner = self.comm.port.rank();
-        self.add_tagged(call, owner, received, move |envelope| {
-            // SAFETY: borrowed for 'env; the request, which had it, is complete.
-            (unsafe { &mut *lent }, Status::from(envelope))
-        })
+        let (to, len) = (data.as_mut_ptr(), data.len());
+        let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
+        let (data, port) = (ReceivedData::of(to, len), &mut self.comm.port);
+        if let Some(early) = port.begin_early(call.pattern(), room, self.open.address()) {
+            // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
+            // request is complete or withdrawn; nobody uses it before that.
+            return OpenRequest::open(unsafe { self.open.add_early(port, early, data) });
+        }
+        // SAFETY: as above.
+        match unsafe { self.post_receive::<T>(&call, to) } {
+            Ok(envelope) => {
+                // SAFETY: borrowed for 'env; the receive, which had it, is over.
+                let data = unsafe { std::slice::from_raw_parts_mut(to, len) };
+                OpenRequest::over((data, envelope.into()))
+            }
+            state => {
+                let port = &self.comm.port;
+                let request = TaggedRequest::new(port, port.rank(), call.peer, state);
+                let message = StartedMessage { call, request, again: () };
+                self.open(Box::new(PostedReceive { message, data }))
+            }
+        }
     }
 
     /// Sets up a [`send_tagged`](Requests::send_tagged): always from one buffer, to one rank, with
@@ -435,21 +530,5 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         if !self.comm.enter_tagged(call) {
             self.comm.nothing_to_return();
         }
-    }
-
-    /// The request of a message that has been copied, or is in the queue of `owner`.
-    fn add_tagged<B>(
-        &mut self,
-        call: TaggedCall,
-        owner: usize,
-        state: Result<Envelope, Arc<Ticket>>,
-        gives: impl FnOnce(Envelope) -> B + 'env,
-    ) -> OpenRequest<'scope, B> {
-        if let Ok(envelope) = state {
-            return OpenRequest::over(gives(envelope));
-        }
-        let request = TaggedRequest::new(&self.comm.port, owner, call.peer, state);
-        let message = StartedMessage { call, request, again: () };
-        self.open(Box::new(PendingMessage { message, gives }))
     }
 }

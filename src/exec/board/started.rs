@@ -8,6 +8,7 @@
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
+use crate::fabric::{EarlyPlace, EarlyReceive};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::schedule::Operation;
 
@@ -20,6 +21,9 @@ pub(crate) struct WorkDesk {
     pub(crate) scratch: Scratch,
     /// What everybody has shown.
     pub(crate) all: Vec<*mut u8>,
+    /// Receives that only this rank knows of, in the order of their calls; and their place.
+    pub(crate) early: Vec<EarlyReceive>,
+    pub(crate) place: Option<EarlyPlace>,
 }
 
 /// A started call's operation and memory.

@@ -309,13 +309,7 @@ impl LaneCall {
     /// As [`Port::tell`].
     pub(crate) fn tell(&self) {
         for peer in (0..self.fabric.size()).filter(|&peer| peer != self.rank) {
-            let seat = self.fabric.seat(peer);
-            // Relaxed: a hint (`wait/berth.rs`).
-            let may_sleep = self.crowded || seat.hint().load(Relaxed) != 0;
-            let is_near = || self.fabric.group(peer) == self.fabric.group(self.rank);
-            if may_sleep && seat.berth().call(self.rank, || true) && is_near() {
-                has_woken_neighbour();
-            }
+            wake(&self.fabric, (self.rank, peer), self.crowded);
         }
     }
 
@@ -486,6 +480,17 @@ impl LaneCall {
                 left || self.has_peer_finished(peer)
             });
         }
+    }
+}
+
+/// Rank `rank` has published something for `peer`, which may sleep until any rank does.
+pub(super) fn wake(fabric: &CommState, (rank, peer): (usize, usize), crowded: bool) {
+    let seat = fabric.seat(peer);
+    // Relaxed: a hint (`wait/berth.rs`).
+    let may_sleep = crowded || seat.hint().load(Relaxed) != 0;
+    let is_near = || fabric.group(peer) == fabric.group(rank);
+    if may_sleep && seat.berth().call(rank, || true) && is_near() {
+        has_woken_neighbour();
     }
 }
 

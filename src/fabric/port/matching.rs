@@ -3,18 +3,21 @@
 
 use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
+use super::super::early_receive::{EarlyPlace, EarlyReceive};
 use super::super::match_list::MatchPattern;
 use super::super::message_label::MessageLabel;
 use super::super::tagged_queue::{
     Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage, TaggedQueue,
 };
-use super::super::tagged_ring::TaggedRing;
+#[cfg(not(loom))]
+use super::super::thread::Thread;
+use super::super::tagged_ring::{SHORT, TaggedRing};
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
-use super::lane::{Place, give_up};
+use super::lane::{Place, give_up, wake};
 use super::waiting::For;
-use super::{Peer, Port, Stop};
-use crate::sync::Arc;
+use super::{Peer, Port, PortState, Stop};
+use crate::sync::{Arc, fetch_to_write};
 use crate::wait::Wait;
 use std::any::Any;
 use std::ptr::NonNull;
@@ -129,6 +132,70 @@ impl Port {
         cursor.rx = cursor.rx.wrapping_add(taken);
     }
 
+    /// A receive that is [early](super::super::early_receive), if it can be one, of the scope at
+    /// that address. Who scopes start is the scope's, and is told to [publish](Port::publish) it.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn begin_early(
+        &mut self,
+        pattern: MatchPattern,
+        room: ReceiveRoom,
+        scope: usize,
+    ) -> Option<EarlyReceive> {
+        let MatchPattern { source: Some(source), tag } = pattern else { return None };
+        let bytes = room.label.len.saturating_mul(room.label.sig.element_size);
+        let quiet = self.fabric.tagged(self.rank).is_quiet();
+        if bytes > SHORT || !quiet || self.state != PortState::Plain {
+            return None;
+        }
+        let (_, Some(ring)) = self.tagged_rings(source as usize) else { return None };
+        let ring = NonNull::from(ring);
+        if self.early != scope {
+            self.publish();
+            self.early = scope;
+        }
+        fetch_to_write(room.at, bytes);
+        Some(EarlyReceive { room, source, tag, ring, slot: 0 })
+    }
+
+    /// Where early receives of this port are to be posted: as `latest`, if that is of this port.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn early_place(&self, latest: &mut Option<EarlyPlace>) {
+        let is_same = |it: &EarlyPlace| it.run == self.run && it.hold.id() == self.id;
+        if !latest.as_ref().is_some_and(is_same) {
+            let &Port { ref hold, rank, run, wait, crowded, .. } = self;
+            *latest = Some(EarlyPlace { hold: hold.clone(), rank, run, wait, crowded });
+        }
+    }
+
+    /// The scope at that address has ended: it has no early receives any more.
+    #[inline(always)]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn end_early(&mut self, scope: usize) {
+        if self.early == scope {
+            self.early = 0;
+        }
+    }
+
+    /// Has the receives posted that only a scope of this rank knows of, so that they come before
+    /// what follows.
+    #[inline(always)]
+    fn publish(&mut self) {
+        if self.early != 0 {
+            self.publish_early();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn publish_early(&mut self) {
+        self.early = 0;
+        // The models have no scopes.
+        #[cfg(not(loom))]
+        Thread::here().publish();
+    }
+
     /// Receives a tagged message of elements that is there; or posts the room for it, and returns
     /// the ticket, which is to be [awaited](Port::await_ticket).
     ///
@@ -142,6 +209,7 @@ impl Port {
         room: ReceiveRoom,
         copy: Copier,
     ) -> Result<Result<Envelope, Arc<Ticket>>, Stop> {
+        self.publish();
         let own = self.fabric.tagged(self.rank);
         // SAFETY: by the contract.
         match unsafe { own.receive(pattern, room, copy) }.map_err(Stop::Unfit)? {
@@ -228,10 +296,11 @@ impl Port {
     /// The first message that `pattern` asks for, and that has to fit `room`, if it is there.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn probe(
-        &self,
+        &mut self,
         pattern: MatchPattern,
         room: Option<&MessageLabel>,
     ) -> Result<Option<Envelope>, Stop> {
+        self.publish();
         self.fabric.tagged(self.rank).probe(pattern, room).map_err(Stop::Unfit)
     }
 
@@ -324,6 +393,13 @@ impl TaggedRequest {
         TaggedRequest { fabric: hold.clone(), rank, run, wait, crowded, owner, peer, state }
     }
 
+    /// Of an early receive that has been posted.
+    pub(crate) fn of_early(place: &EarlyPlace, source: u32, ticket: Arc<Ticket>) -> Self {
+        let &EarlyPlace { ref hold, rank, run, wait, crowded } = place;
+        let (fabric, owner, peer) = (hold.clone(), rank, Some(source as usize));
+        TaggedRequest { fabric, rank, run, wait, crowded, owner, peer, state: Err(ticket) }
+    }
+
     /// The same message, sent or received once more, after the one before.
     pub(crate) fn start_again(&mut self, state: Result<Envelope, Arc<Ticket>>) {
         self.state = state;
@@ -398,5 +474,66 @@ impl TaggedRequest {
         if let Err(ticket) = &self.state {
             self.fabric.tagged(self.owner).withdraw(ticket);
         }
+    }
+}
+
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+impl EarlyPlace {
+    /// Gives messages that have come from the source of `early`'s receive at `at` to the receives
+    /// that ask for them, as [`TaggedQueue::take_early`].
+    ///
+    /// # Safety
+    /// As there; the receives are of this place.
+    #[inline(always)]
+    pub(crate) unsafe fn look(
+        &self,
+        early: &mut Vec<EarlyReceive>,
+        at: usize,
+        taken: impl FnMut(usize, Envelope),
+    ) -> Result<bool, (usize, Box<UnfitReceive>)> {
+        let EarlyReceive { source, ring, .. } = early[at];
+        // SAFETY: a ring that was made stays as long as the words of the communicator, which the
+        // hold keeps.
+        let ring = unsafe { ring.as_ref() };
+        // SAFETY: by the contract.
+        unsafe { self.hold.tagged(self.rank).take_early((source, ring), early, taken) }
+    }
+
+    /// Posts a receive, as [`Port::recv_tagged`] does.
+    ///
+    /// # Safety
+    /// As there; the receive is of this place.
+    pub(crate) unsafe fn post(
+        &self,
+        early: &EarlyReceive,
+        copy: Copier,
+    ) -> Result<Result<Envelope, Arc<Ticket>>, Box<UnfitReceive>> {
+        let own = self.hold.tagged(self.rank);
+        // SAFETY: by the contract.
+        match unsafe { own.receive(early.pattern(), early.room, copy) }? {
+            Received::Message { envelope, was_lent } => {
+                own.count_settled();
+                if was_lent {
+                    wake(&self.hold, (self.rank, envelope.source as usize), self.crowded);
+                }
+                Ok(Ok(envelope))
+            }
+            Received::Posted(ticket) => Ok(Err(ticket)),
+        }
+    }
+
+    /// `peer`, if it has left: it never comes.
+    pub(crate) fn left(&self, peer: u32) -> Option<usize> {
+        let peer = peer as usize;
+        self.hold.has_left(peer, self.run).then_some(peer)
+    }
+
+    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
+        (&self.hold, self.rank, self.run)
+    }
+
+    /// As [`LaneCall::give_up`](super::LaneCall::give_up).
+    pub(crate) fn give_up(&self) {
+        give_up(&self.hold, self.rank, self.run, self.crowded);
     }
 }

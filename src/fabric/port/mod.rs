@@ -117,6 +117,8 @@ pub(crate) struct Port {
     debts: Vec<(usize, u32)>,
     /// Memory of this rank that waits in a queue with a tagged message.
     open_tickets: Vec<OpenTicket>,
+    /// The address of the scope that has early receives of this rank, if one may; else 0.
+    early: usize,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
     /// Calls started so far; equal on all ranks.
@@ -193,6 +195,7 @@ impl Port {
             eager_buffer: None,
             debts: Vec::new(),
             open_tickets: Vec::new(),
+            early: 0,
             calls: u64::from(start),
             requests: 0,
             free_lanes: 0,
