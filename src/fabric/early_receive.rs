@@ -31,7 +31,7 @@ pub(crate) struct EarlyReceive {
     pub(crate) source: u32,
     pub(crate) tag: Option<u32>,
     /// The source's ring.
-    pub(super) ring: NonNull<TaggedRing>,
+    pub(crate) ring: NonNull<TaggedRing>,
     /// What its owner knows it by.
     pub(crate) slot: usize,
 }

@@ -191,6 +191,10 @@ impl<M, R> MatchList<M, R> {
     /// it.
     #[inline]
     pub(crate) fn find_posted(&self, source: u32, tag: u32) -> Option<(usize, &(MatchPattern, R))> {
+        // As a rule.
+        if self.posted.is_empty() {
+            return None;
+        }
         self.posted.iter().enumerate().find(|(_, (it, _))| it.fits(source, tag))
     }
 

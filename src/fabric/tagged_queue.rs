@@ -235,10 +235,16 @@ impl TaggedQueue {
     fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
         self.lists.with(|lists| {
             let out = f(lists);
-            // Relaxed: see `is_quiet`. Under the lock, so no update is lost.
-            self.lying.store(lists.list.count() as u32, Ordering::Relaxed);
+            debug_assert_eq!(self.lying.load(Ordering::Relaxed), lists.list.count() as u32);
             out
         })
+    }
+
+    /// Something came to the lists, or left them. Under the lock.
+    #[inline(always)]
+    fn note(&self, lists: &Lists) {
+        // Relaxed: see `is_quiet`. Under the lock, so no update is lost.
+        self.lying.store(lists.list.count() as u32, Ordering::Relaxed);
     }
 
     /// Whether no message lies here that nobody has asked for, and no receive is posted: a hint
@@ -291,7 +297,7 @@ impl TaggedQueue {
         let found = lists.list.find_posted(source, tag);
         let found = found.map(|(at, (_, it))| (at, it.room.label.check(false, &label)));
         if let Some((at, fits)) = found
-            && let Some(PostedReceive { room, ticket }) = lists.list.take_posted(at)
+            && let Some(PostedReceive { room, ticket }) = self.take_posted(lists, at)
         {
             match fits {
                 Ok(()) => {
@@ -319,9 +325,24 @@ impl TaggedQueue {
         self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
     }
 
+    #[inline]
+    fn take(&self, lists: &mut Lists, at: usize) -> Option<TaggedMessage> {
+        let message = lists.take(at)?;
+        self.note(lists);
+        Some(message)
+    }
+
+    #[inline]
+    fn take_posted(&self, lists: &mut Lists, at: usize) -> Option<PostedReceive> {
+        let receive = lists.list.take_posted(at)?;
+        self.note(lists);
+        Some(receive)
+    }
+
     fn push(&self, lists: &mut Lists, source: u32, tag: u32, message: TaggedMessage) {
         lists.kept += message.cost;
         lists.list.push(source, tag, message);
+        self.note(lists);
         // Relaxed: see `arrivals`. Under the lock, so no update is lost.
         self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
     }
@@ -361,14 +382,12 @@ impl TaggedQueue {
             if lists.list.count() > 0 {
                 return Ok(true);
             }
-            while early.iter().any(|it| it.source == source)
-                // SAFETY: the lock is held.
-                && let Some((tag, label)) = unsafe { ring.first() }
-            {
+            // SAFETY: the lock is held.
+            while let Some((tag, label)) = unsafe { ring.first() } {
                 let Some(at) = early.iter().position(|it| it.is_for(source, tag)) else {
                     return Ok(true);
                 };
-                let room = &early[at].room;
+                let EarlyReceive { room, slot, .. } = &early[at];
                 if let Err(what) = room.label.check(false, &label) {
                     return Err((at, self.unfit(source, tag, &label, what)));
                 }
@@ -376,7 +395,15 @@ impl TaggedQueue {
                 // SAFETY: the lock is held; of the same type, and no longer than the room.
                 unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
                 self.settle();
-                taken(early.remove(at).slot, Envelope { source, tag, len: label.len });
+                taken(*slot, Envelope { source, tag, len: label.len });
+                // As a rule it is the only one, and nothing is moved.
+                match early.len() {
+                    1 => early.clear(),
+                    _ => drop(early.remove(at)),
+                }
+                if !early.iter().any(|it| it.source == source) {
+                    break;
+                }
             }
             Ok(false)
         })
@@ -416,7 +443,7 @@ impl TaggedQueue {
                         let theirs = &receive.room.label;
                         return Err(UnfitReceive::new(self.owner, theirs, *wanted, what));
                     }
-                    if let Some(receive) = lists.list.take_posted(at) {
+                    if let Some(receive) = self.take_posted(lists, at) {
                         return Ok(Next::Deliver(receive));
                     }
                 }
@@ -474,7 +501,7 @@ impl TaggedQueue {
         let found = self.with(|lists| -> Fit<FoundMessage> {
             wanting = lists.wanting.take();
             if let Some(at) = self.find(lists, pattern, Some(&room.label))? {
-                let found = Self::envelope(lists, at).zip(lists.take(at));
+                let found = Self::envelope(lists, at).zip(self.take(lists, at));
                 let (envelope, message) = found.expect("a message that was found is there");
                 return Ok(FoundMessage::Listed(envelope, message));
             }
@@ -484,6 +511,7 @@ impl TaggedQueue {
             }
             let ticket = Arc::new(Ticket::new());
             lists.list.post(pattern, PostedReceive { room, ticket: ticket.clone() });
+            self.note(lists);
             Ok(FoundMessage::Nothing(ticket))
         });
         if let Some(source) = wanting
@@ -657,7 +685,7 @@ impl TaggedQueue {
         self.poll(pattern.source);
         let taken = self.with(|lists| -> Fit<_> {
             let at = self.find(lists, pattern, Some(room))?;
-            Ok(at.and_then(|at| Self::envelope(lists, at).zip(lists.take(at))))
+            Ok(at.and_then(|at| Self::envelope(lists, at).zip(self.take(lists, at))))
         })?;
         Ok(taken.and_then(|(envelope, message)| match message.body {
             MessageBody::Owned(value) => Some((envelope, value)),
@@ -684,6 +712,7 @@ impl TaggedQueue {
         self.with(|lists| {
             let is_it = |it: &PostedReceive| Arc::ptr_eq(&it.ticket, ticket);
             if lists.list.withdraw_posted(is_it).is_some() {
+                self.note(lists);
                 return true;
             }
             let is_it = |it: &TaggedMessage| match &it.body {
@@ -691,7 +720,7 @@ impl TaggedQueue {
                 _ => false,
             };
             let at = lists.list.messages().find(|(_, _, it)| is_it(it)).map(|(at, ..)| at);
-            at.and_then(|at| lists.take(at)).is_some()
+            at.and_then(|at| self.take(lists, at)).is_some()
         })
     }
 
@@ -710,7 +739,11 @@ impl TaggedQueue {
     /// values' destructors are code of the user's.
     pub(crate) fn clear(&self) {
         self.poll(None);
-        drop(self.with(std::mem::take));
+        drop(self.with(|lists| {
+            let all = std::mem::take(lists);
+            self.note(lists);
+            all
+        }));
     }
 }
 

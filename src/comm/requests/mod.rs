@@ -280,11 +280,11 @@ impl<'scope> Requests<'scope, '_> {
             self.wait_for(&[slot], at);
         }
         let mut given = MaybeUninit::<B>::uninit();
-        let call = self.open.take(slot).expect("complete, and taken once");
         // SAFETY: complete. A slot's only request (of this scope, by its brand) is of the type that
         // what is in the slot gives (`Requests::open`).
         unsafe {
-            call.give(given.as_mut_ptr().cast());
+            let is_given = self.open.give(slot, given.as_mut_ptr().cast());
+            assert!(is_given, "complete, and taken once");
             given.assume_init()
         }
     }

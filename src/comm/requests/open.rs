@@ -81,31 +81,13 @@ pub(crate) trait Underway {
 }
 
 /// What is in a slot.
-pub(super) enum SlotRequest<'env> {
+enum SlotRequest<'env> {
     /// Nothing. The next slot that is free; [`NONE`] if this is the last.
     Free(usize),
     Underway(Box<dyn Underway + 'env>),
     /// A receive that was [early](crate::fabric::EarlyReceive), or is: this rank alone knows of it.
     /// What has come, if it is complete.
     Early(ReceivedData, Envelope),
-}
-
-impl SlotRequest<'_> {
-    /// Hands its result out.
-    ///
-    /// # Safety
-    /// As [`Underway::give`].
-    #[inline(always)]
-    pub(super) unsafe fn give(self, to: *mut u8) {
-        // SAFETY: passed on.
-        unsafe {
-            match self {
-                SlotRequest::Early(data, envelope) => data.give(envelope, to),
-                SlotRequest::Underway(request) => request.give(to),
-                SlotRequest::Free(_) => unreachable!("a request has its slot"),
-            }
-        }
-    }
 }
 
 /// A slot of a request, or a free one.
@@ -218,7 +200,7 @@ impl<'env> Open<'env> {
         self.add_in(&mut self.inner.borrow_mut(), SlotRequest::Underway(request))
     }
 
-    /// Takes an early receive of `port` in; returns its slot.
+    /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.
     ///
     /// # Safety
     /// There is room for what its label names where it says, which nobody else uses until the
@@ -227,18 +209,17 @@ impl<'env> Open<'env> {
     pub(crate) unsafe fn add_early(
         &self,
         port: &Port,
-        mut early: EarlyReceive,
         data: ReceivedData,
+        early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
         let mut inner = self.inner.borrow_mut();
-        let nothing = Envelope { source: early.source, tag: 0, len: 0 };
+        let nothing = Envelope { source: 0, tag: 0, len: 0 };
         let slot = self.add_in(&mut inner, SlotRequest::Early(data, nothing));
         let WorkDesk { early: all, place, .. } = &mut *inner.desk;
         if all.is_empty() {
             port.early_place(place);
         }
-        early.slot = slot;
-        all.push(early);
+        all.push(early(slot));
         slot
     }
 
@@ -458,11 +439,11 @@ impl<'env> Open<'env> {
     /// The rank that the request of a slot waits for, if that has left.
     pub(crate) fn left(&self, slot: usize) -> Option<usize> {
         let inner = self.inner.borrow();
-        let at = &inner.slots[slot];
-        if let (SlotRequest::Early(_, envelope), true) = (&at.request, at.is_open) {
-            return inner.desk.place.as_ref()?.left(envelope.source);
+        let WorkDesk { early, place, .. } = &*inner.desk;
+        match early.iter().find(|it| it.slot == slot) {
+            Some(early) => place.as_ref()?.left(early.source),
+            None => inner.slots[slot].open()?.running().left(),
         }
-        at.open()?.running().left()
     }
 
     /// Makes the request of a slot the call in progress of its port, for errors.
@@ -489,17 +470,37 @@ impl<'env> Open<'env> {
         self.inner.borrow_mut().failure.take()
     }
 
-    /// Takes a complete request out.
+    /// Takes a request out, and hands its result out; whether it was complete.
+    ///
+    /// # Safety
+    /// As [`Underway::give`].
     #[inline(always)]
-    pub(super) fn take(&self, slot: usize) -> Option<SlotRequest<'env>> {
+    pub(super) unsafe fn give(&self, slot: usize, to: *mut u8) -> bool {
         let mut inner = self.inner.borrow_mut();
         let Inner { slots, first_free, .. } = &mut *inner;
         let at = &mut slots[slot];
-        if at.is_open || matches!(at.request, SlotRequest::Free(_)) {
-            return None;
+        if at.is_open {
+            return false;
         }
-        let next = std::mem::replace(first_free, slot);
-        Some(std::mem::replace(&mut at.request, SlotRequest::Free(next)))
+        let free = SlotRequest::Free(*first_free);
+        match &at.request {
+            &SlotRequest::Early(data, envelope) => {
+                (*first_free, at.request) = (slot, free);
+                // SAFETY: passed on.
+                unsafe { data.give(envelope, to) };
+            }
+            SlotRequest::Underway(_) => {
+                let request = std::mem::replace(&mut at.request, free);
+                *first_free = slot;
+                drop(inner);
+                if let SlotRequest::Underway(request) = request {
+                    // SAFETY: passed on.
+                    unsafe { request.give(to) };
+                }
+            }
+            SlotRequest::Free(_) => return false,
+        }
+        true
     }
 
     /// Whether one of its requests is at work, further out.

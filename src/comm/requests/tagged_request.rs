@@ -329,12 +329,17 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         let call = Self::receive_of::<T>(data.len(), (from, tag), at);
         self.enter_tagged(&call);
         let (to, len) = (data.as_mut_ptr(), data.len());
-        let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
         let (data, port) = (ReceivedData::of(to, len), &mut self.comm.port);
-        if let Some(early) = port.begin_early(call.pattern(), room, self.open.address()) {
+        let memory = (to.cast_const().cast(), len * size_of::<T>());
+        if let (Some(ring), Some(source)) =
+            (port.begin_early(call.peer, memory, self.open.address()), call.peer)
+        {
+            let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
+            let (source, tag) = (source as u32, call.tag);
+            let early = |slot| EarlyReceive { room, source, tag, ring, slot };
             // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
             // request is complete or withdrawn; nobody uses it before that.
-            return OpenRequest::open(unsafe { self.open.add_early(port, early, data) });
+            return OpenRequest::open(unsafe { self.open.add_early(port, data, early) });
         }
         // SAFETY: as above.
         match unsafe { self.post_receive::<T>(&call, to) } {

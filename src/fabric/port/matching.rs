@@ -132,30 +132,29 @@ impl Port {
         cursor.rx = cursor.rx.wrapping_add(taken);
     }
 
-    /// A receive that is [early](super::super::early_receive), if it can be one, of the scope at
-    /// that address. Who scopes start is the scope's, and is told to [publish](Port::publish) it.
+    /// The ring for a receive that is [early](super::super::early_receive), if it can be one, of
+    /// the scope at that address. The scope is told when it has to be posted.
     #[inline(always)]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begin_early(
         &mut self,
-        pattern: MatchPattern,
-        room: ReceiveRoom,
+        source: Option<usize>,
+        (at, bytes): (*const u8, usize),
         scope: usize,
-    ) -> Option<EarlyReceive> {
-        let MatchPattern { source: Some(source), tag } = pattern else { return None };
-        let bytes = room.label.len.saturating_mul(room.label.sig.element_size);
-        let quiet = self.fabric.tagged(self.rank).is_quiet();
-        if bytes > SHORT || !quiet || self.state != PortState::Plain {
+    ) -> Option<NonNull<TaggedRing>> {
+        let source = source?;
+        let is_quiet = self.fabric.tagged(self.rank).is_quiet();
+        if bytes > SHORT || !is_quiet || self.state != PortState::Plain {
             return None;
         }
-        let (_, Some(ring)) = self.tagged_rings(source as usize) else { return None };
-        let ring = NonNull::from(ring);
+        let (_, ring) = self.tagged_rings(source);
+        let ring = NonNull::from(ring?);
         if self.early != scope {
             self.publish();
             self.early = scope;
         }
-        fetch_to_write(room.at, bytes);
-        Some(EarlyReceive { room, source, tag, ring, slot: 0 })
+        fetch_to_write(at, bytes);
+        Some(ring)
     }
 
     /// Where early receives of this port are to be posted: as `latest`, if that is of this port.
